@@ -1,0 +1,30 @@
+"""A laboratory for multi-label learning.
+
+``import multilab`` is cheap: the rooms (``multilab.metrics``, ``multilab.datasets``, ``multilab.methods``, ...)
+are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_ROOMS = ("claims", "datasets", "experiments", "metrics", "methods", "reports", "statistics")
+
+__all__ = ["__version__", "conf_dir", *_ROOMS]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"multilab.{name}")
+    if name == "conf_dir":
+        from multilab.ground import conf_dir
+
+        return conf_dir
+    raise AttributeError(f"module 'multilab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,136 @@
+"""ARFF files of Mulan (labels named by an XML file) and MEKA (``-C n`` in the relation name)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from multilab.datasets.arff_header import Header, parse_header
+from multilab.datasets.arff_rows import parse_rows
+from multilab.datasets.columns import Column, LabelOptions, assemble
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.numbers import dense_numbers, sparse_numbers
+from multilab.datasets.opening import Limits, decode, read_bytes
+from multilab.datasets.raw import RawData
+
+__all__ = ["read_arff"]
+
+PathLike = str | os.PathLike[str]
+
+
+def read_arff(path: PathLike, options: LabelOptions, limits: Limits) -> RawData:
+    """Read an ARFF file, dense or sparse, compressed or not.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    options : LabelOptions
+        Which attributes are the labels. Where nothing is said, ``-C n`` in the relation name counts: the first n
+        attributes, or the last n for ``-C -n``; with anything said, ``-C`` is ignored (filters leave wrong ones).
+    limits : Limits
+        Bounds of what the file may ask for.
+
+    Returns
+    -------
+    RawData
+        ``X`` is CSR for a file of sparse rows, else dense. Labels are in the order of the file's columns, whatever
+        the order of the XML.
+
+    Raises
+    ------
+    DatasetError
+        See :func:`multilab.datasets.arff_rows.parse_rows`; further, a label attribute declared with other values
+        than 0 and 1.
+    """
+    text = decode(read_bytes(path, limits))
+    header = parse_header(text, path, limits)
+    labels = _label_options(header, options, path).choose(header.columns, path)
+    for j in labels:
+        column = header.columns[j]
+        if column.values is not None and not column.binary:
+            shown = ",".join(column.values)[:60]
+            raise DatasetError(
+                f"non-binary label: '{column.name}' has the values {{{shown}}}", path, column.line
+            )
+    table = _quick_table(header, labels)
+    if table is None:
+        table = parse_rows(header.rest, header.first_line, header.columns, labels, path, limits)
+    return assemble(table, header.columns, labels, path, limits)
+
+
+def _label_options(header: Header, options: LabelOptions, path: PathLike) -> LabelOptions:
+    count = header.meka_labels
+    if options.given():
+        return options
+    if not count:
+        raise DatasetError(
+            "nothing says which attributes are the labels: no -C in the relation name; name the XML file, or the "
+            "number of first or last columns",
+            path,
+        )
+    return LabelOptions(labels_first=count) if count > 0 else LabelOptions(labels_last=-count)
+
+
+def _quick_table(header: Header, labels: np.ndarray) -> np.ndarray | sp.csr_array | None:
+    """Return the rows as :func:`parse_rows` does, or None where that has to look at them."""
+    columns = header.columns
+    if not header.rest.isascii() or any(c.values is not None and c.numbers is None for c in columns):
+        return None
+    body = header.rest.encode("ascii")
+    sparse = body.lstrip()[:1] == b"{"
+    table = (sparse_numbers if sparse else dense_numbers)(body, len(columns))
+    if table is None:
+        return None
+    known = _sparse_codes(table, columns) if sparse else _dense_codes(table, columns)
+    numeric = np.array([c.values is None for c in columns])
+    numeric_labels = labels[numeric[labels]]
+    if not known or (len(numeric_labels) and not _binary(table[:, numeric_labels])):
+        return None
+    return table
+
+
+def _binary(values: np.ndarray | sp.csr_array) -> bool:
+    return bool(np.isin(values.data if sp.issparse(values) else values, (0.0, 1.0)).all())
+
+
+def _dense_codes(table: np.ndarray, columns: Sequence[Column]) -> bool:
+    """Replace nominal values by their positions in place; return whether all were declared ones."""
+    for j, column in enumerate(columns):
+        if column.values is not None and not _encode(table[:, j], column):
+            return False
+    return True
+
+
+def _sparse_codes(table: sp.csr_array, columns: Sequence[Column]) -> bool:
+    # All nominal {0,1} attributes at once: they are plain, their values are their positions.
+    highest = np.array([np.inf if c.values is None else len(c.values) - 1 for c in columns])
+    plain = np.array([c.plain for c in columns])
+    nominal = np.isfinite(highest)
+    entries = (plain & nominal)[table.indices]
+    values = table.data[entries]
+    if (values > highest[table.indices[entries]]).any() or not np.isin(values, (0.0, 1.0)).all():
+        return False
+    for j in np.flatnonzero(nominal & ~plain):
+        mine = table.indices == j
+        column_values = table.data[mine]
+        if not _encode(column_values, columns[j]):
+            return False
+        table.data[mine] = column_values
+    return True
+
+
+def _encode(values: np.ndarray, column: Column) -> bool:
+    """Replace the numbers by their positions among the declared values; False if one is not among them."""
+    declared = np.asarray(column.numbers)
+    if column.plain:
+        return bool(np.isin(values, declared).all())
+    order = np.argsort(declared)
+    place = np.minimum(np.searchsorted(declared[order], values), len(declared) - 1)
+    if (declared[order][place] != values).any():
+        return False
+    values[:] = order[place]
+    return True

@@ -1,0 +1,198 @@
+"""The careful reader of ARFF rows: quotes, comments, missing values, and the exact line of every fault."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from multilab.datasets.arff_header import QUOTED, unquote
+from multilab.datasets.columns import Column
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.opening import Limits, require_cells
+
+__all__ = ["parse_rows"]
+
+PathLike = str | os.PathLike[str]
+_FIELD = re.compile(rf"\s*+(?P<value>{QUOTED}|[^,'\"%]?[^,%]*+)\s*+(?P<end>,|%.*+$|$)", re.DOTALL)
+_ENTRY = re.compile(rf"\s*+(?P<index>\d++)\s++(?P<value>{QUOTED}|[^,}}\s'\"]++)\s*+(?P<end>[,}}])")
+
+
+class _Values:
+    """Turns the text of one column's values into numbers or codes."""
+
+    def __init__(self, column: Column, is_label: bool):
+        self.column = column
+        self.is_label = is_label
+        self.codes = {v: float(k) for k, v in enumerate(column.values or ())}
+        self.by_number = {x: float(k) for k, x in enumerate(column.numbers or ())}
+        self.known: dict[str, float] = {}  # what was converted before: labels and counts repeat
+
+    def __call__(self, text: str) -> float:
+        value = self.known.get(text)
+        if value is None:
+            value = self._convert(text)
+            if len(self.known) < 64:
+                self.known[text] = value
+        return value
+
+    def _convert(self, text: str) -> float:
+        name = self.column.name
+        if text == "?":
+            if self.is_label:
+                raise ValueError(f"label '{name}' is missing")
+            return math.nan
+        plain = unquote(text)
+        if self.column.values is not None:
+            code = self.codes.get(plain)
+            code = self.by_number.get(_number(plain)) if code is None else code
+            if code is None:
+                raise ValueError(f"'{plain}' is not a value of nominal attribute '{name}'")
+            return code
+        number = _number(plain)
+        if math.isnan(number):
+            raise ValueError(f"'{plain}' of attribute '{name}' is not a finite number")
+        if self.is_label and number not in (0.0, 1.0):
+            raise ValueError(f"non-binary label: '{name}' is {plain}, expected 0 or 1")
+        return number
+
+
+def _number(text: str) -> float:
+    """Return the finite number that ``text`` is, else NaN."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) and "_" not in text else math.nan
+
+
+def parse_rows(
+    body: str, first_line: int, columns: Sequence[Column], labels: np.ndarray, path: PathLike, limits: Limits
+) -> np.ndarray | sp.csr_array:
+    """Read the rows after ``@data``, dense or sparse as the first row is.
+
+    Parameters
+    ----------
+    body : str
+        The text after the ``@data`` line.
+    first_line : int
+        Line number of its first line.
+    columns : sequence of Column
+        The attributes.
+    labels : ndarray of int
+        Positions of the labels, whose values must be there and be 0 or 1.
+    path, limits
+        For error messages; ``max_cells`` bounds a dense table.
+
+    Returns
+    -------
+    ndarray or CSR of shape (n, m)
+        Numbers, the positions of nominal values, NaN for missing feature values. An entry that a sparse row leaves
+        out is 0: the number 0 or the first declared value, as ARFF defines it.
+
+    Raises
+    ------
+    DatasetError
+        With the line: truncated row, wrong number of fields, unknown nominal value, no number, not finite, missing
+        or non-binary label, index out of range or repeated, dense and sparse rows mixed, or no row at all.
+    """
+    is_label = np.zeros(len(columns), dtype=bool)
+    is_label[labels] = True
+    readers = [_Values(column, bool(mark)) for column, mark in zip(columns, is_label, strict=True)]
+    rows = _rows(body, first_line)
+    first = next(rows, None)
+    if first is None:
+        raise DatasetError("no row follows @data", path, first_line - 1)
+    sparse = first[1][0] == "{"
+    indices, values, pointers, line = list[int](), list[float](), [0], first[0]
+    try:
+        for line, text in _again(first, rows):
+            if (text[0] == "{") != sparse:
+                raise ValueError("dense and sparse rows are mixed")
+            if sparse:
+                _sparse_row(text, readers, indices, values)
+                pointers.append(len(values))
+            else:
+                values += _dense_row(text, readers)
+    except ValueError as error:
+        raise DatasetError(str(error), path, line) from None
+    if sparse:
+        shape = (len(pointers) - 1, len(columns))
+        table = sp.csr_array(
+            (np.array(values, dtype=float), np.array(indices, np.int64), pointers), shape=shape
+        )
+        table.sort_indices()
+        return table
+    require_cells(len(values) // len(columns), len(columns), "the table", path, limits)
+    return np.array(values).reshape(-1, len(columns))
+
+
+def _again(first: tuple[int, str], rest: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    yield first
+    yield from rest
+
+
+def _rows(body: str, first_line: int) -> Iterator[tuple[int, str]]:
+    """Yield the number and text of every line that is neither blank nor a comment."""
+    start, line = 0, first_line
+    while start < len(body):
+        end = body.find("\n", start)
+        end = len(body) if end < 0 else end
+        text = body[start:end].strip()
+        if text and text[0] != "%":
+            yield line, text
+        start, line = end + 1, line + 1
+
+
+def _dense_row(text: str, readers: Sequence[_Values]) -> list[float]:
+    fields = _fields(text)
+    if len(fields) != len(readers):
+        raise ValueError(f"{len(fields)} fields, expected {len(readers)}")
+    return [reader(field) for reader, field in zip(readers, fields, strict=True)]
+
+
+def _fields(text: str) -> list[str]:
+    if "'" not in text and '"' not in text and "%" not in text:
+        return [field.strip() for field in text.split(",")]
+    fields, place, last = [], 0, ","
+    while last == ",":
+        found = _FIELD.match(text, place)
+        if found is None:
+            raise ValueError(f"cannot read the row from '{text[place : place + 40]}'")
+        fields.append(found["value"].strip())
+        place, last = found.end(), found["end"]
+    return fields
+
+
+def _sparse_row(text: str, readers: Sequence[_Values], indices: list[int], values: list[float]) -> None:
+    """Append the entries of ``{index value, ...}`` to ``indices`` and ``values``."""
+    inner = text[1:].lstrip()
+    seen: set[int] = set()
+    place, last = 0, ","
+    if inner[:1] == "}":
+        place, last = 1, "}"
+    while last == ",":
+        found = _ENTRY.match(inner, place)
+        if found is None:
+            if "}" not in inner[place:]:
+                raise ValueError("the sparse row is truncated: no closing brace")
+            raise ValueError(f"cannot read the sparse row from '{inner[place : place + 40].strip()}'")
+        # Over 10 digits is out of range anyway; Python's int() refuses thousands of them.
+        index = int(found["index"]) if len(found["index"]) < 11 else len(readers)
+        if index >= len(readers):
+            raise ValueError(
+                f"index {found['index'][:20]}, the last of the {len(readers)} attributes is {len(readers) - 1}"
+            )
+        if index in seen:
+            raise ValueError(f"index {index} is given twice")
+        seen.add(index)
+        indices.append(index)
+        values.append(readers[index](found["value"]))
+        place, last = found.end(), found["end"]
+    after = inner[place:].strip()
+    if after and after[0] != "%":
+        raise ValueError(f"unexpected '{after[:40]}' after the row")

@@ -1,0 +1,313 @@
+"""Dataset cards: what a data set is called, where its files are, and what must be found in them.
+
+A card is one YAML file, ``conf/dataset/<name>.yaml``, or a file in a folder listed in ``MULTILAB_CARDS`` (separated as
+in ``PATH``). Nothing heavy is imported here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from multilab.datasets.errors import DatasetError
+from multilab.ground.places import conf_dir
+
+__all__ = ["ROLES", "Card", "CardFile", "Expected", "card", "cards"]
+
+ROLES = ("full", "train", "test", "train+test", "labels-xml")  # a role that ends in -variant is not read
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_SHA = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The counts a card promises; what is None is not checked.
+
+    Attributes
+    ----------
+    instances, features, labels : int or None
+        Rows, features before one-hot coding, labels.
+    cardinality : float or None
+        Mean number of labels of a row, rounded to four decimals.
+    """
+
+    instances: int | None = None
+    features: int | None = None
+    labels: int | None = None
+    cardinality: float | None = None
+
+
+@dataclass(frozen=True)
+class CardFile:
+    """One file of a data set.
+
+    Attributes
+    ----------
+    role : str
+        One of :data:`ROLES`, or a word ending in ``-variant`` for a file that is addressed but not read.
+    path : str
+        Place in a mirror, relative, without the compression's extension; may be beside the card for one's own data.
+    bytes, sha256 : int and str, or None
+        Of the decompressed content. Needed for everything that is downloaded.
+    repository, commit, source : str or None
+        The public address: a GitHub repository, the full commit, and the path in it.
+    url : str or None
+        Any other https address.
+    member : str or None
+        What is downloaded is a zip archive of at most ``archive_bytes``; this one member of it is the file.
+    archive_bytes : int or None
+        See ``member``.
+    """
+
+    role: str
+    path: str
+    bytes: int | None = None
+    sha256: str | None = None
+    repository: str | None = None
+    commit: str | None = None
+    source: str | None = None
+    url: str | None = None
+    member: str | None = None
+    archive_bytes: int | None = None
+
+    @property
+    def addressed(self) -> bool:
+        """Whether the file can be downloaded."""
+        return self.url is not None or self.repository is not None
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether the file is another edition, kept for comparison and never read as the data set."""
+        return self.role.endswith("-variant")
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is known of a data set before it is read.
+
+    Attributes
+    ----------
+    name, title : str
+        File stem, and a line for people.
+    location : Path
+        The card's own file.
+    available, reason : bool and str
+        False for a set that cannot be had, and why.
+    reader : dict
+        Keyword arguments of :func:`multilab.datasets.read`.
+    files : tuple of CardFile
+        Empty for a set that is made, not read.
+    generator : dict or None
+        ``{name: ..., **arguments}`` of a set that is made by :mod:`multilab.datasets.synthetic`.
+    splits : dict
+        Named splits beside ``official``: ``{meka: {first: 1891}}``.
+    expected : Expected
+        Counts to be checked.
+    digest : str or None
+        The pinned :func:`multilab.datasets.data_digest`.
+    licence, citation, upstream, notes : str
+        For people.
+    openml_id : int or None
+        Number of the same set at OpenML.
+    """
+
+    name: str
+    title: str
+    location: Path
+    available: bool = True
+    reason: str = ""
+    reader: dict[str, Any] = field(default_factory=dict)
+    files: tuple[CardFile, ...] = ()
+    generator: dict[str, Any] | None = None
+    splits: dict[str, Any] = field(default_factory=dict)
+    expected: Expected = Expected()
+    digest: str | None = None
+    licence: str = ""
+    citation: str = ""
+    upstream: str = ""
+    openml_id: int | None = None
+    notes: str = ""
+
+    def file(self, role: str) -> CardFile | None:
+        """Return the file of a role, or None."""
+        return next((f for f in self.files if f.role == role), None)
+
+
+def cards() -> list[str]:
+    """Return the names of all cards, sorted; those of unavailable sets included."""
+    return sorted({path.stem for folder in _folders() for path in folder.glob("*.yaml")})
+
+
+def card(name: str) -> Card:
+    """Return the card of a data set.
+
+    Raises
+    ------
+    DatasetError
+        There is no such card (a similar name is suggested), two folders have one, or the card is malformed; the
+        message names the file and the key.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise DatasetError(f"{name!r} is not a dataset name (small letters, digits, '.', '_' and '-')")
+    found = [path for folder in _folders() if (path := folder / f"{name}.yaml").is_file()]
+    if not found:
+        hint = _did_you_mean(name, cards()) or f" (searched: {', '.join(map(str, _folders()))})"
+        raise DatasetError(f"there is no dataset {name!r}{hint}")
+    if len(found) > 1:
+        raise DatasetError(f"two cards are called {name!r}: {' and '.join(map(str, found))}; rename one")
+    return _parse(_read_yaml(found[0]), found[0])
+
+
+def _folders() -> list[Path]:
+    extra = [Path(part) for part in os.environ.get("MULTILAB_CARDS", "").split(os.pathsep) if part]
+    return list(
+        dict.fromkeys(folder.resolve() for folder in [*extra, conf_dir() / "dataset"] if folder.is_dir())
+    )
+
+
+def _read_yaml(path: Path) -> Any:
+    try:
+        import yaml
+    except ImportError:  # the core package does without YAML
+        raise DatasetError("reading cards needs PyYAML: pip install 'multilab[lab]'", path) from None
+    try:
+        return yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or error
+        raise DatasetError(f"not valid YAML: {problem}", path, mark.line + 1 if mark else None) from None
+
+
+def _parse(content: Any, path: Path) -> Card:
+    values = _mapping(content, "the card", [f.name for f in fields(Card) if f.name != "location"], path)
+    if values.get("name", path.stem) != path.stem:
+        raise DatasetError(f"name is {values['name']!r} but the file is called {path.name}", path)
+    values["name"] = path.stem
+    for key in ("title", "reason", "licence", "citation", "upstream", "notes"):
+        _typed(values, key, str, path)
+    _typed(values, "available", bool, path)
+    _typed(values, "openml_id", int, path)
+    for key in ("reader", "generator", "splits"):
+        _typed(values, key, dict, path)
+    if "title" not in values:
+        raise DatasetError("title is missing", path)
+    _check_sha(values.get("digest"), "digest", path)
+    values["expected"] = _expected(values.get("expected", {}), path)
+    values["files"] = tuple(_file(entry, i, path) for i, entry in enumerate(values.get("files") or []))
+    made = Card(location=path, **values)
+    _check_sources(made)
+    return made
+
+
+def _expected(content: Any, path: Path) -> Expected:
+    values = _mapping(content, "expected", [f.name for f in fields(Expected)], path)
+    for key, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            raise DatasetError(f"expected.{key} must be a number, not {value!r}", path)
+    return Expected(**values)
+
+
+def _file(content: Any, position: int, path: Path) -> CardFile:
+    where = f"files[{position}]"
+    values = _mapping(content, where, [f.name for f in fields(CardFile)], path)
+    for key in ("role", "path"):
+        if not isinstance(values.get(key), str):
+            raise DatasetError(f"{where}: {key} is missing", path)
+    for key in ("repository", "commit", "source", "url", "member"):
+        _typed(values, key, str, path, where)
+    for key in ("bytes", "archive_bytes"):
+        _typed(values, key, int, path, where)
+    _check_sha(values.get("sha256"), f"{where}.sha256", path)
+    made = CardFile(**values)
+    if made.role not in ROLES and not made.is_variant:
+        hint = _did_you_mean(made.role, ROLES)
+        raise DatasetError(f"{where}: role {made.role!r} is none of {', '.join(ROLES)}{hint}", path)
+    for key in ("path", "source", "member"):
+        if (value := getattr(made, key)) is not None and not _stays_inside(value):
+            raise DatasetError(
+                f"{where}: {key} {value!r} must be relative and may not leave its folder", path
+            )
+    _check_address(made, where, path)
+    return made
+
+
+def _check_address(file: CardFile, where: str, path: Path) -> None:
+    parts = (file.repository, file.commit, file.source)
+    if any(parts) and (not all(parts) or file.url):
+        raise DatasetError(
+            f"{where}: an address is repository, commit and source together, or url alone", path
+        )
+    if file.commit and not re.fullmatch(r"[0-9a-f]{40}", file.commit):
+        raise DatasetError(f"{where}: commit must be the full 40 hex digits, not {file.commit!r}", path)
+    if file.repository and not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", file.repository):
+        raise DatasetError(f"{where}: repository must be https://github.com/<owner>/<name>", path)
+    if file.url and not re.match(r"https://|http://(127\.0\.0\.1|localhost)[:/]", file.url):
+        raise DatasetError(f"{where}: url must begin with https://", path)
+    if file.addressed and (file.sha256 is None or file.bytes is None):
+        raise DatasetError(f"{where}: a file with an address needs bytes and sha256 of its content", path)
+    if file.member and (not file.addressed or file.archive_bytes is None):
+        raise DatasetError(
+            f"{where}: member needs an address of the archive and archive_bytes, its size", path
+        )
+
+
+def _check_sources(card: Card) -> None:
+    if not card.available:
+        if not card.reason:
+            raise DatasetError("available: false needs a reason", card.location)
+        return
+    roles = [file.role for file in card.files if not file.is_variant]
+    twice = sorted({role for role in roles if roles.count(role) > 1})
+    if twice:
+        raise DatasetError(f"two files have the role {twice[0]}", card.location)
+    names = [Path(file.path).name for file in card.files]
+    if len(set(names)) != len(names):
+        raise DatasetError("two files have the same name", card.location)
+    if card.generator is not None:
+        if roles or "name" not in card.generator:
+            raise DatasetError("generator needs a name, and no files beside it", card.location)
+        return
+    if not {"full"} & set(roles) and not {"train+test"} & set(roles) and not {"train", "test"} <= set(roles):
+        raise DatasetError("no file role full, none train+test, and not both train and test", card.location)
+    if ("train" in roles) != ("test" in roles):
+        raise DatasetError("train and test come together", card.location)
+
+
+def _stays_inside(path: str) -> bool:
+    parts = path.split("/")
+    return (
+        bool(path) and "\\" not in path and ":" not in path and all(p not in ("", ".", "..") for p in parts)
+    )
+
+
+def _mapping(content: Any, where: str, allowed: Iterable[str], path: Path) -> dict[str, Any]:
+    allowed = list(allowed)
+    if not isinstance(content, Mapping):
+        raise DatasetError(f"{where} must be a mapping of keys to values", path)
+    for key in content:
+        if key not in allowed:
+            raise DatasetError(f"{where}: unknown key {key!r}{_did_you_mean(str(key), allowed)}", path)
+    return {key: value for key, value in content.items() if value is not None}
+
+
+def _typed(values: Mapping[str, Any], key: str, kind: type, path: Path, where: str = "") -> None:
+    value = values.get(key)
+    if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+        prefix = f"{where}: " if where else ""
+        kinds = {str: "text", int: "a whole number", bool: "true or false", dict: "a mapping"}
+        raise DatasetError(f"{prefix}{key} must be {kinds[kind]}, not {value!r}", path)
+
+
+def _check_sha(value: Any, where: str, path: Path) -> None:
+    if value is not None and not (isinstance(value, str) and _SHA.fullmatch(value)):
+        raise DatasetError(f"{where} must be 64 hex digits in quotes, not {value!r}", path)
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=2, cutoff=0.6)
+    return f"; did you mean {' or '.join(close)}?" if close else ""

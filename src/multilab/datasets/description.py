@@ -1,0 +1,78 @@
+"""What a data file holds, in numbers: the counts of the benchmark tables and a digest of the content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from multilab.datasets.columns import canonical_csr
+from multilab.datasets.raw import RawData
+from multilab.ground import array_digest, json_digest
+
+__all__ = ["data_digest", "describe"]
+
+
+def data_digest(X: Any, Y: np.ndarray, feature_names: Sequence[str], label_names: Sequence[str]) -> str:
+    """Return the sha256 (64 hex digits) of a data set: matrices, their shapes and the names.
+
+    Parameters
+    ----------
+    X : ndarray or sparse of shape (n, d)
+        Features. A dense matrix and a sparse one of the same values have different digests: which of them a set is
+        belongs to its identity, since methods may treat them differently.
+    Y : ndarray of shape (n, q)
+        Labels.
+    feature_names, label_names : sequence of str
+        Names of the columns.
+
+    Notes
+    -----
+    Independent of memory order, index width, index order, stored zeros, the sign of zero, and byte order.
+    """
+    if sp.issparse(X):
+        csr = canonical_csr(X.copy())
+        parts = [csr.data, csr.indices.astype(np.int64), csr.indptr.astype(np.int64)]
+    else:
+        parts = [np.ascontiguousarray(X, dtype=np.float64) + 0.0]  # -0.0 becomes 0.0
+    return json_digest(
+        {
+            "X": ["csr" if sp.issparse(X) else "dense", list(map(int, X.shape)), array_digest(*parts)],
+            "Y": array_digest(np.ascontiguousarray(Y, dtype=np.uint8)),
+            "feature_names": list(feature_names),
+            "label_names": list(label_names),
+        }
+    )
+
+
+def describe(raw: RawData) -> dict[str, Any]:
+    """Return the numbers of a data file.
+
+    Returns
+    -------
+    dict
+        ``instances``, ``features`` (before one-hot coding), ``columns`` (of ``X``), ``labels``; ``cardinality``
+        (mean number of labels of a row), ``density`` (cardinality / labels), ``distinct_label_sets``,
+        ``rows_without_label``, ``labels_never_set``; ``missing_values``, ``nominal_features``, ``sparse`` (whether
+        ``X`` is) and ``digest``.
+    """
+    n, q = raw.Y.shape
+    per_row = raw.Y.sum(axis=1, dtype=np.int64)
+    cardinality = float(per_row.sum() / n) if n else 0.0
+    return {
+        "instances": n,
+        "features": raw.original_features,
+        "columns": int(raw.X.shape[1]),
+        "labels": q,
+        "cardinality": cardinality,
+        "density": cardinality / q,
+        "distinct_label_sets": len(np.unique(np.packbits(raw.Y, axis=1), axis=0)),
+        "rows_without_label": int((per_row == 0).sum()),
+        "labels_never_set": int((~raw.Y.any(axis=0)).sum()),
+        "missing_values": raw.missing_values,
+        "nominal_features": raw.nominal_features,
+        "sparse": bool(sp.issparse(raw.X)),
+        "digest": data_digest(raw.X, raw.Y, raw.feature_names, raw.label_names),
+    }

@@ -1,0 +1,43 @@
+"""What can be wrong with a data file, said in one line that names the place."""
+
+from __future__ import annotations
+
+import os
+
+from multilab.ground.errors import MultilabError
+
+__all__ = ["DatasetError"]
+
+
+class DatasetError(MultilabError, ValueError):
+    """A data file, card or option that cannot be used as it is.
+
+    Parameters
+    ----------
+    reason : str
+        What is wrong and, where it is not obvious, what to do. Line breaks become spaces.
+    path : path-like, optional
+        The file it was found in.
+    line : int, optional
+        Number of the line in that file, counted from 1 (in the decompressed text); ignored without ``path``.
+
+    Notes
+    -----
+    ``str()`` gives ``path:line: reason``, ``path: reason`` or ``reason``: always one line.
+    """
+
+    def __init__(self, reason: str, path: str | os.PathLike[str] | None = None, line: int | None = None):
+        self.reason = " ".join(str(reason).split())
+        self.path = None if path is None else os.fspath(path)
+        self.line = None if line is None else int(line)
+        place = (
+            ""
+            if self.path is None
+            else f"{self.path}: "
+            if self.line is None
+            else f"{self.path}:{self.line}: "
+        )
+        super().__init__(place + self.reason)
+
+    def __reduce__(self):  # so that it survives the way back from a worker process
+        return (type(self), (self.reason, self.path, self.line))

@@ -1,0 +1,202 @@
+"""Finding the files of a card: in the mirror, in the local cache, or at their public address.
+
+Size and sha256 of the decompressed content are verified before anyone parses it, wherever it came from.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import http.client
+import io
+import lzma
+import os
+import urllib.error
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+from multilab.datasets.card import Card, CardFile, card
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.opening import Limits, read_bytes
+from multilab.ground.files import write_atomically
+from multilab.ground.places import data_dir
+
+__all__ = ["FoundFile", "fetch", "find_files"]
+
+Progress = Callable[[str, int, int], None]
+_PUBLIC = "https://raw.githubusercontent.com"
+_ENDINGS = ("", ".xz", ".bz2", ".gz")
+_OPENERS: dict[str, Callable[..., IO[bytes]]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
+_CHUNK = 1 << 16
+_OVERHEAD = 1 << 12  # a compressed file may be this much larger than its content
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A verified file of a card and where it came from: ``mirror``, ``cache``, ``download`` or ``local``."""
+
+    file: CardFile
+    path: Path
+    origin: str
+    sha256: str
+
+
+def fetch(
+    name: str,
+    *,
+    variants: bool = False,
+    base: str | None = None,
+    timeout: float = 30.0,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Return the verified files of a data set, downloading what is not there.
+
+    Searched in this order: the folder ``MULTILAB_DATA`` (a mirror: the card's paths, the file itself or with
+    ``.xz``, ``.bz2`` or ``.gz``), ``<data_dir>/raw/<name>/``, the folder of a card of one's own, and then the card's
+    public address, whose content goes to the second.
+
+    Parameters
+    ----------
+    name : str
+        Dataset name.
+    variants : bool, default False
+        Also the other editions that a card points to and that are not read as the data set.
+    base : str, optional
+        Replaces https://raw.githubusercontent.com, as ``MULTILAB_DOWNLOAD_BASE`` does.
+    timeout : float, default 30
+        Seconds without a byte after which a download is given up.
+    progress : callable, optional
+        Called as ``progress(path, bytes received, bytes expected)``.
+
+    Returns
+    -------
+    list of Path
+        In the card's order; empty for a set that is generated.
+
+    Raises
+    ------
+    DatasetError
+        Wrong size or checksum (expected and found are named; a wrong download is not kept), an address that does not
+        answer, a set that is not available.
+    """
+    found = find_files(card(name), variants=variants, base=base, timeout=timeout, progress=progress)
+    return [one.path for one in found]
+
+
+def find_files(
+    wanted: Card,
+    *,
+    variants: bool = False,
+    base: str | None = None,
+    timeout: float = 30.0,
+    progress: Progress | None = None,
+) -> list[FoundFile]:
+    """Return the files of a card with their origin; see :func:`fetch`."""
+    if not wanted.available:
+        raise DatasetError(f"{wanted.name} is not available: {wanted.reason}")
+    base = (base or os.environ.get("MULTILAB_DOWNLOAD_BASE") or _PUBLIC).rstrip("/")
+    files = [file for file in wanted.files if variants or not file.is_variant]
+    return [_find(wanted, file, base, timeout, progress) for file in files]
+
+
+def _find(wanted: Card, file: CardFile, base: str, timeout: float, progress: Progress | None) -> FoundFile:
+    cached = data_dir() / "raw" / wanted.name / Path(file.path).name
+    mirror = os.environ.get("MULTILAB_DATA")
+    places = [("mirror", Path(mirror) / file.path)] if mirror else []
+    places += [("cache", cached), ("local", wanted.location.parent / file.path)]
+    for origin, place in places:
+        for ending in _ENDINGS:
+            candidate = place.with_name(place.name + ending)
+            if candidate.is_file():
+                sha = _verified(_content(file, candidate), file, candidate)
+                return FoundFile(file, candidate, origin, sha)
+    if not file.addressed:
+        searched = ", ".join(str(place) for _, place in places)
+        raise DatasetError(f"{wanted.name}: file {file.path} was not found (searched: {searched})")
+    url = _address(file, base)
+    content = _download(wanted, file, url, timeout, progress)
+    sha = _verified(content, file, url)
+    write_atomically(cached, content)
+    return FoundFile(file, cached, "download", sha)
+
+
+def _content(file: CardFile, path: Path) -> bytes:
+    """Return the decompressed content; reading stops a byte after the promised size."""
+    try:
+        return read_bytes(path, Limits() if file.bytes is None else Limits(max_bytes=file.bytes))
+    except DatasetError as error:
+        if "larger than the limit" in error.reason:
+            raise DatasetError(f"expected {file.bytes} bytes, found more", path) from None
+        raise
+
+
+def _verified(content: bytes, file: CardFile, place: Path | str) -> str:
+    """Return the sha256 of the content when size and checksum are the card's."""
+    if file.bytes is not None and len(content) != file.bytes:
+        raise DatasetError(f"expected {file.bytes} bytes, found {len(content)}", place)
+    actual = hashlib.sha256(content).hexdigest()
+    if file.sha256 is not None and actual != file.sha256:
+        raise DatasetError(f"expected sha256 {file.sha256}, found {actual}", place)
+    return actual
+
+
+def _address(file: CardFile, base: str) -> str:
+    if file.url is not None:
+        return file.url
+    assert file.repository is not None and file.source is not None
+    owner_and_name = file.repository.removeprefix("https://github.com/")
+    return f"{base}/{owner_and_name}/{file.commit}/{quote(file.source)}"
+
+
+def _download(wanted: Card, file: CardFile, url: str, timeout: float, progress: Progress | None) -> bytes:
+    assert file.bytes is not None
+    limit = file.archive_bytes if file.member and file.archive_bytes else file.bytes + _OVERHEAD
+    buffer = io.BytesIO()
+    try:
+        request = urllib.request.Request(url, headers={"User-Agent": "multilab"})
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            while chunk := answer.read(_CHUNK):
+                buffer.write(chunk)
+                if buffer.tell() > limit:
+                    raise DatasetError(
+                        f"more than the {limit} bytes that the card allows came; nothing kept", url
+                    )
+                if progress is not None:
+                    progress(file.path, buffer.tell(), file.archive_bytes or file.bytes)
+    except urllib.error.HTTPError as error:
+        raise DatasetError(f"the server answered {error.code} {error.reason}", url) from None
+    except (OSError, http.client.HTTPException) as error:
+        why = getattr(error, "reason", None) or error
+        raise DatasetError(
+            f"{wanted.name}: could not be downloaded ({why}). Connect to the network, or set MULTILAB_DATA to a "
+            f"folder that holds {file.path}",
+            url,
+        ) from None
+    return _unpacked(buffer.getvalue(), file, url)
+
+
+def _unpacked(payload: bytes, file: CardFile, url: str) -> bytes:
+    """Return the file that was asked for: one member of an archive, or what a compressed download contains."""
+    assert file.bytes is not None
+    opener = _OPENERS.get(Path(file.source or file.url or "").suffix)
+    if file.member is None and opener is None:
+        return payload
+    most = file.bytes + 1  # one byte more shows that it is too large, however much would follow
+    try:
+        if file.member is None:
+            assert opener is not None
+            with opener(io.BytesIO(payload)) as stream:
+                return stream.read(most)
+        with zipfile.ZipFile(io.BytesIO(payload)) as archive, archive.open(file.member) as stream:
+            return stream.read(most)
+    except KeyError:
+        raise DatasetError(f"the archive has no member {file.member!r}", url) from None
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
+        raise DatasetError(f"the compressed file is damaged ({error})", url) from None

@@ -1,0 +1,43 @@
+"""What every reader returns: one data file as matrices and names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["RawData"]
+
+
+@dataclass(frozen=True, eq=False)
+class RawData:
+    """The content of one data file, whatever its format was.
+
+    Attributes
+    ----------
+    X : ndarray or scipy.sparse.csr_array of shape (n, d), float64
+        Features; nominal ones already as 0/1 columns. Dense and C-contiguous, or CSR with sorted indices and no
+        stored zeros.
+    Y : ndarray of shape (n, q), uint8, C-contiguous
+        Labels, 0 or 1, in the order of the file's columns.
+    feature_names, label_names : list of str
+        Names of the columns of ``X`` and of ``Y``. One-hot columns are called ``attribute=value``.
+    original_features : int
+        Number of features before one-hot coding.
+    nominal_features : int
+        How many of the original features are declared nominal.
+    missing_values : int
+        Number of missing feature values (NaN in ``X``).
+    train_rows : int or None
+        For a file that holds a training part followed by a test part: the number of training rows.
+    """
+
+    X: Any
+    Y: np.ndarray
+    feature_names: list[str]
+    label_names: list[str]
+    original_features: int
+    nominal_features: int = 0
+    missing_values: int = 0
+    train_rows: int | None = None

@@ -1,0 +1,166 @@
+"""Reading a data file of any format, and checking one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+from multilab.datasets.arff import read_arff
+from multilab.datasets.columns import LabelOptions
+from multilab.datasets.description import describe
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.matlab import read_matlab
+from multilab.datasets.opening import Limits, plain_name
+from multilab.datasets.raw import RawData
+from multilab.datasets.svmlight import read_svmlight
+from multilab.datasets.tabular import read_csv, read_parquet
+from multilab.datasets.xc import read_xc
+
+__all__ = ["FORMATS", "check", "find_format", "read"]
+
+PathLike = str | os.PathLike[str]
+
+FORMATS = {
+    ".arff": "arff",
+    ".mat": "mat",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".svm": "svmlight",
+    ".libsvm": "svmlight",
+    ".svmlight": "svmlight",
+    ".txt": "xc",
+}
+"""Extension (without that of a compression) to format."""
+
+_NAMED = {"arff": read_arff, "csv": read_csv, "parquet": read_parquet}
+
+
+def find_format(path: PathLike) -> str:
+    """Return the format that the extension of a file says, under a compression's or not.
+
+    Raises
+    ------
+    DatasetError
+        An extension that no reader knows.
+    """
+    extension = plain_name(path)[1]
+    if extension not in FORMATS:
+        raise DatasetError(f"unknown extension '{extension}'; known: {' '.join(FORMATS)}", path)
+    return FORMATS[extension]
+
+
+def read(
+    path: PathLike,
+    *,
+    format: str | None = None,
+    labels_xml: PathLike | None = None,
+    label_names: Sequence[str] | None = None,
+    labels_first: int | None = None,
+    labels_last: int | None = None,
+    label_columns: Sequence[str] | PathLike | None = None,
+    label_prefix: str | None = None,
+    keys: Mapping[str, str] | None = None,
+    n_features: int | None = None,
+    first_feature: int | None = None,
+    first_label: int | None = None,
+    missing: Literal["error", "keep"] = "error",
+    limits: Limits | None = None,
+) -> RawData:
+    """Read one data file: ARFF, MATLAB, CSV, Parquet, svmlight or Extreme Classification text.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, plain or compressed by gzip, bzip2 or xz.
+    format : {"arff", "mat", "csv", "parquet", "svmlight", "xc"}, optional
+        Default: what the extension says.
+    labels_xml, labels_first, labels_last, label_columns, label_prefix : optional
+        For files with named columns, one of: Mulan's XML file; the number of first or of last columns; the names of
+        the label columns, as a sequence, one text with commas, or a file with one name per line; or how they
+        begin. An ARFF file may say it itself by ``-C n`` in its relation name, which counts only when nothing is
+        given here.
+    label_names : sequence of str, optional
+        Names of the labels of a file that has none (``mat``, ``svmlight``, ``xc``); otherwise as ``label_columns``.
+    keys : mapping, optional
+        Names of the variables of a MATLAB file, see :func:`multilab.datasets.matlab.read_matlab`.
+    n_features, first_feature, first_label : int, optional
+        For svmlight, see :func:`multilab.datasets.svmlight.read_svmlight`.
+    missing : {"error", "keep"}
+        Whether missing feature values are an error, or stay as NaN and are counted.
+    limits : Limits, optional
+        What a file may ask for at most.
+
+    Returns
+    -------
+    RawData
+        Labels are in the order of the file's columns. ``X`` is CSR for sparse formats and sparse ARFF rows, else
+        dense.
+
+    Raises
+    ------
+    DatasetError
+        One line that names the file and, for text, the line in it.
+    """
+    kind = find_format(path) if format is None else format
+    limits = limits or Limits()
+    options = LabelOptions(labels_xml, label_names, labels_first, labels_last, label_columns, label_prefix)
+    if kind in _NAMED:
+        raw = _NAMED[kind](path, options, limits)
+    else:
+        _refuse_columns(options, kind, path)
+        if kind == "mat":
+            raw = read_matlab(path, keys, label_names, limits)
+        elif kind == "svmlight":
+            raw = read_svmlight(
+                path,
+                label_names,
+                n_features=n_features,
+                first_feature=first_feature,
+                first_label=first_label,
+                limits=limits,
+            )
+        elif kind == "xc":
+            raw = read_xc(path, label_names, limits)
+        else:
+            raise DatasetError(
+                f"unknown format '{kind}', expected one of {', '.join(sorted(set(FORMATS.values())))}"
+            )
+    if raw.missing_values and missing == "error":
+        raise DatasetError(f"{raw.missing_values} feature values are missing", path)
+    return raw
+
+
+def _refuse_columns(options: LabelOptions, kind: str, path: PathLike) -> None:
+    given = [name for name, value in asdict(options).items() if value is not None and name != "label_names"]
+    if given:
+        raise DatasetError(f"{', '.join(given)} cannot be said of the format '{kind}'", path)
+
+
+def check(path: PathLike, **options: Any) -> dict[str, Any]:
+    """Read a file and return what it holds.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. For an ARFF file of which nothing is said in ``options``, ``<stem>.xml`` beside it names the
+        labels when it is there.
+    **options
+        As for :func:`read`; missing feature values are counted, not refused.
+
+    Returns
+    -------
+    dict
+        ``path``, ``format``, the entries of :func:`multilab.datasets.description.describe`, and ``label_names``.
+    """
+    options = {name: value for name, value in options.items() if value is not None}
+    kind = options.get("format") or find_format(path)
+    beside = Path(path).with_name(plain_name(path)[0] + ".xml")
+    ways = set(LabelOptions.__dataclass_fields__)
+    if kind == "arff" and not ways & set(options) and beside.is_file():
+        options["labels_xml"] = beside
+    raw = read(path, **{"missing": "keep", **options})
+    return {"path": os.fspath(path), "format": kind, **describe(raw), "label_names": raw.label_names}

@@ -1,0 +1,7 @@
+"""The error of the experiments room."""
+
+from multilab.ground import MultilabError
+
+
+class ExperimentError(MultilabError):
+    """A setting, a study or a stored cell that cannot be used; the message says which and what to do."""

@@ -1,0 +1,97 @@
+"""From stored cells to tables of numbers.
+
+Metrics are computed from the stored scores, so adding a metric never retrains.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from multilab.experiments.cells import Cell
+from multilab.experiments.running import indices
+from multilab.experiments.settings import Study
+from multilab.experiments.store import Store
+
+__all__ = ["MEASURED", "evaluate", "evaluate_cell", "learned", "manifest", "means", "measured", "table"]
+
+MEASURED = ("fit_seconds", "predict_seconds", "peak_mb", "model_bytes")
+
+
+def manifest(cells: Sequence[Cell], store: Store) -> str:
+    """Return what a stage made, as JSON: per cell its place, key and the sha256 of its arrays. No times."""
+    rows = [
+        {
+            "dataset": cell.part.dataset,
+            "split": cell.part.split,
+            "method": cell.method.name,
+            "kind": cell.kind,
+            "key": cell.key,
+            "arrays": (store.digests(cell.key) or {}).get("arrays.npz"),
+        }
+        for cell in cells
+    ]
+    return json.dumps(rows, indent=1)
+
+
+def evaluate_cell(cell: Cell, store: Store, conventions: str = "default") -> dict[str, float]:
+    """Return all metrics of one finished train cell."""
+    from multilab.datasets import load
+    from multilab.metrics import score_all
+
+    _, test = indices(cell.part)
+    arrays = store.arrays(cell.key)
+    return score_all(load(cell.part.dataset).Y[test], arrays["scores"], arrays["decisions"], conventions=conventions)
+
+
+def evaluate(study: Study, cells: Iterable[Cell], store: Store) -> pd.DataFrame:
+    """Return every (dataset, split, method, metric) of a study's cells in a fixed order, with the cell key."""
+    rows = [
+        (study.name, cell.part.dataset, cell.part.split, cell.method.name, metric, value, cell.key)
+        for cell in cells
+        for metric, value in evaluate_cell(cell, store, study.conventions).items()
+    ]
+    return pd.DataFrame(rows, columns=["study", "dataset", "split", "method", "metric", "value", "key"])
+
+
+def measured(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
+    """Return seconds, memory and model size of cells."""
+    rows = []
+    for cell in cells:
+        record = store.record(cell.key)
+        numbers = [record.get(name, math.nan) for name in MEASURED]
+        rows.append((cell.part.dataset, cell.part.split, cell.method.name, *numbers, record["alone"], cell.key))
+    return pd.DataFrame(rows, columns=["dataset", "split", "method", *MEASURED, "alone", "key"])
+
+
+def means(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return mean and standard deviation (over splits, ddof = 1) per dataset, method and metric."""
+    grouped = scores.groupby(["dataset", "method", "metric"], sort=False)["value"]
+    return grouped.agg(["mean", "std", "count"]).reset_index()
+
+
+def table(scores: pd.DataFrame, metric: str, datasets: Sequence[str], methods: Sequence[str]) -> pd.DataFrame:
+    """Return the dataset x method table of mean values of one metric."""
+    chosen = scores[scores["metric"] == metric]
+    wide = chosen.pivot_table(index="dataset", columns="method", values="value", aggfunc="mean")
+    return wide.reindex(index=list(datasets), columns=list(methods))
+
+
+def learned(cell: Cell, store: Store) -> dict[str, np.ndarray]:
+    """Return what a cell's estimator learned (the attributes its YAML names under ``keep``)."""
+    arrays = store.arrays(cell.key)
+    return {name.removeprefix("learned_"): a for name, a in arrays.items() if name.startswith("learned_")}
+
+
+def dataset_facts(name: str) -> dict[str, Any]:
+    """Return what a report says of a dataset, from its prepared data."""
+    from multilab.datasets import prepared_meta
+
+    meta = prepared_meta(name) or {}
+    left_out = ("label_names", "feature_names", "files")
+    return {"name": name, **{key: value for key, value in meta.items() if key not in left_out}}

@@ -1,0 +1,285 @@
+"""Run cells: gather what they read, fit, score, measure, store; in parallel over cells."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import platform
+import socket
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from multilab.experiments.cells import Cell, Part, base_score_cells
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.measuring import Meter, model_bytes
+from multilab.experiments.seeds import seed_estimator, seed_for
+from multilab.experiments.settings import Method, Study
+from multilab.experiments.store import Store
+
+__all__ = ["Inputs", "build", "ensure", "gather", "indices", "jobs", "run_cell", "run_cells"]
+
+
+@dataclass
+class Inputs:
+    """What an estimator is fitted on and asked about: for a method on base scores, X is the score matrix."""
+
+    X_train: Any
+    Y_train: np.ndarray
+    X_test: Any
+    Y_test: np.ndarray
+
+
+def jobs() -> int:
+    """Return how many cells run at once: ``MULTILAB_JOBS``, else the cores this process may use."""
+    named = os.environ.get("MULTILAB_JOBS")
+    return max(1, int(named)) if named else len(os.sched_getaffinity(0))
+
+
+@functools.lru_cache(maxsize=2)
+def _dataset(name: str) -> Any:
+    from multilab import datasets
+
+    return datasets.load(name)
+
+
+def indices(part: Part) -> tuple[np.ndarray, np.ndarray]:
+    """Return the training and the test rows of a part."""
+    from multilab import datasets
+
+    if part.split < 0:
+        every = np.arange(len(_dataset(part.dataset).Y))
+        train, test = every, every[:0]
+    else:
+        split = datasets.splits(part.dataset, json.loads(part.protocol))[part.split]
+        train, test = split.train, split.test
+    if part.inner is None:
+        return train, test
+    folds, order, seed, index = part.inner
+    inner = inner_folds(_dataset(part.dataset).Y[train], folds, order, seed)[index]
+    return train[inner[0]], train[inner[1]]
+
+
+def inner_folds(Y: np.ndarray, folds: int, order: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return stratified folds of a training part: positions within it."""
+    from multilab.datasets import IterativeStratifiedKFold
+
+    splitter = IterativeStratifiedKFold(n_splits=folds, order=order, random_state=seed)
+    return list(splitter.split(np.zeros((len(Y), 1)), Y))
+
+
+def build(method: Method) -> Any:
+    """Build the estimator of a method from its settings, nested ``_target_`` entries first."""
+    from hydra.errors import InstantiationException
+    from hydra.utils import instantiate
+
+    try:
+        return instantiate(method.identity(), _convert_="all")
+    except InstantiationException as error:
+        reason = " ".join(str(error.__cause__ or error).split())
+        raise ExperimentError(f"conf/method/{method.name}.yaml: cannot build {method.target}: {reason}") from None
+
+
+def _scaled(method: Method, X_train: Any, X_test: Any) -> tuple[Any, Any]:
+    """Scale as the method asks, fitted on the training rows only."""
+    if method.preprocessing == "none":
+        return X_train, X_test
+    from scipy.sparse import issparse
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+    if method.preprocessing == "minmax":  # a sparse X keeps its zeros: divided by the largest absolute value
+        scaler = MaxAbsScaler() if issparse(X_train) else MinMaxScaler()
+    else:
+        scaler = StandardScaler(with_mean=not issparse(X_train))
+    train = scaler.fit_transform(X_train)
+    return train, (scaler.transform(X_test) if X_test.shape[0] else X_test)
+
+
+def gather(cell: Cell, store: Store) -> Inputs:
+    """Return what a cell's estimator is fitted on, making the cells it reads if they are missing."""
+    train, test = indices(cell.part)
+    data = _dataset(cell.part.dataset)
+    Y_train, Y_test = data.Y[train], data.Y[test]
+    if not cell.reads:
+        X_train, X_test = _scaled(cell.method, data.X[train], data.X[test])
+        return Inputs(X_train, Y_train, X_test, Y_test)
+    for read in cell.reads:
+        ensure(read, store)
+    S_train = [store.arrays(read.key)["scores"] for read in cell.reads[0::2]]
+    S_test = [store.arrays(read.key)["scores"] for read in cell.reads[1::2]]
+    return Inputs(np.hstack(S_train), Y_train, np.hstack(S_test), Y_test)
+
+
+def ensure(cell: Cell, store: Store) -> None:
+    """Make a cell if it is not in the store; raise if it fails."""
+    if not store.has(cell.key):
+        outcome = run_cell(cell, store)
+        if outcome is not None:
+            raise ExperimentError(f"{cell.label} failed: {outcome}")
+
+
+def run_cell(cell: Cell, store: Store) -> str | None:
+    """Run one cell and store it; return ``None``, or the one-line reason of its failure (stored as a record)."""
+    if store.has(cell.key):
+        return None
+    from multilab.ground import MultilabError
+
+    record: dict[str, Any] = {"key": cell.key, "label": cell.label, "parts": cell.identity, **_environment(cell)}
+    try:
+        with threadpool_limits(1), warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            arrays, measured, files = _scores(cell, store) if cell.kind == "scores" else _train(cell, store)
+        said = sorted({f"{w.category.__name__}: {w.message}" for w in heard})
+        record.update(measured, status="done", warnings=said[:20])
+        store.write(cell.key, arrays, record, _config(cell), files)
+        return None
+    except Exception as error:
+        record.update(status="failed", traceback=traceback.format_exc())
+        store.write_failure(cell.key, record)
+        reason = " ".join(str(error).split())[:300]
+        return reason if isinstance(error, MultilabError) else f"{type(error).__name__}: {reason}"
+
+
+def _axes(cell: Cell) -> tuple[str, str, str]:
+    return cell.part.dataset_digest, cell.part.digest, cell.method.target
+
+
+def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, bytes]]:
+    """Fit on the training rows, score the test rows."""
+    inputs = gather(cell, store)
+    method, files, tuned = cell.method, {}, {}
+    search = Meter()
+    if cell.tune:
+        from multilab.experiments.search import search_cell
+
+        with search:
+            best, files = search_cell(cell, store)
+        method = method.with_params(best)
+        tuned = {"tuned": best, "tune_seconds": search.seconds}
+    estimator = seed_estimator(build(method), cell.seed, *_axes(cell))
+    with Meter() as fit:
+        estimator.fit(inputs.X_train, inputs.Y_train)
+    with Meter() as predict:
+        scores, decisions = predict_both(estimator, inputs.X_test)
+    arrays = {"scores": scores, "decisions": decisions}
+    for name in cell.method.keep:
+        value = getattr(estimator, name, None)
+        if value is not None:
+            arrays[f"learned_{name}"] = np.asarray(value)
+    measured = {
+        "fit_seconds": fit.seconds,
+        "predict_seconds": predict.seconds,
+        "peak_mb": max(fit.peak_mb, predict.peak_mb),
+        "memory_method": fit.method,
+        "model_bytes": model_bytes(estimator),
+        **tuned,
+    }
+    return arrays, measured, files
+
+
+def _scores(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, bytes]]:
+    """Score every training row with a model that never saw it."""
+    from multilab.methods.stacking.out_of_fold import out_of_fold_scores
+
+    inputs = gather(cell, store)
+    inner = cell.method.inner
+    seed = seed_for(cell.seed, *_axes(cell)[:2], "inner folds")
+    folds = inner_folds(inputs.Y_train, inner["folds"], inner["order"], seed)
+    estimator = seed_estimator(build(cell.method), cell.seed, *_axes(cell))
+    with Meter() as fit:
+        scores = out_of_fold_scores(estimator, inputs.X_train, inputs.Y_train, folds)
+    measured = {"fit_seconds": fit.seconds, "peak_mb": fit.peak_mb, "memory_method": fit.method}
+    return {"scores": scores}, measured, {}
+
+
+def predict_both(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores (float64) and decisions (uint8) of an estimator, computed once where it offers that."""
+    if hasattr(estimator, "predict_both"):
+        scores, decisions = estimator.predict_both(X)
+    else:
+        if hasattr(estimator, "predict_proba"):
+            scores = estimator.predict_proba(X)
+            if isinstance(scores, list):  # scikit-learn's multi-output convention: one (n, classes) array per label
+                columns = zip(scores, estimator.classes_, strict=True)
+                scores = np.column_stack([p[:, list(c).index(1)] if 1 in c else np.zeros(len(p)) for p, c in columns])
+        else:
+            scores = estimator.decision_function(X)
+        decisions = estimator.predict(X)
+    decisions = decisions.toarray() if hasattr(decisions, "toarray") else decisions
+    return np.asarray(scores, dtype=np.float64), np.asarray(decisions, dtype=np.uint8)
+
+
+def _environment(cell: Cell) -> dict[str, Any]:
+    return {
+        "host": socket.gethostname(),
+        "python": platform.python_version(),
+        "started": time.time(),
+        "alone": cell.alone,
+        "dataset": cell.part.dataset,
+        "split": cell.part.split,
+        "method": cell.method.name,
+    }
+
+
+def _config(cell: Cell) -> str:
+    from omegaconf import OmegaConf
+
+    content = {"cell": cell.label, "protocol": json.loads(cell.part.protocol), **cell.identity}
+    return OmegaConf.to_yaml(OmegaConf.create(content))
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    store: Store,
+    n_jobs: int | None = None,
+    progress: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
+) -> dict[str, str]:
+    """Run the cells that are missing and return the reasons of those that failed, by label.
+
+    One failed cell does not stop the others. Cells marked ``alone`` run one after another, each in a fresh process.
+    """
+    store.sweep()
+    missing = list({cell.key: cell for cell in cells if not store.has(cell.key)}.values())
+    show = progress or (lambda stream, _: stream)
+    alone = [cell for cell in missing if cell.alone]
+    shared = [cell for cell in missing if not cell.alone]
+    done = show(_outcomes(shared, alone, store, n_jobs or jobs()), len(missing))
+    return {label: reason for label, reason in done if reason is not None}
+
+
+def _outcomes(shared: list[Cell], alone: list[Cell], store: Store, n_jobs: int) -> Iterable[tuple[str, str | None]]:
+    workers = min(n_jobs, len(shared))
+    if workers > 1:
+        from joblib import Parallel, delayed, parallel_config
+
+        with parallel_config(backend="loky", inner_max_num_threads=1):
+            yield from Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)(
+                delayed(_outcome)(cell, store) for cell in shared
+            )
+    else:
+        yield from (_outcome(cell, store) for cell in shared)
+    if alone:
+        import multiprocessing
+
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as fresh:
+            yield from (fresh.submit(_outcome, cell, store).result() for cell in alone)
+
+
+def _outcome(cell: Cell, store: Store) -> tuple[str, str | None]:
+    return cell.label, run_cell(cell, store)
+
+
+def run_base_scores(study: Study, store: Store, progress: Any = None) -> tuple[list[Cell], dict[str, str]]:
+    """Run the cells other cells of a study read: first those that read nothing, then the rest."""
+    cells = base_score_cells(study)
+    failed = run_cells(cells, store, progress=progress)
+    return cells, failed

@@ -1,0 +1,200 @@
+"""Search a method's hyperparameter space with Optuna, inside a training part.
+
+The search sees the training rows only: every trial is scored on inner stratified folds of them. A method on base
+scores gets out-of-fold scores made anew for each inner fold (cells like any other, shared by all trials and by all
+methods on the same members), so that no validation label ever reaches a base model.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from multilab.experiments.cells import Cell, Part
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.running import Inputs, build, gather, indices, inner_folds, predict_both
+from multilab.experiments.seeds import seed_estimator, seed_for
+from multilab.experiments.settings import Method
+from multilab.experiments.store import Store
+from multilab.ground import json_digest
+
+__all__ = ["SearchPlan", "distributions", "search", "search_cell"]
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """How to search.
+
+    Attributes
+    ----------
+    n_trials : int
+        Finished trials in all; a resumed search makes up what is missing.
+    folds, order : int
+        Inner stratified folds of the training part.
+    metric : str
+        Key of `multilab.metrics.score_all`; its direction is looked up.
+    conventions : str
+        Preset of the metrics.
+    sampler : {"tpe", "random", "grid"}
+        ``grid`` walks the printed grid: the ``choices`` of every space.
+    """
+
+    n_trials: int = 20
+    folds: int = 3
+    order: int = 1
+    metric: str = "ranking_loss"
+    conventions: str = "default"
+    sampler: str = "tpe"
+
+
+def distributions(method: Method) -> dict[str, Any]:
+    """Return the search space of a method as Optuna distributions."""
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    kinds = {"float": FloatDistribution, "int": IntDistribution, "categorical": CategoricalDistribution}
+    space = {}
+    for name, setting in method.search.items():
+        setting = dict(setting)
+        try:
+            space[name] = kinds[setting.pop("type")](**setting)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ExperimentError(f"conf/method/{method.name}.yaml: search.{name} is no search space: {error}") from None
+    if not space:
+        raise ExperimentError(f"conf/method/{method.name}.yaml: no `search` space, so there is nothing to tune")
+    return space
+
+
+def search_cell(cell: Cell, store: Store) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Search inside the training part of a cell; return the best parameters and the files to keep with the cell."""
+    plan = SearchPlan(**dict(cell.tune or ()))
+    journal = store.root / ".journals" / f"{cell.key}.log"
+    best, trials = search(cell, plan, store, journal)
+    files = {"journal.log": journal.read_bytes(), "trials.csv": trials.encode()}
+    return best, files
+
+
+def search(
+    cell: Cell, plan: SearchPlan, store: Store, journal: Path, progress: Any = None
+) -> tuple[dict[str, Any], str]:
+    """Search the space of ``cell.method`` on inner folds of its training part.
+
+    Parameters
+    ----------
+    cell : Cell
+        The method, the training part and the seed root.
+    plan : SearchPlan
+    store : Store
+        Where the base scores of inner folds are kept.
+    journal : Path
+        Optuna's journal: a killed search continues from it. The paper's own values are trial 0.
+
+    Returns
+    -------
+    best : dict
+        The arguments found.
+    trials : str
+        All finished trials as CSV.
+    """
+    import optuna
+    from optuna.trial import TrialState
+
+    from multilab.metrics import METRICS
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    method = cell.method
+    space = distributions(method)
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    study = optuna.create_study(
+        study_name=cell.key,
+        storage=optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(journal))),
+        direction="minimize" if METRICS[plan.metric].direction == "min" else "maximize",
+        load_if_exists=True,
+    )
+    own = {name: method.params[name] for name in space if name in method.params}
+    folds = _inner_inputs(cell, plan, store)
+    for trial in study.get_trials(states=[TrialState.RUNNING]):  # what a killed search left behind
+        study.tell(trial.number, state=TrialState.FAIL)
+    steps = range(len(_told(study)), plan.n_trials)
+    for index in progress(steps, len(steps)) if progress else steps:
+        # One seed per trial: a search that was killed and resumed walks the same way as one that was not.
+        study.sampler = _sampler(plan, space, seed_for(cell.seed, cell.part.digest, method.target, f"trial {index}"))
+        if index == 0 and own and not study.get_trials(states=[TrialState.WAITING]):
+            study.enqueue_trial(own)
+        trial = study.ask(space)
+        try:
+            value = float(np.mean([_value(method.with_params(trial.params), f, cell, plan) for f in folds]))
+        except Exception as error:  # a failed trial is recorded and the search goes on
+            trial.set_user_attr("error", f"{type(error).__name__}: {error}")
+            study.tell(trial, state=TrialState.FAIL)
+        else:
+            study.tell(trial, value)
+    finished = study.get_trials(states=[TrialState.COMPLETE])
+    if not finished:
+        errors = [t.user_attrs["error"] for t in _told(study)]
+        raise ExperimentError(f"{cell.label}: every trial of the search failed, the last with: {errors[-1]}")
+    return dict(study.best_params), _as_csv(finished, list(space), plan.metric)
+
+
+def _told(study: Any) -> list[Any]:
+    """Return the trials that ended by themselves: finished, or failed with an error."""
+    return [t for t in study.trials if t.state.name == "COMPLETE" or "error" in t.user_attrs]
+
+
+def _sampler(plan: SearchPlan, space: dict[str, Any], seed: int) -> Any:
+    import optuna
+
+    if plan.sampler == "grid":
+        grid = {name: getattr(s, "choices", None) for name, s in space.items()}
+        if None in grid.values():
+            raise ExperimentError("sampler grid needs a categorical `search` space (choices) for every argument")
+        return optuna.samplers.GridSampler(grid, seed=seed)
+    samplers = {"tpe": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}
+    if plan.sampler not in samplers:
+        raise ExperimentError(f"sampler {plan.sampler!r} is not tpe, random or grid")
+    return samplers[plan.sampler](seed=seed)
+
+
+def _inner_inputs(cell: Cell, plan: SearchPlan, store: Store) -> list[Inputs]:
+    """Return the inner folds of the cell's training part, each gathered as a cell of its own would be."""
+    from multilab.datasets import indices_digest, load
+
+    train, _ = indices(cell.part)
+    seed = seed_for(cell.seed, cell.part.dataset_digest, cell.part.digest, "search folds")
+    found = []
+    for index, (fit, ask) in enumerate(inner_folds(load(cell.part.dataset).Y[train], plan.folds, plan.order, seed)):
+        digest = indices_digest(train[fit], train[ask])
+        part: Part = replace(cell.part, digest=digest, inner=(plan.folds, plan.order, seed, index))
+        found.append(gather(replace(cell, part=part, tune=None, alone=False), store))
+    return found
+
+
+def _value(method: Method, inputs: Inputs, cell: Cell, plan: SearchPlan) -> float:
+    from multilab.metrics import score_all
+
+    axes = (cell.part.dataset_digest, cell.part.digest, method.target)
+    estimator = seed_estimator(build(method), cell.seed, *axes)
+    with threadpool_limits(1):
+        scores, decisions = predict_both(estimator.fit(inputs.X_train, inputs.Y_train), inputs.X_test)
+    return score_all(inputs.Y_test, scores, decisions, conventions=plan.conventions)[plan.metric]
+
+
+def _as_csv(trials: list[Any], names: list[str], metric: str) -> str:
+    import csv
+
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["trial", *names, metric])
+    for trial in trials:
+        rows.writerow([trial.number, *(json.dumps(trial.params.get(name)) for name in names), repr(trial.value)])
+    return text.getvalue()
+
+
+def search_name(method: Method, dataset: str, plan: SearchPlan) -> str:
+    """Return a short stable name for a search on a whole dataset, used for its journal."""
+    return f"{dataset}-{method.name}-{json_digest([method.identity(), method.search, vars(plan)])[:12]}"

@@ -1,0 +1,223 @@
+"""Methods, protocols and studies as they stand in ``conf/``.
+
+Reads YAML with OmegaConf alone: the ``keys`` stage runs this on every ``dvc repro`` and must stay under half a second.
+A test confirms that Hydra composes the same values.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from multilab.experiments.errors import ExperimentError
+from multilab.ground import code_digest, conf_dir
+
+__all__ = ["Method", "Study", "load_method", "load_protocol", "load_study", "names", "plain"]
+
+_CODE_WITHIN = ("multilab.methods", "multilab.datasets.folds")
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method: what reaches the estimator, and what the laboratory does around it.
+
+    Attributes
+    ----------
+    name : str
+        Stem of ``conf/method/<name>.yaml``.
+    target : str
+        Dotted path of the estimator class.
+    params : dict
+        Arguments of the estimator; nested ``_target_`` entries are built first.
+    preprocessing : {"none", "minmax", "standard"}
+        Scaling of X, fitted on the training part.
+    base_scores : tuple of str
+        Methods whose out-of-fold scores are this method's input in the place of X.
+    inner : dict
+        ``{folds, order}`` of the out-of-fold scores.
+    keep : tuple of str
+        Fitted attributes that are stored with the cell.
+    search, small : dict
+        Search space (Optuna) and arguments that make the method quick for checks.
+    title, reference, notes : str
+        For people; they reach neither the estimator nor the cell key.
+    """
+
+    name: str
+    target: str
+    params: dict[str, Any] = field(default_factory=dict)
+    preprocessing: str = "none"
+    base_scores: tuple[str, ...] = ()
+    inner: dict[str, Any] = field(default_factory=lambda: {"folds": 5, "order": 1})
+    keep: tuple[str, ...] = ()
+    search: dict[str, Any] = field(default_factory=dict)
+    small: dict[str, Any] = field(default_factory=dict)
+    title: str = ""
+    reference: str = ""
+    notes: str = ""
+
+    @classmethod
+    def from_mapping(cls, name: str, mapping: Mapping[str, Any]) -> Method:
+        """Build a method from the content of its YAML."""
+        values = dict(mapping)
+        target = values.pop("_target_", None)
+        if not isinstance(target, str):
+            raise ExperimentError(f"conf/method/{name}.yaml: no _target_; name the estimator class there")
+        lab: dict[str, Any] = {}
+        for key in ("preprocessing", "inner", "search", "small", "title", "reference", "notes"):
+            if values.get(key) is not None:
+                lab[key] = values[key]
+            values.pop(key, None)
+        for key in ("base_scores", "keep"):
+            lab[key] = tuple(values.pop(key, None) or ())
+        scaling = lab.get("preprocessing", "none")
+        if scaling not in ("none", "minmax", "standard"):
+            raise ExperimentError(f"conf/method/{name}.yaml: preprocessing {scaling!r} is not none, minmax or standard")
+        return cls(name=name, target=target, params=values, **{"title": name, **lab})
+
+    def with_params(self, changes: Mapping[str, Any]) -> Method:
+        """Return the method with some arguments changed; ``preprocessing`` may be among them."""
+        changes = dict(changes)
+        scaling = changes.pop("preprocessing", self.preprocessing)
+        return replace(self, params={**self.params, **changes}, preprocessing=scaling)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the fitted estimator."""
+        return {"_target_": self.target, **self.params}
+
+    def code(self) -> str:
+        """Return the digest of the code of ``multilab.methods`` that the estimator stands on."""
+        return "-".join(_code(module)[:16] for module in _modules(self.identity()))
+
+
+@functools.lru_cache(maxsize=256)
+def _code(module: str) -> str:
+    return code_digest(module, within=_CODE_WITHIN)
+
+
+def _modules(value: Any) -> list[str]:
+    """Return the modules of this package named by ``_target_`` anywhere in a setting, in order of appearance."""
+    found: list[str] = []
+    if isinstance(value, Mapping):
+        target = value.get("_target_")
+        if isinstance(target, str) and target.startswith("multilab."):
+            found.append(target.rpartition(".")[0])
+        for item in value.values():
+            found += _modules(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            found += _modules(item)
+    return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study: datasets x methods under one protocol, what is measured, and what is asked of the results."""
+
+    name: str
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...]
+    protocol: dict[str, Any]
+    title: str = ""
+    about: str = ""
+    metrics: tuple[str, ...] = ("hamming_loss", "ranking_loss", "average_precision", "macro_f1", "micro_f1")
+    headline: str = "ranking_loss"
+    conventions: str = "default"
+    alpha: float = 0.05
+    rope: float = 0.01
+    control: str | None = None
+    seed: int = 0
+    settings: tuple[dict[str, Any], ...] = ()
+    tune: dict[str, Any] | None = None
+    measure: str = "shared"
+    notes: str = ""
+
+    def method(self, name: str, dataset: str | None = None) -> Method:
+        """Return a method as this study sets it, for one dataset if named."""
+        method = load_method(name)
+        for block in self.settings:
+            for_method = name in block.get("methods", (name,))
+            for_dataset = dataset in block.get("datasets", (dataset,))
+            if for_method and for_dataset:
+                method = method.with_params(block["set"])
+        return method
+
+
+def plain(node: Any) -> Any:
+    """Return an OmegaConf node as plain Python values, interpolations resolved."""
+    from omegaconf import OmegaConf
+
+    return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
+
+
+def names(group: str) -> list[str]:
+    """Return the names of a group of settings (``method``, ``study``, ``protocol``, ``dataset``), sorted."""
+    return sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
+
+
+def load_method(name: str) -> Method:
+    """Read ``conf/method/<name>.yaml``."""
+    return Method.from_mapping(name, _read("method", name))
+
+
+def load_protocol(name: str) -> dict[str, Any]:
+    """Read ``conf/protocol/<name>.yaml``."""
+    return _read("protocol", name)
+
+
+def load_study(name: str) -> Study:
+    """Read ``conf/study/<name>.yaml``: ``methods: all`` means every method there is."""
+    return study_from(name, _read("study", name))
+
+
+def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
+    """Build a study from the content of its YAML."""
+    values = dict(mapping)
+    protocol = values.pop("protocol", "kfold5")
+    methods = values.pop("methods", "all")
+    known = set(Study.__dataclass_fields__)
+    for key in values:
+        if key not in known:
+            raise ExperimentError(f"conf/study/{name}.yaml: {key!r} is not a setting of a study" + _meant(key, known))
+    for key in ("metrics", "settings"):
+        if key in values:
+            values[key] = tuple(values[key])
+    return Study(
+        name=name,
+        datasets=tuple(values.pop("datasets", ())),
+        methods=tuple(names("method") if methods == "all" else methods),
+        protocol=load_protocol(protocol) if isinstance(protocol, str) else dict(protocol),
+        **values,
+    )
+
+
+def _read(group: str, name: str) -> dict[str, Any]:
+    path = conf_dir() / group / f"{name}.yaml"
+    stat = path.stat() if path.is_file() else None
+    if stat is None:
+        raise ExperimentError(f"no {group} is called {name!r}{_meant(name, names(group))}; they are in {path.parent}")
+    return _parse(path, stat.st_mtime_ns, stat.st_size)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parse(path: Path, _mtime: int, _size: int) -> dict[str, Any]:
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
+    try:
+        values = plain(OmegaConf.load(path))
+    except (YAMLError, OmegaConfBaseException) as error:
+        raise ExperimentError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise ExperimentError(f"{path}: expected settings (key: value), found {type(values).__name__}")
+    return values
+
+
+def _meant(word: str, known: Any) -> str:
+    close = difflib.get_close_matches(word, sorted(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

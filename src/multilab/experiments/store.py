@@ -1,0 +1,155 @@
+"""The store of cells: folders named by key, whole or not there.
+
+``$MULTILAB_CELLS/<key>/`` holds ``config.yaml`` (what was run, for people), ``arrays.npz`` (the results),
+``record.json`` (all parts of the key in clear, seconds, memory, environment) and ``DONE`` (sha256 of the others,
+written last). Any folder will do, so several checkouts and machines can share one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from multilab.experiments.errors import ExperimentError
+from multilab.ground import write_atomically
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Store"]
+
+_TEMPORARY = ".part-"
+
+
+class Store:
+    """Cells on disk.
+
+    Parameters
+    ----------
+    root : path, optional
+        The folder; default ``$MULTILAB_CELLS``, else ``.cells`` in the current folder.
+    """
+
+    def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
+        self.root = Path(root or os.environ.get("MULTILAB_CELLS") or ".cells").expanduser().resolve()
+
+    def path(self, key: str) -> Path:
+        """Return the folder of a cell."""
+        return self.root / key
+
+    def has(self, key: str) -> bool:
+        """Tell whether the cell is there, whole: its ``DONE`` is valid and every file is what ``DONE`` says."""
+        return self.digests(key) is not None
+
+    def digests(self, key: str) -> dict[str, str] | None:
+        """Return the sha256 of the cell's files, or ``None`` if it is missing, unfinished or damaged."""
+        folder = self.path(key)
+        try:
+            said = json.loads((folder / "DONE").read_text())
+            for name, digest in said.items():
+                if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
+                    return None
+        except (OSError, ValueError, AttributeError):
+            return None
+        return said if "arrays.npz" in said and "record.json" in said else None
+
+    def keys(self) -> list[str]:
+        """Return the keys of the finished cells, sorted."""
+        return sorted(p.parent.name for p in self.root.glob("*/DONE") if not p.parent.name.startswith("."))
+
+    def arrays(self, key: str) -> dict[str, np.ndarray]:
+        """Return the arrays of a cell."""
+        import numpy as np
+
+        if not self.has(key):
+            raise ExperimentError(f"{self.path(key)}: the cell is missing or damaged; run its train stage again")
+        with np.load(self.path(key) / "arrays.npz", allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+
+    def record(self, key: str) -> dict[str, Any]:
+        """Return the record of a cell, finished or failed."""
+        try:
+            return json.loads((self.path(key) / "record.json").read_text())
+        except (OSError, ValueError):
+            raise ExperimentError(f"{self.path(key)}: no such cell in the store {self.root}") from None
+
+    def find(self, start: str) -> str:
+        """Return the one key that begins with ``start``."""
+        hits = [p.name for p in self.root.glob(f"{start}*") if p.is_dir()]
+        if len(hits) != 1:
+            raise ExperimentError(f"{len(hits)} cells of {self.root} begin with {start!r}; give more digits")
+        return hits[0]
+
+    def write(
+        self,
+        key: str,
+        arrays: Mapping[str, np.ndarray],
+        record: Mapping[str, Any],
+        config: str,
+        files: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Store a finished cell in one step; a whole cell already there is left alone."""
+        import numpy as np
+
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **{name: np.asarray(array) for name, array in sorted(arrays.items())})
+        contents = {
+            "arrays.npz": buffer.getvalue(),
+            "config.yaml": config.encode(),
+            "record.json": json.dumps(record, indent=1, sort_keys=True).encode(),
+            **(files or {}),
+        }
+        folder = self.root / f"{_TEMPORARY}{socket.gethostname()}-{os.getpid()}-{key}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for name, content in contents.items():
+            write_atomically(folder / name, content)
+        done = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(contents.items())}
+        write_atomically(folder / "DONE", json.dumps(done, indent=1))
+        self._put(folder, key)
+
+    def _put(self, folder: Path, key: str) -> None:
+        for _ in range(8):
+            try:
+                os.replace(folder, self.path(key))
+                return
+            except OSError:  # something is there: another writer's whole cell, or what a failure or a kill left
+                if self.has(key):
+                    shutil.rmtree(folder)
+                    return
+                shutil.rmtree(self.path(key), ignore_errors=True)
+        raise ExperimentError(f"{self.path(key)}: cannot be replaced; is the folder writable?")
+
+    def write_failure(self, key: str, record: Mapping[str, Any]) -> None:
+        """Store why a cell failed: a record without ``DONE``, so never a hit."""
+        if not self.has(key):
+            (self.path(key) / "DONE").unlink(missing_ok=True)
+            write_atomically(self.path(key) / "record.json", json.dumps(record, indent=1, sort_keys=True))
+
+    def sweep(self) -> int:
+        """Remove what killed writers of this machine left half-written; return how many folders that were."""
+        mine = f"{_TEMPORARY}{socket.gethostname()}-"
+        removed = 0
+        for folder in self.root.glob(f"{mine}*"):
+            pid = folder.name[len(mine) :].split("-")[0]
+            if not (pid.isdigit() and _alive(int(pid))):
+                shutil.rmtree(folder, ignore_errors=True)
+                removed += 1
+        return removed
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

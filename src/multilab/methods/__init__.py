@@ -1,0 +1,24 @@
+"""The estimators, scikit-learn style: one method is one file, found by its class name.
+
+``multilab.methods.MLkNN`` is looked up in the files of this package when it is first used, so that a new file
+needs no entry anywhere and ``import multilab.methods`` stays cheap. Modules here import each other by
+module, never from here: the identity of a result follows those imports.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from multilab.methods.discovery import all_estimators, find_class, public_classes
+
+__all__ = ["all_estimators"]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):  # what the import system itself asks for
+        raise AttributeError(f"module 'multilab.methods' has no attribute {name!r}")
+    return find_class(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *public_classes()})

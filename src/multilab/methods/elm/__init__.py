@@ -1,0 +1,1 @@
+"""Kernel extreme learning machines."""

@@ -1,0 +1,1 @@
+"""Methods that learn from the labels of nearby instances."""

@@ -1,0 +1,71 @@
+"""Write the keys that each stage depends on to ``.plan/``, so that DVC re-runs exactly what they say.
+
+Runs on every ``dvc repro``: no heavy import, unless data have to be prepared first.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from multilab.experiments.cells import base_score_cells, parts_of, study_cells
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.settings import Study, load_study
+from multilab.ground import code_digest, json_digest, write_atomically
+from multilab.stages.common import results_dir
+
+
+def stage_keys(study: Study) -> dict[str, list[str]]:
+    """Return, per stage of a study, the lines that identify its work."""
+    from multilab import datasets
+
+    described = []
+    for name in study.datasets:
+        parts = [part.digest for part in parts_of(name, study.protocol)]
+        described.append(f"{name} {(datasets.prepared_meta(name) or {})['digest']} {json_digest(parts)}")
+    keys = {f"{study.name}-{m}": sorted(c.key for c in study_cells(study, m)) for m in study.methods}
+    everything = json_digest(keys)
+    return {
+        **keys,
+        f"{study.name}-datasets": described,
+        f"{study.name}-base_scores": [cell.key for cell in base_score_cells(study)],
+        f"{study.name}-evaluate": [everything, code_digest("multilab.metrics", within="multilab.metrics")],
+        f"{study.name}-stats": [_room("multilab.statistics"), _room("multilab.reports")],
+    }
+
+
+def _room(package: str) -> str:
+    """Return one digest for all the code of a room."""
+    folder = Path(__file__).parents[1] / package.rpartition(".")[2]
+    code = {p.stem: code_digest(f"{package}.{p.stem}", within=package) for p in sorted(folder.glob("*.py"))}
+    pages = {p.name: p.read_text() for p in sorted(folder.glob("templates/*"))}
+    return json_digest([code, pages])
+
+
+def planned() -> dict[str, Any]:
+    """Return the content of ``params.yaml``."""
+    from omegaconf import OmegaConf
+
+    from multilab.experiments.settings import plain
+
+    path = Path("params.yaml")
+    if not path.is_file():
+        raise ExperimentError("params.yaml is not here; run `multilab plan study=quick` first")
+    return plain(OmegaConf.load(path))
+
+
+def main(argv: list[str]) -> int:
+    """`multilab keys`: for the studies planned in ``params.yaml``."""
+    from multilab.experiments.receipts import drop_stale_receipt
+
+    wanted = {}
+    for name in planned()["studies"]:
+        wanted.update(stage_keys(load_study(name)))
+        drop_stale_receipt(results_dir(name) / "published.json")
+    folder = Path(".plan")
+    for name, lines in wanted.items():
+        write_atomically(folder / f"{name}.keys", "\n".join(lines) + "\n")
+    for path in folder.glob("*.keys"):
+        if path.stem not in wanted:
+            path.unlink()
+    return 0

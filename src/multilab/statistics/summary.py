@@ -1,0 +1,97 @@
+"""From scores of single splits to the results table that comparisons are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from multilab.statistics.errors import StatisticsError
+
+__all__ = ["Summary", "summarise"]
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Mean and spread over splits of one quantity.
+
+    Attributes
+    ----------
+    metric : str
+        Name of the quantity.
+    mean, std : DataFrame of shape (n datasets, k methods)
+        ``std`` is the sample standard deviation (ddof = 1) over the splits, NaN for a single split.
+    splits : DataFrame of shape (n, k), int
+        How many splits the mean is over.
+    unfinished : tuple of (dataset, method)
+        Pairs that lack a split another method has; their mean is NaN, since a mean over fewer splits would
+        not be comparable.
+    """
+
+    metric: str
+    mean: pd.DataFrame
+    std: pd.DataFrame
+    splits: pd.DataFrame
+    unfinished: tuple[tuple[str, str], ...]
+
+
+def summarise(
+    scores: pd.DataFrame,
+    metric: str,
+    datasets: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+) -> Summary:
+    """Summarise the values of one metric over the splits of each dataset and method.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Long format with the columns ``dataset``, ``split``, ``method``, ``metric``, ``value``.
+    metric : str
+        Which rows to take.
+    datasets, methods : sequence of str, optional
+        Order of rows and columns, and which to keep; default is order of appearance. A name without any value
+        gives a row or column of NaN.
+
+    Raises
+    ------
+    StatisticsError
+        If a column is missing, or a (dataset, split, method) has two values.
+
+    Notes
+    -----
+    A split on which the metric is undefined (NaN) for every method is left out for all of them; one on which
+    it is undefined or absent for some makes those unfinished.
+    """
+    missing = {"dataset", "split", "method", "metric", "value"} - set(scores.columns)
+    if missing:
+        raise StatisticsError(f"the scores lack the column {sorted(missing)[0]!r}")
+    rows = scores[scores["metric"] == metric]
+    repeated = rows[rows.duplicated(["dataset", "split", "method"])]
+    if len(repeated):
+        first = repeated.iloc[0]
+        raise StatisticsError(
+            f"two values of {metric} for dataset {first['dataset']}, split {first['split']}, "
+            f"method {first['method']}"
+        )
+    index = list(datasets) if datasets is not None else list(dict.fromkeys(rows["dataset"]))
+    columns = list(methods) if methods is not None else list(dict.fromkeys(rows["method"]))
+    rows = rows[rows["dataset"].isin(index) & rows["method"].isin(columns)].dropna(subset="value")
+    cells = rows.groupby(["dataset", "method"])["value"]
+    count = _spread(cells.count(), index, columns).fillna(0).astype(int)
+    needed = rows.groupby("dataset")["split"].nunique().reindex(index).fillna(0)
+    short = count.lt(needed, axis=0)
+    unfinished = tuple((d, m) for d in index for m in columns if short.loc[d, m])
+    return Summary(
+        metric=metric,
+        mean=_spread(cells.mean(), index, columns).mask(short),
+        std=_spread(cells.std(ddof=1), index, columns).mask(short),
+        splits=count,
+        unfinished=unfinished,
+    )
+
+
+def _spread(values: pd.Series, index: list[str], columns: list[str]) -> pd.DataFrame:
+    """Return the (dataset, method) series as a table; without any value, as one of NaN."""
+    return values.unstack().reindex(index=index, columns=columns).astype(float)
