@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,22 +30,23 @@ def read_arff(path: PathLike, options: LabelOptions, limits: Limits) -> RawData:
     path : path-like
         The file.
     options : LabelOptions
-        Which attributes are the labels. Where nothing is said, ``-C n`` in the relation name counts: the first n
-        attributes, or the last n for ``-C -n``; with anything said, ``-C`` is ignored (filters leave wrong ones).
+        Which attributes are the labels. Where nothing is said, ``-C n`` in the relation name counts: the
+        first n attributes, or the last n for ``-C -n``; with anything said, ``-C`` is ignored (filters leave
+        wrong ones).
     limits : Limits
         Bounds of what the file may ask for.
 
     Returns
     -------
     RawData
-        ``X`` is CSR for a file of sparse rows, else dense. Labels are in the order of the file's columns, whatever
-        the order of the XML.
+        ``X`` is CSR for a file of sparse rows, else dense. Labels are in the order of the file's columns,
+        whatever the order of the XML.
 
     Raises
     ------
     DatasetError
-        See :func:`multilab.datasets.arff_rows.parse_rows`; further, a label attribute declared with other values
-        than 0 and 1.
+        See :func:`multilab.datasets.arff_rows.parse_rows`; further, a label attribute declared with other
+        values than 0 and 1.
     """
     text = decode(read_bytes(path, limits))
     header = parse_header(text, path, limits)
@@ -66,10 +68,16 @@ def _label_options(header: Header, options: LabelOptions, path: PathLike) -> Lab
     count = header.meka_labels
     if options.given():
         return options
+    if count and "weka.filters" in header.relation:
+        raise DatasetError(
+            f"the -C {count} in the relation name is not to be trusted after a filter: name the XML file, "
+            "or the number of first or last columns",
+            path,
+        )
     if not count:
         raise DatasetError(
-            "nothing says which attributes are the labels: no -C in the relation name; name the XML file, or the "
-            "number of first or last columns",
+            "nothing says which attributes are the labels (no -C in the relation name): name the XML file, "
+            "or the number of first or last columns",
             path,
         )
     return LabelOptions(labels_first=count) if count > 0 else LabelOptions(labels_last=-count)
@@ -81,7 +89,7 @@ def _quick_table(header: Header, labels: np.ndarray) -> np.ndarray | sp.csr_arra
     if not header.rest.isascii() or any(c.values is not None and c.numbers is None for c in columns):
         return None
     body = header.rest.encode("ascii")
-    sparse = body.lstrip()[:1] == b"{"
+    sparse = re.match(rb"\s*+\{", body) is not None
     table = (sparse_numbers if sparse else dense_numbers)(body, len(columns))
     if table is None:
         return None
@@ -114,7 +122,7 @@ def _sparse_codes(table: sp.csr_array, columns: Sequence[Column]) -> bool:
     values = table.data[entries]
     if (values > highest[table.indices[entries]]).any() or not np.isin(values, (0.0, 1.0)).all():
         return False
-    for j in np.flatnonzero(nominal & ~plain):
+    for j in np.flatnonzero(nominal & ~plain).tolist():
         mine = table.indices == j
         column_values = table.data[mine]
         if not _encode(column_values, columns[j]):

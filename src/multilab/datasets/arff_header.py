@@ -47,7 +47,7 @@ class Header:
 
     @property
     def meka_labels(self) -> int | None:
-        """The n of ``-C n`` in the relation name: the first n columns are labels (the last -n if negative)."""
+        """The n of ``-C n`` in the relation name: the first n columns are labels, or the last -n."""
         found = _MEKA_LABELS.search(self.relation)
         return int(found[1]) if found else None
 
@@ -55,8 +55,8 @@ class Header:
 def unquote(text: str) -> str:
     r"""Return a name or value without its quotes and escapes (``'Swainson\'s'`` gives ``Swainson's``).
 
-    ``\n``, ``\r``, ``\t`` and ``\uXXXX`` are the characters that they name; any other escaped character is itself.
-    A text that does not begin with a quote is returned as it is.
+    ``\n``, ``\r``, ``\t`` and ``\uXXXX`` are the characters that they name; any other escaped character is
+    itself. A text that does not begin with a quote is returned as it is.
     """
     if text[:1] not in ("'", '"'):
         return text
@@ -70,12 +70,12 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def parse_header(text: str, path: PathLike, limits: Limits) -> Header:
-    """Read an ARFF header.
+    r"""Read an ARFF header.
 
     Parameters
     ----------
     text : str
-        The whole file, line ends ``\\n``.
+        The whole file, line ends ``\n``.
     path : path-like
         For error messages.
     limits : Limits
@@ -84,8 +84,8 @@ def parse_header(text: str, path: PathLike, limits: Limits) -> Header:
     Raises
     ------
     DatasetError
-        With its line: a declaration that cannot be read, an attribute declared twice, an attribute that is neither
-        numeric nor nominal, or no ``@data``.
+        With its line: a declaration that cannot be read, an attribute declared twice, an attribute that is
+        neither numeric nor nominal, or no ``@data``.
     """
     relation, columns, seen = "", [], dict[str, int]()
     start, line = 0, 0

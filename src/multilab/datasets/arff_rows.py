@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,8 +19,8 @@ from multilab.datasets.opening import Limits, require_cells
 __all__ = ["parse_rows"]
 
 PathLike = str | os.PathLike[str]
-_FIELD = re.compile(rf"\s*+(?P<value>{QUOTED}|[^,'\"%]?[^,%]*+)\s*+(?P<end>,|%.*+$|$)", re.DOTALL)
-_ENTRY = re.compile(rf"\s*+(?P<index>\d++)\s++(?P<value>{QUOTED}|[^,}}\s'\"]++)\s*+(?P<end>[,}}])")
+_FIELD = re.compile(rf"\s*+(?P<value>{QUOTED}|(?:[^,'\"%][^,%]*+)?)\s*+(?P<end>,|%.*+$|$)", re.DOTALL)
+_ENTRY = re.compile(rf"\s*+(?P<index>\d++)\s++(?P<value>{QUOTED}|[^,}}\s'\"][^,}}\s]*+)\s*+(?P<end>[,}}])")
 
 
 class _Values:
@@ -91,14 +92,15 @@ def parse_rows(
     Returns
     -------
     ndarray or CSR of shape (n, m)
-        Numbers, the positions of nominal values, NaN for missing feature values. An entry that a sparse row leaves
-        out is 0: the number 0 or the first declared value, as ARFF defines it.
+        Numbers, the positions of nominal values, NaN for missing feature values. An entry that a sparse row
+        leaves out is 0: the number 0 or the first declared value, as ARFF defines it.
 
     Raises
     ------
     DatasetError
-        With the line: truncated row, wrong number of fields, unknown nominal value, no number, not finite, missing
-        or non-binary label, index out of range or repeated, dense and sparse rows mixed, or no row at all.
+        With the line: truncated row, wrong number of fields, unknown nominal value, no number, not finite,
+        missing or non-binary label, index out of range or repeated, dense and sparse rows mixed, or no row
+        at all.
     """
     is_label = np.zeros(len(columns), dtype=bool)
     is_label[labels] = True
@@ -108,9 +110,9 @@ def parse_rows(
     if first is None:
         raise DatasetError("no row follows @data", path, first_line - 1)
     sparse = first[1][0] == "{"
-    indices, values, pointers, line = list[int](), list[float](), [0], first[0]
-    try:
-        for line, text in _again(first, rows):
+    indices, values, pointers = list[int](), list[float](), [0]
+    for line, text in chain([first], rows):
+        try:
             if (text[0] == "{") != sparse:
                 raise ValueError("dense and sparse rows are mixed")
             if sparse:
@@ -118,8 +120,8 @@ def parse_rows(
                 pointers.append(len(values))
             else:
                 values += _dense_row(text, readers)
-    except ValueError as error:
-        raise DatasetError(str(error), path, line) from None
+        except ValueError as error:
+            raise DatasetError(str(error), path, line) from None
     if sparse:
         shape = (len(pointers) - 1, len(columns))
         table = sp.csr_array(
@@ -129,11 +131,6 @@ def parse_rows(
         return table
     require_cells(len(values) // len(columns), len(columns), "the table", path, limits)
     return np.array(values).reshape(-1, len(columns))
-
-
-def _again(first: tuple[int, str], rest: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    yield first
-    yield from rest
 
 
 def _rows(body: str, first_line: int) -> Iterator[tuple[int, str]]:
@@ -185,7 +182,7 @@ def _sparse_row(text: str, readers: Sequence[_Values], indices: list[int], value
         index = int(found["index"]) if len(found["index"]) < 11 else len(readers)
         if index >= len(readers):
             raise ValueError(
-                f"index {found['index'][:20]}, the last of the {len(readers)} attributes is {len(readers) - 1}"
+                f"index {found['index'][:20]}, but the last attribute has the index {len(readers) - 1}"
             )
         if index in seen:
             raise ValueError(f"index {index} is given twice")

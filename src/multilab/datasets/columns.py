@@ -1,4 +1,4 @@
-"""From a table of columns to features and labels: which columns are labels, and how nominal ones are coded."""
+"""From a table to features and labels: which columns are labels, and how nominal ones are coded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PathLike = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a file: its name, its nominal values in order of declaration (None: numeric), its line."""
+    """One column: its name, its nominal values in order of declaration (None: numeric), its line."""
 
     name: str
     values: tuple[str, ...] | None = None
@@ -53,7 +53,10 @@ class Column:
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """How the caller says which columns are the labels; at most one of the ways (see :func:`multilab.datasets.reading.read`)."""
+    """How the caller says which columns are the labels, by at most one of the ways.
+
+    They are those of :func:`multilab.datasets.reading.read`.
+    """
 
     labels_xml: PathLike | None = None
     label_names: Sequence[str] | None = None
@@ -78,8 +81,8 @@ class LabelOptions:
         if len(ways) != 1:
             said = " and ".join(ways) if ways else "nothing"
             raise DatasetError(
-                f"{said} says which columns are the labels; give one of labels_xml, labels_first, labels_last, "
-                "label_columns, label_prefix",
+                f"{said} says which columns are the labels; give one of labels_xml, labels_first, "
+                "labels_last, label_columns, label_prefix",
                 path,
             )
         chosen = self._mask(columns, path)
@@ -121,7 +124,7 @@ class LabelOptions:
 
 
 def canonical_csr(matrix: Any) -> sp.csr_array:
-    """Return a float64 CSR array with sorted 32-bit indices (64 where needed), no duplicates, no stored zeros."""
+    """Return float64 CSR with sorted 32-bit indices (64 where needed), no duplicates, no stored zeros."""
     csr = sp.csr_array(matrix, dtype=np.float64)
     csr.sum_duplicates()
     csr.eliminate_zeros()
@@ -140,8 +143,8 @@ def assemble(
     Parameters
     ----------
     table : ndarray or CSR of shape (n, m)
-        Numeric columns hold their numbers, nominal ones the position of the value in ``Column.values``; missing
-        feature values are NaN. Label values have been checked to be 0 or 1.
+        Numeric columns hold their numbers, nominal ones the position of the value in ``Column.values``;
+        missing feature values are NaN. Label values have been checked to be 0 or 1.
     columns : sequence of Column
         The m columns.
     labels : ndarray of int

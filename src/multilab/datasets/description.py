@@ -21,8 +21,8 @@ def data_digest(X: Any, Y: np.ndarray, feature_names: Sequence[str], label_names
     Parameters
     ----------
     X : ndarray or sparse of shape (n, d)
-        Features. A dense matrix and a sparse one of the same values have different digests: which of them a set is
-        belongs to its identity, since methods may treat them differently.
+        Features. A dense matrix and a sparse one of the same values have different digests: which of them a
+        set is belongs to its identity, since methods may treat them differently.
     Y : ndarray of shape (n, q)
         Labels.
     feature_names, label_names : sequence of str
@@ -53,10 +53,10 @@ def describe(raw: RawData) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``instances``, ``features`` (before one-hot coding), ``columns`` (of ``X``), ``labels``; ``cardinality``
-        (mean number of labels of a row), ``density`` (cardinality / labels), ``distinct_label_sets``,
-        ``rows_without_label``, ``labels_never_set``; ``missing_values``, ``nominal_features``, ``sparse`` (whether
-        ``X`` is) and ``digest``.
+        ``instances``, ``features`` (before one-hot coding), ``columns`` (of ``X``), ``labels``;
+        ``cardinality`` (mean number of labels of a row), ``density`` (cardinality / labels),
+        ``distinct_label_sets``, ``rows_without_label``, ``labels_never_set``; ``missing_values``,
+        ``nominal_features``, ``sparse`` (whether ``X`` is) and ``digest``.
     """
     n, q = raw.Y.shape
     per_row = raw.Y.sum(axis=1, dtype=np.int64)

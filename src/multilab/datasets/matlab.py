@@ -36,10 +36,10 @@ def read_matlab(
     path : path-like
         The file.
     keys : mapping, optional
-        Which variable holds what: role to variable, the roles being ``data`` and ``target``, or ``train_data``,
-        ``train_target``, ``test_data``, ``test_target``. Roles that are not named have the variable of that name
-        where the file has one. ``orientation`` may be ``labels x instances`` or ``instances x labels``; it is
-        needed only where a target matrix is square.
+        Which variable holds what: role to variable, the roles being ``data`` and ``target``, or
+        ``train_data``, ``train_target``, ``test_data``, ``test_target``. Roles that are not named have the
+        variable of that name where the file has one. ``orientation`` may be ``labels x instances`` or
+        ``instances x labels``; it is needed only where a target matrix is square.
     label_names : sequence of str, optional
         Names of the labels, which the file does not hold; default ``label1``, ``label2``, ...
     limits : Limits, optional
@@ -48,14 +48,14 @@ def read_matlab(
     Returns
     -------
     RawData
-        The rows of ``data``, or those of the training part followed by the test part with ``train_rows`` set. A
-        dense matrix stays dense, a sparse one becomes CSR. Features are called ``f1``, ``f2``, ...
+        The rows of ``data``, or those of the training part followed by the test part with ``train_rows``
+        set. A dense matrix stays dense, a sparse one becomes CSR. Features are called ``f1``, ``f2``, ...
 
     Raises
     ------
     DatasetError
-        No MATLAB file (or version 7.3, which is HDF5), a variable missing or no matrix, shapes that do not fit, a
-        value that is not finite, or labels other than 0/1 and -1/+1.
+        No MATLAB file (or version 7.3, which is HDF5), a variable missing or no matrix, shapes that do not
+        fit, a value that is not finite, or labels other than 0/1 and -1/+1.
     """
     limits = limits or Limits()
     content = read_bytes(path, limits)

@@ -98,9 +98,9 @@ def _decompressed(raw: IO[bytes]) -> IO[bytes]:
 
 
 def decode(content: bytes) -> str:
-    """Return text as UTF-8 (with or without a byte order mark) or, where it is not UTF-8, as Latin-1.
+    r"""Return text as UTF-8 (with or without a byte order mark) or, where it is not UTF-8, as Latin-1.
 
-    Line ends become ``\\n``, so that line numbers are the same whatever system wrote the file.
+    Line ends become ``\n``, so that line numbers are the same whatever system wrote the file.
     """
     try:
         text = content.decode("utf-8-sig")

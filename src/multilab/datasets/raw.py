@@ -17,8 +17,8 @@ class RawData:
     Attributes
     ----------
     X : ndarray or scipy.sparse.csr_array of shape (n, d), float64
-        Features; nominal ones already as 0/1 columns. Dense and C-contiguous, or CSR with sorted indices and no
-        stored zeros.
+        Features; nominal ones already as 0/1 columns. Dense and C-contiguous, or CSR with sorted indices and
+        no stored zeros.
     Y : ndarray of shape (n, q), uint8, C-contiguous
         Labels, 0 or 1, in the order of the file's columns.
     feature_names, label_names : list of str

@@ -79,12 +79,13 @@ def read(
     format : {"arff", "mat", "csv", "parquet", "svmlight", "xc"}, optional
         Default: what the extension says.
     labels_xml, labels_first, labels_last, label_columns, label_prefix : optional
-        For files with named columns, one of: Mulan's XML file; the number of first or of last columns; the names of
-        the label columns, as a sequence, one text with commas, or a file with one name per line; or how they
-        begin. An ARFF file may say it itself by ``-C n`` in its relation name, which counts only when nothing is
-        given here.
+        For files with named columns, one of: Mulan's XML file; the number of first or of last columns; the
+        names of the label columns, as a sequence, one text with commas, or a file with one name per line; or
+        how they begin. An ARFF file may say it itself by ``-C n`` in its relation name, which counts only
+        when nothing is given here.
     label_names : sequence of str, optional
-        Names of the labels of a file that has none (``mat``, ``svmlight``, ``xc``); otherwise as ``label_columns``.
+        Names of the labels of a file that has none (``mat``, ``svmlight``, ``xc``); otherwise as
+        ``label_columns``.
     keys : mapping, optional
         Names of the variables of a MATLAB file, see :func:`multilab.datasets.matlab.read_matlab`.
     n_features, first_feature, first_label : int, optional
@@ -97,8 +98,8 @@ def read(
     Returns
     -------
     RawData
-        Labels are in the order of the file's columns. ``X`` is CSR for sparse formats and sparse ARFF rows, else
-        dense.
+        Labels are in the order of the file's columns. ``X`` is CSR for sparse formats and sparse ARFF rows,
+        else dense.
 
     Raises
     ------
@@ -146,21 +147,24 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
     Parameters
     ----------
     path : path-like
-        The file. For an ARFF file of which nothing is said in ``options``, ``<stem>.xml`` beside it names the
-        labels when it is there.
+        The file. For an ARFF file of which nothing is said in ``options``, ``<stem>.xml`` beside it (or the
+        one without ``-train`` or ``-test``) names the labels when it is there.
     **options
         As for :func:`read`; missing feature values are counted, not refused.
 
     Returns
     -------
     dict
-        ``path``, ``format``, the entries of :func:`multilab.datasets.description.describe`, and ``label_names``.
+        ``path``, ``format``, the entries of :func:`multilab.datasets.description.describe`, and
+        ``label_names``.
     """
     options = {name: value for name, value in options.items() if value is not None}
     kind = options.get("format") or find_format(path)
-    beside = Path(path).with_name(plain_name(path)[0] + ".xml")
-    ways = set(LabelOptions.__dataclass_fields__)
-    if kind == "arff" and not ways & set(options) and beside.is_file():
-        options["labels_xml"] = beside
+    if kind == "arff" and not set(LabelOptions.__dataclass_fields__) & set(options):
+        stem = plain_name(path)[0]
+        stems = (stem, stem.removesuffix("-train").removesuffix("-test"))
+        beside = [xml for xml in (Path(path).with_name(s + ".xml") for s in stems) if xml.is_file()]
+        if beside:
+            options["labels_xml"] = beside[0]
     raw = read(path, **{"missing": "keep", **options})
     return {"path": os.fspath(path), "format": kind, **describe(raw), "label_names": raw.label_names}

@@ -46,9 +46,9 @@ def stratified_assignment(
     Notes
     -----
     The label (or pair) with the fewest rows left is served first; among equals a pair before a label, then
-    the lower column. Its rows come in one fixed random order. A row goes to the subset that lacks most rows of
-    that label; among equals to the one with most room; among those by a raw random word modulo their number.
-    Rows without labels fill the room that is left by the same rule.
+    the lower column. Its rows come in one fixed random order. A row goes to the subset that lacks most rows
+    of that label; among equals to the one with most room; among those by a raw random word modulo their
+    number. Rows without labels fill the room that is left by the same rule.
     """
     labels = label_table(Y)
     room = [int(size) for size in sizes]

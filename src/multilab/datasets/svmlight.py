@@ -187,8 +187,8 @@ def read_svmlight(
     Raises
     ------
     DatasetError
-        With its line: see :func:`parse_sparse_rows`; an index beyond the number of features or labels, or given
-        twice. Further: no row, no label, or sizes beyond the limits.
+        With its line: see :func:`parse_sparse_rows`; an index beyond the number of features or labels, or
+        given twice. Further: no row, no label, or sizes beyond the limits.
     """
     limits = limits or Limits()
     text = decode(read_bytes(path, limits))

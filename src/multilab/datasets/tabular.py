@@ -42,8 +42,8 @@ def read_csv(path: PathLike, options: LabelOptions, limits: Limits) -> RawData:
     Raises
     ------
     DatasetError
-        With the line: wrong number of fields, no or no finite number, missing or non-binary label, a column name
-        that is empty or repeated, no row. A column of words is refused: code it as numbers first.
+        With the line: wrong number of fields, no or no finite number, missing or non-binary label, a column
+        name that is empty or repeated, no row. A column of words is refused: code it as numbers first.
     """
     text = decode(read_bytes(path, limits))
     head = text.partition("\n")[0]
@@ -57,7 +57,7 @@ def read_csv(path: PathLike, options: LabelOptions, limits: Limits) -> RawData:
         table = dense_numbers(text[len(head) :].encode("ascii"), len(columns))
     if table is None or not np.isin(table[:, labels], (0.0, 1.0)).all():
         table = _careful_rows(reader, columns, labels, path)
-    require_cells(*table.shape, "the table", path, limits)
+    require_cells(len(table), len(columns), "the table", path, limits)
     return assemble(table, columns, labels, path, limits)
 
 

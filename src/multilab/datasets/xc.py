@@ -25,8 +25,8 @@ def read_xc(
     label_names : sequence of str, optional
         Names of the q labels, default ``0``, ``1``, ...
     limits : Limits, optional
-        Bounds of what the file may ask for. The label matrix is dense here, so that sets with hundreds of thousands
-        of labels are refused.
+        Bounds of what the file may ask for. The label matrix is dense here, so that sets with hundreds of
+        thousands of labels are refused.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Metrics of the order in which scores put the rows: AUC per label and over all cells, per-label average precision.
+"""Metrics of the order in which scores put the rows: macro and micro AUC, per-label average precision.
 
 Y and S as in :mod:`multilab.metrics.ranking_metrics`. AUC is a quotient of integers: pairs of a positive and
 a negative, counted through a sort.

@@ -1,4 +1,4 @@
-"""The rules behind a metric's name: empty sets, ties, degenerate rows, offsets, and the presets of other systems.
+"""The rules behind a metric's name: empty sets, ties, degenerate rows, offsets; and the presets.
 
 Two systems print different numbers for the same predictions because they settle these questions differently.
 Every question is one field of :class:`Conventions`; a preset is one value of it.
@@ -50,8 +50,8 @@ class Conventions:
     A number that stands for an undefined ratio (the ``*_empty`` fields of the decision metrics) is 0, 1 or
     ``nan``; ``nan`` drops the row or label from the mean, and makes a micro average ``nan``.
 
-    Tie rules: ``max`` gives every tied label the worst rank of the tie (in ranking loss and one list's
-    average precision a tie is then a full error), ``average`` the mean rank (half an error), ``higher_index``
+    Tie rules: ``max`` gives every tied label the worst rank of the tie (in ranking loss a tie is then a
+    full error), ``average`` the mean rank (half an error), ``higher_index``
     and ``lower_index`` rank the tied label with the higher or lower column index better.
 
     Parameters
@@ -59,14 +59,12 @@ class Conventions:
     decision : {">=", ">"}
         A label is predicted when its score is at least, or above, the threshold.
     jaccard_both_empty, example_both_empty : float
-        Value of a row with neither true nor predicted labels, in Jaccard; in example precision, recall and
-        F1.
+        Value of a row with neither true nor predicted labels, in Jaccard; in example precision, recall, F1.
     one_empty : float
         Precision where only the prediction is empty, and recall where only the truth is (rows and labels).
         Jaccard and F1 are 0 there under every convention.
     macro_both_empty, micro_both_empty : float
-        Value of a label, of the whole matrix, with no true and no predicted entry in precision, recall and
-        F1.
+        Precision, recall and F1 of a label, or of the whole matrix, with nothing true and nothing predicted.
     ranking_loss_ties, average_precision_ties, coverage_ties : Ties
         How a relevant label tied with others is ranked.
     ranking_loss_degenerate : {"skip", "zero", "one", "error"}

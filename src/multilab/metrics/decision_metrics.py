@@ -61,12 +61,12 @@ def example_recall(Y: Any, B: Any, conventions: str | Conventions = "default") -
 
 
 def example_f1(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over rows of 2 |true and predicted| / (|true| + |predicted|); both empty: ``example_both_empty``."""
+    """Mean over rows of 2 |true and predicted| / (|true| + |predicted|); 0/0 is ``example_both_empty``."""
     return _measure("example_f1", Y, B, conventions)
 
 
 def macro_f1_example(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Mean example F1 with both-empty = 0, printed as "Macro-F1" for MLWSE; the same under all conventions."""
+    """Mean example F1 with 0/0 = 0, printed as "Macro-F1" for MLWSE; the same under all conventions."""
     return _measure("macro_f1_example", Y, B, conventions)
 
 
@@ -89,10 +89,10 @@ def macro_recall(Y: Any, B: Any, conventions: str | Conventions = "default") -> 
 
 
 def macro_f1(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over labels of 2 tp / (2 tp + fp + fn); a label never true and never predicted: ``macro_both_empty``."""
+    """Mean over labels of 2 tp / (2 tp + fp + fn); 0/0 is ``macro_both_empty``."""
     return _measure("macro_f1", Y, B, conventions)
 
 
 def micro_f1(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """2 tp / (2 tp + fp + fn) over all cells; nothing true and nothing predicted: ``micro_both_empty``."""
+    """2 tp / (2 tp + fp + fn) over all cells; 0/0 is ``micro_both_empty``."""
     return _measure("micro_f1", Y, B, conventions)

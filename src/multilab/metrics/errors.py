@@ -4,4 +4,4 @@ from multilab.ground import MultilabError
 
 
 class MetricError(MultilabError, ValueError):
-    """Raised when truth, decisions, scores or conventions cannot be measured; one line says which and where."""
+    """Truth, decisions, scores or conventions that cannot be measured; one line says which and where."""

@@ -15,7 +15,7 @@ BLOCK_CELLS = 1 << 21
 
 
 def blocks(count: int, width: int, at_least: int = 0) -> Iterator[tuple[int, int]]:
-    """Cut ``count`` lines of ``width`` cells into ranges (start, stop) of about ``BLOCK_CELLS`` cells, or more."""
+    """Cut ``count`` lines of ``width`` cells into ranges (start, stop) of about ``BLOCK_CELLS`` cells."""
     step = max(1, max(BLOCK_CELLS, at_least) // width)
     for start in range(0, count, step):
         yield start, min(start + step, count)
@@ -79,10 +79,7 @@ def _refuse_unless_binary(matrix: np.ndarray | sp.csr_array, name: str) -> None:
 def refuse_other_shape(first: Any, first_name: str, second: Any, second_name: str) -> None:
     """Raise when two matrices differ in shape; the message names both."""
     if first.shape != second.shape:
-        raise MetricError(
-            f"{first_name} has shape {first.shape} but {second_name} has shape {second.shape}; they must be
-            equal"
-        )
+        raise MetricError(f"{first_name} has shape {first.shape} but {second_name} has shape {second.shape}")
 
 
 class LabelSets:
@@ -106,9 +103,13 @@ class LabelSets:
         _refuse_unless_binary(checked, name)
         self.shape: tuple[int, int] = checked.shape
         if isinstance(checked, np.ndarray):
-            rows, self.indices = np.nonzero(checked)
-            sizes = np.bincount(rows, minlength=self.shape[0])
-            self.indptr = np.concatenate(([0], np.cumsum(sizes)))
+            sizes, found = [], []
+            for start, stop in blocks(*self.shape):
+                rows, labels = np.nonzero(checked[start:stop])
+                sizes.append(np.bincount(rows, minlength=stop - start))
+                found.append(labels.astype(np.int32))
+            self.indices = np.concatenate(found)
+            self.indptr = np.concatenate(([0], np.cumsum(np.concatenate(sizes))))
         else:
             if not checked.data.all():  # stored zeros
                 checked = checked.copy()

@@ -50,7 +50,7 @@ class RelevantRanks:
         return _twice_rank(self.above_relevant, self.tied_relevant, self.later_relevant, ties)
 
     def twice_wrong_pairs(self, ties: str) -> np.ndarray:
-        """Give 2 x the irrelevant entries ranked before each entry; of a tie all, half, or those the index says."""
+        """Give 2 x the irrelevant entries ranked before each entry; of a tie all, half, or by index."""
         above = self.above - self.above_relevant
         tied = self.tied - self.tied_relevant
         later = self.later - self.later_relevant

@@ -62,9 +62,13 @@ class Metric:
 _SCHAPIRE = "Schapire & Singer, BoosTexter, Machine Learning 39 (2000)"
 _GODBOLE = "Godbole & Sarawagi, PAKDD 2004"
 _MLWSE = "MLWSE paper, Tables 4-5, as its code computes it"
-_TSOUMAKAS = "Tsoumakas & Vlahavas, ECML 2007"
+_YANG = "Yang, Information Retrieval 1 (1999)"
+_ZHANG = "Zhang & Zhou, IEEE TKDE 26 (2014)"
 
-_Row = tuple[str, str, str, float, str, str | None, str, str]
+_Direction = Literal["max", "min"]
+_Needs = Literal["scores", "decisions"]
+_Skips = Literal["rows", "labels"] | None
+_Row = tuple[str, str, _Direction, float, _Needs, _Skips, str, str]
 
 # name, title, direction, upper bound, needs, skips, definition, source
 _TABLE: tuple[_Row, ...] = (
@@ -81,13 +85,13 @@ _TABLE: tuple[_Row, ...] = (
     ("example_f1", "Example F1", "max", 1, "decisions", "rows",
      "mean over rows of 2 hits / (true + predicted)", _GODBOLE),
     ("macro_f1", "Macro F1", "max", 1, "decisions", "labels",
-     "mean over labels of 2 tp / (2 tp + fp + fn)", _TSOUMAKAS),
+     "mean over labels of 2 tp / (2 tp + fp + fn)", _YANG),
     ("micro_f1", "Micro F1", "max", 1, "decisions", None,
-     "2 tp / (2 tp + fp + fn) over all cells", _TSOUMAKAS),
+     "2 tp / (2 tp + fp + fn) over all cells", _YANG),
     ("macro_auc", "Macro AUC", "max", 1, "scores", "labels",
-     "mean over labels of the area under the ROC curve", "Zhang & Zhou, TKDE 26 (2014), 2.2.2"),
+     "mean over labels of the area under the ROC curve", _ZHANG),
     ("micro_auc", "Micro AUC", "max", 1, "scores", None,
-     "area under the ROC curve of all cells", "Zhang & Zhou, TKDE 26 (2014), 2.2.2"),
+     "area under the ROC curve of all cells", _ZHANG),
     ("average_precision", "Average precision", "max", 1, "scores", "rows",
      "mean over rows and their relevant labels of rank among relevant / rank", _SCHAPIRE),
     ("ranking_loss", "Ranking loss", "min", 1, "scores", "rows",
@@ -110,10 +114,10 @@ _TABLE: tuple[_Row, ...] = (
 
 
 def _metric(row: _Row) -> Metric:
-    name, title, direction, high, needs, skips, definition, source = row rooms = (decision_metrics,
-    ranking_metrics, auc) function = next(getattr(room, name) for room in rooms if hasattr(room, name)) return
-    Metric(name, title, direction, 0.0, high, needs, skips, definition, source, function)  # type:
-    ignore[arg-type]
+    name, title, direction, high, needs, skips, definition, source = row
+    homes = (decision_metrics, ranking_metrics, auc)
+    function = next(getattr(home, name) for home in homes if hasattr(home, name))
+    return Metric(name, title, direction, 0.0, high, needs, skips, definition, source, function)
 
 
 METRICS: Mapping[str, Metric] = MappingProxyType({row[0]: _metric(row) for row in _TABLE})

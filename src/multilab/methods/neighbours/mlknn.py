@@ -16,8 +16,8 @@ __all__ = ["MLkNN"]
 class MLkNN(MultiLabelClassifier):
     """Multi-label k-nearest neighbours by maximum a posteriori.
 
-    For each label the number of neighbours that have it is turned into a posterior probability, with frequencies
-    counted on the training set.
+    For each label the number of neighbours that have it is turned into a posterior probability, with
+    frequencies counted on the training set.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ class MLkNN(MultiLabelClassifier):
     s : float, default=1.0
         Smoothing of the counts, positive; 1 is Laplace's rule.
     exclude_self : bool, default=True
-        Whether a training point is left out of its own neighbours when frequencies are counted (as published).
-        False is what scikit-multilearn does by default.
+        Whether a training point is left out of its own neighbours when frequencies are counted (as
+        published). False is what scikit-multilearn does by default.
     scale : {None, "minmax"}, default=None
         "minmax" divides each feature by its range in the training part before distances are taken (a constant
         feature is ignored); this is Weka's default and therefore Mulan's.
@@ -44,13 +44,13 @@ class MLkNN(MultiLabelClassifier):
     Notes
     -----
     The published method is the default. Mulan is ``MLkNN(scale="minmax")``, scikit-multilearn is
-    ``MLkNN(exclude_self=False)``. A label is assigned iff its probability >= 0.5; the paper leaves a tie to chance.
-    Neighbours are exact, ties go to the lower row index (`multilab.methods.neighbours.search`).
+    ``MLkNN(exclude_self=False)``. A label is assigned iff its probability >= 0.5; the paper leaves a tie to
+    chance. Neighbours are exact, ties go to the lower row index (`multilab.methods.neighbours.search`).
 
     References
     ----------
-    M.-L. Zhang, Z.-H. Zhou. ML-KNN: a lazy learning approach to multi-label learning. Pattern Recognition 40(7),
-    2007, 2038-2048. Equations (1) to (4).
+    M.-L. Zhang, Z.-H. Zhou. ML-KNN: a lazy learning approach to multi-label learning. Pattern Recognition
+    40(7), 2007, 2038-2048. Equations (1) to (4).
     """
 
     _small: ClassVar[dict[str, Any]] = {"k": 3}
@@ -68,7 +68,7 @@ class MLkNN(MultiLabelClassifier):
         self.scale = scale
 
     def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q); needs n > k (n >= k with self).
+        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q), with n > k.
 
         Raises
         ------

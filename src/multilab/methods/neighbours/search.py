@@ -46,12 +46,14 @@ def exact_neighbours(
 
     Notes
     -----
-    Order and ties: by the distance as ``scipy.spatial.distance.cdist`` computes it (square root of the squared
-    differences added up in column order), then by row index, as a stable sort of the whole row would give.
+    Order and ties: by the distance as ``scipy.spatial.distance.cdist`` computes it (square root of the
+    squared differences added up in column order), then by row index, as a stable sort of the whole row would
+    give.
 
-    Distances from ``|x|^2 + |z|^2 - 2 x.z`` carry rounding errors that reorder ties (on Yahoo Arts enough to change
-    a printed digit), so they only choose candidates: all rows whose lower error bound is not above the upper bound
-    of the k-th. Among these the exact distances decide. Dense and sparse input give the same answer.
+    Distances from ``|x|^2 + |z|^2 - 2 x.z`` carry rounding errors that reorder ties (on Yahoo Arts enough to
+    change a printed digit), so they only choose candidates: all rows whose lower error bound is not above the
+    upper bound of the k-th. Among these the exact distances decide. Dense and sparse input give the same
+    answer.
     """
     rows = X_train.shape[0]
     itself = X is None and exclude_self
@@ -80,10 +82,10 @@ def exact_neighbours(
 
 
 def _lower_bounds(X_train: Any, X: Any) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield (first row, lower bounds of the squared distances, gap to upper bounds of each row) block by block.
+    """Yield (first row, lower bounds of the squared distances, gap to the upper bounds) block by block.
 
-    The bound covers the rounding of the product, of the exact distance and of its square root: with d terms each
-    is below (d + 8) eps (|x|^2 + |z|^2).
+    The bound covers the rounding of the product, of the exact distance and of its square root: with d terms
+    each is below (d + 8) eps (|x|^2 + |z|^2).
     """
     if not sp.issparse(X_train):  # small norms mean small errors; centring does not change distances
         centre = X_train.mean(axis=0)
@@ -104,8 +106,8 @@ def _lower_bounds(X_train: Any, X: Any) -> Iterator[tuple[int, np.ndarray, np.nd
 def _candidates(lower: np.ndarray, slack: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (query, training row) of all pairs that may be among the k nearest, sorted by both.
 
-    The k-th smallest of the minima of disjoint groups is not below the k-th smallest of all: a bound that is one
-    vectorised pass and a partition of a short row, and lets few rows through that are not neighbours.
+    The k-th smallest of the minima of disjoint groups is not below the k-th smallest of all: a bound that is
+    one vectorised pass and a partition of a short row, and lets few rows through that are not neighbours.
     """
     queries, rows = lower.shape
     size = max(1, rows // (_GROUPS_PER_NEIGHBOUR * k))

@@ -1,19 +1,18 @@
 """Dataset cards: what a data set is called, where its files are, and what must be found in them.
 
-A card is one YAML file, ``conf/dataset/<name>.yaml``, or a file in a folder listed in ``MULTILAB_CARDS`` (separated as
-in ``PATH``). Nothing heavy is imported here.
+A card is one YAML file, ``conf/dataset/<name>.yaml``, or a file in a folder listed in ``MULTILAB_CARDS``
+(separated as in ``PATH``). Nothing heavy is imported here.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from multilab.datasets.card_checks import check_sha, check_type, checked_mapping, did_you_mean, stays_inside
 from multilab.datasets.errors import DatasetError
 from multilab.ground.places import conf_dir
 
@@ -21,7 +20,6 @@ __all__ = ["ROLES", "Card", "CardFile", "Expected", "card", "cards"]
 
 ROLES = ("full", "train", "test", "train+test", "labels-xml")  # a role that ends in -variant is not read
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-_SHA = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,8 @@ class CardFile:
     role : str
         One of :data:`ROLES`, or a word ending in ``-variant`` for a file that is addressed but not read.
     path : str
-        Place in a mirror, relative, without the compression's extension; may be beside the card for one's own data.
+        Place in a mirror, or beside the card for data of one's own: relative, without the extension of a
+        compression.
     bytes, sha256 : int and str, or None
         Of the decompressed content. Needed for everything that is downloaded.
     repository, commit, source : str or None
@@ -149,14 +148,14 @@ def card(name: str) -> Card:
     Raises
     ------
     DatasetError
-        There is no such card (a similar name is suggested), two folders have one, or the card is malformed; the
-        message names the file and the key.
+        There is no such card (a similar name is suggested), two folders have one, or the card is malformed:
+        the message names the file and the key.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise DatasetError(f"{name!r} is not a dataset name (small letters, digits, '.', '_' and '-')")
     found = [path for folder in _folders() if (path := folder / f"{name}.yaml").is_file()]
     if not found:
-        hint = _did_you_mean(name, cards()) or f" (searched: {', '.join(map(str, _folders()))})"
+        hint = did_you_mean(name, cards()) or f" (searched: {', '.join(map(str, _folders()))})"
         raise DatasetError(f"there is no dataset {name!r}{hint}")
     if len(found) > 1:
         raise DatasetError(f"two cards are called {name!r}: {' and '.join(map(str, found))}; rename one")
@@ -184,28 +183,31 @@ def _read_yaml(path: Path) -> Any:
 
 
 def _parse(content: Any, path: Path) -> Card:
-    values = _mapping(content, "the card", [f.name for f in fields(Card) if f.name != "location"], path)
+    values = checked_mapping(
+        content, "the card", [f.name for f in fields(Card) if f.name != "location"], path
+    )
     if values.get("name", path.stem) != path.stem:
         raise DatasetError(f"name is {values['name']!r} but the file is called {path.name}", path)
     values["name"] = path.stem
     for key in ("title", "reason", "licence", "citation", "upstream", "notes"):
-        _typed(values, key, str, path)
-    _typed(values, "available", bool, path)
-    _typed(values, "openml_id", int, path)
+        check_type(values, key, str, path)
+    check_type(values, "available", bool, path)
+    check_type(values, "openml_id", int, path)
     for key in ("reader", "generator", "splits"):
-        _typed(values, key, dict, path)
+        check_type(values, key, dict, path)
     if "title" not in values:
         raise DatasetError("title is missing", path)
-    _check_sha(values.get("digest"), "digest", path)
+    check_sha(values.get("digest"), "digest", path)
+    check_type(values, "files", list, path)
     values["expected"] = _expected(values.get("expected", {}), path)
-    values["files"] = tuple(_file(entry, i, path) for i, entry in enumerate(values.get("files") or []))
+    values["files"] = tuple(_file(entry, i, path) for i, entry in enumerate(values.get("files", [])))
     made = Card(location=path, **values)
     _check_sources(made)
     return made
 
 
 def _expected(content: Any, path: Path) -> Expected:
-    values = _mapping(content, "expected", [f.name for f in fields(Expected)], path)
+    values = checked_mapping(content, "expected", [f.name for f in fields(Expected)], path)
     for key, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
             raise DatasetError(f"expected.{key} must be a number, not {value!r}", path)
@@ -214,21 +216,21 @@ def _expected(content: Any, path: Path) -> Expected:
 
 def _file(content: Any, position: int, path: Path) -> CardFile:
     where = f"files[{position}]"
-    values = _mapping(content, where, [f.name for f in fields(CardFile)], path)
+    values = checked_mapping(content, where, [f.name for f in fields(CardFile)], path)
     for key in ("role", "path"):
         if not isinstance(values.get(key), str):
             raise DatasetError(f"{where}: {key} is missing", path)
     for key in ("repository", "commit", "source", "url", "member"):
-        _typed(values, key, str, path, where)
+        check_type(values, key, str, path, where)
     for key in ("bytes", "archive_bytes"):
-        _typed(values, key, int, path, where)
-    _check_sha(values.get("sha256"), f"{where}.sha256", path)
+        check_type(values, key, int, path, where)
+    check_sha(values.get("sha256"), f"{where}.sha256", path)
     made = CardFile(**values)
     if made.role not in ROLES and not made.is_variant:
-        hint = _did_you_mean(made.role, ROLES)
+        hint = did_you_mean(made.role, ROLES)
         raise DatasetError(f"{where}: role {made.role!r} is none of {', '.join(ROLES)}{hint}", path)
     for key in ("path", "source", "member"):
-        if (value := getattr(made, key)) is not None and not _stays_inside(value):
+        if (value := getattr(made, key)) is not None and not stays_inside(value):
             raise DatasetError(
                 f"{where}: {key} {value!r} must be relative and may not leave its folder", path
             )
@@ -276,38 +278,3 @@ def _check_sources(card: Card) -> None:
         raise DatasetError("no file role full, none train+test, and not both train and test", card.location)
     if ("train" in roles) != ("test" in roles):
         raise DatasetError("train and test come together", card.location)
-
-
-def _stays_inside(path: str) -> bool:
-    parts = path.split("/")
-    return (
-        bool(path) and "\\" not in path and ":" not in path and all(p not in ("", ".", "..") for p in parts)
-    )
-
-
-def _mapping(content: Any, where: str, allowed: Iterable[str], path: Path) -> dict[str, Any]:
-    allowed = list(allowed)
-    if not isinstance(content, Mapping):
-        raise DatasetError(f"{where} must be a mapping of keys to values", path)
-    for key in content:
-        if key not in allowed:
-            raise DatasetError(f"{where}: unknown key {key!r}{_did_you_mean(str(key), allowed)}", path)
-    return {key: value for key, value in content.items() if value is not None}
-
-
-def _typed(values: Mapping[str, Any], key: str, kind: type, path: Path, where: str = "") -> None:
-    value = values.get(key)
-    if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
-        prefix = f"{where}: " if where else ""
-        kinds = {str: "text", int: "a whole number", bool: "true or false", dict: "a mapping"}
-        raise DatasetError(f"{prefix}{key} must be {kinds[kind]}, not {value!r}", path)
-
-
-def _check_sha(value: Any, where: str, path: Path) -> None:
-    if value is not None and not (isinstance(value, str) and _SHA.fullmatch(value)):
-        raise DatasetError(f"{where} must be 64 hex digits in quotes, not {value!r}", path)
-
-
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=2, cutoff=0.6)
-    return f"; did you mean {' or '.join(close)}?" if close else ""

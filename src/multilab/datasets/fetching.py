@@ -19,10 +19,10 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Any
 from urllib.parse import quote
 
-from multilab.datasets.card import Card, CardFile, card
+from multilab.datasets.catalogue import Card, CardFile, card
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.opening import Limits, read_bytes
 from multilab.ground.files import write_atomically
@@ -33,7 +33,7 @@ __all__ = ["FoundFile", "fetch", "find_files"]
 Progress = Callable[[str, int, int], None]
 _PUBLIC = "https://raw.githubusercontent.com"
 _ENDINGS = ("", ".xz", ".bz2", ".gz")
-_OPENERS: dict[str, Callable[..., IO[bytes]]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
+_OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 _CHUNK = 1 << 16
 _OVERHEAD = 1 << 12  # a compressed file may be this much larger than its content
 
@@ -59,8 +59,8 @@ def fetch(
     """Return the verified files of a data set, downloading what is not there.
 
     Searched in this order: the folder ``MULTILAB_DATA`` (a mirror: the card's paths, the file itself or with
-    ``.xz``, ``.bz2`` or ``.gz``), ``<data_dir>/raw/<name>/``, the folder of a card of one's own, and then the card's
-    public address, whose content goes to the second.
+    ``.xz``, ``.bz2`` or ``.gz``), ``<data_dir>/raw/<name>/``, the folder of the card itself, and then the
+    public address that the card names; what it sends is kept in the second.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ def fetch(
     Raises
     ------
     DatasetError
-        Wrong size or checksum (expected and found are named; a wrong download is not kept), an address that does not
-        answer, a set that is not available.
+        Wrong size or checksum (expected and found are named; a wrong download is not kept), an address that
+        does not answer, a set that is not available.
     """
     found = find_files(card(name), variants=variants, base=base, timeout=timeout, progress=progress)
     return [one.path for one in found]
@@ -150,7 +150,8 @@ def _verified(content: bytes, file: CardFile, place: Path | str) -> str:
 def _address(file: CardFile, base: str) -> str:
     if file.url is not None:
         return file.url
-    assert file.repository is not None and file.source is not None
+    assert file.repository is not None
+    assert file.source is not None
     owner_and_name = file.repository.removeprefix("https://github.com/")
     return f"{base}/{owner_and_name}/{file.commit}/{quote(file.source)}"
 
@@ -175,15 +176,15 @@ def _download(wanted: Card, file: CardFile, url: str, timeout: float, progress: 
     except (OSError, http.client.HTTPException) as error:
         why = getattr(error, "reason", None) or error
         raise DatasetError(
-            f"{wanted.name}: could not be downloaded ({why}). Connect to the network, or set MULTILAB_DATA to a "
-            f"folder that holds {file.path}",
+            f"{wanted.name}: could not be downloaded ({why}). Connect to the network, or set MULTILAB_DATA "
+            f"to a folder that holds {file.path}",
             url,
         ) from None
     return _unpacked(buffer.getvalue(), file, url)
 
 
 def _unpacked(payload: bytes, file: CardFile, url: str) -> bytes:
-    """Return the file that was asked for: one member of an archive, or what a compressed download contains."""
+    """Return the file itself: one member of an archive, or what a compressed download contains."""
     assert file.bytes is not None
     opener = _OPENERS.get(Path(file.source or file.url or "").suffix)
     if file.member is None and opener is None:

@@ -1,0 +1,194 @@
+"""The data set that everything else works on, and how it is put together from the files of a card."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from multilab.datasets.columns import canonical_csr
+from multilab.datasets.description import describe
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.raw import RawData
+from multilab.datasets.reading import read
+from multilab.datasets.synthetic import generate
+
+__all__ = ["Dataset", "assemble"]
+
+Parts = dict[str, tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A multi-label data set in its canonical form.
+
+    Attributes
+    ----------
+    name : str
+        Name of the card.
+    X : ndarray or scipy.sparse.csr_array of shape (n, d), float64
+        Features; dense and C-contiguous, or CSR with sorted indices.
+    Y : ndarray of shape (n, q), uint8, C-contiguous
+        Labels, 0 or 1.
+    feature_names, label_names : list of str
+        Names of the columns of ``X`` and of ``Y``; one-hot columns of a nominal feature are ``feature=value``.
+    splits : dict of str to (train, test)
+        The splits the set comes with, as int64 row numbers: ``official``, ``meka``; may be empty.
+    digest : str
+        sha256 of matrices and names.
+    features : int
+        Number of features before one-hot coding.
+    """
+
+    name: str
+    X: Any
+    Y: np.ndarray
+    feature_names: list[str]
+    label_names: list[str]
+    splits: Parts = field(default_factory=dict)
+    digest: str = ""
+    features: int = 0
+
+    def __repr__(self) -> str:
+        kind = "sparse" if sp.issparse(self.X) else "dense"
+        n, d = self.X.shape
+        return f"Dataset({self.name}: {n} x {d} {kind}, {self.Y.shape[1]} labels, {self.digest[:12]})"
+
+
+def assemble(
+    name: str,
+    paths: Mapping[str, Path],
+    reader: Mapping[str, Any],
+    generator: Mapping[str, Any] | None = None,
+    splits: Mapping[str, Any] | None = None,
+) -> tuple[Dataset, dict[str, Any]]:
+    """Read the files of a data set, or make it, and find its named splits.
+
+    Parameters
+    ----------
+    name : str
+        Name of the set.
+    paths : mapping of role to path
+        Verified files. The rows are those of ``full``, else of ``train+test``, else of ``train`` followed by
+        ``test``.
+    reader : mapping
+        Keyword arguments of :func:`multilab.datasets.reading.read`.
+    generator : mapping, optional
+        What :func:`multilab.datasets.synthetic.generate` makes instead.
+    splits : mapping, optional
+        Splits beside ``official``: name to ``{first: m}``.
+
+    Returns
+    -------
+    dataset : Dataset
+    description : dict
+        See :func:`multilab.datasets.description.describe`.
+
+    Raises
+    ------
+    DatasetError
+        Also when ``train`` and ``test`` are not rows of ``full``.
+    """
+    named: Parts = {}
+    if generator is not None:
+        raw = generate(generator)
+    elif "full" in paths:
+        raw = _read(paths, "full", reader)
+        if "train" in paths:
+            parts = [_read(paths, role, reader) for role in ("train", "test")]
+            train, test = _matched(raw, parts, [paths["train"], paths["test"]])
+            named["official"] = (train, test)
+    elif "train+test" in paths:
+        raw = _read(paths, "train+test", reader)
+        if raw.train_rows is None:
+            raise DatasetError("holds no training and test part", paths["train+test"])
+        named["official"] = _first(raw.train_rows, len(raw.Y))
+    else:
+        head, tail = (_read(paths, role, reader) for role in ("train", "test"))
+        _require_same_columns(head, tail, paths["test"])
+        raw = _stacked(head, tail)
+        named["official"] = _first(len(head.Y), len(raw.Y))
+    for split, rule in (splits or {}).items():
+        named[split] = _by_rule(name, split, rule, len(raw.Y))
+    description = describe(raw)
+    made = Dataset(
+        name=name,
+        X=raw.X,
+        Y=raw.Y,
+        feature_names=list(raw.feature_names),
+        label_names=list(raw.label_names),
+        splits=named,
+        digest=description["digest"],
+        features=raw.original_features,
+    )
+    return made, description
+
+
+def _read(paths: Mapping[str, Path], role: str, reader: Mapping[str, Any]) -> RawData:
+    return read(paths[role], labels_xml=paths.get("labels-xml"), **reader)
+
+
+def _first(rows: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    everything = np.arange(n, dtype=np.int64)
+    return everything[:rows], everything[rows:]
+
+
+def _by_rule(name: str, split: str, rule: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+    rows = rule.get("first") if isinstance(rule, Mapping) and set(rule) == {"first"} else None
+    if not isinstance(rows, int) or isinstance(rows, bool) or not 0 < rows < n:
+        raise DatasetError(f"{name}: split {split} must be {{first: m}} with 0 < m < {n}, not {rule!r}")
+    return _first(rows, n)
+
+
+def _stacked(head: RawData, tail: RawData) -> RawData:
+    sparse = sp.issparse(head.X)
+    X = canonical_csr(sp.vstack([head.X, tail.X])) if sparse else np.vstack([head.X, tail.X])
+    missing = head.missing_values + tail.missing_values
+    return replace(head, X=X, Y=np.vstack([head.Y, tail.Y]), missing_values=missing)
+
+
+def _require_same_columns(one: RawData, other: RawData, path: Path) -> None:
+    for what in ("feature_names", "label_names"):
+        mine, theirs = list(getattr(one, what)), list(getattr(other, what))
+        if mine != theirs:
+            k = next((i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), None)
+            pair = (len(theirs), len(mine)) if k is None else (repr(theirs[k]), repr(mine[k]))
+            differ = f"{pair[0]} instead of {pair[1]}"
+            raise DatasetError(f"{what} differ from those of the set's other file: {differ}", path)
+    if sp.issparse(one.X) != sp.issparse(other.X):
+        raise DatasetError("one file of the set has sparse rows and another dense ones", path)
+
+
+def _matched(full: RawData, parts: list[RawData], paths: list[Path]) -> list[np.ndarray]:
+    """Return for each part which rows of ``full`` it consists of; equal rows in order of appearance."""
+    waiting: dict[bytes, deque[int]] = defaultdict(deque)
+    for row, key in enumerate(_row_keys(full)):
+        waiting[key].append(row)
+    found = []
+    for part, path in zip(parts, paths, strict=True):
+        _require_same_columns(full, part, path)
+        rows = np.empty(len(part.Y), dtype=np.int64)
+        for i, key in enumerate(_row_keys(part)):
+            if not waiting[key]:
+                raise DatasetError(f"row {i + 1} is not, or not so often, in the full file", path)
+            rows[i] = waiting[key].popleft()
+        found.append(rows)
+    return found
+
+
+def _row_keys(raw: RawData) -> list[bytes]:
+    """Return every row's features and labels as bytes: equal bytes are equal rows."""
+    labels = [row.tobytes() for row in raw.Y]
+    if not sp.issparse(raw.X):
+        return [row.tobytes() + y for row, y in zip(np.ascontiguousarray(raw.X), labels, strict=True)]
+    bounds = raw.X.indptr
+    indices = raw.X.indices.astype(np.int64)
+    return [
+        indices[a:b].tobytes() + b"|" + raw.X.data[a:b].tobytes() + b"|" + y
+        for a, b, y in zip(bounds[:-1], bounds[1:], labels, strict=True)
+    ]

@@ -1,0 +1,294 @@
+"""Data sets as they were read once: arrays and their description, kept below the data folder.
+
+``<data_dir>/prepared/<name>-<first 16 digits of the key>/`` holds ``X.npy`` (or ``X.npz`` for CSR), ``Y.npy``,
+``named_splits.npz`` and ``meta.json``. The key is made of what decides the content: reader options, checksums
+of the files, arguments of a generator, named splits, and the code that reads. A store is renamed into place when
+it is whole; one whose files do not have the recorded checksums is made anew.
+
+Importing this module, and :func:`prepared_meta`, need neither NumPy nor SciPy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from multilab.datasets.catalogue import Card, card
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.fetching import Progress, find_files
+from multilab.ground.digests import code_digest, json_digest
+from multilab.ground.files import write_atomically
+from multilab.ground.places import data_dir
+
+if TYPE_CHECKING:
+    from multilab.datasets.dataset import Dataset
+
+__all__ = ["Prepared", "load", "prepare", "prepared_folder", "prepared_meta"]
+
+_SCHEMA = 1
+_FAR_FIRST = ("download", "cache", "local", "mirror")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A stored data set.
+
+    Attributes
+    ----------
+    name, key : str
+        The set, and the digest of everything that decides its content.
+    path : Path
+        Its folder.
+    meta : dict
+        What ``meta.json`` says: ``digest``, ``instances``, ``features``, ``columns``, ``labels``, ``cardinality``,
+        ``density``, ``distinct_label_sets``, ``rows_without_label``, ``labels_never_set``, ``missing_values``,
+        ``nominal_features``, ``sparse``, ``label_names``, ``feature_names``, ``splits`` (names), ``source``
+        (``mirror``, ``cache``, ``download``, ``local`` or ``embedded``), ``name``, ``key``, ``schema``, ``files``.
+    """
+
+    name: str
+    key: str
+    path: Path
+    meta: dict[str, Any]
+
+
+def prepare(name: str, *, progress: Progress | None = None) -> Prepared:
+    """Make sure that a data set is stored, reading (and fetching) it only when it is not.
+
+    Parameters
+    ----------
+    name : str
+        Dataset name.
+    progress : callable, optional
+        See :func:`multilab.datasets.fetching.fetch`.
+
+    Raises
+    ------
+    DatasetError
+        Files not found or not the card's, content other than the card expects (card, expected and found are
+        named), a data folder that cannot be written.
+    """
+    return _ready(name, progress)[0]
+
+
+def load(name: str, *, progress: Progress | None = None) -> Dataset:
+    """Return a data set, from the store when it has it.
+
+    Raises
+    ------
+    DatasetError
+        See :func:`prepare`.
+    """
+    prepared, content = _ready(name, progress)
+    return _from_store(prepared, content)
+
+
+def prepared_meta(name: str) -> dict[str, Any] | None:
+    """Return what ``meta.json`` says of a data set, or None when it is not prepared (any more).
+
+    Reads text only: the arrays' checksums are left to :func:`load`, their presence and sizes are looked at.
+    """
+    found = _lookup(name)
+    return None if found is None else found[1]
+
+
+def prepared_folder(name: str) -> Path | None:
+    """Return the folder of a prepared data set, or None; as cheap as :func:`prepared_meta`."""
+    found = _lookup(name)
+    return None if found is None else found[0]
+
+
+def _lookup(name: str) -> tuple[Path, dict[str, Any]] | None:
+    wanted = card(name)
+    if not wanted.available:
+        return None
+    try:
+        key = _key(wanted)
+    except DatasetError:  # a file without checksum in the card is gone: what was made of it cannot be current
+        return None
+    meta = _current_meta(wanted, key)
+    return None if meta is None else (_folder(wanted, key), meta)
+
+
+def _ready(name: str, progress: Progress | None) -> tuple[Prepared, dict[str, bytes]]:
+    wanted = card(name)
+    if not wanted.available:
+        raise DatasetError(f"{name} is not available: {wanted.reason}", wanted.location)
+    key = _key(wanted)
+    stored = _intact(wanted, key)
+    if stored is None:
+        _store(wanted, key, progress)
+        stored = _intact(wanted, key)
+    if stored is None:
+        raise DatasetError("the store was damaged while it was being written", _folder(wanted, key))
+    return stored
+
+
+def _key(wanted: Card) -> str:
+    files = [file for file in wanted.files if not file.is_variant]
+    if all(file.sha256 for file in files):
+        sums = [[file.role, file.sha256] for file in files]
+    else:  # data of one's own, without checksums in the card: the content itself decides
+        sums = [[one.file.role, one.sha256] for one in find_files(wanted)]
+    return json_digest(
+        {
+            "schema": _SCHEMA,
+            "reader": wanted.reader,
+            "files": sorted(sums),
+            "generator": wanted.generator,
+            "splits": wanted.splits,
+            "code": code_digest("multilab.datasets.dataset", within="multilab.datasets"),
+        }
+    )
+
+
+def _folder(wanted: Card, key: str) -> Path:
+    return data_dir() / "prepared" / f"{wanted.name}-{key[:16]}"
+
+
+def _current_meta(wanted: Card, key: str) -> dict[str, Any] | None:
+    folder = _folder(wanted, key)
+    try:
+        meta = json.loads((folder / "meta.json").read_text("utf-8"))
+        sizes = {name: (folder / name).stat().st_size for name in meta["files"]}
+        whole = meta["key"] == key and all(sizes[n] == meta["files"][n]["bytes"] for n in sizes)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not whole:
+        return None
+    _check(wanted, meta)
+    return meta
+
+
+def _intact(wanted: Card, key: str) -> tuple[Prepared, dict[str, bytes]] | None:
+    """Return the store and the bytes of its files when every checksum is right, else None."""
+    meta = _current_meta(wanted, key)
+    if meta is None:
+        return None
+    folder = _folder(wanted, key)
+    try:
+        content = {name: (folder / name).read_bytes() for name in meta["files"]}
+    except OSError:
+        return None
+    if any(hashlib.sha256(content[name]).hexdigest() != meta["files"][name]["sha256"] for name in content):
+        return None
+    return Prepared(wanted.name, key, folder, meta), content
+
+
+def _check(wanted: Card, meta: dict[str, Any]) -> None:
+    """Compare the counts and the digest with the card's."""
+    for what, promised in asdict(wanted.expected).items():
+        found = meta[what]
+        tolerance = 5.000001e-5 if what == "cardinality" else 0  # cards hold four decimals
+        if promised is not None and abs(found - promised) > tolerance:
+            raise DatasetError(f"{wanted.name}: expected {promised} {what}, found {found}", wanted.location)
+    if wanted.digest is not None and meta["digest"] != wanted.digest:
+        raise DatasetError(
+            f"{wanted.name}: expected the digest {wanted.digest}, found {meta['digest']}", wanted.location
+        )
+
+
+def _store(wanted: Card, key: str, progress: Progress | None) -> None:
+    from multilab.datasets.dataset import assemble
+
+    found = find_files(wanted, progress=progress)
+    paths = {one.file.role: one.path for one in found}
+    dataset, description = assemble(wanted.name, paths, wanted.reader, wanted.generator, wanted.splits)
+    _check(wanted, description)
+    origins = {one.origin for one in found}
+    content = _to_bytes(dataset)
+    meta = {
+        **description,
+        "schema": _SCHEMA,
+        "name": wanted.name,
+        "key": key,
+        "feature_names": dataset.feature_names,
+        "label_names": dataset.label_names,
+        "splits": sorted(dataset.splits),
+        "source": next((origin for origin in _FAR_FIRST if origin in origins), "embedded"),
+        "files": {
+            name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            for name, data in content.items()
+        },
+    }
+    content["meta.json"] = json.dumps(meta, indent=1, sort_keys=True).encode()
+    folder = _folder(wanted, key)
+    try:
+        _write_folder(folder, content)
+    except OSError as error:
+        raise DatasetError(
+            f"the data folder cannot be written ({error.strerror}); set MULTILAB_CACHE to another", folder
+        ) from None
+
+
+def _write_folder(folder: Path, content: dict[str, bytes]) -> None:
+    """Write a folder under a temporary name and rename it; whatever was there before is replaced."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        new, old = temporary / "new", temporary / "old"
+        new.mkdir()
+        for name, data in content.items():
+            write_atomically(new / name, data)
+        if folder.exists():  # damaged, or just made by another process with the same content
+            os.replace(folder, old)
+        os.replace(new, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _to_bytes(dataset: Dataset) -> dict[str, bytes]:
+    import numpy as np
+    import scipy.sparse as sp
+
+    def saved(save: Any, *arrays: Any, **named: Any) -> bytes:
+        buffer = io.BytesIO()
+        save(buffer, *arrays, **named)
+        return buffer.getvalue()
+
+    X = dataset.X
+    if sp.issparse(X):
+        shape = np.array(X.shape, dtype=np.int64)
+        content = {"X.npz": saved(np.savez, data=X.data, indices=X.indices, indptr=X.indptr, shape=shape)}
+    else:
+        content = {"X.npy": saved(np.save, X)}
+    content["Y.npy"] = saved(np.save, dataset.Y)
+    parts = {f"{s}/train": train for s, (train, _) in dataset.splits.items()}
+    parts |= {f"{s}/test": test for s, (_, test) in dataset.splits.items()}
+    content["named_splits.npz"] = saved(np.savez, **parts)
+    return content
+
+
+def _from_store(prepared: Prepared, content: dict[str, bytes]) -> Dataset:
+    import numpy as np
+    import scipy.sparse as sp
+
+    from multilab.datasets.dataset import Dataset
+
+    def loaded(name: str) -> Any:
+        return np.load(io.BytesIO(content[name]), allow_pickle=False)
+
+    if prepared.meta["sparse"]:
+        arrays = loaded("X.npz")
+        X = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"]))
+        X.has_sorted_indices = True
+    else:
+        X = loaded("X.npy")
+    named = loaded("named_splits.npz")
+    return Dataset(
+        name=prepared.name,
+        X=X,
+        Y=loaded("Y.npy"),
+        feature_names=prepared.meta["feature_names"],
+        label_names=prepared.meta["label_names"],
+        splits={s: (named[f"{s}/train"], named[f"{s}/test"]) for s in prepared.meta["splits"]},
+        digest=prepared.meta["digest"],
+        features=prepared.meta["features"],
+    )

@@ -1,0 +1,134 @@
+"""The reproducibility gate: recompute, compare with committed numbers, and name what differs.
+
+Three questions: does every method beat the constant predictor; are the numbers those committed; and, for a committed
+study, are randomly chosen cells of its ``scores.csv`` what this code computes today. The gate recomputes in a store of
+its own; it restores nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from multilab.experiments.cells import Cell
+from multilab.experiments.results import evaluate_cell
+from multilab.experiments.running import indices
+from multilab.experiments.store import Store
+
+__all__ = ["Difference", "beats_constant", "compare", "fingerprint", "load_reference", "reference", "tolerance"]
+
+Numbers = dict[str, dict[str, float]]
+
+L1 = 1e-6
+"""Same library versions, any machine or BLAS: absolute for metrics, relative for norms of arrays."""
+L2 = 5e-3
+"""Other versions of Python or the libraries."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One number that is not what was committed."""
+
+    cell: str
+    quantity: str
+    expected: float
+    found: float
+
+    def __str__(self) -> str:
+        return f"{self.cell}: {self.quantity} is {self.found:.10g}, the reference says {self.expected:.10g}"
+
+
+def fingerprint(cell: Cell, store: Store, conventions: str = "default") -> dict[str, float]:
+    """Return all metrics of a cell and, so that no change hides behind a rank, the norms of its arrays."""
+    numbers = dict(evaluate_cell(cell, store, conventions))
+    for name, array in store.arrays(cell.key).items():
+        if name == "scores" or name.startswith("learned_") and array.ndim == 2:
+            numbers[f"norm of {name}"] = float(np.linalg.norm(array))
+    return numbers
+
+
+def cell_name(cell: Cell) -> str:
+    """Return the name of a cell in the reference: ``digit-segments/2/mlknn``."""
+    return f"{cell.part.dataset}/{cell.part.split}/{cell.method.name}"
+
+
+def fingerprints(cells: Iterable[Cell], store: Store, conventions: str = "default") -> Numbers:
+    """Return the numbers of finished cells, by name."""
+    return {cell_name(cell): fingerprint(cell, store, conventions) for cell in cells}
+
+
+def beats_constant(cells: Sequence[Cell], store: Store) -> tuple[bool, float, float]:
+    """Tell whether a method beats the constant predictor in ranking loss by 3 standard errors.
+
+    The constant predictor scores every row with the label frequencies of the training part. Compared row by row over
+    all test rows of the cells; ties between a relevant and an irrelevant label are errors.
+
+    Returns
+    -------
+    passed : bool
+    gain : float
+        Mean reduction of the ranking loss.
+    error : float
+        Its standard error.
+    """
+    from multilab.datasets import load
+
+    gains = []
+    for cell in cells:
+        Y = load(cell.part.dataset).Y
+        train, test = indices(cell.part)
+        constant = np.broadcast_to(Y[train].mean(axis=0), Y[test].shape)
+        mixed = (Y[test].any(axis=1)) & (~Y[test].all(axis=1))
+        lost = _row_ranking_loss(Y[test][mixed], store.arrays(cell.key)["scores"][mixed])
+        gains.append(_row_ranking_loss(Y[test][mixed], constant[mixed]) - lost)
+    gain = np.concatenate(gains)
+    error = float(gain.std(ddof=1) / math.sqrt(len(gain)))
+    return bool(gain.mean() > 3 * error), float(gain.mean()), error
+
+
+def _row_ranking_loss(Y: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    pairs = Y[:, :, None] > Y[:, None, :]
+    wrong = pairs & (scores[:, :, None] <= scores[:, None, :])
+    return wrong.sum(axis=(1, 2)) / pairs.sum(axis=(1, 2))
+
+
+def versions() -> dict[str, str]:
+    """Return what decides which tolerance applies."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"python": python, **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")}}
+
+
+def reference(numbers: Numbers) -> str:
+    """Return the text of a reference file."""
+    return json.dumps({"versions": versions(), "cells": numbers}, indent=1, sort_keys=True) + "\n"
+
+
+def load_reference(study: str) -> dict[str, Any] | None:
+    """Return the committed reference of a study, ``None`` if there is none."""
+    path = files("multilab.experiments") / "references" / f"{study}.json"
+    return json.loads(path.read_text()) if path.is_file() else None
+
+
+def tolerance(said: Mapping[str, str]) -> tuple[str, float]:
+    """Return the rung of the tolerance ladder for a reference made with these versions."""
+    return ("L1", L1) if dict(said) == versions() else ("L2", L2)
+
+
+def compare(found: Numbers, expected: Numbers, allowed: float) -> list[Difference]:
+    """Return the numbers of cells in both that differ by more than ``allowed`` (times max(1, size))."""
+    wrong = []
+    for cell in sorted(set(found) & set(expected)):
+        for quantity, said in sorted(expected[cell].items()):
+            here = found[cell].get(quantity, math.nan)
+            same = (math.isnan(said) and math.isnan(here)) or abs(here - said) <= allowed * max(1.0, abs(said))
+            if not same:
+                wrong.append(Difference(cell, quantity, said, here))
+    return wrong

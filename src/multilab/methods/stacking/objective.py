@@ -1,0 +1,142 @@
+"""What MLWSE minimises, its smooth part: least squares on scores plus a coupling of the labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from multilab.methods.base import MethodError
+
+__all__ = ["StackingLoss"]
+
+# Sums g_i + beta h_j below this share of the largest eigenvalue of G are rounding, not curvature.
+_NULL = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class StackingLoss:
+    r"""The smooth part f(W) of the MLWSE objectives, known through a Gram matrix: nothing here has n rows.
+
+    .. math:: f(W) = \tfrac12 \|S W - Y\|_F^2 + \tfrac\beta2 \operatorname{tr}(W H W^T)
+              = \tfrac12 \langle W, Q W\rangle - \langle B, W\rangle + \tfrac12\|Y\|_F^2,
+
+    with Q W = G W + beta W H, G = S^T S, B = S^T Y (the MLWSE paper, eqs. 8, 9 and 15; its beta H W is not conformable).
+    In the eigenbases of G and H the operator Q is diagonal, with entries g_i + beta h_j: ``curvature``.
+
+    Attributes
+    ----------
+    gram : ndarray (p, p)
+    cross : ndarray (p, q)
+        B.
+    target_square : float
+        ||Y||_F^2.
+    coupling : ndarray (q, q)
+        H.
+    beta : float
+    score_values, score_vectors, label_values, label_vectors : ndarray
+        Eigendecompositions of G and H.
+    """
+
+    gram: np.ndarray
+    cross: np.ndarray
+    target_square: float
+    coupling: np.ndarray
+    beta: float
+    score_values: np.ndarray
+    score_vectors: np.ndarray
+    label_values: np.ndarray
+    label_vectors: np.ndarray
+    curvature: np.ndarray
+    cross_rotated: np.ndarray
+
+    @classmethod
+    def from_scores(
+        cls, S: np.ndarray, Y: np.ndarray, H: np.ndarray, beta: float, scale: float = 1.0
+    ) -> Self:
+        """Build the loss from scores S (n, p) and targets Y (n, q); the squared error is multiplied by ``scale``.
+
+        Raises
+        ------
+        MethodError
+            When S and Y differ in rows, H does not fit Y, or f would not be convex.
+        """
+        if S.shape[0] != Y.shape[0]:
+            raise MethodError(f"S has {S.shape[0]} rows and Y has {Y.shape[0]}")
+        if H.shape != (Y.shape[1], Y.shape[1]):
+            raise MethodError(f"H has shape {H.shape}, and Y has {Y.shape[1]} labels")
+        gram, cross = scale * (S.T @ S), scale * (S.T @ Y)
+        score_values, score_vectors = np.linalg.eigh(gram)
+        label_values, label_vectors = np.linalg.eigh(H)
+        loss = cls(
+            gram,
+            cross,
+            scale * float(np.vdot(Y, Y)),
+            H,
+            0.0,
+            np.maximum(score_values, 0.0),
+            score_vectors,
+            label_values,
+            label_vectors,
+            np.empty(0),
+            score_vectors.T @ cross @ label_vectors,
+        )
+        return loss.with_beta(beta)
+
+    def with_beta(self, beta: float) -> Self:
+        """Return the same loss with another weight of the label coupling; nothing is recomputed but sums."""
+        if not (beta >= 0 and np.isfinite(beta)):
+            raise MethodError(f"beta must be a finite number >= 0, not {beta}")
+        curvature = self.score_values[:, None] + beta * self.label_values[None, :]
+        if curvature.min() < -_NULL * max(curvature.max(), self.score_values[-1]):
+            raise MethodError(
+                f"beta = {beta} makes the objective unbounded below or not convex (smallest curvature "
+                f"{curvature.min():.3g}); lower beta or use laplacian='laplacian'"
+            )
+        return replace(self, beta=beta, curvature=np.maximum(curvature, 0.0))
+
+    @property
+    def lipschitz(self) -> float:
+        """Return the exact Lipschitz constant of the gradient, lmax(G) + beta lmax(H).
+
+        The paper's eq. (16) is malformed and what it prints is no upper bound.
+        """
+        largest = float(self.curvature.max())
+        return largest if largest > 0 else 1.0
+
+    def apply(self, W: np.ndarray) -> np.ndarray:
+        """Return Q W."""
+        return self.gram @ W + self.beta * (W @ self.coupling)
+
+    def value(self, W: np.ndarray, QW: np.ndarray) -> float:
+        """Return f(W), given Q W."""
+        return float(0.5 * np.vdot(W, QW) - np.vdot(self.cross, W) + 0.5 * self.target_square)
+
+    def value_rotated(self, rotated: np.ndarray) -> float:
+        """Return f at a matrix given in the eigenbases."""
+        half = 0.5 * self.curvature * rotated - self.cross_rotated
+        return float(np.vdot(rotated, half) + 0.5 * self.target_square)
+
+    def rotate(self, W: np.ndarray) -> np.ndarray:
+        """Return W in the eigenbases of G and H."""
+        return self.score_vectors.T @ W @ self.label_vectors
+
+    def rotate_back(self, rotated: np.ndarray) -> np.ndarray:
+        """Undo :meth:`rotate`."""
+        return self.score_vectors @ rotated @ self.label_vectors.T
+
+    def divide(self, rotated: np.ndarray) -> np.ndarray:
+        """Apply the pseudo-inverse of Q in the eigenbases; directions without curvature give zero."""
+        # G is singular for real scores (a chain's first column repeats binary relevance's) and H 1 = 0.
+        curved = self.curvature > _NULL * max(self.score_values[-1], 0.0)
+        return np.where(curved, rotated / np.where(curved, self.curvature, 1.0), 0.0)
+
+    def minimum_norm(self) -> np.ndarray:
+        """Return the minimiser of f of least norm (the paper's eq. 3 for beta = 0), from the Sylvester equation."""
+        return self.rotate_back(self.divide(self.cross_rotated))
+
+    def ridge(self, eta: float) -> np.ndarray:
+        """Return (G + eta I)^{-1} B, the paper's starting point."""
+        rotated = self.score_vectors.T @ self.cross
+        return self.score_vectors @ (rotated / (self.score_values[:, None] + eta))

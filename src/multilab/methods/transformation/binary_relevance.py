@@ -1,0 +1,99 @@
+"""Binary relevance: one independent classifier per label."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator
+from sklearn.svm import SVC
+
+from multilab.methods.base import MultiLabelClassifier
+from multilab.methods.transformation.binary import (
+    Calibration,
+    check_calibration,
+    fit_label,
+    score_kind,
+    seeded,
+)
+from multilab.methods.transformation.inputs import make_inputs
+
+__all__ = ["BinaryRelevance"]
+
+
+class BinaryRelevance(MultiLabelClassifier):
+    """One independent binary classifier per label.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier, optional
+        Cloned for each label; ``SVC()`` when None. An SVC with a named kernel computes its kernel matrix once
+        for all labels.
+    calibration : {None, "none", "sigmoid", "libsvm"}, default=None
+        None and "none": scores as the base gives them, ``predict_proba`` or else ``decision_function``.
+        "sigmoid": Platt's sigmoid on out-of-fold margins, equal to ``CalibratedClassifierCV(estimator,
+        ensemble=False)`` with min(5, size of the rarer class) folds. "libsvm": ``SVC(probability=True)``,
+        deprecated in scikit-learn 1.9.
+    n_jobs : int, optional
+        Labels fitted at the same time; does not change the result.
+    random_state : int or RandomState, optional
+        Seed of the base classifiers, the same for all labels; None leaves theirs.
+
+    Attributes
+    ----------
+    n_labels_, n_features_in_, classes_
+        See `MultiLabelClassifier`.
+
+    Notes
+    -----
+    A label with one class in training (with "sigmoid": with a single member of the rarer class) has a
+    constant score, that of the larger class. A label is assigned iff its probability >= 0.5, or its margin >=
+    0.
+
+    References
+    ----------
+    M. R. Boutell, J. Luo, X. Shen, C. M. Brown. Learning multi-label scene classification. Pattern
+    Recognition 37, 2004. Calibration: J. Platt, Probabilistic outputs for support vector machines, 1999.
+    """
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        calibration: Calibration = None,
+        n_jobs: int | None = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.calibration = calibration
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+
+        Raises
+        ------
+        MethodError
+            If the calibration is unknown or the base classifier cannot serve it.
+        """
+        X, Y = self._validate_fit(X, Y)
+        base = self._base()
+        check_calibration(base, self.calibration)
+        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X)
+        matrix = self._inputs.training().matrix
+        # libsvm and the BLAS release the interpreter lock: threads share the one kernel matrix
+        self._labels = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(fit_label)(self._inputs.base, matrix, y, self.calibration) for y in Y.T
+        )
+        return self
+
+    def _base(self) -> BaseEstimator:
+        return SVC() if self.estimator is None else self.estimator
+
+    def _score_kind(self) -> str:
+        return score_kind(self._base(), self.calibration)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        matrix = self._inputs.query(X).matrix
+        return np.column_stack([label.scores(matrix) for label in self._labels])

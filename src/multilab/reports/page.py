@@ -1,0 +1,216 @@
+"""The page of a study: one self-contained HTML file made from its committed files."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from multilab.ground import write_atomically
+from multilab.reports.pictures import Picture, convergence_picture, learned_pictures, rank_pictures
+from multilab.reports.study import Study, load_study, metric_title
+from multilab.reports.tables import Cell, ScoreTable, cost_tables, number, score_table
+from multilab.statistics import Comparison
+
+__all__ = ["build_report"]
+
+VERDICTS = ("match", "within", "better", "worse", "differs", "not comparable", "not printed", "not run")
+_CARD_COLUMNS = (
+    ("instances", "Instances"),
+    ("features", "Features"),
+    ("labels", "Labels"),
+    ("cardinality", "Cardinality"),
+    ("density", "Density"),
+    ("distinct_label_sets", "Distinct label sets"),
+)
+
+
+@dataclass(frozen=True)
+class MetricView:
+    """One metric's part of the page."""
+
+    table: ScoreTable
+    comparison: Comparison | None
+    pictures: tuple[Picture, ...]
+    open: bool
+
+
+@dataclass(frozen=True)
+class OverviewRow:
+    """One metric's line in the table of average ranks."""
+
+    metric: str
+    title: str
+    arrow: str
+    cells: tuple[Cell, ...]
+    F: str
+    F_crit: str
+    p: str
+    cd: str
+
+
+def build_report(study_dir: Path | str) -> Path:
+    """Write ``index.html`` of a study and return its path.
+
+    Parameters
+    ----------
+    study_dir : path
+        The folder ``reports/<study>`` with ``scores.csv`` and, as far as they exist, ``study.json``,
+        ``datasets.json``, ``measured.csv``, ``statistics.json``, ``claims.json``, ``cells.csv``,
+        ``environment.json`` and ``figures/learned-*.npz``.
+
+    Returns
+    -------
+    Path
+        A page without scripts and without anything to load; the same files give the same bytes.
+
+    Raises
+    ------
+    ReportError
+        If ``scores.csv`` is missing, or a file cannot be read or contradicts the scores.
+    """
+    study = load_study(study_dir)
+    target = study.folder / "index.html"
+    write_atomically(target, _render(study))
+    return target
+
+
+def _render(study: Study) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    engine = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    engine.filters["number"] = number
+    engine.filters["metric_title"] = metric_title
+    engine.filters["plain"] = _plain
+    views = [_metric_view(study, metric) for metric in study.metrics]
+    by_metric = {view.table.metric: view for view in views}
+    return engine.get_template("page.html.j2").render(
+        study=study,
+        facts=_facts(study),
+        headline=by_metric[study.primary[0]] if study.primary else None,
+        views=views,
+        overview=[row for view in views if (row := _overview_row(view)) is not None],
+        verdicts=_verdicts(study),
+        claims=[_claim(claim) for claim in study.claims],
+        outcomes=Counter(_claim(claim)["outcome"] for claim in study.claims),
+        card_columns=[
+            (key, title) for key, title in _CARD_COLUMNS if any(key in c for c in study.cards.values())
+        ],
+        learned=[(item, learned_pictures(study, item)) for item in study.learned],
+        curves=convergence_picture(study, study.learned),
+        costs=cost_tables(study),
+        settings=_settings(study),
+        cells=_cells(study),
+        environment=_flat(study.environment),
+        protocol=_flat(study.info.get("protocol") or {}),
+    )
+
+
+def _metric_view(study: Study, metric: str) -> MetricView:
+    comparison = study.comparisons.get(metric)
+    pictures = rank_pictures(study, comparison) if comparison is not None else ()
+    return MetricView(score_table(study, metric), comparison, pictures, metric in study.primary)
+
+
+def _overview_row(view: MetricView) -> OverviewRow | None:
+    comparison, table = view.comparison, view.table
+    if comparison is None or not table.average_ranks:
+        return None
+    return OverviewRow(
+        table.metric,
+        table.title,
+        table.arrow,
+        table.average_ranks,
+        number(comparison.F),
+        number(comparison.F_crit),
+        number(comparison.p, 2),
+        number(comparison.cd_nemenyi),
+    )
+
+
+def _facts(study: Study) -> list[tuple[str, str]]:
+    """Return the study in numbers, for the head of the page."""
+    splits = study.scores.groupby("dataset")["split"].nunique()
+    low, high = (int(splits.min()), int(splits.max())) if len(splits) else (0, 0)
+    facts = [
+        ("datasets", str(len(study.datasets))),
+        ("methods", str(len(study.methods))),
+        ("splits each", str(low) if low == high else f"{low}–{high}"),
+        ("metrics", str(len(study.metrics))),
+    ]
+    if "key" in study.scores:
+        facts.append(("cells", str(study.scores["key"].nunique())))
+    if "seed" in study.info:
+        facts.append(("seed", str(study.info["seed"])))
+    return facts
+
+
+def _verdicts(study: Study) -> list[tuple[str, int]]:
+    """Return how many printed cells have which verdict, in the order of ``VERDICTS``."""
+    if study.cells is None or "verdict" not in study.cells:
+        return []
+    counts = Counter(str(v).replace("_", " ") for v in study.cells["verdict"].dropna())
+    return [(v, counts[v]) for v in (*VERDICTS, *sorted(set(counts) - set(VERDICTS))) if counts[v]]
+
+
+def _claim(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a claim's parts under fixed names, whatever else the file says of it as its numbers."""
+    taken = ("id", "claim", "sentence", "text", "outcome", "verdict", "status", "result")
+    pick = lambda *names: next((str(claim[n]) for n in names if claim.get(n) is not None), "")  # noqa: E731
+    return {
+        "id": pick("id"),
+        "text": pick("sentence", "claim", "text"),
+        "outcome": pick("outcome", "verdict", "status", "result") or "inconclusive",
+        "numbers": _flat({key: value for key, value in claim.items() if key not in taken}),
+    }
+
+
+def _cells(study: Study) -> tuple[list[str], list[list[str]]]:
+    if study.cells is None:
+        return [], []
+    heads = list(study.cells.columns)
+    return heads, [["" if v != v else _plain(v) for v in row] for row in study.cells.itertuples(index=False)]
+
+
+def _settings(study: Study) -> list[tuple[str, str, str]]:
+    """Return for each method its title, its reference, and its arguments as readable JSON."""
+    settings, references = study.info.get("settings") or {}, study.info.get("references") or {}
+    listed = []
+    for method in study.methods:
+        arguments = settings.get(method)
+        text = json.dumps(arguments, indent=2, ensure_ascii=False) if arguments else ""
+        listed.append((study.titles[method], str(references.get(method) or ""), text))
+    return listed if settings or references else []
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Return nested settings as (dotted name, text) lines."""
+    lines: list[tuple[str, str]] = []
+    for key, item in value.items():
+        name = f"{prefix}{key}"
+        if isinstance(item, Mapping):
+            lines += _flat(item, f"{name}.")
+        elif item is not None:
+            lines.append((name, _plain(item)))
+    return lines
+
+
+def _plain(value: Any) -> str:
+    """Return a value as a reader would write it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return number(value, 4)
+    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        return ", ".join(_plain(item) for item in value)
+    return str(value)

@@ -1,0 +1,74 @@
+"""The command line as a user meets it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from multilab.cli import _VERBS, main
+
+
+def test_help_lists_every_command(capsys):
+    assert main(["--help"]) == 0
+    said = capsys.readouterr().out
+    assert all(verb in said for verb in _VERBS)
+
+
+@pytest.mark.parametrize("verb", sorted(_VERBS))
+def test_every_command_explains_itself(verb, tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-m", "multilab.cli", verb, "--help"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert run.returncode == 0, run.stderr
+    assert verb in run.stdout
+
+
+def test_an_unknown_command_is_one_line(capsys):
+    assert main(["trian"]) == 2
+    assert capsys.readouterr().err == "multilab: no command is called 'trian'; did you mean train? (multilab --help lists them)\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", "study=nothing"],
+        ["train", "study=quick"],
+        ["train", "study=quick", "method=mlkn"],
+        ["plan", "quick"],
+        ["keys"],
+        ["cells", "show"],
+        ["cells", "show", "zzz"],
+        ["report", "study=nothing"],
+        ["datasets", "show", "emotion"],
+        ["datasets", "check", "nothing.arff"],
+    ],
+)
+def test_what_a_user_can_mend_is_one_line_and_exit_code_2(words, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    said = capsys.readouterr()
+    assert len(said.err.strip().splitlines()) == 1, said.err
+    assert "Error: " in said.err
+    assert "Traceback" not in said.err
+
+
+def test_datasets_list_and_show(capsys):
+    assert main(["datasets", "list"]) == 0
+    said = capsys.readouterr().out
+    assert "emotions" in said
+    assert "digit-segments" in said
+    assert main(["datasets", "show", "emotions"]) == 0
+    assert "sha256" in capsys.readouterr().out
+
+
+def test_datasets_check_counts_a_file_of_yours(capsys, tmp_path):
+    import json
+
+    (tmp_path / "mine.csv").write_text("a,b,c\n1,0,1\n2,1,0\n3,0,0\n")
+    assert main(["datasets", "check", str(tmp_path / "mine.csv"), "--label-columns", "b,c", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["instances"] == 3
+    assert found["labels"] == 2
+    assert found["rows_without_label"] == 1

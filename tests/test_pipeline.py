@@ -1,0 +1,211 @@
+"""The pipeline under DVC: an edit re-runs exactly the stages and cells it should."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+from laboratory import Laboratory
+
+pytestmark = pytest.mark.xdist_group("pipeline")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """A laboratory whose quick study has run once."""
+    made = Laboratory(tmp_path_factory.mktemp("lab"))
+    made.run("multilab", "plan", "study=quick")
+    assert sorted(made.repro()) == sorted(
+        [f"{stage}@quick" for stage in ("preprocess", "base_scores", "evaluate", "stats", "publish")]
+        + [f"train@quick-{name}" for name in ("mlknn", "br", "mlwse_l1")]
+    )
+    return made
+
+
+def after(lab, action):
+    """Do something, run ``dvc repro``, and return the stages it ran and how many cells it made."""
+    before = lab.cells()
+    action()
+    stages = lab.repro()
+    now = lab.cells()
+    assert all(now[key] == before[key] for key in before), "a finished cell was written again"
+    return sorted(stages), len(now) - len(before)
+
+
+TAIL = ["evaluate@quick", "publish@quick", "stats@quick"]
+
+
+def test_nothing_changed_runs_nothing(lab):
+    assert after(lab, lambda: None) == ([], 0)
+
+
+def test_a_comment_in_a_yaml_or_a_method_runs_nothing(lab):
+    def edit():
+        for path in ("conf/method/mlknn.yaml", "conf/dataset/scenario1.yaml", "src/multilab/methods/kernels.py"):
+            file = lab.root / path
+            file.write_text(file.read_text() + "\n# a remark\n")
+
+    assert after(lab, edit) == ([], 0)
+
+
+def test_one_value_of_one_method_runs_that_method(lab):
+    stages = ["train@quick-mlknn", *TAIL]
+    assert after(lab, lambda: lab.edit("conf/method/mlknn.yaml", "\nk: 10", "\nk: 7")) == (sorted(stages), 4)
+    # and back again: the cells are there
+    assert after(lab, lambda: lab.edit("conf/method/mlknn.yaml", "\nk: 7", "\nk: 10"))[1] == 0
+
+
+def test_the_code_of_one_method_runs_that_method(lab):
+    def edit():
+        file = lab.root / "src/multilab/methods/neighbours/mlknn.py"
+        file.write_text(file.read_text() + "\n_REMARK = 1\n")
+
+    assert after(lab, edit) == (["evaluate@quick", "publish@quick", "stats@quick", "train@quick-mlknn"], 4)
+
+
+def test_a_shared_file_runs_every_method_that_stands_on_it(lab):
+    def edit():
+        file = lab.root / "src/multilab/methods/base.py"
+        file.write_text(file.read_text() + "\n_REMARK = 1\n")
+
+    stages, cells = after(lab, edit)
+    assert stages == sorted(
+        ["base_scores@quick", "train@quick-mlknn", "train@quick-br", "train@quick-mlwse_l1", *TAIL]
+    )
+    # 4 parts: mlknn, mlwse_l1, and for br, cc and lp a train and a scores cell each (br's train cell serves both)
+    assert cells == 4 * (2 + 3 * 2)
+
+
+def test_a_new_setting_of_a_dataset_runs_its_cells_only(lab):
+    stages, cells = after(lab, lambda: lab.edit("conf/dataset/scenario2.yaml", "seed: 2", "seed: 22"))
+    assert "preprocess@quick" in stages
+    assert "base_scores@quick" in stages
+    assert cells == 2 * (2 + 3 * 2)
+
+
+def test_a_new_metric_trains_nothing(lab):
+    def edit():
+        file = lab.root / "src/multilab/metrics/registry.py"
+        file.write_text(file.read_text() + "\n_REMARK = 1\n")
+
+    stages, cells = after(lab, edit)
+    assert cells == 0
+    assert stages == ["evaluate@quick"]
+
+
+def test_a_new_method_is_two_files_and_runs_alone(lab):
+    def add():
+        (lab.root / "src/multilab/methods/neighbours/throwaway.py").write_text(
+            "from multilab.methods.neighbours.mlknn import MLkNN\n\n\nclass ThrowAway(MLkNN):\n    '''A test.'''\n"
+        )
+        (lab.root / "conf/method/throwaway.yaml").write_text(
+            "_target_: multilab.methods.neighbours.throwaway.ThrowAway\nk: 3\n"
+        )
+        lab.study("quick", "scenario1, scenario2", "mlknn, br, mlwse_l1, throwaway")
+        lab.run("multilab", "plan", "study=quick")
+
+    stages, cells = after(lab, add)
+    assert stages == sorted(["train@quick-throwaway", *TAIL])
+    assert cells == 4
+    assert "throwaway" in (lab.root / "reports/quick/index.html").read_text()
+
+
+def test_another_study_and_back_runs_nothing_twice(lab):
+    lab.run("multilab", "plan", "study=mlwse-core")
+    assert any(stage.startswith("train@mlwse-core") for stage in lab.repro())
+    lab.run("multilab", "plan", "study=quick")
+    assert after(lab, lambda: None) == ([], 0)
+
+
+def test_no_time_enters_the_lock(lab):
+    lock = (lab.root / "dvc.lock").read_text()
+    assert "measured.csv" not in lock
+    assert "index.html" not in lock
+    assert "environment.json" not in lock
+
+
+def runs(lab, experiment="quick"):
+    with sqlite3.connect(lab.root / "mlflow.db") as database:
+        return database.execute(
+            "SELECT r.run_uuid, r.status FROM runs r JOIN experiments e ON r.experiment_id = e.experiment_id "
+            "WHERE r.lifecycle_stage = 'active' AND e.name = ? ORDER BY 1",
+            (experiment,),
+        ).fetchall()
+
+
+def test_publishing_twice_changes_nothing_and_a_fresh_store_is_filled(lab):
+    before = runs(lab)
+    study = json.loads((lab.root / "reports/quick/study.json").read_text())
+    methods, datasets = len(study["methods"]), len(study["datasets"])
+    assert len(before) == methods + methods * datasets
+    assert {status for _, status in before} == {"FINISHED"}
+    lab.run("multilab", "publish", "study=quick")
+    assert runs(lab) == before
+    (lab.root / "mlflow.db").unlink()
+    assert lab.repro() == ["publish@quick"]
+    assert len(runs(lab)) == len(before)
+    assert not set(runs(lab)) & set(before)
+    assert lab.repro() == []
+
+
+def test_what_a_killed_publication_left_is_removed(lab):
+    lab.run("multilab", "publish", "study=quick")
+    before = runs(lab)
+    with sqlite3.connect(lab.root / "mlflow.db") as database:
+        database.execute("UPDATE runs SET status = 'RUNNING' WHERE run_uuid = ?", (before[0][0],))
+    lab.run("multilab", "publish", "study=quick")
+    now = runs(lab)
+    assert len(now) == len(before)
+    assert {status for _, status in now} == {"FINISHED"}
+    assert before[0][0] not in {run for run, _ in now}
+
+
+def test_a_failing_method_names_its_cells_and_harms_no_other(lab):
+    (lab.root / "conf/method/broken.yaml").write_text(
+        "_target_: multilab.methods.neighbours.mlknn.MLkNN\nk: 100000\n"
+    )
+    lab.study("broken", "scenario1", "broken")
+    lab.run("multilab", "plan", "study=broken")
+    said = lab.run("multilab", "train", "study=broken", "method=broken", code=1)
+    assert said.count("failed: broken on scenario1") == 2
+    assert "Traceback" not in said
+    lab.run("multilab", "plan", "study=quick")
+    assert lab.repro() == []
+    (lab.root / "conf/study/broken.yaml").unlink()
+    (lab.root / "conf/method/broken.yaml").unlink()
+
+
+def test_a_plan_that_cannot_be_is_one_line(lab):
+    assert "no study is called 'quik'; did you mean 'quick'?" in lab.run("multilab", "plan", "study=quik", code=2)
+    lab.study("none", "scenario1", "nothing_like_it")
+    said = lab.run("multilab", "plan", "study=none", code=2)
+    assert len(said.strip().splitlines()) == 1
+    lab.study("none", "pascal-voc07", "mlknn")
+    assert "cannot be had" in lab.run("multilab", "plan", "study=none", code=2)
+    lab.study("none", "", "mlknn")
+    assert "nothing to plan" in lab.run("multilab", "plan", "study=none", code=2)
+    (lab.root / "conf/study/none.yaml").unlink()
+
+
+def test_the_lock_forgets_studies_that_are_gone(lab):
+    lab.study("gone", "scenario1", "mlknn")
+    lab.run("multilab", "plan", "study=gone")
+    lab.repro()
+    assert "train@gone-mlknn" in (lab.root / "dvc.lock").read_text()
+    (lab.root / "conf/study/gone.yaml").unlink()
+    lab.run("multilab", "plan", "study=quick")
+    assert "@gone" not in (lab.root / "dvc.lock").read_text()
+    assert lab.repro() == []
+
+
+def test_the_page_is_rebuilt_from_the_committed_files_alone(lab, tmp_path):
+    import shutil
+
+    page = (lab.root / "reports/quick/index.html").read_bytes()
+    shutil.copytree(lab.root / "reports", tmp_path / "reports")
+    (tmp_path / "reports/quick/index.html").unlink()
+    other = Laboratory.__new__(Laboratory)
+    other.root, other.env = tmp_path, {**lab.env, "MULTILAB_CONF": str(lab.root / "conf")}
+    other.run("multilab", "report", "study=quick")
+    assert (tmp_path / "reports/quick/index.html").read_bytes() == page

@@ -1,0 +1,104 @@
+"""Every setting composes, builds, and means the same to Hydra and to the stages."""
+
+from __future__ import annotations
+
+import pytest
+
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.running import build
+from multilab.experiments.search import distributions
+from multilab.experiments.settings import Method, load_method, load_protocol, load_study, names, plain, study_from
+from multilab.ground import conf_dir
+
+METHODS, STUDIES, PROTOCOLS = names("method"), names("study"), names("protocol")
+
+
+@pytest.fixture(scope="module")
+def hydra():
+    from hydra import compose, initialize_config_dir
+
+    with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
+        yield lambda *words: compose("config", overrides=list(words))
+
+
+def test_there_are_settings():
+    assert {"br", "cc", "lp", "mlknn", "mlkelm", "mlwse_l1", "mlwse_l21"} <= set(METHODS)
+    assert {"quick", "mlwse-core", "mlwse"} <= set(STUDIES)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_means_the_same_to_hydra_and_builds(name, hydra):
+    method = load_method(name)
+    composed = Method.from_mapping(name, plain(hydra(f"method={name}").method))
+    assert composed == method
+    estimator = build(method)
+    assert type(estimator).__name__ == method.target.rpartition(".")[2]
+    assert build(method.with_params(method.small)).get_params()
+    assert method.reference, "which paper is it from?"
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_search_space_holds_arguments_of_the_method_and_the_papers_values(name):
+    method = load_method(name)
+    if not method.search:
+        pytest.skip(f"{name} has no search space")
+    known = build(method).get_params(deep=True)
+    for argument, space in distributions(method).items():
+        assert argument in known or argument.split(".")[0] in known
+        if argument in method.params:
+            assert space._contains(space.to_internal_repr(method.params[argument])), argument
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_protocol_means_the_same_to_hydra(name, hydra):
+    assert plain(hydra(f"protocol={name}").protocol) == load_protocol(name)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_names_what_there_is(name):
+    from multilab import datasets
+    from multilab.metrics import METRICS
+
+    study = load_study(name)
+    assert set(study.methods) <= set(METHODS)
+    assert set(study.datasets) <= set(datasets.cards())
+    assert set(study.metrics) <= set(METRICS)
+    assert study.headline in study.metrics
+
+
+def test_the_quick_study_covers_every_method():
+    assert sorted(load_study("quick").methods) == METHODS
+
+
+def test_the_committed_params_are_a_fresh_plan_of_the_quick_study(checkout):
+    from omegaconf import OmegaConf
+
+    from multilab.stages.plan import plan
+
+    assert plain(OmegaConf.load(checkout / "params.yaml")) == plan([load_study("quick")])
+
+
+def test_settings_of_a_study_reach_the_methods_they_name():
+    content = {"datasets": ["emotions"], "methods": ["mlknn"], "protocol": "kfold5"}
+    block = {"methods": ["mlknn"], "datasets": ["scene"], "set": {"k": 40}}
+    study = study_from("test", {**content, "settings": [block]})
+    assert study.method("mlknn", "scene").params["k"] == 40
+    assert study.method("mlknn", "emotions").params["k"] == 10
+    assert study.method("mlknn").params["k"] == 10
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: load_method("mlkn"), "did you mean 'mlknn'"),
+        (lambda: study_from("x", {"datsets": []}), "'datsets' is not a setting of a study; did you mean 'datasets'"),
+        (lambda: Method.from_mapping("x", {"k": 1}), "no _target_"),
+        (lambda: Method.from_mapping("x", {"_target_": "a.B", "preprocessing": "log"}), "preprocessing 'log'"),
+        (lambda: distributions(Method("x", "a.B", search={"k": {"type": "whole"}})), "search.k is no search space"),
+        (lambda: build(Method("x", "multilab.methods.neighbours.mlknn.MLkNN", {"kk": 1})), "cannot build"),
+    ],
+)
+def test_a_wrong_setting_is_one_clear_line(call, message):
+    with pytest.raises(ExperimentError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)

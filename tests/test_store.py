@@ -1,0 +1,121 @@
+"""The store of cells: whole or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.store import Store
+
+KEY, OTHER = "a" * 64, "b" * 64
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "cells")
+
+
+def write(store, key=KEY, value=1.0):
+    store.write(key, {"scores": np.full((2, 3), value)}, {"label": "a cell", "status": "done"}, "a: 1\n")
+
+
+def test_a_written_cell_is_read_back(store):
+    write(store)
+    assert store.has(KEY)
+    assert store.keys() == [KEY]
+    np.testing.assert_array_equal(store.arrays(KEY)["scores"], np.ones((2, 3)))
+    assert store.record(KEY)["label"] == "a cell"
+    assert sorted(p.name for p in store.path(KEY).iterdir()) == ["DONE", "arrays.npz", "config.yaml", "record.json"]
+
+
+def test_arrays_have_the_same_bytes_every_time(store, tmp_path):
+    write(store)
+    again = Store(tmp_path / "other")
+    write(again)
+    assert store.digests(KEY)["arrays.npz"] == again.digests(KEY)["arrays.npz"]
+
+
+@pytest.mark.parametrize("name", ["arrays.npz", "record.json", "config.yaml", "DONE"])
+def test_a_damaged_cell_is_no_hit_and_is_written_anew(store, name):
+    write(store)
+    path = store.path(KEY) / name
+    path.write_bytes(path.read_bytes()[:-3] + b"xyz")
+    assert not store.has(KEY)
+    with pytest.raises(ExperimentError, match="missing or damaged"):
+        store.arrays(KEY)
+    write(store, value=2.0)
+    assert store.has(KEY)
+    assert store.arrays(KEY)["scores"][0, 0] == 2.0
+
+
+@pytest.mark.parametrize("name", ["arrays.npz", "record.json", "DONE"])
+def test_a_cell_without_one_of_its_files_is_no_hit(store, name):
+    write(store)
+    (store.path(KEY) / name).unlink()
+    assert not store.has(KEY)
+
+
+def test_a_whole_cell_is_left_alone_by_a_second_writer(store):
+    write(store)
+    before = (store.path(KEY) / "DONE").stat().st_mtime_ns
+    write(store, value=7.0)
+    assert store.arrays(KEY)["scores"][0, 0] == 1.0
+    assert (store.path(KEY) / "DONE").stat().st_mtime_ns == before
+    assert [p.name for p in store.root.iterdir()] == [KEY]
+
+
+def test_a_failure_is_a_record_but_never_a_hit(store):
+    store.write_failure(KEY, {"status": "failed", "traceback": "boom"})
+    assert not store.has(KEY)
+    assert store.record(KEY)["traceback"] == "boom"
+    assert store.keys() == []
+    write(store)
+    assert store.has(KEY)
+
+
+def test_a_failure_does_not_harm_a_whole_cell(store):
+    write(store)
+    store.write_failure(KEY, {"status": "failed"})
+    assert store.has(KEY)
+    assert store.record(KEY)["status"] == "done"
+
+
+def test_sweep_removes_what_dead_writers_left_and_nothing_else(store):
+    write(store)
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    import socket
+
+    left = store.root / f".part-{socket.gethostname()}-{int(dead.stdout)}-{OTHER}"
+    mine = store.root / f".part-{socket.gethostname()}-{os.getpid()}-{OTHER}"
+    elsewhere = store.root / f".part-another-host-1-{OTHER}"
+    for folder in (left, mine, elsewhere):
+        folder.mkdir()
+    assert store.sweep() == 1
+    assert not left.exists()
+    assert mine.exists()
+    assert elsewhere.exists()
+
+
+def test_keys_may_be_shortened_when_they_stay_unique(store):
+    write(store)
+    write(store, OTHER)
+    assert store.find("aaa") == KEY
+    with pytest.raises(ExperimentError, match="0 cells"):
+        store.find("c")
+
+
+def test_the_folder_comes_from_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "elsewhere"))
+    assert Store().root == tmp_path / "elsewhere"
+
+
+def test_done_names_the_digest_of_every_file(store):
+    write(store)
+    done = json.loads((store.path(KEY) / "DONE").read_text())
+    assert sorted(done) == ["arrays.npz", "config.yaml", "record.json"]
