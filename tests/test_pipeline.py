@@ -78,7 +78,12 @@ def test_a_shared_file_runs_every_method_that_stands_on_it(lab):
 
 
 def test_a_new_setting_of_a_dataset_runs_its_cells_only(lab):
-    stages, cells = after(lab, lambda: lab.edit("conf/dataset/scenario2.yaml", "seed: 2", "seed: 22"))
+    def edit():
+        card = lab.root / "conf/dataset/scenario2.yaml"
+        lines = [line for line in card.read_text().splitlines() if not line.startswith(("expected:", "digest:"))]
+        card.write_text("\n".join(lines).replace("seed: 0", "seed: 22") + "\n")
+
+    stages, cells = after(lab, edit)
     assert "preprocess@quick" in stages
     assert "base_scores@quick" in stages
     assert cells == 2 * (2 + 3 * 2)

@@ -397,6 +397,18 @@ def test_a_mean_over_fewer_splits_is_no_mean():
     assert everywhere.splits.loc["flags"].tolist() == [2, 2]
 
 
+def test_the_order_of_rows_does_not_make_or_break_a_tie():
+    values = [0.1, 0.2, 0.3, 0.7, 1e-9]
+    rows = [
+        ("d", s, m, "x", v) for m, order in (("a", values), ("b", values[::-1])) for s, v in enumerate(order)
+    ]
+    scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+    assert sum(values) != sum(values[::-1])
+    for frame in (scores, scores[::-1]):
+        mean = summarise(frame, "x").mean
+        assert mean.loc["d", "a"] == mean.loc["d", "b"]
+
+
 def test_summaries_refuse_two_values_and_missing_columns():
     scores = long_scores()
     with pytest.raises(StatisticsError, match="two values of hamming_loss for dataset flags, split 0"):

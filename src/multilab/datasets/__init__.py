@@ -1,7 +1,8 @@
 """Benchmark data: cards, files, canonical matrices and splits.
 
-``load("emotions")`` returns a :class:`Dataset`, ``splits("emotions", {"kfold": 5, "stratify": 1})`` its folds.
-Names are imported when they are first used, so that ``prepared_meta`` and ``split_digests`` stay free of NumPy.
+``load("emotions")`` returns a :class:`Dataset`, ``splits("emotions", {"kfold": 5, "stratify": 1})`` its
+folds. Names are imported when they are first used, so that ``prepared_meta`` and ``split_digests`` stay
+free of NumPy.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _HOMES = {
     "splits": "sidecars",
 }
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from multilab.datasets.arff_header import QUOTED, unquote
 from multilab.datasets.columns import Column
 from multilab.datasets.errors import DatasetError
+from multilab.datasets.numbers import to_number
 from multilab.datasets.opening import Limits, require_cells
 
 __all__ = ["parse_rows"]
@@ -50,25 +51,16 @@ class _Values:
         plain = unquote(text)
         if self.column.values is not None:
             code = self.codes.get(plain)
-            code = self.by_number.get(_number(plain)) if code is None else code
+            code = self.by_number.get(to_number(plain)) if code is None else code
             if code is None:
                 raise ValueError(f"'{plain}' is not a value of nominal attribute '{name}'")
             return code
-        number = _number(plain)
+        number = to_number(plain)
         if math.isnan(number):
             raise ValueError(f"'{plain}' of attribute '{name}' is not a finite number")
         if self.is_label and number not in (0.0, 1.0):
             raise ValueError(f"non-binary label: '{name}' is {plain}, expected 0 or 1")
         return number
-
-
-def _number(text: str) -> float:
-    """Return the finite number that ``text`` is, else NaN."""
-    try:
-        value = float(text)
-    except ValueError:
-        return math.nan
-    return value if math.isfinite(value) and "_" not in text else math.nan
 
 
 def parse_rows(

@@ -16,9 +16,22 @@ from multilab.datasets.card_checks import check_sha, check_type, checked_mapping
 from multilab.datasets.errors import DatasetError
 from multilab.ground.places import conf_dir
 
-__all__ = ["ROLES", "Card", "CardFile", "Expected", "card", "cards"]
+__all__ = ["READER_OPTIONS", "ROLES", "Card", "CardFile", "Expected", "card", "cards"]
 
 ROLES = ("full", "train", "test", "train+test", "labels-xml")  # a role that ends in -variant is not read
+READER_OPTIONS = (
+    "format",
+    "label_names",
+    "labels_first",
+    "labels_last",
+    "label_columns",
+    "label_prefix",
+    "keys",
+    "n_features",
+    "first_feature",
+    "first_label",
+    "missing",
+)
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 
@@ -183,9 +196,8 @@ def _read_yaml(path: Path) -> Any:
 
 
 def _parse(content: Any, path: Path) -> Card:
-    values = checked_mapping(
-        content, "the card", [f.name for f in fields(Card) if f.name != "location"], path
-    )
+    known = [f.name for f in fields(Card) if f.name != "location"]
+    values = checked_mapping(content, "the card", known, path)
     if values.get("name", path.stem) != path.stem:
         raise DatasetError(f"name is {values['name']!r} but the file is called {path.name}", path)
     values["name"] = path.stem
@@ -199,6 +211,12 @@ def _parse(content: Any, path: Path) -> Card:
         raise DatasetError("title is missing", path)
     check_sha(values.get("digest"), "digest", path)
     check_type(values, "files", list, path)
+    checked_mapping(values.get("reader", {}), "reader", READER_OPTIONS, path)
+    for split in values.get("splits", {}):
+        if not isinstance(split, str) or not _NAME.fullmatch(split):
+            raise DatasetError(
+                f"splits: {split!r} is not a name (small letters, digits, '.', '_', '-')", path
+            )
     values["expected"] = _expected(values.get("expected", {}), path)
     values["files"] = tuple(_file(entry, i, path) for i, entry in enumerate(values.get("files", [])))
     made = Card(location=path, **values)
@@ -274,7 +292,7 @@ def _check_sources(card: Card) -> None:
         if roles or "name" not in card.generator:
             raise DatasetError("generator needs a name, and no files beside it", card.location)
         return
-    if not {"full"} & set(roles) and not {"train+test"} & set(roles) and not {"train", "test"} <= set(roles):
+    if not any(need <= set(roles) for need in ({"full"}, {"train+test"}, {"train", "test"})):
         raise DatasetError("no file role full, none train+test, and not both train and test", card.location)
     if ("train" in roles) != ("test" in roles):
         raise DatasetError("train and test come together", card.location)

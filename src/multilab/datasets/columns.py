@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.labels_xml import read_label_names
+from multilab.datasets.numbers import to_number
 from multilab.datasets.opening import Limits, decode, read_bytes, require_cells
 from multilab.datasets.raw import RawData
 
@@ -33,12 +34,8 @@ class Column:
     @cached_property
     def numbers(self) -> tuple[float, ...] | None:
         """The nominal values as distinct numbers, or None where one of them is not a number."""
-        try:
-            found = tuple(float(v) for v in self.values or ())
-        except ValueError:
-            return None
-        plain = found and np.isfinite(found).all() and len(set(found)) == len(found)
-        return found if plain and not any("_" in v for v in self.values or ()) else None
+        found = tuple(map(to_number, self.values or ()))
+        return found if found and not np.isnan(found).any() and len(set(found)) == len(found) else None
 
     @property
     def binary(self) -> bool:

@@ -20,7 +20,8 @@ from multilab.datasets.synthetic import generate
 
 __all__ = ["Dataset", "assemble"]
 
-Parts = dict[str, tuple[np.ndarray, np.ndarray]]
+Part = tuple[np.ndarray, np.ndarray]
+Parts = dict[str, Part]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,8 @@ class Dataset:
     Y : ndarray of shape (n, q), uint8, C-contiguous
         Labels, 0 or 1.
     feature_names, label_names : list of str
-        Names of the columns of ``X`` and of ``Y``; one-hot columns of a nominal feature are ``feature=value``.
+        Names of the columns of ``X`` and of ``Y``; one-hot columns of a nominal feature are
+        ``feature=value``.
     splits : dict of str to (train, test)
         The splits the set comes with, as int64 row numbers: ``official``, ``meka``; may be empty.
     digest : str
@@ -74,8 +76,8 @@ def assemble(
     name : str
         Name of the set.
     paths : mapping of role to path
-        Verified files. The rows are those of ``full``, else of ``train+test``, else of ``train`` followed by
-        ``test``.
+        Verified files. The rows are those of ``full``, else of ``train+test``, else of ``train`` followed
+        by ``test``.
     reader : mapping
         Keyword arguments of :func:`multilab.datasets.reading.read`.
     generator : mapping, optional
@@ -94,26 +96,11 @@ def assemble(
     DatasetError
         Also when ``train`` and ``test`` are not rows of ``full``.
     """
-    named: Parts = {}
-    if generator is not None:
-        raw = generate(generator)
-    elif "full" in paths:
-        raw = _read(paths, "full", reader)
-        if "train" in paths:
-            parts = [_read(paths, role, reader) for role in ("train", "test")]
-            train, test = _matched(raw, parts, [paths["train"], paths["test"]])
-            named["official"] = (train, test)
-    elif "train+test" in paths:
-        raw = _read(paths, "train+test", reader)
-        if raw.train_rows is None:
-            raise DatasetError("holds no training and test part", paths["train+test"])
-        named["official"] = _first(raw.train_rows, len(raw.Y))
-    else:
-        head, tail = (_read(paths, role, reader) for role in ("train", "test"))
-        _require_same_columns(head, tail, paths["test"])
-        raw = _stacked(head, tail)
-        named["official"] = _first(len(head.Y), len(raw.Y))
+    raw, official = (generate(generator), None) if generator is not None else _from_files(paths, reader)
+    named: Parts = {} if official is None else {"official": official}
     for split, rule in (splits or {}).items():
+        if split in named:
+            raise DatasetError(f"{name}: the split {split} is given by the files and by the card")
         named[split] = _by_rule(name, split, rule, len(raw.Y))
     description = describe(raw)
     made = Dataset(
@@ -129,16 +116,36 @@ def assemble(
     return made, description
 
 
+def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[RawData, Part | None]:
+    """Return all rows and, where the files say it, the official split."""
+    if "full" in paths:
+        raw = _read(paths, "full", reader)
+        if "train" not in paths:
+            return raw, None
+        parts = [_read(paths, role, reader) for role in ("train", "test")]
+        train, test = _matched(raw, parts, [paths["train"], paths["test"]])
+        return raw, (train, test)
+    if "train+test" in paths:
+        raw = _read(paths, "train+test", reader)
+        if raw.train_rows is None:
+            raise DatasetError("holds no training and test part", paths["train+test"])
+        return raw, _first(raw.train_rows, len(raw.Y))
+    head, tail = (_read(paths, role, reader) for role in ("train", "test"))
+    _require_same_columns(head, tail, paths["test"])
+    raw = _stacked(head, tail)
+    return raw, _first(len(head.Y), len(raw.Y))
+
+
 def _read(paths: Mapping[str, Path], role: str, reader: Mapping[str, Any]) -> RawData:
     return read(paths[role], labels_xml=paths.get("labels-xml"), **reader)
 
 
-def _first(rows: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _first(rows: int, n: int) -> Part:
     everything = np.arange(n, dtype=np.int64)
     return everything[:rows], everything[rows:]
 
 
-def _by_rule(name: str, split: str, rule: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _by_rule(name: str, split: str, rule: Any, n: int) -> Part:
     rows = rule.get("first") if isinstance(rule, Mapping) and set(rule) == {"first"} else None
     if not isinstance(rows, int) or isinstance(rows, bool) or not 0 < rows < n:
         raise DatasetError(f"{name}: split {split} must be {{first: m}} with 0 < m < {n}, not {rule!r}")

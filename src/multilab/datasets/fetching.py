@@ -58,9 +58,9 @@ def fetch(
 ) -> list[Path]:
     """Return the verified files of a data set, downloading what is not there.
 
-    Searched in this order: the folder ``MULTILAB_DATA`` (a mirror: the card's paths, the file itself or with
-    ``.xz``, ``.bz2`` or ``.gz``), ``<data_dir>/raw/<name>/``, the folder of the card itself, and then the
-    public address that the card names; what it sends is kept in the second.
+    Searched in this order: the folder ``MULTILAB_DATA`` (a mirror: the card's paths, the file itself or
+    with ``.xz``, ``.bz2`` or ``.gz``), ``<data_dir>/raw/<name>/``, the folder of the card itself, and
+    then the public address that the card names; what it sends is kept in the second.
 
     Parameters
     ----------

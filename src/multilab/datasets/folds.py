@@ -1,9 +1,20 @@
-"""Dividing rows into training and test parts, the same way on every machine."""
+"""Dividing rows into training and test parts, the same way on every machine.
+
+Iterative stratification of order 1 follows K. Sechidis, G. Tsoumakas, I. Vlahavas, On the stratification of
+multi-label data, ECML PKDD 2011 (Algorithm 1); order 2 follows P. Szymański, T. Kajdanowicz, A network
+perspective on stratification of multi-label data, LIDTA 2017: pairs of labels that occur together are
+stratified like labels of their own.
+
+Two deviations. A subset never takes more rows than its share, so that sizes are exact (the originals only
+prefer the one with more room when a label does not decide). And everything is integer arithmetic on raw PCG64
+words: demands are counted in units of 1/n, ties have a written rule, and no generator method whose stream may
+change between NumPy versions is used, so that the indices can be pinned in tests.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -12,9 +23,8 @@ import numpy as np
 
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.protocol import normalise_protocol
-from multilab.datasets.stratification import label_table, permutation, raw_bits, stratified_assignment
 
-__all__ = ["IterativeStratifiedKFold", "Split", "indices_digest", "make_splits"]
+__all__ = ["IterativeStratifiedKFold", "Split", "indices_digest", "make_splits", "stratified_assignment"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +34,7 @@ class Split:
     Attributes
     ----------
     train, test : ndarray of int64
-        Row numbers, ascending for everything that is drawn; in the given order for named and explicit splits.
+        Row numbers; ascending for what is drawn, in their own order for named and explicit splits.
     name : str
         ``fold0``, ``repeat1-fold0``, ``holdout3``, ``official``, ...
     digest : str
@@ -39,10 +49,8 @@ class Split:
     def __post_init__(self) -> None:
         object.__setattr__(self, "digest", indices_digest(self.train, self.test))
 
-    def __iter__(self) -> Iterator[np.ndarray]:
-        """Allow ``train, test = split``."""
-        yield self.train
-        yield self.test
+    def __iter__(self) -> Iterator[np.ndarray]:  # so that `train, test = split` works
+        return iter((self.train, self.test))
 
 
 def indices_digest(train: Any, test: Any) -> str:
@@ -88,8 +96,8 @@ class IterativeStratifiedKFold:
         DatasetError
             Labels other than 0 and 1, or more folds than rows.
         """
-        if y is None:
-            raise DatasetError("iterative stratification needs the labels: split(X, Y)")
+        if y is None or self.order not in (1, 2):
+            raise DatasetError("iterative stratification needs the labels, split(X, Y), and the order 1 or 2")
         protocol = {"kfold": self.n_splits, "stratify": self.order, "seed": self.random_state}
         for split in make_splits(y, protocol):
             yield split.train, split.test
@@ -121,10 +129,10 @@ def make_splits(
     Raises
     ------
     DatasetError
-        A malformed protocol, an unknown split (the known ones are listed), row numbers out of range, repeated
-        or in both parts, an empty part, or more folds than rows.
+        A malformed protocol, an unknown split (the known ones are listed), row numbers out of range,
+        repeated or in both parts, an empty part, or more folds than rows.
     """
-    labels = label_table(Y)
+    labels = _label_table(Y)
     plan = normalise_protocol(protocol)
     if "split" in plan:
         return [_named(plan["split"], named_splits or {}, len(labels))]
@@ -142,6 +150,97 @@ def make_splits(
             for i, e in enumerate(plan["explicit"])
         ]
     return list(_kfold(labels, plan) if "kfold" in plan else _holdout(labels, plan))
+
+
+def stratified_assignment(
+    Y: Any, sizes: Sequence[int], *, order: int = 1, seed: int = 0, repeat: int = 0
+) -> np.ndarray:
+    """Return for every row the number of its subset, by iterative stratification.
+
+    Parameters
+    ----------
+    Y : array-like or sparse of shape (n, q)
+        Labels, 0 or 1.
+    sizes : sequence of int
+        Rows of each subset; they sum to n. Subset j gets ``sizes[j] / n`` of every label's rows, as
+        nearly as it goes.
+    order : {1, 2}
+        2 adds a column for every pair of labels that occurs.
+    seed, repeat : int
+        Entropy and spawn key of the seed sequence.
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+
+    Notes
+    -----
+    The label (or pair) with the fewest rows left is served first; among equals a pair before a label, then
+    the lower column. Its rows come in one fixed random order. A row goes to the subset that lacks most rows
+    of that label; among equals to the one with most room; among those by a raw random word modulo their
+    number. Rows without labels fill the room that is left by the same rule.
+    """
+    labels = _label_table(Y)
+    room = [int(size) for size in sizes]
+    n = len(labels)
+    if sum(room) != n or min(room, default=0) < 0:
+        raise DatasetError(f"the subset sizes {room} do not sum to the {n} rows")
+    bits = _raw_bits(seed, repeat)
+    shuffled = _permutation(n, bits)
+    columns = (_with_pairs(labels) if order == 2 else labels.astype(bool))[shuffled]
+    columns = columns[:, columns.any(axis=0)]
+    left = columns.sum(axis=0, dtype=np.int64)
+    lacks = np.outer(left, np.array(room, dtype=np.int64))  # in units of 1/n rows
+    columns_of = [np.flatnonzero(row) for row in columns]
+    chosen = np.full(n, -1, dtype=np.int64)
+    while left.any():
+        label = int(np.argmin(np.where(left > 0, left, n + 1)))
+        for row in np.flatnonzero(columns[:, label] & (chosen < 0)):
+            chosen[row] = subset = _neediest(lacks[label].tolist(), room, bits)
+            room[subset] -= 1
+            lacks[columns_of[row], subset] -= n
+            left[columns_of[row]] -= 1
+    for row in np.flatnonzero(chosen < 0):
+        chosen[row] = subset = _neediest(room, room, bits)
+        room[subset] -= 1
+    assignment = np.empty_like(chosen)
+    assignment[shuffled] = chosen
+    return assignment
+
+
+def _neediest(lacks: list[int], room: list[int], bits: np.random.PCG64) -> int:
+    """Return the subset with room that lacks most; then most room; then a random one."""
+    best = max((lack, space) for lack, space in zip(lacks, room, strict=True) if space > 0)
+    ties = [j for j, pair in enumerate(zip(lacks, room, strict=True)) if pair == best]
+    return ties[0] if len(ties) == 1 else ties[int(bits.random_raw()) % len(ties)]
+
+
+def _with_pairs(labels: np.ndarray) -> np.ndarray:
+    """Return the columns of all pairs of labels that occur together, followed by the labels themselves."""
+    wide = labels.astype(np.int64)
+    first, second = np.nonzero(np.triu(wide.T @ wide, k=1))
+    single = labels.astype(bool)
+    return np.hstack([single[:, first] & single[:, second], single])
+
+
+def _raw_bits(seed: int, repeat: int) -> np.random.PCG64:
+    """Return the bit generator of one repetition; its words are the same in all NumPy versions."""
+    return np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(repeat,)))
+
+
+def _permutation(n: int, bits: np.random.PCG64) -> np.ndarray:
+    """Return the numbers 0..n-1 in random order: n raw words, sorted."""
+    return np.argsort(bits.random_raw(n), kind="stable")
+
+
+def _label_table(Y: Any) -> np.ndarray:
+    """Return the labels as a dense (n, q) uint8 array of 0 and 1."""
+    dense = Y.toarray() if hasattr(Y, "toarray") else np.asarray(Y)
+    if dense.ndim == 1:
+        dense = dense[:, None]
+    if dense.ndim != 2 or not np.isin(dense, (0, 1)).all():
+        raise DatasetError("labels must be a table of 0 and 1, one row per example")
+    return dense.astype(np.uint8, copy=False)
 
 
 def _kfold(labels: np.ndarray, plan: Mapping[str, Any]) -> Iterator[Split]:
@@ -171,7 +270,8 @@ def _assignment(labels: np.ndarray, sizes: list[int], plan: Mapping[str, Any], r
     if plan["stratify"]:
         return stratified_assignment(labels, sizes, order=plan["stratify"], seed=plan["seed"], repeat=repeat)
     chosen = np.empty(len(labels), dtype=np.int64)
-    chosen[permutation(len(labels), raw_bits(plan["seed"], repeat))] = np.repeat(np.arange(len(sizes)), sizes)
+    shuffled = _permutation(len(labels), _raw_bits(plan["seed"], repeat))
+    chosen[shuffled] = np.repeat(np.arange(len(sizes)), sizes)
     return chosen
 
 

@@ -1,19 +1,21 @@
-"""The quick way through the body of a text file that holds nothing but well-formed numbers.
+"""From text to numbers: one of them, or the body of a file that holds nothing but well-formed ones.
 
-Both functions return None as soon as anything is unusual (a quote, a comment, a missing value, a wrong
-count): the careful readers then take over, accept what is merely unusual and find the line of what is wrong.
+The functions for a whole body return None as soon as anything is unusual (a quote, a comment, a missing
+value, a wrong count): the careful readers then take over, accept what is merely unusual and find the line of
+what is wrong.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["dense_numbers", "sparse_numbers"]
+__all__ = ["dense_numbers", "sparse_numbers", "to_number"]
 
-_PLAIN = b"0123456789+-.eE,\n "
+_PLAIN = b"0123456789+-.eE,\n"
 _DELIMITER = np.zeros(256, dtype=bool)
 _DELIMITER[list(b" ,{}\n")] = True
 _DIGIT = np.zeros(256, dtype=bool)
@@ -21,7 +23,23 @@ _DIGIT[list(b"0123456789")] = True
 _FOLLOWS = np.zeros((256, 256), dtype=bool)  # which delimiter may come next in {i v,i v}
 for _pair in (b"{ ", b"{}", b" ,", b" }", b", ", b"}\n", b"\n{"):
     _FOLLOWS[_pair[0], _pair[1]] = True
+_TOUCHES = np.zeros((256, 256), dtype=bool)  # and after which nothing may stand between the two
+for _pair in (b"{}", b"}\n", b"\n{"):
+    _TOUCHES[_pair[0], _pair[1]] = True
 _POWERS = np.array([float(10**_k) for _k in range(23)])
+
+
+def to_number(text: str) -> float:
+    """Return the finite decimal number that ``text`` is, else NaN.
+
+    Refused is what Python's ``float`` takes beyond: nan, inf, underscores, digits of other scripts, blanks.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    usual = text.isascii() and "_" not in text and not text[0].isspace() and not text[-1].isspace()
+    return value if usual and math.isfinite(value) else math.nan
 
 
 def dense_numbers(body: bytes, columns: int) -> np.ndarray | None:
@@ -30,17 +48,20 @@ def dense_numbers(body: bytes, columns: int) -> np.ndarray | None:
     Numbers are rounded as Python's ``float`` does. Empty lines are skipped.
     """
     body = _tidy(body)
-    octets = np.frombuffer(body, dtype=np.uint8)
-    if not len(octets) or body.translate(None, _PLAIN):
+    if b" " in body:
+        for mark in (b",", b"\n"):
+            for loose in (b" " + mark, mark + b" "):
+                while loose in body:
+                    body = body.replace(loose, mark)
+    if not body:
         return None
-    ends = octets[(octets == ord(",")) | (octets == ord("\n"))] == ord("\n")
+    marks, kinds = _marks(body)
+    ends = kinds[kinds != ord(".")] == ord("\n")
     rows = int(ends.sum()) + 1
     if len(ends) != rows * columns - 1 or not ends[columns - 1 :: columns].all():
         return None
-    flat = _parse(body.replace(b"\n", b","))
-    if flat is None or len(flat) != rows * columns:
-        return None
-    return flat.reshape(rows, columns)
+    flat = _parse(body.replace(b"\n", b","), marks, kinds)
+    return None if flat is None else flat.reshape(rows, columns)
 
 
 def sparse_numbers(body: bytes, columns: int) -> sp.csr_array | None:
@@ -53,13 +74,14 @@ def sparse_numbers(body: bytes, columns: int) -> sp.csr_array | None:
     for loose, tight in ((b", ", b","), (b"{ ", b"{"), (b" }", b"}")):
         body = body.replace(loose, tight)
     octets = np.frombuffer(body, dtype=np.uint8)
-    if not len(octets) or body.translate(None, _PLAIN + b"{}"):
+    if not len(octets) or body.translate(None, _PLAIN + b" {}"):
+        return None
+    if body[:1] != b"{" or body[-1:] != b"}":
         return None
     place = np.flatnonzero(_DELIMITER[octets])
     delimiters = octets[place]
-    if delimiters[0] != ord("{") or delimiters[-1] != ord("}") or place[0] or place[-1] != len(octets) - 1:
-        return None
-    if not _FOLLOWS[delimiters[:-1], delimiters[1:]].all():
+    pairs = delimiters[:-1], delimiters[1:]
+    if not _FOLLOWS[pairs].all() or ((np.diff(place) == 1) != _TOUCHES[pairs]).any():
         return None
     signs = np.flatnonzero(~(_DIGIT | _DELIMITER)[octets])
     if (delimiters[np.searchsorted(place, signs) - 1] != ord(" ")).any():
@@ -69,7 +91,8 @@ def sparse_numbers(body: bytes, columns: int) -> sp.csr_array | None:
     text = body.translate(bytes.maketrans(b" \n", b",,"), b"{}")
     while b",," in text:  # left by empty rows
         text = text.replace(b",,", b",")
-    flat = _parse(text.strip(b",")) if counts.sum() else np.empty(0)
+    text = text.strip(b",")
+    flat = _parse(text, *_marks(text)) if counts.sum() else np.empty(0)
     if flat is None or len(flat) != 2 * counts.sum():
         return None
     return _as_csr(flat, counts, columns)
@@ -88,41 +111,54 @@ def _as_csr(flat: np.ndarray, counts: np.ndarray, columns: int) -> sp.csr_array 
 
 
 def _tidy(body: bytes) -> bytes:
+    """Return the text without empty lines."""
     if b"\r" in body:
         body = body.replace(b"\r\n", b"\n")
-    body = body.strip(b"\n ")
-    while b"\n\n" in body:
-        body = body.replace(b"\n\n", b"\n")
-    return body
+    return b"\n".join(filter(None, body.split(b"\n"))).strip(b" ")
 
 
-def _parse(text: bytes) -> np.ndarray | None:
+def _marks(text: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of commas, line ends and decimal points, and which of them each is."""
+    octets = np.frombuffer(text, dtype=np.uint8)
+    marks = np.flatnonzero((octets == ord(",")) | (octets == ord("\n")) | (octets == ord(".")))
+    return marks, octets[marks]
+
+
+def _parse(text: bytes, marks: np.ndarray, kinds: np.ndarray) -> np.ndarray | None:
     """Return comma-separated finite numbers, each the double that is nearest to its decimal, else None."""
+    points = np.flatnonzero(kinds == ord("."))
+    fields = len(marks) - len(points) + 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # before NumPy 2.3 unread text was a warning; the count tells, too
         try:
-            if (
-                not any(mark in text for mark in (b"e", b"E", b" "))
-                and (flat := _short_decimals(text)) is not None
-            ):
-                return flat
-            flat = np.fromstring(text, dtype=np.float64, sep=",")
+            flat = _short_decimals(text, np.append(marks, len(text)), points)
+            if flat is None:
+                if text.translate(None, _PLAIN):
+                    return None
+                flat = np.fromstring(text, dtype=np.float64, sep=",")
         except ValueError:
             return None
-    return flat if np.isfinite(flat).all() else None
+    return flat if len(flat) == fields and np.isfinite(flat).all() else None
 
 
-def _short_decimals(text: bytes) -> np.ndarray | None:
-    """Return numbers like -12.345 of at most 15 digits or so several times faster than by ``strtod``.
+def _short_decimals(text: bytes, marks: np.ndarray, points: np.ndarray) -> np.ndarray | None:
+    """Return numbers like -12.345 of at most 15 digits or so faster than ``strtod`` does, else None.
 
     The digits without the point are read as an integer, which is divided by a power of ten. Both are doubles
     exactly (up to 2**53 and 10**22), so that the quotient is the correctly rounded one (W. D. Clinger, How
-    to read floating point numbers accurately, PLDI 1990).
+    to read floating point numbers accurately, PLDI 1990). ``marks`` are the places of separators and points
+    and the end, ``points`` those of them that are points.
     """
     octets = np.frombuffer(text, dtype=np.uint8)
-    marks = np.append(np.flatnonzero((octets == ord(",")) | (octets == ord("."))), len(octets))
-    points = np.flatnonzero(octets[marks[:-1]] == ord("."))
-    whole = np.fromstring(text.translate(None, b"."), dtype=np.int64, sep=",")
+    if (octets - np.uint8(ord("+")) > ord("9") - ord("+")).any():  # only + , - . / 0-9 lie in that range
+        return None
+    digits = text.translate(None, b".")
+    # NumPy would read a lone sign as 0, and without its point .-5 as -5.
+    if (b"-" in text or b"+" in text) and (
+        digits[-1:] in b"+-" or any(odd in digits for odd in (b"-,", b"+,")) or b".-" in text or b".+" in text
+    ):
+        return None
+    whole = np.fromstring(digits, dtype=np.int64, sep=",")
     if len(whole) != len(marks) - len(points) or whole.max() > 2**53 or whole.min() < -(2**53):
         return None
     flat = whole.astype(np.float64)

@@ -16,7 +16,7 @@ from multilab.datasets.errors import DatasetError
 
 __all__ = ["Limits", "decode", "plain_name", "read_bytes", "require_cells"]
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 24
 _COMPRESSIONS = (".gz", ".bz2", ".xz")
 
 
@@ -69,7 +69,7 @@ def read_bytes(path: str | os.PathLike[str], limits: Limits | None = None) -> by
     parts, size = [], 0
     try:
         with open(path, "rb") as raw, _decompressed(raw) as stream:
-            while chunk := stream.read(_CHUNK):
+            while chunk := stream.read(min(_CHUNK, most - size + 1)):
                 size += len(chunk)
                 if size > most:
                     raise DatasetError(f"the content is larger than the limit of {most} bytes", path)
@@ -82,7 +82,7 @@ def read_bytes(path: str | os.PathLike[str], limits: Limits | None = None) -> by
         raise DatasetError(f"cannot be read ({error.strerror or error})", path) from None
     if size == 0:
         raise DatasetError("the file is empty", path)
-    return b"".join(parts)
+    return b"".join(parts) if len(parts) > 1 else parts[0]
 
 
 def _decompressed(raw: IO[bytes]) -> IO[bytes]:

@@ -1,9 +1,9 @@
 """Data sets as they were read once: arrays and their description, kept below the data folder.
 
-``<data_dir>/prepared/<name>-<first 16 digits of the key>/`` holds ``X.npy`` (or ``X.npz`` for CSR), ``Y.npy``,
-``named_splits.npz`` and ``meta.json``. The key is made of what decides the content: reader options, checksums
-of the files, arguments of a generator, named splits, and the code that reads. A store is renamed into place when
-it is whole; one whose files do not have the recorded checksums is made anew.
+``<data_dir>/prepared/<name>-<first 16 digits of the key>/`` holds ``X.npy`` (or ``X.npz`` for CSR),
+``Y.npy``, ``named_splits.npz`` and ``meta.json``. The key is made of what decides the content: reader
+options, checksums of the files, arguments of a generator, named splits, and the code that reads. A store
+is renamed into place when it is whole; one whose files do not have the recorded checksums is made anew.
 
 Importing this module, and :func:`prepared_meta`, need neither NumPy nor SciPy.
 """
@@ -11,28 +11,24 @@ Importing this module, and :func:`prepared_meta`, need neither NumPy nor SciPy.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import os
-import shutil
-import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multilab.datasets.catalogue import Card, card
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.fetching import Progress, find_files
 from multilab.ground.digests import code_digest, json_digest
-from multilab.ground.files import write_atomically
 from multilab.ground.places import data_dir
 
 if TYPE_CHECKING:
     from multilab.datasets.dataset import Dataset
+    from multilab.datasets.fetching import Progress
 
 __all__ = ["Prepared", "load", "prepare", "prepared_folder", "prepared_meta"]
 
 _SCHEMA = 1
+_ATTEMPTS = 4
 _FAR_FIRST = ("download", "cache", "local", "mirror")
 
 
@@ -47,10 +43,11 @@ class Prepared:
     path : Path
         Its folder.
     meta : dict
-        What ``meta.json`` says: ``digest``, ``instances``, ``features``, ``columns``, ``labels``, ``cardinality``,
-        ``density``, ``distinct_label_sets``, ``rows_without_label``, ``labels_never_set``, ``missing_values``,
-        ``nominal_features``, ``sparse``, ``label_names``, ``feature_names``, ``splits`` (names), ``source``
-        (``mirror``, ``cache``, ``download``, ``local`` or ``embedded``), ``name``, ``key``, ``schema``, ``files``.
+        What ``meta.json`` says: ``digest``, ``instances``, ``features``, ``columns``, ``labels``,
+        ``cardinality``, ``density``, ``distinct_label_sets``, ``rows_without_label``,
+        ``labels_never_set``, ``missing_values``, ``nominal_features``, ``sparse``, ``label_names``,
+        ``feature_names``, ``splits`` (names), ``source`` (``mirror``, ``cache``, ``download``, ``local``
+        or ``embedded``), ``name``, ``key``, ``schema``, ``files``.
     """
 
     name: str
@@ -87,7 +84,9 @@ def load(name: str, *, progress: Progress | None = None) -> Dataset:
         See :func:`prepare`.
     """
     prepared, content = _ready(name, progress)
-    return _from_store(prepared, content)
+    from multilab.datasets.storing import from_bytes
+
+    return from_bytes(prepared.name, prepared.meta, content)
 
 
 def prepared_meta(name: str) -> dict[str, Any] | None:
@@ -111,7 +110,7 @@ def _lookup(name: str) -> tuple[Path, dict[str, Any]] | None:
         return None
     try:
         key = _key(wanted)
-    except DatasetError:  # a file without checksum in the card is gone: what was made of it cannot be current
+    except DatasetError:  # a file without checksum in the card is gone: what came of it is not current
         return None
     meta = _current_meta(wanted, key)
     return None if meta is None else (_folder(wanted, key), meta)
@@ -122,21 +121,22 @@ def _ready(name: str, progress: Progress | None) -> tuple[Prepared, dict[str, by
     if not wanted.available:
         raise DatasetError(f"{name} is not available: {wanted.reason}", wanted.location)
     key = _key(wanted)
-    stored = _intact(wanted, key)
-    if stored is None:
-        _store(wanted, key, progress)
+    for _ in range(_ATTEMPTS):  # another process may mend the same damaged store at the same moment
         stored = _intact(wanted, key)
-    if stored is None:
-        raise DatasetError("the store was damaged while it was being written", _folder(wanted, key))
-    return stored
+        if stored is not None:
+            return stored
+        _store(wanted, key, progress)
+    raise DatasetError("the store is damaged as soon as it is written", _folder(wanted, key))
 
 
 def _key(wanted: Card) -> str:
     files = [file for file in wanted.files if not file.is_variant]
-    if all(file.sha256 for file in files):
-        sums = [[file.role, file.sha256] for file in files]
-    else:  # data of one's own, without checksums in the card: the content itself decides
-        sums = [[one.file.role, one.sha256] for one in find_files(wanted)]
+    sums = [[file.role, file.sha256] for file in files if file.sha256]
+    if len(sums) < len(files):  # data of one's own, without checksums in the card: the content itself decides
+        from multilab.datasets.fetching import find_files
+
+        unknown = replace(wanted, files=tuple(file for file in files if not file.sha256))
+        sums += [[one.file.role, one.sha256] for one in find_files(unknown)]  # never a download: no address
     return json_digest(
         {
             "schema": _SCHEMA,
@@ -159,6 +159,7 @@ def _current_meta(wanted: Card, key: str) -> dict[str, Any] | None:
         meta = json.loads((folder / "meta.json").read_text("utf-8"))
         sizes = {name: (folder / name).stat().st_size for name in meta["files"]}
         whole = meta["key"] == key and all(sizes[n] == meta["files"][n]["bytes"] for n in sizes)
+        whole = whole and meta.pop("seal") == json_digest(meta)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if not whole:
@@ -197,13 +198,15 @@ def _check(wanted: Card, meta: dict[str, Any]) -> None:
 
 def _store(wanted: Card, key: str, progress: Progress | None) -> None:
     from multilab.datasets.dataset import assemble
+    from multilab.datasets.fetching import find_files
+    from multilab.datasets.storing import to_bytes, write_folder
 
     found = find_files(wanted, progress=progress)
     paths = {one.file.role: one.path for one in found}
     dataset, description = assemble(wanted.name, paths, wanted.reader, wanted.generator, wanted.splits)
     _check(wanted, description)
     origins = {one.origin for one in found}
-    content = _to_bytes(dataset)
+    content = to_bytes(dataset)
     meta = {
         **description,
         "schema": _SCHEMA,
@@ -218,77 +221,12 @@ def _store(wanted: Card, key: str, progress: Progress | None) -> None:
             for name, data in content.items()
         },
     }
+    meta["seal"] = json_digest(meta)
     content["meta.json"] = json.dumps(meta, indent=1, sort_keys=True).encode()
     folder = _folder(wanted, key)
     try:
-        _write_folder(folder, content)
+        write_folder(folder, content, lambda: _intact(wanted, key) is not None)
     except OSError as error:
         raise DatasetError(
             f"the data folder cannot be written ({error.strerror}); set MULTILAB_CACHE to another", folder
         ) from None
-
-
-def _write_folder(folder: Path, content: dict[str, bytes]) -> None:
-    """Write a folder under a temporary name and rename it; whatever was there before is replaced."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
-        new, old = temporary / "new", temporary / "old"
-        new.mkdir()
-        for name, data in content.items():
-            write_atomically(new / name, data)
-        if folder.exists():  # damaged, or just made by another process with the same content
-            os.replace(folder, old)
-        os.replace(new, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _to_bytes(dataset: Dataset) -> dict[str, bytes]:
-    import numpy as np
-    import scipy.sparse as sp
-
-    def saved(save: Any, *arrays: Any, **named: Any) -> bytes:
-        buffer = io.BytesIO()
-        save(buffer, *arrays, **named)
-        return buffer.getvalue()
-
-    X = dataset.X
-    if sp.issparse(X):
-        shape = np.array(X.shape, dtype=np.int64)
-        content = {"X.npz": saved(np.savez, data=X.data, indices=X.indices, indptr=X.indptr, shape=shape)}
-    else:
-        content = {"X.npy": saved(np.save, X)}
-    content["Y.npy"] = saved(np.save, dataset.Y)
-    parts = {f"{s}/train": train for s, (train, _) in dataset.splits.items()}
-    parts |= {f"{s}/test": test for s, (_, test) in dataset.splits.items()}
-    content["named_splits.npz"] = saved(np.savez, **parts)
-    return content
-
-
-def _from_store(prepared: Prepared, content: dict[str, bytes]) -> Dataset:
-    import numpy as np
-    import scipy.sparse as sp
-
-    from multilab.datasets.dataset import Dataset
-
-    def loaded(name: str) -> Any:
-        return np.load(io.BytesIO(content[name]), allow_pickle=False)
-
-    if prepared.meta["sparse"]:
-        arrays = loaded("X.npz")
-        X = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"]))
-        X.has_sorted_indices = True
-    else:
-        X = loaded("X.npy")
-    named = loaded("named_splits.npz")
-    return Dataset(
-        name=prepared.name,
-        X=X,
-        Y=loaded("Y.npy"),
-        feature_names=prepared.meta["feature_names"],
-        label_names=prepared.meta["label_names"],
-        splits={s: (named[f"{s}/train"], named[f"{s}/test"]) for s in prepared.meta["splits"]},
-        digest=prepared.meta["digest"],
-        features=prepared.meta["features"],
-    )

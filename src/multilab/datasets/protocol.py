@@ -5,8 +5,9 @@ Nothing heavy is imported here, so that the identity of a protocol is known in m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 from multilab.datasets.errors import DatasetError
@@ -30,9 +31,11 @@ def normalise_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
     protocol : mapping
         Exactly one of these forms; ``title`` is allowed everywhere and means nothing.
 
-        - ``{kfold: k, stratify: 0|1|2, seed: s, repeats: r}``: k folds, plain or by iterative stratification
+        - ``{kfold: k, stratify: 0|1|2, seed: s, repeats: r}``: k folds, plain or by iterative
+        stratification
           of that order.
-        - ``{holdout: {train_size: a}, stratify: 0|1|2, seed: s, repeats: r}``: ``a`` is a share between 0 and
+        - ``{holdout: {train_size: a}, stratify: 0|1|2, seed: s, repeats: r}``: ``a`` is a share between 0
+        and
           1 or a number of rows; a share gives ``floor(a * n)`` training rows, ``a`` taken as the decimal it
           is written as.
         - ``{split: name}``: a split the data set comes with, e.g. ``official``.
@@ -71,9 +74,9 @@ def normalise_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _integer(value: Any, key: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise DatasetError(f"protocol: {key} must be a whole number, not {value!r}")
-    return value
+    return int(value)
 
 
 def _kfold(value: Any) -> int:
@@ -111,7 +114,7 @@ def _first(value: Any) -> int:
 
 
 def _explicit(value: Any) -> list[dict[str, list[int]]]:
-    if not isinstance(value, list | tuple) or not value:
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
         raise DatasetError("protocol explicit: a list of {train: [...], test: [...]}")
     folds = []
     for entry in value:

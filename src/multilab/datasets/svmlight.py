@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from multilab.datasets.columns import canonical_csr
 from multilab.datasets.errors import DatasetError
+from multilab.datasets.numbers import to_number
 from multilab.datasets.opening import Limits, decode, read_bytes, require_cells
 from multilab.datasets.raw import RawData
 
@@ -146,11 +147,8 @@ def _index(token: str, what: str) -> int:
 
 
 def _finite(token: str) -> float:
-    try:
-        value = float(token)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or "_" in token:
+    value = to_number(token)
+    if math.isnan(value):
         raise ValueError(f"'{token[:40]}' is not a finite number")
     return value
 

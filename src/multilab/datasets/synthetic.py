@@ -1,11 +1,12 @@
 """Data sets that need neither a file nor a network: digits on a seven-segment display, and four curves.
 
-Randomness is made of raw PCG64 words, which no NumPy version changes; ``X`` and ``Y`` are the same on all machines.
+Randomness is made of raw PCG64 words, which no NumPy version changes; ``X`` and ``Y`` are the same on all
+machines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,18 @@ from scipy.special import ndtr, ndtri
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.raw import RawData
 
-__all__ = ["ScenarioSample", "bayes_accuracy", "generate", "sample_scenario", "scenario_curve", "segments_of"]
+__all__ = [
+    "ScenarioSample",
+    "bayes_accuracy",
+    "generate",
+    "sample_scenario",
+    "scenario_curve",
+    "scenario_threshold",
+    "segments_of",
+]
 
-# Segment a is the upper bar, then clockwise b, c, d (lower bar), e, f, and g in the middle. 6 and 9 have their
-# tails (a is lit for 6, d for 9) and 7 is the short form without f.
+# Segment a is the upper bar, then clockwise b, c, d (lower bar), e, f, and g in the middle. 6 and 9 have
+# their tails (a is lit for 6, d for 9) and 7 is the short form without f.
 _SEGMENTS = {
     0: "abcdef",
     1: "bc",
@@ -71,7 +80,7 @@ def generate(generator: Mapping[str, Any]) -> RawData:
         Unknown generator or argument.
     """
     arguments = {key: value for key, value in generator.items() if key != "name"}
-    makers = {"digit-segments": _digit_segments, "scenario": _scenario}
+    makers: dict[str, Callable[..., RawData]] = {"digit-segments": _digit_segments, "scenario": _scenario}
     if generator.get("name") not in makers:
         raise DatasetError(f"unknown generator {generator.get('name')!r}; there are {', '.join(makers)}")
     try:
@@ -86,7 +95,7 @@ def segments_of(digit: int) -> str:
 
 
 def scenario_curve(k: int, x: Any) -> np.ndarray:
-    """Return the true curve f_k(x) of scenario ``k``; MLWSE paper, section 2.1.1, constants as printed there."""
+    """Return the true curve f_k(x) of scenario ``k``, as printed in section 2.1.1 of the MLWSE paper."""
     x = np.asarray(x, dtype=np.float64)
     if k == 1:
         steps = ((-2.0, x < -3), (2.55, x > -2), (-2.0, x > 0), (4.0, x > 2), (-1.0, x > 3))
@@ -112,16 +121,17 @@ def sample_scenario(k: int, n: int = 300, seed: int = 0, threshold: str | float 
     seed : int, default 0
         Each scenario has a stream of its own below the seed: noise is not shared between them.
     threshold : {"median", "mean"} or float, default "median"
-        Where the real value turns into a class; the paper does not say. ``median`` and ``mean`` are those of the
-        scenario's distribution, not of the sample, so that the best possible classifier is the same in every
-        sample: it predicts 1 where the curve is above the threshold (see :func:`bayes_accuracy`).
+        Where the real value turns into a class; the paper does not say. ``median`` and ``mean`` are those
+        of the scenario's distribution, not of the sample, so that the best possible classifier is the
+        same in every sample: it predicts 1 where the curve is above the threshold (see
+        :func:`bayes_accuracy`).
 
     Returns
     -------
     ScenarioSample
         ``X, y_real, Y, f``.
     """
-    cut = _threshold(k, threshold)
+    cut = scenario_threshold(k, threshold)
     if n < 1 or seed < 0:
         raise DatasetError(f"scenario: n must be at least 1 and seed at least 0, not {n} and {seed}")
     words = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(k,))).random_raw(2 * n)
@@ -135,10 +145,11 @@ def sample_scenario(k: int, n: int = 300, seed: int = 0, threshold: str | float 
 def bayes_accuracy(k: int, threshold: str | float = "median") -> float:
     """Return the accuracy of the best possible classifier: the mean over x of Phi(|f_k(x) - threshold|)."""
     x = (np.arange(400_000) + 0.5) / 50_000 - 4  # midpoints; no jump of a curve is one of them
-    return float(ndtr(np.abs(scenario_curve(k, x) - _threshold(k, threshold))).mean())
+    return float(ndtr(np.abs(scenario_curve(k, x) - scenario_threshold(k, threshold))).mean())
 
 
-def _threshold(k: int, threshold: str | float) -> float:
+def scenario_threshold(k: int, threshold: str | float = "median") -> float:
+    """Return the number above which a real value of scenario ``k`` counts as class 1."""
     if k not in _MEDIANS:
         raise DatasetError(f"scenario {k!r}: there are the scenarios 1, 2, 3 and 4")
     if isinstance(threshold, str):

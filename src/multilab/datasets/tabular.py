@@ -12,7 +12,7 @@ import numpy as np
 
 from multilab.datasets.columns import Column, LabelOptions, assemble
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.numbers import dense_numbers
+from multilab.datasets.numbers import dense_numbers, to_number
 from multilab.datasets.opening import Limits, decode, read_bytes, require_cells
 from multilab.datasets.raw import RawData
 
@@ -106,11 +106,8 @@ def _csv_value(text: str, name: str, is_label: bool) -> float:
         if is_label:
             raise ValueError(f"label '{name}' is missing")
         return math.nan
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number) or "_" in text:
+    number = to_number(text)
+    if math.isnan(number):
         raise ValueError(f"'{text}' of column '{name}' is not a finite number")
     if is_label and number not in (0.0, 1.0):
         raise ValueError(f"non-binary label: '{name}' is {text}, expected 0 or 1")

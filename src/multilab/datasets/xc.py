@@ -49,6 +49,8 @@ def read_xc(
         raise DatasetError(f"{n} rows, {d} features and {q} labels are announced", path, 1)
     if d + q > limits.max_columns:
         raise DatasetError(f"{d + q} columns are announced, the limit is {limits.max_columns}", path, 1)
+    if not lines[-1]:
+        lines.pop()  # the end of the last line; further empty lines are rows, as far as n goes
     while len(lines) > n + 1 and not lines[-1].strip():
         lines.pop()
     if len(lines) != n + 1:

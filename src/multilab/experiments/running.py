@@ -77,13 +77,18 @@ def inner_folds(Y: np.ndarray, folds: int, order: int, seed: int) -> list[tuple[
 
 
 def build(method: Method) -> Any:
-    """Build the estimator of a method from its settings, nested ``_target_`` entries first."""
+    """Build the estimator of a method from its settings, nested ``_target_`` entries first.
+
+    Arguments in scikit-learn's nested form (``estimator__C``) are set on the estimator that was built.
+    """
     from hydra.errors import InstantiationException
     from hydra.utils import instantiate
 
+    own = {name: value for name, value in method.identity().items() if "__" not in name}
+    nested = {name: value for name, value in method.params.items() if "__" in name}
     try:
-        return instantiate(method.identity(), _convert_="all")
-    except InstantiationException as error:
+        return instantiate(own, _convert_="all").set_params(**nested)
+    except (InstantiationException, ValueError) as error:
         reason = " ".join(str(error.__cause__ or error).split())
         raise ExperimentError(f"conf/method/{method.name}.yaml: cannot build {method.target}: {reason}") from None
 

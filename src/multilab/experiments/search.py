@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,7 @@ def search(
         direction="minimize" if METRICS[plan.metric].direction == "min" else "maximize",
         load_if_exists=True,
     )
-    own = {name: method.params[name] for name in space if name in method.params}
+    own = {name: value for name, s in space.items() if _within(s, value := _own(method.params, name))}
     folds = _inner_inputs(cell, plan, store)
     for trial in study.get_trials(states=[TrialState.RUNNING]):  # what a killed search left behind
         study.tell(trial.number, state=TrialState.FAIL)
@@ -139,6 +140,23 @@ def search(
         errors = [t.user_attrs["error"] for t in _told(study)]
         raise ExperimentError(f"{cell.label}: every trial of the search failed, the last with: {errors[-1]}")
     return dict(study.best_params), _as_csv(finished, list(space), plan.metric)
+
+
+def _own(params: Mapping[str, Any], name: str) -> Any:
+    """Return the method's own value of an argument, ``estimator__C`` from the nested settings."""
+    if name in params:
+        return params[name]
+    head, _, rest = name.partition("__")
+    inner = params.get(head)
+    return _own(inner, rest) if rest and isinstance(inner, Mapping) else None
+
+
+def _within(space: Any, value: Any) -> bool:
+    """Tell whether a value lies in a search space; a word such as ``gamma: scale`` does not lie in a numeric one."""
+    try:
+        return value is not None and space._contains(space.to_internal_repr(value))
+    except (TypeError, ValueError):
+        return False
 
 
 def _told(study: Any) -> list[Any]:

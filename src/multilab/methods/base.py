@@ -38,9 +38,18 @@ def check_labels(Y: Any) -> np.ndarray:
     if Y is None:
         raise MethodError("the method requires y to be passed, but the target y is None")
     array = check_array(
-        Y, accept_sparse=True, dtype=None, ensure_2d=False, input_name="Y", ensure_min_samples=0
+        Y,
+        accept_sparse=True,
+        dtype=None,
+        ensure_2d=False,
+        input_name="Y",
+        ensure_min_samples=0,
+        ensure_min_features=0,
     )
     array = array.toarray() if sp.issparse(array) else np.asarray(array)
+    positive = array == 1
+    if not np.all(positive | (array == 0)):
+        raise MethodError(f"{_told(array)} Y must hold 0 and 1 only; for -1/+1 labels pass (Y > 0)")
     if array.ndim != 2:
         raise MethodError(
             f"Y must have two dimensions, one column per label, and has shape {array.shape}; "
@@ -49,17 +58,18 @@ def check_labels(Y: Any) -> np.ndarray:
     if array.shape[1] == 0:
         raise MethodError(f"Y has shape {array.shape}: there must be at least one label column")
     labels = np.zeros(array.shape, dtype=np.uint8)
-    positive = array == 1
-    if not np.all(positive | (array == 0)):
-        kind = type_of_target(array[:, :1] if array.shape[1] == 1 else array)
-        told = (
-            f"Unknown label type: {kind}."
-            if kind.startswith("continuous")
-            else f"Only binary classification is supported. The type of the target is {kind}."
-        )
-        raise MethodError(f"{told} Y must hold 0 and 1 only; for -1/+1 labels pass (Y > 0)")
     labels[positive] = 1
     return labels
+
+
+def _told(array: np.ndarray) -> str:
+    """Return what values that are not 0/1 look like, in scikit-learn's words where it has some."""
+    kind = type_of_target(array.ravel())
+    if kind == "binary":
+        return f"Y holds the values {np.unique(array).tolist()}."
+    if kind == "multiclass":
+        return "Only binary classification is supported. The type of the target is multiclass."
+    return f"Unknown label type: {kind}."
 
 
 class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
@@ -73,8 +83,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     ----------
     n_features_in_ : int
     n_labels_ : int
-    classes_ : list of ndarray
-        ``[0, 1]`` for each label, as scikit-learn's multi-output classifiers have it.
+    classes_ : ndarray of shape (q, 2)
+        ``[0, 1]`` for each label: the form that scikit-learn's scorers and ``cross_val_predict`` both read.
 
     Notes
     -----
@@ -148,7 +158,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         integer = isinstance(given, np.dtype) and given.kind in "iu"
         self._label_dtype = given if integer else np.dtype(np.uint8)
         self.n_labels_ = labels.shape[1]
-        self.classes_ = [np.array([0, 1]) for _ in range(self.n_labels_)]
+        self.classes_ = np.tile([0, 1], (self.n_labels_, 1))
         return X, labels
 
     def _validate_predict(self, X: Any) -> Any:

@@ -35,8 +35,8 @@ def squared_distances(X: Any, Z: Any = None) -> np.ndarray:
     """
     squared = dot_products(X, Z)
     squared *= -2.0
-    # the norms are added first, so that (i, j) and (j, i) round alike
-    squared += np.add.outer(_squared_norms(X), _squared_norms(X if Z is None else Z))
+    squared += _squared_norms(X)[:, None]
+    squared += _squared_norms(X if Z is None else Z)
     np.maximum(squared, 0.0, out=squared)
     if Z is None:
         np.fill_diagonal(squared, 0.0)
@@ -102,7 +102,8 @@ def kernel_from(
         If the kernel has another name.
     """
     if kernel == "rbf":
-        return np.exp(-gamma * base)
+        exponent = base * -gamma
+        return np.exp(exponent, out=exponent)
     if kernel == "linear":
         return base.copy()
     if kernel == "poly":

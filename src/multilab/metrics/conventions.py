@@ -134,8 +134,9 @@ _DEFAULT = Conventions()
 PRESETS: Mapping[str, Conventions] = MappingProxyType(
     {
         "default": _DEFAULT,
-        # The set the reference results were measured with. A row without labels counts 0 in ranking loss (the
-        # recorded value on birds tells) and, taken alike, 0 in coverage; it is an error in one-error.
+        # The set the reference results were measured with. Full rows count 0 in its ranking loss (its values
+        # on flags, which has two, tell); rows without labels are treated alike there and in coverage, and are
+        # errors in one-error.
         "uniform": replace(
             _DEFAULT,
             ranking_loss_ties="average",
@@ -144,8 +145,7 @@ PRESETS: Mapping[str, Conventions] = MappingProxyType(
             one_error_ties="lower_index",
             one_error_empty="one",
         ),
-        # scikit-learn 1.9.1 with zero_division=0. It has no one-error: here numpy's argmax, every row
-        # counted.
+        # scikit-learn 1.9.1 with zero_division=0. It has no one-error: numpy's argmax, every row counted.
         "sklearn": replace(
             _DEFAULT,
             jaccard_both_empty=0.0,
@@ -189,8 +189,8 @@ PRESETS: Mapping[str, Conventions] = MappingProxyType(
             label_average_precision_empty="nan",
         ),
         # The MLDF code: decision by >, ascending argsort (of tied labels the higher index ranks better),
-        # coverage divided by the number of labels after 1 was taken from the mean. Its micro F1 fails on 0/0:
-        # nan here.
+        # coverage divided by the number of labels after 1 was taken from the mean. Its micro F1 fails on 0/0,
+        # which is nan here; set measures it lacks are those of the default.
         "lamda": replace(
             _DEFAULT,
             decision=">",

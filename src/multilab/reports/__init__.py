@@ -1,4 +1,4 @@
-"""Tables, figures and the HTML page of a study, made from the committed files in ``reports/<study>/`` alone."""
+"""Tables, figures and the page of a study, made from the committed files in ``reports/<study>/`` alone."""
 
 from __future__ import annotations
 

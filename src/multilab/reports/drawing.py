@@ -6,7 +6,9 @@ import base64
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
+
+from multilab.reports.errors import ReportError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,9 +19,11 @@ __all__ = ["new_figure", "png_bytes", "styled", "svg_uri"]
 @contextmanager
 def styled() -> Iterator[None]:
     """Use one look for all figures, and nothing of the user's own matplotlib settings, within the block."""
-    import matplotlib
-
-    settings = {
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise ReportError("figures need matplotlib: pip install 'multilab[lab]'") from error
+    settings: Any = {
         "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
         "font.size": 8.5,
         "axes.labelsize": 8.5,
@@ -29,7 +33,7 @@ def styled() -> Iterator[None]:
         "savefig.facecolor": "white",
         "svg.hashsalt": "multilab",
         "svg.fonttype": "path",
-        "path.simplify": True,
+        "text.parse_math": False,  # a dollar sign in a name is a dollar sign
     }
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
@@ -37,11 +41,13 @@ def styled() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(
+    width: float, height: float, layout: Literal["constrained", "compressed"] = "constrained"
+) -> Figure:
     """Return an empty figure of the given inches, unknown to pyplot, so that nothing is left open."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    return Figure(figsize=(width, height), layout=layout)
 
 
 def svg_uri(figure: Figure) -> str:

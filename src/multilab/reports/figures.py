@@ -17,6 +17,7 @@ __all__ = ["cd_diagram", "convergence", "dots", "heatmap"]
 
 _INK, _SOFT, _PALE = "#1c2430", "#6b7482", "#d9dde3"
 _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
+_STEP = 0.42  # height of a line of names, in units of the axis
 _MARKERS = "os^DvPX*<>"
 _GREYS = ("#0b3c49", "#7a8794", "#b3541e", "#3f6b4f", "#a9a9a9", "#5b3f73")
 
@@ -53,56 +54,59 @@ def cd_diagram(
             f"no {test} diagram of {comparison.metric or 'this comparison'}: nothing to compare"
         )
     ranks, k = comparison.ranks, comparison.k
-    order = sorted(ranks, key=lambda name: (ranks[name], name))
     bars = _stack([(ranks[g[0]], ranks[g[-1]]) for g in comparison.groups]) if test == "nemenyi" else []
-    top_of_names = 0.55 + 0.22 * max((level + 1 for *_, level in bars), default=0)
-    left = (k + 1) // 2
-    bottom = top_of_names + 0.42 * max(left, k - left)
-    margin = 0.42 * max(k - 1, 2)
+    top = 0.55 + 0.22 * max((level + 1 for *_, level in bars), default=0)
+    bottom = top + _STEP * ((k + 1) // 2)
+    margin = 0.34 * max(k - 1, 2)
     ax.set(xlim=(1 - margin, k + margin), ylim=(bottom, -1.25))
-    ax.axis("off")
-    ax.hlines(0, 1, k, color=_INK, lw=1.1)
-    for tick in range(1, k + 1):
-        ax.vlines(tick, -0.14, 0, color=_INK, lw=1.1)
-        ax.text(tick, -0.24, str(tick), ha="center", va="bottom", color=_INK, fontsize=8)
-    _ruler(ax, cd, min(1.0, k - cd), f"CD = {cd:.3f}")
-    for place, name in enumerate(order):
-        on_left = place < left
-        y = top_of_names + 0.42 * (place if on_left else k - 1 - place)
-        end = 1 - 0.04 * margin if on_left else k + 0.04 * margin
-        chosen = name == comparison.control
-        ax.plot(
-            [ranks[name], ranks[name], end],
-            [0, y, y],
-            color=_INK,
-            lw=1.5 if chosen else 0.8,
-            solid_joinstyle="miter",
-        )
-        label = (titles or {}).get(name, name)
-        text = f"{label}  {ranks[name]:.2f}" if on_left else f"{ranks[name]:.2f}  {label}"
-        ax.text(
-            end + (-0.03 if on_left else 0.03) * margin,
-            y,
-            text,
-            ha="right" if on_left else "left",
-            va="center",
-            fontsize=8.5,
-            color=_INK,
-            fontweight="bold" if chosen or ranks[name] == ranks[order[0]] else "normal",
-        )
+    _rank_axis(ax, k, cd)
+    _names(ax, comparison, titles or {}, top, 0.04 * margin)
     for low, high, level in bars:
         y = 0.3 + 0.22 * level
         ax.plot([low - 0.03, high + 0.03], [y, y], color=_INK, lw=4, solid_capstyle="butt")
     if test == "bonferroni-dunn":
         centre = ranks[str(comparison.control)]
-        ax.axvspan(max(centre - cd, 1), min(centre + cd, k), color=_PALE, alpha=0.7, lw=0, zorder=0)
+        low, high = max(centre - cd, 1), min(centre + cd, k)
+        ax.fill_betweenx([-0.14, bottom], low, high, color=_PALE, lw=0, zorder=0)
 
 
-def _ruler(ax: Axes, length: float, start: float, text: str) -> None:
-    """Draw a length above the axis of ranks."""
-    ax.plot([start, start + length], [-0.85, -0.85], color=_INK, lw=1.1)
-    ax.vlines([start, start + length], -0.95, -0.75, color=_INK, lw=1.1)
-    ax.text(start + length / 2, -0.95, text, ha="center", va="bottom", fontsize=8, color=_INK)
+def _rank_axis(ax: Axes, k: int, cd: float) -> None:
+    """Draw the axis of ranks from 1 to k, and the critical difference above it."""
+    ax.axis("off")
+    ax.hlines(0, 1, k, color=_INK, lw=1.1)
+    ax.vlines(range(1, k + 1), -0.14, 0, color=_INK, lw=1.1)
+    for rank in range(1, k + 1):
+        ax.text(rank, -0.24, str(rank), ha="center", va="bottom", color=_INK, fontsize=8)
+    if cd <= k - 1:
+        ax.plot([1, 1 + cd], [-0.85, -0.85], color=_INK, lw=1.1)
+        ax.vlines([1, 1 + cd], -0.95, -0.75, color=_INK, lw=1.1)
+        place, words = 1 + cd / 2, f"CD = {cd:.3f}"
+    else:
+        place, words = (1 + k) / 2, f"CD = {cd:.3f}: no two methods can differ"
+    ax.text(place, -0.95, words, ha="center", va="bottom", fontsize=8, color=_INK)
+
+
+def _names(ax: Axes, comparison: Comparison, titles: Mapping[str, str], top: float, gap: float) -> None:
+    """Write the better half of the methods on the left, the others on the right, with lines to their ranks."""
+    ranks, k = comparison.ranks, comparison.k
+    order = sorted(ranks, key=lambda name: (ranks[name], name))
+    for place, name in enumerate(order):
+        left = place < (k + 1) // 2
+        y = top + _STEP * (place if left else k - 1 - place)
+        end = 1 - gap if left else k + gap
+        chosen = name == comparison.control
+        ax.plot([ranks[name], ranks[name], end], [0, y, y], color=_INK, lw=1.5 if chosen else 0.8)
+        words = [titles.get(name, name), f"{ranks[name]:.2f}"]
+        ax.text(
+            end + (-0.7 if left else 0.7) * gap,
+            y,
+            "  ".join(words if left else words[::-1]),
+            ha="right" if left else "left",
+            va="center",
+            fontsize=8.5,
+            color=_INK,
+            fontweight="bold" if chosen or ranks[name] == ranks[order[0]] else "normal",
+        )
 
 
 def _stack(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float, int]]:
@@ -125,7 +129,10 @@ def heatmap(
     title: str = "",
     signed: bool | None = None,
 ) -> Any:
-    """Draw a matrix so that it prints in grey: brightness grows with the value.
+    """Draw a matrix so that it can be read in grey: the larger an entry, the darker its cell.
+
+    Negative entries of matrices up to 40 x 40 have a hue of their own and a dash; larger matrices with a
+    sign are drawn in a scale whose brightness grows from the lowest to the highest value.
 
     Parameters
     ----------
@@ -151,14 +158,19 @@ def heatmap(
     values = np.asarray(matrix, dtype=float)
     top = limit if limit is not None else float(np.nanmax(np.abs(values), initial=0.0))
     signed = bool((values < 0).any()) if signed is None else signed
+    marked = signed and max(values.shape) <= 40  # beyond that a mark would hide its cell
     image = ax.imshow(
         values,
-        cmap="cividis" if signed else "Greys",
+        cmap=_two_sided() if marked else "cividis" if signed else "Greys",
         vmin=-top if signed else 0.0,
         vmax=top or 1.0,
         aspect="auto" if values.shape[0] != values.shape[1] else "equal",
         interpolation="none",
     )
+    if marked:
+        down, across = np.nonzero(values < -0.02 * top)
+        size = 120 / max(values.shape)
+        ax.scatter(across, down, marker="_", s=size, color=_INK, linewidths=0.8)
     ax.set_title(title, fontsize=9, color=_INK)
     for axis, names, size in ((ax.yaxis, rows, values.shape[0]), (ax.xaxis, columns, values.shape[1])):
         if len(names) == size <= 24:
@@ -169,6 +181,15 @@ def heatmap(
     for spine in ax.spines.values():
         spine.set(color=_PALE)
     return image
+
+
+def _two_sided() -> Any:
+    """Return a colour scale that is white at zero and equally dark at both ends."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list(
+        "two_sided", ["#7a3106", "#dba06f", "#ffffff", "#7ba5b4", "#0b3c49"]
+    )
 
 
 def convergence(
@@ -211,6 +232,8 @@ def convergence(
             ms=3.5,
         )
     ax.set(xscale="log", yscale="log", xlabel="iteration", ylabel="F − F*")
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_major_formatter("{x:g}")
     ax.set_title(title, fontsize=9, color=_INK)
     ax.grid(True, color=_PALE, lw=0.5)
     ax.tick_params(labelsize=7, colors=_SOFT)
@@ -221,7 +244,7 @@ def convergence(
 
 
 def dots(summary: Summary, ax: Axes, titles: Mapping[str, str] | None = None, label: str = "") -> None:
-    """Draw the mean of each method on each dataset, one line per dataset, with its standard deviation as a bar.
+    """Draw the mean of each method on each dataset, a line per dataset, its standard deviation as a bar.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ __all__ = ["headline_markdown", "save_headline_png"]
 
 
 def headline_markdown(study_dir: Path | str, metric: str | None = None) -> str:
-    """Return one metric of a study as a Markdown table: best in bold, ranks as subscripts, average ranks last.
+    """Return one metric of a study as a Markdown table: best bold, ranks as subscripts.
 
     Parameters
     ----------

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from multilab.ground import write_atomically
+from multilab.reports.errors import ReportError
 from multilab.reports.pictures import Picture, convergence_picture, learned_pictures, rank_pictures
 from multilab.reports.study import Study, load_study, metric_title
-from multilab.reports.tables import Cell, ScoreTable, cost_tables, number, score_table
+from multilab.reports.tables import Cell, ScoreTable, cost_tables, number, p_text, score_table
 from multilab.statistics import Comparison
 
 __all__ = ["build_report"]
 
 VERDICTS = ("match", "within", "better", "worse", "differs", "not comparable", "not printed", "not run")
+OUTCOMES = ("holds", "fails", "inconclusive")
 _CARD_COLUMNS = (
     ("instances", "Instances"),
     ("features", "Features"),
@@ -70,7 +72,8 @@ def build_report(study_dir: Path | str) -> Path:
     Raises
     ------
     ReportError
-        If ``scores.csv`` is missing, or a file cannot be read or contradicts the scores.
+        If ``scores.csv`` is missing, a file cannot be read or contradicts the scores, or the extra ``lab``
+        is not installed.
     """
     study = load_study(study_dir)
     target = study.folder / "index.html"
@@ -79,8 +82,10 @@ def build_report(study_dir: Path | str) -> Path:
 
 
 def _render(study: Study) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as error:
+        raise ReportError("a report needs Jinja2: pip install 'multilab[lab]'") from error
     engine = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -91,6 +96,7 @@ def _render(study: Study) -> str:
     )
     engine.filters["number"] = number
     engine.filters["metric_title"] = metric_title
+    engine.filters["p_value"] = p_text
     engine.filters["plain"] = _plain
     views = [_metric_view(study, metric) for metric in study.metrics]
     by_metric = {view.table.metric: view for view in views}
@@ -102,11 +108,11 @@ def _render(study: Study) -> str:
         overview=[row for view in views if (row := _overview_row(view)) is not None],
         verdicts=_verdicts(study),
         claims=[_claim(claim) for claim in study.claims],
-        outcomes=Counter(_claim(claim)["outcome"] for claim in study.claims),
+        outcomes=_tally((_claim(claim)["outcome"] for claim in study.claims), OUTCOMES),
         card_columns=[
             (key, title) for key, title in _CARD_COLUMNS if any(key in c for c in study.cards.values())
         ],
-        learned=[(item, learned_pictures(study, item)) for item in study.learned],
+        learned=[(item, shown) for item in study.learned if (shown := learned_pictures(study, item))],
         curves=convergence_picture(study, study.learned),
         costs=cost_tables(study),
         settings=_settings(study),
@@ -133,7 +139,7 @@ def _overview_row(view: MetricView) -> OverviewRow | None:
         table.average_ranks,
         number(comparison.F),
         number(comparison.F_crit),
-        number(comparison.p, 2),
+        "–" if comparison.p is None else p_text(comparison.p, ""),
         number(comparison.cd_nemenyi),
     )
 
@@ -156,22 +162,31 @@ def _facts(study: Study) -> list[tuple[str, str]]:
 
 
 def _verdicts(study: Study) -> list[tuple[str, int]]:
-    """Return how many printed cells have which verdict, in the order of ``VERDICTS``."""
+    """Return how many printed cells have which verdict."""
     if study.cells is None or "verdict" not in study.cells:
         return []
-    counts = Counter(str(v).replace("_", " ") for v in study.cells["verdict"].dropna())
-    return [(v, counts[v]) for v in (*VERDICTS, *sorted(set(counts) - set(VERDICTS))) if counts[v]]
+    return _tally((str(v).replace("_", " ") for v in study.cells["verdict"].dropna()), VERDICTS)
+
+
+def _tally(found: Iterable[str], order: Sequence[str]) -> list[tuple[str, int]]:
+    """Count words, known ones first and in their order; words that do not occur are left out."""
+    counts = Counter(found)
+    return [(word, counts[word]) for word in (*order, *sorted(set(counts) - set(order))) if counts[word]]
 
 
 def _claim(claim: Mapping[str, Any]) -> dict[str, Any]:
     """Return a claim's parts under fixed names, whatever else the file says of it as its numbers."""
     taken = ("id", "claim", "sentence", "text", "outcome", "verdict", "status", "result")
-    pick = lambda *names: next((str(claim[n]) for n in names if claim.get(n) is not None), "")  # noqa: E731
+    rest = {key: value for key, value in claim.items() if key not in taken}
+
+    def pick(*names: str) -> str:
+        return next((str(claim[name]) for name in names if claim.get(name) is not None), "")
+
     return {
         "id": pick("id"),
         "text": pick("sentence", "claim", "text"),
         "outcome": pick("outcome", "verdict", "status", "result") or "inconclusive",
-        "numbers": _flat({key: value for key, value in claim.items() if key not in taken}),
+        "numbers": [(name.removeprefix("numbers."), text) for name, text in _flat(rest)],
     }
 
 
@@ -210,7 +225,7 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return number(value, 4)
+        return f"{value:.6g}"
     if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
         return ", ".join(_plain(item) for item in value)
     return str(value)

@@ -20,7 +20,7 @@ _PATH, _OPTIMUM, _WEIGHTS, _AFFINITY = "objective_path_", "objective_optimum_", 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure ready for the page: its data address, what it shows in words, a caption, and its width in pixels."""
+    """A figure ready for the page: its data address, the same in words, a caption, its width in pixels."""
 
     uri: str
     alt: str
@@ -29,18 +29,18 @@ class Picture:
 
 
 def rank_pictures(study: Study, comparison: Comparison) -> tuple[Picture, ...]:
-    """Return the critical-difference diagrams of one metric: Nemenyi, and Bonferroni-Dunn if there is a control."""
+    """Return the critical-difference diagrams of one metric; two if there is a control."""
     pictures = []
     tests = ["nemenyi"] + (["bonferroni-dunn"] if comparison.control else [])
     for test in tests:
         if comparison.cd_nemenyi is None:
             continue
         with styled():
-            figure = new_figure(7.4, 1.0 + 0.24 * math.ceil(comparison.k / 2) + 0.1 * len(comparison.groups))
+            figure = new_figure(4.9, 0.9 + 0.24 * math.ceil(comparison.k / 2) + 0.1 * len(comparison.groups))
             cd_diagram(comparison, figure.add_subplot(), study.titles, test)
             uri = svg_uri(figure)
         pictures.append(
-            Picture(uri, _rank_words(study, comparison, test), _rank_caption(study, comparison, test), 740)
+            Picture(uri, _rank_words(study, comparison, test), _rank_caption(study, comparison, test), 560)
         )
     return tuple(pictures)
 
@@ -62,7 +62,7 @@ def _rank_caption(study: Study, comparison: Comparison, test: str) -> str:
 
 
 def learned_pictures(study: Study, learned: Learned) -> tuple[Picture, ...]:
-    """Return heatmaps of what one method learned on one dataset: weights by block, label affinities, the rest."""
+    """Return heatmaps of what one method learned: weights by block, label affinities, the rest."""
     pictures = []
     where = f"{study.method_title(learned.method)} on {learned.dataset}"
     weights, affinity = learned.arrays.get(_WEIGHTS), learned.arrays.get(_AFFINITY)
@@ -91,14 +91,15 @@ def _weights_picture(study: Study, learned: Learned, weights: np.ndarray, where:
     names = _block_names(study, learned, count)
     limit = float(np.nanmax(np.abs(weights), initial=0.0))
     with styled():
-        figure = new_figure(2.6 * count + 1.0, 3.1 if labels <= 24 else 3.3)
+        figure = new_figure(2.6 * count + 1.0, 3.6 if labels <= 24 else 3.0, "compressed")
         axes = figure.subplots(1, count, squeeze=False, sharey=True)[0]
         for ax, block, name in zip(axes, blocks, names, strict=True):
             square = block.shape[0] == labels
             rows = learned.label_names if square else ()
             image = heatmap(block, ax, rows, learned.label_names, limit, name, signed=True)
         axes[0].set_ylabel("score of label")
-        figure.supxlabel("weight for label", fontsize=8.5)
+        for ax in axes:
+            ax.set_xlabel("weight for label")
         figure.colorbar(image, ax=list(axes), shrink=0.85)
         uri = svg_uri(figure)
     zeros = int((weights == 0).sum())
@@ -118,7 +119,7 @@ def _block_names(study: Study, learned: Learned, count: int) -> list[str]:
 
 
 def affinity_picture(learned: Learned, where: str) -> Picture:
-    """Draw the label affinity of the training labels beside the cosines of the weight columns, if there are any."""
+    """Draw the affinity of the training labels beside the cosines of the weight columns, if any."""
     affinity = np.asarray(learned.arrays[_AFFINITY], dtype=float)
     panels = [("labels (training part)", affinity)]
     caption = f"Label affinity used by {where}."
@@ -131,10 +132,10 @@ def affinity_picture(learned: Learned, where: str) -> Picture:
         if agreement is not None:
             caption += f" Correlation of the off-diagonal entries: {agreement:.2f}."
     with styled():
-        figure = new_figure(3.3 * len(panels) + 0.8, 3.3)
+        figure = new_figure(3.3 * len(panels) + 0.8, 3.3, "compressed")
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for ax, (title, matrix) in zip(axes, panels, strict=True):
-            image = heatmap(matrix, ax, learned.label_names, learned.label_names, 1.0, title)
+            image = heatmap(matrix, ax, learned.label_names, learned.label_names, 1.0, title, signed=True)
             figure.colorbar(image, ax=ax, shrink=0.8)
         uri = svg_uri(figure)
     return Picture(uri, f"Heatmaps of label affinities, {where}", caption, 330 * len(panels) + 80)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from multilab.metrics import METRICS
 from multilab.reports.errors import ReportError
 from multilab.statistics import Comparison, StatisticsError, Summary, compare, rank_rows, summarise
 
 __all__ = ["Learned", "Study", "load_study", "metric_title"]
-
-_WORDS = {"f1": "F1", "auc": "AUC", "1based": "(1-based)", "1mHL": "(1 − Hamming loss)"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,7 @@ class Study:
     measured : DataFrame or None
         ``measured.csv``: seconds, MB and bytes per dataset, split and method.
     comparisons : dict of str to Comparison
-        By metric. From ``statistics.json``; for a metric that is not in it, computed here if its direction is
-        known, else absent.
+        By metric. From ``statistics.json``; for a known metric that is not in it, computed here.
     cards : dict of str to dict
         ``datasets.json`` by dataset name.
     learned : tuple of Learned
@@ -87,6 +86,11 @@ class Study:
         return str(self.info.get("name") or self.folder.resolve().name)
 
     @property
+    def title(self) -> str:
+        """Title of the page: that of ``study.json``, else the name."""
+        return str(self.info.get("title") or self.name)
+
+    @property
     def primary(self) -> tuple[str, ...]:
         """The metrics a reader should see first, at least one."""
         named = [m for m in self.info.get("primary_metrics") or [] if m in self.metrics]
@@ -103,9 +107,9 @@ class Study:
 
 
 def metric_title(key: str) -> str:
-    """Return a metric's key as words: ``macro_f1`` becomes ``Macro F1``."""
-    words = [_WORDS.get(word, word) for word in key.split("_")]
-    return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]])
+    """Return a metric's name as printed; a key that :mod:`multilab.metrics` does not know, as words."""
+    title = METRICS[key].title if key in METRICS else key.replace("_", " ")
+    return title[:1].upper() + title[1:]
 
 
 def load_study(study_dir: Path | str) -> Study:
@@ -171,7 +175,8 @@ def _comparisons(
             except (StatisticsError, TypeError, ValueError) as error:
                 raise ReportError(f"{path}, {metric}: {error}") from error
             _check_ranks(path, found[metric], summary)
-        elif direction := (info.get("directions") or {}).get(metric):
+        elif metric in METRICS:
+            direction = METRICS[metric].direction
             found[metric] = compare(summary.mean, direction, float(info.get("alpha", 0.05)), metric=metric)
     return found
 
@@ -220,7 +225,8 @@ def _optional_table(path: Path, needed: set[str]) -> pd.DataFrame | None:
 
 def _table(path: Path, needed: set[str]) -> pd.DataFrame:
     try:
-        frame = pd.read_csv(path, float_precision="round_trip")
+        # float() reads back every bit that repr() wrote, which the parsers of older pandas do not
+        frame = pd.read_csv(path, converters={"value": lambda text: float(text) if text else math.nan})
     except (OSError, ValueError) as error:
         raise ReportError(f"{path} cannot be read: {error}") from error
     missing = sorted(needed - set(frame.columns))

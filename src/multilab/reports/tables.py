@@ -1,4 +1,4 @@
-"""Tables as the field prints them: mean and spread, best in bold, rank as a subscript, average ranks below."""
+"""Tables as the field prints them: mean and spread, best in bold, ranks as subscripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from multilab.reports.study import Study, metric_title
 from multilab.statistics import Comparison, rank_rows, summarise
 
-__all__ = ["Cell", "CostTable", "ScoreTable", "cost_tables", "number", "rank_text", "score_table"]
+__all__ = ["Cell", "CostTable", "ScoreTable", "cost_tables", "number", "p_text", "rank_text", "score_table"]
 
 _COSTS = (
     ("fit_seconds", "Time to fit", "s", 1.0),
@@ -23,7 +23,7 @@ _COSTS = (
 
 @dataclass(frozen=True)
 class Cell:
-    """One printed number: ``mean`` and ``std`` as texts ("" if there is none), its rank, and whether it is best."""
+    """One printed number: ``mean`` and ``std`` as texts ("" if none), its rank, and whether it is best."""
 
     mean: str
     std: str = ""
@@ -47,8 +47,6 @@ class ScoreTable:
         Empty if the ranks are not known.
     spread : bool
         Whether any standard deviation is printed.
-    unfinished : tuple of str
-        "method on dataset" for each cell that is not there.
     """
 
     metric: str
@@ -58,7 +56,6 @@ class ScoreTable:
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
     average_ranks: tuple[Cell, ...]
     spread: bool
-    unfinished: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -77,11 +74,18 @@ def number(value: float | None, digits: int = 3) -> str:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
+    if value == 0:
+        return "0"
     size = abs(value)
-    if size and (size < 1e-4 or size >= 1e7):
+    if size < 1e-4 or size >= 1e7:
         return f"{value:.{digits - 1}e}"
-    before = math.floor(math.log10(size)) + 1 if size else 1
+    before = math.floor(math.log10(size)) + 1
     return f"{value:,.{max(0, digits - before)}f}".replace(",", "\u202f").replace("-", "−")
+
+
+def p_text(value: float, sign: str = "p = ") -> str:
+    """Return a p value with two digits, ``p < 0.0001`` for less; with an empty sign only the number."""
+    return f"{sign.replace('=', '<') or '< '}0.0001" if value < 1e-4 else f"{sign}{number(value, 2)}"
 
 
 def rank_text(rank: float) -> str:
@@ -118,7 +122,6 @@ def score_table(study: Study, metric: str) -> ScoreTable:
         rows=tuple(rows),
         average_ranks=_average_ranks(study.methods, comparison),
         spread=any(cell.std for _, cells in rows for cell in cells),
-        unfinished=tuple(f"{study.titles[m]} on {d}" for d, m in summary.unfinished),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from hydra.experimental.callback import Callback
 
+from multilab.experiments.errors import ExperimentError
 from multilab.ground import canonical_json, conf_dir, json_digest, write_atomically
 from multilab.stages.common import Progress
 
@@ -19,12 +20,19 @@ __all__ = ["PublishAtEnd", "compose_and_run", "train", "tune"]
 def compose_and_run(task: Any, argv: list[str], program: str) -> int:
     """Let Hydra compose the settings and run ``task(cfg)`` for each job."""
     import hydra
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
 
     extra = [Path(p).resolve() for p in os.environ.get("MULTILAB_CARDS", "").split(os.pathsep) if p]
     groups = [f"file://{folder.parent}" for folder in extra if folder.name == "dataset"]
     words = [f"hydra.searchpath=[{','.join(groups)}]"] if groups else []
     sys.argv = [program, *argv, *words]
-    hydra.main(config_path=str(conf_dir()), config_name="config", version_base="1.3")(task)()
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come to us as they are, and leave as one line
+    try:
+        hydra.main(config_path=str(conf_dir()), config_name="config", version_base="1.3")(task)()
+    except (HydraException, OmegaConfBaseException) as error:
+        told = " ".join(str(error).split()).split(" Config search path:")[0]
+        raise ExperimentError(f"{told} (multilab train --cfg job shows all settings)") from None
     return 0
 
 
@@ -42,7 +50,7 @@ def settings_of(cfg: Any) -> dict[str, Any]:
         "mapping": plain(cfg.method),
         "protocol": plain(cfg.protocol),
         "seed": cfg.seed,
-        "tune": plain(cfg.tune),
+        "tune": plain(cfg.tune) if cfg.tune.n_trials else None,
         "conventions": cfg.conventions,
         "publish": cfg.publish,
         "changed": sorted(changed),
@@ -64,7 +72,6 @@ def run_job(cfg: Any) -> float:
     """Run the cells of one Hydra job, print their metrics and leave a note for the publication at the end."""
     from hydra.core.hydra_config import HydraConfig
 
-    from multilab.experiments.errors import ExperimentError
     from multilab.experiments.results import evaluate_cell
     from multilab.experiments.running import run_cells
     from multilab.experiments.store import Store
@@ -73,7 +80,8 @@ def run_job(cfg: Any) -> float:
     cells, store = cells_of(settings), Store()
     failed = run_cells(cells, store, progress=Progress(f"{settings['method']} on {settings['dataset']}"))
     if failed:
-        raise ExperimentError("; ".join(f"{label} failed: {reason}" for label, reason in failed.items()))
+        label, reason = next(iter(failed.items()))
+        raise ExperimentError(f"{len(failed)} of {len(cells)} cells failed, the first ({label}) with: {reason}")
     found = [evaluate_cell(cell, store, cfg.conventions) for cell in cells]
     show(settings, found, list(cfg.metrics))
     note = Path(HydraConfig.get().runtime.output_dir) / f"job-{json_digest(settings)[:16]}.json"
@@ -83,14 +91,14 @@ def run_job(cfg: Any) -> float:
 
 def show(settings: dict[str, Any], found: list[dict[str, float]], metrics: list[str]) -> None:
     """Print mean and standard deviation over the splits."""
-    import statistics
+    import numpy as np
 
     words = "  ".join([f"{settings['method']} on {settings['dataset']}, {len(found)} splits", *settings["changed"]])
     print(words)
     for metric in metrics:
         values = [row[metric] for row in found]
-        spread = f" +- {statistics.stdev(values):.4f}" if len(values) > 1 else ""
-        print(f"  {metric:<20} {statistics.fmean(values):.4f}{spread}")
+        spread = f" +- {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
+        print(f"  {metric:<20} {np.mean(values):.4f}{spread}")
 
 
 class PublishAtEnd(Callback):
@@ -152,12 +160,13 @@ def tune_job(cfg: Any) -> float:
 
     from multilab.experiments.cells import Cell, Part, parts_of
     from multilab.experiments.search import SearchPlan, search, search_name
-    from multilab.experiments.settings import Method
+    from multilab.experiments.settings import Method, plain
     from multilab.experiments.store import Store
 
     settings, store = settings_of(cfg), Store()
     method = Method.from_mapping(settings["method"], settings["mapping"])
-    plan = SearchPlan(**(settings["tune"] or {}))
+    asked = plain(cfg.tune)
+    plan = SearchPlan(**{**asked, "n_trials": asked["n_trials"] or SearchPlan.n_trials})
     known = parts_of(settings["dataset"], settings["protocol"])[0]
     whole = Part(known.dataset, known.dataset_digest, known.protocol, -1, "all rows")
     cell = Cell("train", whole, method, settings["seed"])
@@ -165,10 +174,21 @@ def tune_job(cfg: Any) -> float:
     bar = Progress(f"tuning {method.name} on {known.dataset}")
     best, trials = search(cell, plan, store, journal, bar)
     value = publish_tuning(cell, plan, best, trials)
-    own = {**method.identity(), **best}
     print(f"# {method.title} on {known.dataset}: {plan.metric} {value:.4f} over {plan.folds} inner folds")
-    print(OmegaConf.to_yaml(OmegaConf.create({"_target_": own.pop("_target_"), **own})), end="")
+    print(OmegaConf.to_yaml(OmegaConf.create(with_best(settings["mapping"], best))), end="")
     return value
+
+
+def with_best(mapping: dict[str, Any], best: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a method's YAML with found arguments in it, ``estimator__C`` in its nested place."""
+    found = json.loads(json.dumps(mapping))
+    for name, value in best.items():
+        at, *rest = name.split("__")
+        place = found
+        while rest:
+            place, at, rest = place[at], rest[0], rest[1:]
+        place[at] = value
+    return found
 
 
 def publish_tuning(cell: Any, plan: Any, best: dict[str, Any], trials: str) -> float:

@@ -69,6 +69,6 @@ class Progress:
                 yield from bar.track(stream, total=total, description=self.title)
             return
         for count, item in enumerate(stream, 1):
-            if count == total or count % max(1, total // 4) == 0:
+            if count == total or count % -(-total // 4) == 0:
                 print(f"{self.title}: {count} of {total}", file=sys.stderr, flush=True)
             yield item

@@ -28,8 +28,8 @@ def main(argv: list[str]) -> int:
     found = {}
     for metric in study.metrics:
         values = table(scores, metric, study.datasets, study.methods)
-        comparison = compare(values, METRICS[metric].direction, alpha=study.alpha, control=study.control, rope=study.rope)
-        found[metric] = {"metric": metric, **comparison.to_dict()}
+        asked = {"alpha": study.alpha, "control": study.control, "rope": study.rope, "seed": study.seed}
+        found[metric] = compare(values, METRICS[metric].direction, metric=metric, **asked).to_dict()
     save_learned(study)
     _write(folder / "study.json", described(study))
     _write(folder / "datasets.json", json.loads((results_dir(study.name) / "datasets.json").read_text()))

@@ -55,9 +55,18 @@ def _artifacts(cell: Cell, store: Store) -> dict[str, bytes]:
     arrays = learned(cell, store)
     if not arrays:
         return {}
-    from multilab.reports import matrix_png
-
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
-    pictures = {f"{n}.png": matrix_png(a, n) for n, a in arrays.items() if a.ndim == 2 and min(a.shape) > 1}
+    pictures = {f"{n}.png": _picture(a, n) for n, a in arrays.items() if a.ndim == 2 and min(a.shape) > 1}
     return {"learned.npz": buffer.getvalue(), **pictures}
+
+
+def _picture(matrix: np.ndarray, name: str) -> bytes:
+    from multilab.reports.drawing import new_figure, png_bytes, styled
+    from multilab.reports.figures import heatmap
+
+    with styled():
+        figure = new_figure(5, 5)
+        image = heatmap(matrix, figure.add_subplot(), title=name)
+        figure.colorbar(image, shrink=0.8)
+        return png_bytes(figure, dpi=110)

@@ -14,8 +14,10 @@ from multilab.statistics.errors import StatisticsError
 from multilab.statistics.omnibus import friedman, iman_davenport
 from multilab.statistics.posthoc import (
     RankPair,
+    bonferroni_dunn_cd,
     bonferroni_dunn_q,
     cliques,
+    nemenyi_cd,
     nemenyi_pairs,
     nemenyi_q,
 )
@@ -51,7 +53,7 @@ class Comparison:
         Friedman's statistic and p; Iman and Davenport's F, its critical value and p. ``F`` is infinite when
         all datasets rank the methods alike.
     rejected : bool or None
-        Whether ``F > F_crit``: some methods differ.
+        Whether ``p < alpha``, that is ``F > F_crit``: some methods differ.
     q_nemenyi, cd_nemenyi, q_bonferroni_dunn, cd_bonferroni_dunn : float or None
         Quantiles and critical differences of average ranks.
     groups : tuple of tuple of str
@@ -110,18 +112,18 @@ class Comparison:
         Raises
         ------
         StatisticsError
-            If a key that has no default is missing.
+            If a key that has no default is missing, or a record has the wrong keys.
         """
         known = {f.name: plain[f.name] for f in fields(cls) if f.name in plain}
         records = {"nemenyi": RankPair, "wilcoxon": SignedRankPair, "bayes": BayesPair}
-        for name, record in records.items():
-            known[name] = tuple(record(**item) for item in known.get(name, ()))
-        known["groups"] = tuple(tuple(group) for group in known.get("groups", ()))
-        for name in ("datasets", "methods", "beyond_control", "notes"):
-            known[name] = tuple(known.get(name, ()))
-        if known.get("F") is not None:
-            known["F"] = float(known["F"])
         try:
+            for name, record in records.items():
+                known[name] = tuple(record(**item) for item in known.get(name, ()))
+            known["groups"] = tuple(tuple(group) for group in known.get("groups", ()))
+            for name in ("datasets", "methods", "beyond_control", "notes"):
+                known[name] = tuple(known.get(name, ()))
+            if known.get("F") is not None:
+                known["F"] = float(known["F"])
             return cls(**known)
         except TypeError as error:
             raise StatisticsError(f"not a stored comparison: {error}") from error
@@ -233,20 +235,19 @@ def _rank_tests(
             notes.append("F is infinite: all datasets rank the methods alike")
     else:
         notes.append("one dataset: Friedman's test does not exist")
-    error = math.sqrt(k * (k + 1) / (6 * n))
-    q_all, q_control = nemenyi_q(k, alpha), bonferroni_dunn_q(k, alpha)
+    cd, cd_control = nemenyi_cd(k, n, alpha), bonferroni_dunn_cd(k, n, alpha)
     found |= {
-        "q_nemenyi": q_all,
-        "cd_nemenyi": q_all * error,
-        "q_bonferroni_dunn": q_control,
-        "cd_bonferroni_dunn": q_control * error,
-        "groups": cliques(ranks, q_all * error),
-        "nemenyi": nemenyi_pairs(ranks, n, q_all * error),
+        "q_nemenyi": nemenyi_q(k, alpha),
+        "cd_nemenyi": cd,
+        "q_bonferroni_dunn": bonferroni_dunn_q(k, alpha),
+        "cd_bonferroni_dunn": cd_control,
+        "groups": cliques(ranks, cd),
+        "nemenyi": nemenyi_pairs(ranks, n, cd),
     }
-    if q_all * error > k - 1:
+    if cd > k - 1:
         notes.append(f"{n} dataset(s) are too few for Nemenyi's test to separate any of {k} methods")
     if control is not None:
-        far = [m for m in ranks if m != control and abs(ranks[m] - ranks[control]) >= q_control * error]
+        far = [m for m in ranks if m != control and abs(ranks[m] - ranks[control]) >= cd_control]
         found["beyond_control"] = tuple(far)
     return found
 

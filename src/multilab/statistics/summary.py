@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -85,11 +86,16 @@ def summarise(
     unfinished = tuple((d, m) for d in index for m in columns if short.loc[d, m])
     return Summary(
         metric=metric,
-        mean=_spread(cells.mean(), index, columns).mask(short),
+        mean=_spread(cells.agg(_exact_mean), index, columns).mask(short),
         std=_spread(cells.std(ddof=1), index, columns).mask(short),
         splits=count,
         unfinished=unfinished,
     )
+
+
+def _exact_mean(values: pd.Series) -> float:
+    """Return the mean rounded once: the order of rows must neither make nor break a tie between methods."""
+    return math.fsum(values) / len(values)
 
 
 def _spread(values: pd.Series, index: list[str], columns: list[str]) -> pd.DataFrame:

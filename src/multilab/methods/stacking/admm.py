@@ -1,4 +1,4 @@
-"""How MLWSE is minimised fast: alternating directions in the eigenbases, where each least squares step is exact."""
+"""How MLWSE is minimised fast: ADMM in the eigenbases, where each least squares step is exact."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ def alternating_directions(
 ) -> Solution:
     """Minimise by ADMM on f(W) + penalty(Z), W = Z (Boyd et al. 2011), returning Z with its exact zeros.
 
-    Scores of several classifiers for the same label are nearly collinear: G has eigenvalues over ten orders of
-    magnitude, and a gradient method needs thousands of steps. Here the step in W solves (Q + rho I) W = rhs
-    by a division in the eigenbases of G and H, so that conditioning does not matter and rho may change freely.
+    Scores of several classifiers for the same label are nearly collinear: G has eigenvalues over ten orders
+    of magnitude, and a gradient method needs thousands of steps. Here the step in W solves (Q + rho I) W =
+    rhs by a division in the eigenbases of G and H, so that conditioning does not matter and rho may change
+    freely.
 
     Notes
     -----
-    The multiplier rho U always lies in the dual ball; V with Q V = B - rho U is offered as a dual point and often
-    certifies the gap long before the residual of Z does. rho starts at ten times penalty(W)/||W||^2 and is then
-    balanced on relative residuals, ever less often, so that it settles and ADMM's convergence proof applies.
+    The multiplier rho U always lies in the dual ball; V with Q V = B - rho U is offered as a dual point and
+    often certifies the gap long before the residual of Z does. rho starts at ten times penalty(W)/||W||^2 and
+    is then balanced on relative residuals, ever less often, so that it settles and ADMM's convergence proof
+    applies.
     """
     curvature, cross = loss.curvature, loss.cross_rotated
     Z = penalty.prox(start, 0.0)
@@ -43,8 +45,8 @@ def alternating_directions(
         W = loss.rotate_back(W_rot)
         U = U + _RELAXATION * W + (1.0 - _RELAXATION) * Z
         U_rot = U_rot + _RELAXATION * W_rot + (1.0 - _RELAXATION) * Z_rot
-        Z_before, Z = Z, penalty.prox(U, 1.0 / rho)
-        Z_rot = loss.rotate(Z)
+        Z = penalty.prox(U, 1.0 / rho)
+        Z_rot_before, Z_rot = Z_rot, loss.rotate(Z)
         U, U_rot = U - Z, U_rot - Z_rot
         progress.path.append(loss.value_rotated(Z_rot) + penalty.value(Z))
         if progress.due():
@@ -53,7 +55,7 @@ def alternating_directions(
                 return progress.solution(Z)
         if len(progress.path) == adapt_at:
             adapt_at = int(1.2 * adapt_at) + 1
-            factor = _balance(W, Z, Z_before, U)
+            factor = _balance(loss, Z_rot - W_rot, rho * (Z_rot - Z_rot_before))
             if not 1 / 1.2 < factor < 1.2:
                 rho, U, U_rot = rho * factor, U / factor, U_rot / factor
 
@@ -66,11 +68,14 @@ def _first_rho(loss: StackingLoss, penalty: SparseGroupPenalty, Z: np.ndarray) -
     return 10.0 * size / square if size > 0 and square > 0 else 1e-3 * loss.lipschitz
 
 
-def _balance(W: np.ndarray, Z: np.ndarray, Z_before: np.ndarray, U: np.ndarray) -> float:
-    """Return the factor for rho that brings the relative primal and dual residuals together."""
-    tiny = np.finfo(float).tiny
-    primal = np.linalg.norm(W - Z) / max(float(np.linalg.norm(Z)), float(np.linalg.norm(W)), tiny)
-    dual = np.linalg.norm(Z - Z_before) / max(float(np.linalg.norm(U)), tiny)
-    if primal <= tiny or dual <= tiny:
+def _balance(loss: StackingLoss, apart: np.ndarray, moved: np.ndarray) -> float:
+    """Return the factor for rho that evens the two parts of the duality gap.
+
+    For the dual point rho U the gap is ||(Z - W) - Q^+ rho (Z - Z_before)||_Q^2 / 2: the first part falls with
+    rho, the second, measured in the norm of Q^+, rises with it.
+    """
+    primal = float(np.vdot(apart, loss.curvature * apart))
+    dual = float(np.vdot(moved, loss.divide(moved)))
+    if primal <= 0 or dual <= 0:
         return 1.0
-    return float(min(10.0, max(0.1, math.sqrt(primal / dual))))
+    return min(10.0, max(0.1, (primal / dual) ** 0.25))

@@ -40,9 +40,9 @@ class Solution:
 def dual_value(loss: StackingLoss, penalty: SparseGroupPenalty, rotated: np.ndarray) -> float:
     """Return the dual objective at the best multiple of the residual of a matrix given in the eigenbases.
 
-    With r = [Y - S V; -sqrt(beta) V C], H = C C^T, the dual at s r is s <r, [Y; 0]> - s^2 ||r||^2 / 2, subject to s
-    times the correlation B - Q V lying in the dual ball; all three follow from G and B. A lower bound of the
-    minimum for every V.
+    With r = [Y - S V; -sqrt(beta) V C], H = C C^T, the dual at s r is s <r, [Y; 0]> - s^2 ||r||^2 / 2,
+    subject to s times the correlation B - Q V lying in the dual ball; all three follow from G and B. A lower
+    bound of the minimum for every V.
     """
     linear = float(np.vdot(loss.cross_rotated, rotated))
     on_target = loss.target_square - linear
@@ -62,9 +62,9 @@ def duality_gap(
     Parameters
     ----------
     corrected : bool
-        The residual of W alone (False) has to be shrunk until it is dual feasible, which makes the bound useless
-        for small penalties. True first moves it: with A = B - Q W, it solves Q M = prox(A), the part of A outside
-        the dual ball, and takes the residual of W + M.
+        The residual of W alone (False) has to be shrunk until it is dual feasible, which makes the bound
+        useless for small penalties. True first moves it: with A = B - Q W, it solves Q M = prox(A), the part
+        of A outside the dual ball, and takes the residual of W + M.
     """
     rotated = loss.rotate(W)
     objective = loss.value_rotated(rotated) + penalty.value(W)
@@ -81,7 +81,7 @@ class Progress:
     """Follows one run of a solver: keeps F per iteration and the best dual value, and says when to stop.
 
     Every dual value bounds the minimum, whichever iterate it came from, so the best one is kept. Checks cost
-    about two iterations; they are made after 1, 2, 3, ... and then every ``spacing`` iterations.
+    a few iterations; they are made after 1, 2, 3, ... and then every ``spacing`` iterations.
     """
 
     loss: StackingLoss

@@ -22,8 +22,9 @@ class StackingLoss:
     .. math:: f(W) = \tfrac12 \|S W - Y\|_F^2 + \tfrac\beta2 \operatorname{tr}(W H W^T)
               = \tfrac12 \langle W, Q W\rangle - \langle B, W\rangle + \tfrac12\|Y\|_F^2,
 
-    with Q W = G W + beta W H, G = S^T S, B = S^T Y (the MLWSE paper, eqs. 8, 9 and 15; its beta H W is not conformable).
-    In the eigenbases of G and H the operator Q is diagonal, with entries g_i + beta h_j: ``curvature``.
+    with Q W = G W + beta W H, G = S^T S, B = S^T Y (the MLWSE paper, eqs. 8, 9 and 15; its beta H W is not
+    conformable). In the eigenbases of G and H the operator Q is diagonal, with entries g_i + beta h_j:
+    ``curvature``.
 
     Attributes
     ----------
@@ -55,7 +56,7 @@ class StackingLoss:
     def from_scores(
         cls, S: np.ndarray, Y: np.ndarray, H: np.ndarray, beta: float, scale: float = 1.0
     ) -> Self:
-        """Build the loss from scores S (n, p) and targets Y (n, q); the squared error is multiplied by ``scale``.
+        """Build the loss from scores S (n, p) and targets Y (n, q), the squared error times ``scale``.
 
         Raises
         ------
@@ -133,7 +134,7 @@ class StackingLoss:
         return np.where(curved, rotated / np.where(curved, self.curvature, 1.0), 0.0)
 
     def minimum_norm(self) -> np.ndarray:
-        """Return the minimiser of f of least norm (the paper's eq. 3 for beta = 0), from the Sylvester equation."""
+        """Return the minimiser of f of least norm (eq. 3 when beta = 0), from the Sylvester equation."""
         return self.rotate_back(self.divide(self.cross_rotated))
 
     def ridge(self, eta: float) -> np.ndarray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -41,6 +42,10 @@ class SparseGroupPenalty:
         """Whether nothing is penalised and no entry is fixed to zero."""
         return self.entry == 0 and not self.block.any() and self.support is None
 
+    def times(self, strength: float) -> Self:
+        """Return the same penalty multiplied by ``strength``."""
+        return replace(self, entry=strength * self.entry, block=strength * self.block)
+
     def value(self, W: np.ndarray) -> float:
         """Return the penalty at W."""
         total = self.entry * float(np.abs(W).sum())
@@ -62,7 +67,7 @@ class SparseGroupPenalty:
         return shrunk * self._shrinkage(shrunk, step * self.block[k])
 
     def dual_scale(self, A: np.ndarray, at_most: float) -> float:
-        """Return the largest s <= at_most with s A in the dual ball: ||soft(s A_k, a)||_F <= b_k for every k."""
+        """Return the largest s <= at_most with s A in the dual ball: all ||soft(s A_k, a)||_F <= b_k."""
         A = self._free(A, slice(None))
         if not self.block.any():
             return min(at_most, _ratio(self.entry, float(np.abs(A).max(initial=0.0))))
@@ -100,7 +105,8 @@ class SparseGroupPenalty:
 def _largest_scale(A: np.ndarray, a: float, b: float, at_most: float) -> float:
     """Return the largest s <= at_most with ||soft(s A, a)||_F <= b, from below.
 
-    The excess over b is convex in s: tangents at its right end and chords close in on the root from both sides.
+    The excess over b is convex in s: tangents at its right end and chords close in on the root from both
+    sides.
     """
     low, high = 0.0, at_most
     below = -b
@@ -122,8 +128,8 @@ def _largest_scale(A: np.ndarray, a: float, b: float, at_most: float) -> float:
 def strength_max(B: np.ndarray, unit: SparseGroupPenalty) -> float:
     """Return the smallest t for which W = 0 is optimal under t times the penalty ``unit``, given B = S^T Y.
 
-    For the L1 norm max |B|; with blocks the root of a monotone function, by bisection to full precision. It is
-    infinite when some block is not penalised at all.
+    For the L1 norm max |B|; with blocks the root of a monotone function, by bisection to full precision. It
+    is infinite when some block is not penalised at all.
     """
     if unit.support is not None:
         B = np.where(unit.support, B, 0.0)

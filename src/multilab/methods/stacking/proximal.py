@@ -1,4 +1,4 @@
-"""How MLWSE is minimised, the paper's two ways: accelerated proximal gradient and block coordinate descent."""
+"""How MLWSE is minimised in the paper's two ways: proximal gradient and block coordinate descent."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ def accelerated_gradient(
 ) -> Solution:
     """Minimise by FISTA: extrapolate, step along the gradient by 1/L, apply the proximal operator.
 
-    Algorithm 1 of the MLWSE paper with the exact L, the proximal step as in its eq. (20) (eq. 17 lacks the 1/L) and, unless
-    ``restart`` is False, the momentum dropped whenever it points uphill (O'Donoghue and Candès 2015).
+    Algorithm 1 of the MLWSE paper with the exact L, the proximal step as in its eq. (20) (eq. 17 lacks the
+    1/L) and, unless ``restart`` is False, the momentum dropped whenever it points uphill (O'Donoghue and
+    Candès 2015).
     """
     L = loss.lipschitz
     W = penalty.prox(start, 0.0)
     QW = loss.apply(W)
     W_before, QW_before = W, QW
     b_before = b = 1.0
+    progress.spacing = 20  # a check costs about five of these iterations
     while True:
         momentum = (b_before - 1.0) / b
         V = W + momentum * (W - W_before)
@@ -57,10 +59,10 @@ def block_descent(
 ) -> Solution:
     """Minimise over one classifier's block of weights after the other; the objective never rises.
 
-    Algorithm 2 of the MLWSE paper, corrected: all of W is initialised once, the residual of the other blocks is recomputed
-    for each block and is a matrix (eq. 22 puts norm bars around it), the label coupling is in the gradient
-    (missing in eqs. 24-25), and the test for an empty block is made at W_k = 0, where it is exact and free of
-    step sizes. An iteration is a sweep over all blocks.
+    Algorithm 2 of the MLWSE paper, corrected: all of W is initialised once, the residual of the other blocks
+    is recomputed for each block and is a matrix (eq. 22 puts norm bars around it), the label coupling is in
+    the gradient (missing in eqs. 24-25), and the test for an empty block is made at W_k = 0, where it is
+    exact and free of step sizes. An iteration is a sweep over all blocks.
     """
     W = penalty.prox(start, 0.0)
     curvature = [float(np.linalg.eigvalsh(loss.gram[r, r])[-1]) for r in penalty.rows]

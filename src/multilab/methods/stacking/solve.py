@@ -1,4 +1,4 @@
-"""One door to the solvers: closed form where there is one, then the algorithm asked for, along a path if wanted."""
+"""One door to the solvers: the closed form where there is one, an algorithm, a whole grid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from multilab.methods.stacking.proximal import accelerated_gradient, block_desce
 
 __all__ = ["ALGORITHMS", "solve", "solve_path"]
 
-ALGORITHMS = ("admm", "fista", "apg", "bcd")
+ALGORITHMS = ("auto", "admm", "fista", "apg", "bcd")
+
+# From this share of the strength that makes W zero, few weights are active and gradient steps suffice.
+_NEARLY_ZERO = 0.03
 
 
 def solve(
@@ -23,7 +26,7 @@ def solve(
     penalty: SparseGroupPenalty,
     start: np.ndarray,
     *,
-    algorithm: str = "admm",
+    algorithm: str = "auto",
     tol: float = 1e-6,
     kkt_tol: float = 1e-9,
     max_iter: int = 5000,
@@ -34,29 +37,34 @@ def solve(
     ----------
     start : ndarray of shape (p, q)
         Where to begin; not changed.
-    algorithm : {"admm", "fista", "apg", "bcd"}
-        ``"apg"`` is FISTA without restart, as the paper prints it.
+    algorithm : {"auto", "admm", "fista", "apg", "bcd"}
+        ``"auto"`` takes FISTA for penalties so strong that W is nearly zero, else ADMM. ``"apg"`` is FISTA
+        without restart, as the paper prints it.
     tol, kkt_tol : float
-        Stop when the relative duality gap is at most ``tol`` or the relative KKT residual at most ``kkt_tol``.
+        Stop when the relative duality gap is at most ``tol`` or the relative KKT residual at most
+        ``kkt_tol``.
 
     Notes
     -----
-    Two cases need no iteration: W = 0 when B lies in the dual ball, and the minimum-norm solution when nothing is
-    penalised. Their ``objective_path`` has one entry, ``n_iter`` is 0.
+    Two cases need no iteration: W = 0 when B lies in the dual ball, and the minimum-norm solution when
+    nothing is penalised. Their ``objective_path`` has one entry, ``n_iter`` is 0.
     """
     if algorithm not in ALGORITHMS:
         raise MethodError(f"algorithm is one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
     if start.shape != loss.cross.shape:
         raise MethodError(f"the starting point has shape {start.shape}; W has shape {loss.cross.shape}")
+    share = penalty.dual_scale(loss.cross, 1.0)  # of the strength from which on W = 0 is optimal
+    if share >= 1.0:
+        path = np.array([0.5 * loss.target_square])
+        return Solution(np.zeros_like(loss.cross), 0, path, 0.0, 0.0, True)
+    if penalty.is_zero:
+        return _least_squares(loss, penalty)
     progress = Progress(loss, penalty, tol, kkt_tol, max_iter)
-    exact = _without_iterating(loss, penalty)
-    if exact is not None:
-        return exact
-    if algorithm == "admm":
-        return alternating_directions(loss, penalty, start, progress)
     if algorithm == "bcd":
         return block_descent(loss, penalty, start, progress)
-    return accelerated_gradient(loss, penalty, start, progress, restart=algorithm == "fista")
+    if algorithm == "admm" or (algorithm == "auto" and share < _NEARLY_ZERO):
+        return alternating_directions(loss, penalty, start, progress)
+    return accelerated_gradient(loss, penalty, start, progress, restart=algorithm != "apg")
 
 
 def solve_path(
@@ -94,18 +102,12 @@ def solve_path(
     return found
 
 
-def _without_iterating(loss: StackingLoss, penalty: SparseGroupPenalty) -> Solution | None:
-    zero_is_optimal = penalty.dual_scale(loss.cross, 1.0) >= 1.0
-    if not (zero_is_optimal or penalty.is_zero):
-        return None
-    W = np.zeros_like(loss.cross) if zero_is_optimal else loss.minimum_norm()
-    gradient = loss.apply(W) - loss.cross
-    objective = loss.value(W, loss.apply(W)) + penalty.value(W)
-    scale = float(np.abs(loss.cross).max(initial=0.0))
-    kkt = penalty.violation(W, gradient) / scale if scale > 0 else 0.0
-    excess = 0.0
-    if not zero_is_optimal:  # f is quadratic, so its suboptimality is known exactly
-        rotated = loss.rotate(gradient)
-        excess = 0.5 * float(np.vdot(rotated, loss.divide(rotated)))
+def _least_squares(loss: StackingLoss, penalty: SparseGroupPenalty) -> Solution:
+    W = loss.minimum_norm()
+    QW = loss.apply(W)
+    objective = loss.value(W, QW)
+    rotated = loss.rotate(QW - loss.cross)
+    excess = 0.5 * float(np.vdot(rotated, loss.divide(rotated)))  # exact, since f is quadratic
     gap = excess / objective if objective > 0 else 0.0
+    kkt = penalty.violation(W, QW - loss.cross) / float(np.abs(loss.cross).max())
     return Solution(W, 0, np.array([objective]), gap, kkt, True)
