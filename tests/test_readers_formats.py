@@ -150,6 +150,14 @@ def test_mat_that_announces_more_than_it_has(write):
     refused("1000000 x 1000000 entries", write(content, "set.mat"))
 
 
+def test_mat_bomb_inside(write):
+    """The variable named is small, another one of 8 MB of zeros is packed into some kilobytes."""
+    path = write({"data": X, "target": Y, "other": np.zeros((1000, 1000))}, "set.mat")
+    assert path.stat().st_size < 20_000
+    assert read(path).X.shape == (4, 3)
+    refused("larger than the limit of 1000000 bytes", path, limits=Limits(max_bytes=1_000_000))
+
+
 # ---- CSV ----
 
 CSV = 'height,"wind, east",sun,rain\n1,0,1,0\n\n-2.5,1e3,0,1\n'

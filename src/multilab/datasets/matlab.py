@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +22,9 @@ __all__ = ["read_matlab"]
 PathLike = str | os.PathLike[str]
 _PARTS = (("data", "target"), ("train_data", "train_target"), ("test_data", "test_target"))
 _ROLES = [role for part in _PARTS for role in part]
+_NOT_MATRICES = frozenset({"cell", "struct", "object", "char", "function", "opaque", "unknown"})
+_COMPRESSED = 15  # miCOMPRESSED of the format's description
+_MAX_RATIO = 1032  # of deflate
 _ORIENTATIONS = ("labels x instances", "instances x labels")
 
 
@@ -59,6 +64,7 @@ def read_matlab(
     """
     limits = limits or Limits()
     content = read_bytes(path, limits)
+    _refuse_bomb(content, path, limits)
     names = _names(keys, path)
     wanted = _wanted(content, names, path, limits)
     variables = _load(content, [names[role] for part in wanted for role in part], path)
@@ -107,7 +113,9 @@ def _wanted(
     content: bytes, names: Mapping[str, str], path: PathLike, limits: Limits
 ) -> list[tuple[str, str]]:
     """Return the pairs of roles that the file holds, after a look at names and sizes only."""
-    shapes = {name: shape for name, shape, _ in _scipy_io("whosmat", content, path)}
+    listed = _scipy_io("whosmat", content, path)
+    shapes = {name: shape for name, shape, _ in listed}
+    odd = {name for name, _, kind in listed if kind in _NOT_MATRICES}
     present = [part for part in _PARTS if all(names.get(role) in shapes for role in part)]
     missing = [name for role, name in names.items() if role != name and name not in shapes]
     if missing or not present:
@@ -122,8 +130,31 @@ def _wanted(
             shape = shapes[names[role]]
             if len(shape) != 2 or 0 in shape:
                 raise DatasetError(f"variable {names[role]} has the shape {shape}, expected a matrix", path)
+            if names[role] in odd:
+                raise DatasetError(f"variable {names[role]} is not a matrix of real numbers", path)
             require_cells(int(shape[0]), int(shape[1]), f"variable {names[role]}", path, limits)
     return present
+
+
+def _refuse_bomb(content: bytes, path: PathLike, limits: Limits) -> None:
+    """Refuse a file whose variables, compressed inside it one by one, hold more than ``limits.max_bytes``."""
+    if len(content) * _MAX_RATIO <= limits.max_bytes or content[126:128] not in (b"IM", b"MI"):
+        return
+    order = "<" if content[126:128] == b"IM" else ">"
+    place, total = 128, 0
+    while place + 8 <= len(content):
+        kind, size = struct.unpack_from(order + "II", content, place)
+        rest: bytes | memoryview = memoryview(content)[place + 8 : place + 8 + size]
+        stream = zlib.decompressobj()
+        while kind == _COMPRESSED and len(rest) and not stream.eof:
+            try:
+                total += len(stream.decompress(rest, 1 << 24))
+            except zlib.error as error:
+                raise DatasetError(f"not a readable MATLAB file ({error})", path) from None
+            rest = stream.unconsumed_tail
+            if total > limits.max_bytes:
+                raise DatasetError(f"the content is larger than the limit of {limits.max_bytes} bytes", path)
+        place += 8 + size
 
 
 def _load(content: bytes, names: Sequence[str], path: PathLike) -> dict[str, Any]:

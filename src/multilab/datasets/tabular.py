@@ -145,6 +145,8 @@ def read_parquet(path: PathLike, options: LabelOptions, limits: Limits) -> RawDa
         if not rows:
             raise DatasetError("the table has no row", path)
         columns = _columns(list(file.schema_arrow.names), path, limits)
+        for field in file.schema_arrow:
+            _require_numbers(field, path)
         table = file.read()
     except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, DatasetError):
@@ -158,12 +160,18 @@ def read_parquet(path: PathLike, options: LabelOptions, limits: Limits) -> RawDa
     return assemble(values, columns, labels, path, limits)
 
 
-def _parquet_column(data: Any, name: str, path: PathLike) -> np.ndarray:
-    from pyarrow import compute, types
+def _require_numbers(field: Any, path: PathLike) -> None:
+    """Refuse a column of words before it is read: repeated text expands without bound."""
+    from pyarrow import types
 
-    kind = data.type
+    kind = field.type
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        raise DatasetError(f"column '{name}' is of type {kind}, expected numbers or booleans", path)
+        raise DatasetError(f"column '{field.name}' is of type {kind}, expected numbers or booleans", path)
+
+
+def _parquet_column(data: Any, name: str, path: PathLike) -> np.ndarray:
+    from pyarrow import compute
+
     found = compute.cast(data, "float64", safe=False).to_numpy().astype(np.float64)
     if np.isinf(found).any():
         row = int(np.flatnonzero(np.isinf(found))[0]) + 1

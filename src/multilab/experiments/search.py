@@ -125,7 +125,7 @@ def search(
     for index in progress(steps, len(steps)) if progress else steps:
         # One seed per trial: a search that was killed and resumed walks the same way as one that was not.
         study.sampler = _sampler(plan, space, seed_for(cell.seed, cell.part.digest, method.target, f"trial {index}"))
-        if index == 0 and own and not study.get_trials(states=[TrialState.WAITING]):
+        if index == 0 and own and plan.sampler != "grid" and not study.get_trials(states=[TrialState.WAITING]):
             study.enqueue_trial(own)
         trial = study.ask(space)
         try:

@@ -87,7 +87,7 @@ def _rank_axis(ax: Axes, k: int, cd: float) -> None:
 
 
 def _names(ax: Axes, comparison: Comparison, titles: Mapping[str, str], top: float, gap: float) -> None:
-    """Write the better half of the methods on the left, the others on the right, with lines to their ranks."""
+    """Write the better half of the methods on the left, the others on the right, with lines to ranks."""
     ranks, k = comparison.ranks, comparison.k
     order = sorted(ranks, key=lambda name: (ranks[name], name))
     for place, name in enumerate(order):

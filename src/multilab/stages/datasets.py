@@ -32,21 +32,23 @@ def _list(_: Any) -> int:
     print(f"{'name':<22}{'instances':>10}{'features':>10}{'labels':>8}{'cardinality':>13}  title")
     for name in datasets.cards():
         card = datasets.card(name)
-        expected = card.expected or {}
-        counts = [expected.get(key, "") for key in ("instances", "features", "labels", "cardinality")]
+        expected = card.expected
+        counts = [expected.instances, expected.features, expected.labels, expected.cardinality]
+        counts = ["" if count is None else count for count in counts]
         note = "" if card.available else f"  [not available: {card.reason}]"
         print(f"{name:<22}{counts[0]:>10}{counts[1]:>10}{counts[2]:>8}{counts[3]:>13}  {card.title}{note}")
     return 0
 
 
 def _show(asked: Any) -> int:
-    import dataclasses
-
-    from omegaconf import OmegaConf
-
     from multilab import datasets
 
-    print(OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(datasets.card(asked.name)))), end="")
+    card = datasets.card(asked.name)
+    meta = datasets.prepared_meta(asked.name)
+    print(f"# {card.location}", card.location.read_text(), sep="\n", end="")
+    if meta:
+        facts = ("columns", "density", "distinct_label_sets", "rows_without_label", "labels_never_set", "source")
+        print("# prepared here: " + ", ".join(f"{name} {meta[name]}" for name in facts if name in meta))
     return 0
 
 
