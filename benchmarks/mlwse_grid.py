@@ -10,8 +10,8 @@ What is timed (processor time), in multilab's disfavour: it has to *certify* the
 carries 1/100 of the cost of G, B and the eigendecompositions; the paper's algorithm (accelerated proximal
 gradient without restart, whose every gradient is S^T (S V - Y) + beta V H) is stopped by an oracle that knows
 the minimum, at no cost, and its starting point (S^T S + eta I)^{-1} S^T Y is free. Where it has not arrived
-after --cap iterations, the ratio is a lower bound. The minimum is the best value of a run to a certified gap of
-1e-7 (or 30000 iterations).
+after --cap iterations, the ratio is a lower bound. The minimum is the best value of a run to a certified gap
+of 1e-7 (or 30000 iterations).
 """
 
 from __future__ import annotations
@@ -116,9 +116,7 @@ def report(name: str, source: str, shape: tuple[int, ...], setup: float, rows: l
     table = np.array([row[2:] for row in rows], dtype=float)
     ours, paper, arrived, gap, excess, reference = table[:, :6].T
     ratio = paper / ours
-    print(
-        f"{name} ({source}): S {shape[0]} x {shape[1]}, {len(rows)} grid points, set-up {1e3 * setup:.1f} ms"
-    )
+    print(f"{name} ({source}): S {shape[0]} x {shape[1]}, {len(rows)} grid points, set-up {1e3 * setup:.1f} ms")
     print(f"  multilab  median {1e3 * np.median(ours):9.2f} ms   whole grid {ours.sum():8.2f} s")
     print(f"  paper     median {1e3 * np.median(paper):9.2f} ms   whole grid {paper.sum():8.2f} s", end="")
     print(f"   ({int((arrived == 0).sum())} points not there after {cap} iterations)")

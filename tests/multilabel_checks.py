@@ -24,9 +24,7 @@ from multilab.methods.base import MethodError
 ROUNDING = 1e-8
 
 
-def make_data(
-    seed: int = 0, n: int = 60, d: int = 8, q: int = 4
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def make_data(seed: int = 0, n: int = 60, d: int = 8, q: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return X, Y and X_test: dependent labels, about half of them set, row 0 without any."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n + 15, d))
@@ -85,9 +83,7 @@ def check_label_permutation(estimator: Any) -> None:
     X, Y, X_test = make_data()
     order = np.random.default_rng(1).permutation(Y.shape[1])
     scores, decisions = _fitted(estimator, X, Y).predict_both(X_test)
-    _assert_same(
-        _fitted(estimator, X, Y[:, order]).predict_both(X_test), (scores[:, order], decisions[:, order])
-    )
+    _assert_same(_fitted(estimator, X, Y[:, order]).predict_both(X_test), (scores[:, order], decisions[:, order]))
 
 
 def check_training_permutation(estimator: Any) -> None:
@@ -225,9 +221,7 @@ def check_n_jobs(estimator: Any) -> None:
     if "n_jobs" not in estimator.get_params():
         return
     X, Y, X_test = make_data()
-    results = [
-        _fitted(clone(estimator).set_params(n_jobs=jobs), X, Y).predict_both(X_test) for jobs in (1, 2)
-    ]
+    results = [_fitted(clone(estimator).set_params(n_jobs=jobs), X, Y).predict_both(X_test) for jobs in (1, 2)]
     _assert_same(*results, atol=0)
 
 

@@ -139,9 +139,7 @@ def test_the_base_can_be_an_argument(weather, server, base, monkeypatch):
         (500, 0, b"", "the server answered 500"),
     ],
 )
-def test_a_wrong_download_is_refused_and_not_kept(
-    status, length, body, message, weather, server, base, tmp_path
-):
+def test_a_wrong_download_is_refused_and_not_kept(status, length, body, message, weather, server, base, tmp_path):
     assert len(CONTENT) == 48
     weather()
     server.pages[PATH] = (status, length, body)
@@ -154,9 +152,7 @@ def test_a_wrong_download_is_refused_and_not_kept(
 def test_without_a_network_it_says_what_to_do(weather, monkeypatch, tmp_path):
     weather()
     monkeypatch.setenv("MULTILAB_DOWNLOAD_BASE", "http://127.0.0.1:9")
-    with pytest.raises(
-        DatasetError, match=r"Connect to the network, or set MULTILAB_DATA .* weather/weather\.csv"
-    ):
+    with pytest.raises(DatasetError, match=r"Connect to the network, or set MULTILAB_DATA .* weather/weather\.csv"):
         fetch("weather", timeout=2)
     assert kept(tmp_path) == []
 
@@ -169,9 +165,7 @@ def test_a_silent_server_is_given_up(weather, server, tmp_path):
     assert kept(tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    ("ending", "compress"), [("xz", lzma.compress), ("bz2", bz2.compress), ("gz", gzip.compress)]
-)
+@pytest.mark.parametrize(("ending", "compress"), [("xz", lzma.compress), ("bz2", bz2.compress), ("gz", gzip.compress)])
 def test_a_compressed_source_is_kept_plain(ending, compress, weather, server):
     packed = compress(CONTENT)
     weather(source=f"data/weather.csv.{ending}")
@@ -208,9 +202,7 @@ def archive_card(weather, base, archive: bytes, member: str, **changes) -> None:
 
 def test_one_member_of_an_archive_is_read_and_nothing_is_extracted(weather, server, base, tmp_path):
     """The archive also has members that would leave the folder if it were extracted."""
-    archive = zipped(
-        **{"data__w.csv": CONTENT, "..__..__evil.txt": b"evil", "__etc__evil.txt": b"evil", "other": b"x"}
-    )
+    archive = zipped(**{"data__w.csv": CONTENT, "..__..__evil.txt": b"evil", "__etc__evil.txt": b"evil", "other": b"x"})
     server.pages["/a.zip"] = (200, len(archive), archive)
     archive_card(weather, base, archive, "data/w.csv")
     (path,) = fetch("weather")
@@ -274,9 +266,7 @@ def test_a_mirror_may_be_compressed(ending, compress, weather, server, tmp_path,
     ],
 )
 @pytest.mark.parametrize("place", ["mirror", "cache"])
-def test_a_wrong_file_is_refused_wherever_it_lies(
-    place, content, message, weather, server, tmp_path, monkeypatch
-):
+def test_a_wrong_file_is_refused_wherever_it_lies(place, content, message, weather, server, tmp_path, monkeypatch):
     weather()
     folder = tmp_path / {"mirror": "mirror/weather", "cache": "cache/raw/weather"}[place]
     folder.mkdir(parents=True)

@@ -27,7 +27,10 @@ def test_every_command_explains_itself(verb, tmp_path):
 
 def test_an_unknown_command_is_one_line(capsys):
     assert main(["trian"]) == 2
-    assert capsys.readouterr().err == "multilab: no command is called 'trian'; did you mean train? (multilab --help lists them)\n"
+    assert (
+        capsys.readouterr().err
+        == "multilab: no command is called 'trian'; did you mean train? (multilab --help lists them)\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,7 @@ def found() -> dict[str, Any]:
     for path in sorted(CONF.glob("*.yaml")):
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         if content["_target_"] in classes:
-            arguments = {k: v for k, v in content.items() if k not in NOT_ARGUMENTS} | (
-                content.get("small") or {}
-            )
+            arguments = {k: v for k, v in content.items() if k not in NOT_ARGUMENTS} | (content.get("small") or {})
             instances[path.stem] = build({"_target_": content["_target_"], **arguments})
     covered = {type(i) for i in instances.values()}
     for path, cls in classes.items():

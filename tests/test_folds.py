@@ -146,9 +146,7 @@ def test_the_folds_of_benchmark_sets_are_these(name, benchmark_data):
 def test_seed_and_repeat_change_the_folds_and_nothing_else_does():
     Y = random_labels(120, 5, seed=1)
     base = [s.digest for s in make_splits(Y, {"kfold": 4, "stratify": 1, "seed": 3, "repeats": 2})]
-    again = [
-        s.digest for s in make_splits(sp.csr_array(Y), {"kfold": 4, "stratify": 1, "seed": 3, "repeats": 2})
-    ]
+    again = [s.digest for s in make_splits(sp.csr_array(Y), {"kfold": 4, "stratify": 1, "seed": 3, "repeats": 2})]
     assert again == base
     assert len(set(base)) == 8
     assert [s.digest for s in make_splits(Y, {"kfold": 4, "stratify": 1, "seed": 3})] == base[:4]
@@ -188,9 +186,7 @@ def test_stratified_folds_are_better_balanced_than_plain_ones():
     pairs = []
     for seed in range(20):
         Y = random_labels(400, 12, seed=seed)
-        plain, first, second = (
-            make_splits(Y, {"kfold": 5, "stratify": order, "seed": seed}) for order in (0, 1, 2)
-        )
+        plain, first, second = (make_splits(Y, {"kfold": 5, "stratify": order, "seed": seed}) for order in (0, 1, 2))
         ratios[1].append(imbalance(Y, first) / imbalance(Y, plain))
         ratios[2].append(imbalance(Y, second) / imbalance(Y, plain))
         table = pair_table(Y)
@@ -334,9 +330,7 @@ def test_every_protocol_of_conf_is_valid(checkout):
     import yaml
 
     files = sorted((checkout / "conf" / "protocol").glob("*.yaml"))
-    assert {"kfold3", "kfold5", "kfold10", "kfold5_order2", "official", "holdout70"} <= {
-        f.stem for f in files
-    }
+    assert {"kfold3", "kfold5", "kfold10", "kfold5_order2", "official", "holdout70"} <= {f.stem for f in files}
     for file in files:
         normalise_protocol(yaml.safe_load(file.read_text("utf-8")))
 

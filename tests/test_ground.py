@@ -93,7 +93,9 @@ def test_conf_dir_prefers_the_checkout_one_stands_in(tmp_path, monkeypatch):
 def test_a_room_imports_only_from_floors_below_it(checkout):
     run = subprocess.run(
         [sys.executable, "-c", "from importlinter.cli import lint_imports; raise SystemExit(lint_imports())"],
-        cwd=checkout, capture_output=True, text=True,
+        cwd=checkout,
+        capture_output=True,
+        text=True,
     )
     assert run.returncode == 0, run.stdout + run.stderr
 
@@ -103,8 +105,8 @@ import sys, importlib.abc
 
 class Block(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"hydra", "omegaconf", "dvc", "optuna", "mlflow", "matplotlib", "rich", "jinja2", "baycomp",
-                                  "pyarrow", "skops", "yaml"}:
+        if name.split(".")[0] in {"hydra", "omegaconf", "dvc", "optuna", "mlflow", "matplotlib", "rich", "jinja2",
+                                  "baycomp", "pyarrow", "skops", "yaml"}:
             raise ImportError(f"{name} is blocked")
 
 sys.meta_path.insert(0, Block())
@@ -122,7 +124,9 @@ def test_the_floors_below_experiments_import_without_the_laboratory():
     assert run.stdout == "imported\n", run.stderr
 
 
-LIGHT = "import sys, {module}; print([m for m in ('numpy', 'scipy', 'sklearn', 'pandas', 'mlflow') if m in sys.modules])"
+LIGHT = (
+    "import sys, {module}; print([m for m in ('numpy', 'scipy', 'sklearn', 'pandas', 'mlflow') if m in sys.modules])"
+)
 
 
 @pytest.mark.parametrize(

@@ -76,9 +76,7 @@ def test_legacy_columns_of_the_mlwse_paper():
         result = score_all(truth, None, predicted, conventions=conventions)
         precision, recall = (1 + 0 + 0 + 0 + 1) / 5, (1 + 0 + 0 + 0 + 2 / 3) / 5
         assert result["accuracy_1mHL"] == 1 - 3 / 15
-        assert result["f1_of_means"] == pytest.approx(
-            2 * precision * recall / (precision + recall), abs=1e-15
-        )
+        assert result["f1_of_means"] == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-15)
         assert result["macro_f1_example"] == pytest.approx((1 + 2 * 2 / 5) / 5, abs=1e-15)
     assert metrics.f1_of_means([[0, 1]], [[1, 0]]) == 0
 
@@ -125,9 +123,7 @@ def test_conventions_switch_one_at_a_time():
     assert math.isnan(dropped["example_f1"])
     assert dropped["n_skipped_example_f1"] == 1
     assert preset("default") == Conventions()
-    assert preset("mulan", auc_one_class="skip") == dataclasses.replace(
-        PRESETS["mulan"], auc_one_class="skip"
-    )
+    assert preset("mulan", auc_one_class="skip") == dataclasses.replace(PRESETS["mulan"], auc_one_class="skip")
     degenerate = [[0, 0], [1, 0]]
     for rule, expected in (("skip", 0), ("zero", 0), ("one", 0.5)):
         rules = preset("default", ranking_loss_degenerate=rule)
@@ -166,9 +162,7 @@ def test_refusals_say_what_and_where():
     refused("Y must hold 0 and 1 only: row 2, label 1 is 3.0", changed(TRUTH, 2, 1, 3), SCORES)
     refused("Y must hold 0 and 1 only: row 3, label 0 is nan", changed(TRUTH, 3, 0, math.nan), SCORES)
     refused("row 2, label 1 is 2", sp.csr_array(changed(TRUTH, 2, 1, 2)), SCORES)
-    refused(
-        "decisions must hold 0 and 1 only: row 0, label 1 is 0.2", TRUTH, SCORES, changed(TRUTH, 0, 1, 0.2)
-    )
+    refused("decisions must hold 0 and 1 only: row 0, label 1 is 0.2", TRUTH, SCORES, changed(TRUTH, 0, 1, 0.2))
     refused("decisions must hold 0 and 1", TRUTH, SCORES, sp.csc_array(changed(TRUTH, 0, 1, 0.2)))
     refused("scores must be finite: row 3, label 2 is nan", TRUTH, changed(SCORES, 3, 2, math.nan))
     refused("scores must be finite: row 0, label 0 is -inf", TRUTH, changed(SCORES, 0, 0, -math.inf))

@@ -213,9 +213,7 @@ def test_reversing_the_labels_swaps_the_index_rules(conventions):
     swap = {"higher_index": "lower_index", "lower_index": "higher_index"}
     rules = PRESETS[conventions]
     fields = ("ranking_loss_ties", "average_precision_ties", "coverage_ties", "one_error_ties")
-    swapped = preset(
-        conventions, **{field: swap.get(getattr(rules, field), getattr(rules, field)) for field in fields}
-    )
+    swapped = preset(conventions, **{field: swap.get(getattr(rules, field), getattr(rules, field)) for field in fields})
     rng = np.random.default_rng(5)
     truth, scores = rng.integers(0, 2, (40, 6)), rng.integers(0, 3, (40, 6)) / 2
     before = score_all(truth, scores, conventions=rules)

@@ -53,9 +53,7 @@ def test_ranking(random_case):
 
 def test_auc(random_case):
     truth, scores = random_case
-    assert close(
-        ours.macro_auc(truth, scores, "sklearn"), theirs.roc_auc_score(truth, scores, average="macro")
-    )
+    assert close(ours.macro_auc(truth, scores, "sklearn"), theirs.roc_auc_score(truth, scores, average="macro"))
     if 0 < truth.mean() < 1:
         micro = theirs.roc_auc_score(truth, scores, average="micro")
         assert close(ours.micro_auc(truth, scores, "sklearn"), micro)
@@ -82,9 +80,7 @@ def test_decisions(random_case, zero_division):
         assert close(ours.jaccard(truth, predicted, rules), jaccard)
     for name, average in (("example", "samples"), ("macro", "macro")):
         for kind in ("precision", "recall", "f1"):
-            expected = getattr(theirs, f"{kind}_score")(
-                truth, predicted, average=average, zero_division=zero_division
-            )
+            expected = getattr(theirs, f"{kind}_score")(truth, predicted, average=average, zero_division=zero_division)
             assert close(getattr(ours, f"{name}_{kind}")(truth, predicted, rules), expected), (name, kind)
     micro = theirs.f1_score(truth, predicted, average="micro", zero_division=zero_division)
     assert close(ours.micro_f1(truth, predicted, rules), micro)

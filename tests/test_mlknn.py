@@ -14,9 +14,7 @@ from multilab.methods.neighbours.search import exact_neighbours
 from multilabel_checks import make_data
 
 
-def by_sorting(
-    X: np.ndarray, k: int, queries: np.ndarray | None, exclude_self: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def by_sorting(X: np.ndarray, k: int, queries: np.ndarray | None, exclude_self: bool) -> tuple[np.ndarray, np.ndarray]:
     distances = cdist(X if queries is None else queries, X)
     if queries is None and exclude_self:
         np.fill_diagonal(distances, np.inf)

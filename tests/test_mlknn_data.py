@@ -33,9 +33,7 @@ def test_rows_of_the_ml_ekelm_paper(benchmark_data: Path, name: str, k: int, pri
     assert [f"{values[m]:.4f}" for m in FIVE] == [f"{float(p):.4f}" for p in printed.split()]
 
 
-def peer(
-    benchmark_data: Path, system: str, name: str
-) -> tuple[np.lib.npyio.NpzFile, list[dict[str, list[int]]]]:
+def peer(benchmark_data: Path, system: str, name: str) -> tuple[np.lib.npyio.NpzFile, list[dict[str, list[int]]]]:
     reference = benchmark_data.parent / "reference"
     file = reference / "predictions" / f"{system}__MLkNN__{name}.npz"
     if not file.is_file():

@@ -6,6 +6,7 @@ import json
 import sqlite3
 
 import pytest
+
 from laboratory import Laboratory
 
 pytestmark = pytest.mark.xdist_group("pipeline")
@@ -70,9 +71,7 @@ def test_a_shared_file_runs_every_method_that_stands_on_it(lab):
         file.write_text(file.read_text() + "\n_REMARK = 1\n")
 
     stages, cells = after(lab, edit)
-    assert stages == sorted(
-        ["base_scores@quick", "train@quick-mlknn", "train@quick-br", "train@quick-mlwse_l1", *TAIL]
-    )
+    assert stages == sorted(["base_scores@quick", "train@quick-mlknn", "train@quick-br", "train@quick-mlwse_l1", *TAIL])
     # 4 parts: mlknn, mlwse_l1, and for br, cc and lp a train and a scores cell each (br's train cell serves both)
     assert cells == 4 * (2 + 3 * 2)
 
@@ -167,9 +166,7 @@ def test_what_a_killed_publication_left_is_removed(lab):
 
 
 def test_a_failing_method_names_its_cells_and_harms_no_other(lab):
-    (lab.root / "conf/method/broken.yaml").write_text(
-        "_target_: multilab.methods.neighbours.mlknn.MLkNN\nk: 100000\n"
-    )
+    (lab.root / "conf/method/broken.yaml").write_text("_target_: multilab.methods.neighbours.mlknn.MLkNN\nk: 100000\n")
     lab.study("broken", "scenario1", "broken")
     lab.run("multilab", "plan", "study=broken")
     said = lab.run("multilab", "train", "study=broken", "method=broken", code=1)

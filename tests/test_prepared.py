@@ -120,9 +120,7 @@ def test_wrong_named_splits_are_refused(rule, colours):
 
 def test_a_split_has_one_source(colours):
     colours({"train": FULL[:2], "test": FULL[2:]}, splits={"official": {"first": 4}})
-    with pytest.raises(
-        DatasetError, match="colours: the split official is given by the files and by the card"
-    ):
+    with pytest.raises(DatasetError, match="colours: the split official is given by the files and by the card"):
         load("colours")
 
 
@@ -242,9 +240,7 @@ def test_many_processes_prepare_the_same_set(colours):
         "print(load('colours').digest, [s.digest for s in splits('colours', {'kfold': 2})])"
     )
     running = [
-        subprocess.Popen(
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(4)
     ]
     answers = [process.communicate(timeout=60) for process in running]

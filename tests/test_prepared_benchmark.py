@@ -25,11 +25,7 @@ def dense(X) -> np.ndarray:
 def found(name: str, role: str) -> Path:
     """Return the file of the mirror, compressed or not."""
     path = Path(os.environ["MULTILAB_DATA"]) / FILES[name][role].path
-    return next(
-        p
-        for p in (path, path.with_name(path.name + ".xz"), path.with_name(path.name + ".bz2"))
-        if p.is_file()
-    )
+    return next(p for p in (path, path.with_name(path.name + ".xz"), path.with_name(path.name + ".bz2")) if p.is_file())
 
 
 def test_every_set_of_the_mirror_has_a_card(benchmark_data):
@@ -82,9 +78,7 @@ def test_official_splits_are_the_official_files(name, benchmark_data):
 
 
 def test_sizes_of_the_named_splits(benchmark_data):
-    sizes = {
-        (name, split): tuple(map(len, parts)) for name in NAMES for split, parts in load(name).splits.items()
-    }
+    sizes = {(name, split): tuple(map(len, parts)) for name in NAMES for split, parts in load(name).splits.items()}
     expected = {
         ("emotions", "official"): (391, 202),
         ("flags", "official"): (129, 65),

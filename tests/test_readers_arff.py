@@ -1,49 +1,22 @@
-"""ARFF and its XML: small files of every kind, and the exact line of every fault."""
+"""ARFF and its XML: small files of every kind, and the ways to say which columns are labels."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
 import lzma
-import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from multilab.datasets.arff_header import parse_header, unquote
-from multilab.datasets.arff_rows import parse_rows
+from multilab.datasets.arff_header import unquote
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.numbers import dense_numbers, sparse_numbers, to_number
-from multilab.datasets.opening import Limits, plain_name
+from multilab.datasets.numbers import to_number
+from multilab.datasets.opening import plain_name
 from multilab.datasets.reading import check, read
-
-DENSE = """% a comment
-@relation 'Small: -C 2 -split-number 1' %50
-
-@attribute sun {0,1}
-@ATTRIBUTE 'rain\\'s end' {0, 1}
-@attribute height REAL
-@attribute "wind \\"x\\"" {weak,'very strong', none} % how it blows
-@attribute dry {1,0}
-@attribute month integer [1,12]
-@data
-1,0,1.5,weak,1,3
-
-% between
-0,1,-2e-1,'very strong',0,12
-1,1,.25,none,1,1
-"""
-
-XML = """<?xml version="1.0" encoding="utf-8"?>
-<labels xmlns="http://mulan.sourceforge.net/labels">
-<label name="sun"></label>
-<label name="hail"><label name="rain's end"/></label>
-</labels>
-"""
+from readers_samples import DENSE, XML, numeric
 
 
 @pytest.fixture
@@ -54,14 +27,6 @@ def write(tmp_path):
         return path
 
     return _write
-
-
-def numeric(rows: str, relation: str = "r: -C 2") -> str:
-    """Return a file of two labels (one nominal, one numeric), two numbers and one nominal {a,b,c}."""
-    return (
-        f"@relation '{relation}'\n@attribute l1 {{0,1}}\n@attribute l2 numeric\n@attribute x numeric\n"
-        f"@attribute y numeric\n@attribute z {{a,b,c}}\n@data\n{rows}"
-    )
 
 
 def test_dense_file_with_everything(write):
@@ -98,9 +63,7 @@ def test_latin_1_and_byte_order_mark(write):
 
 
 def test_negative_c_means_the_last_columns(write):
-    text = (
-        "@relation 'r: -C -1'\n@attribute x numeric\n@attribute y numeric\n@attribute l {0,1}\n@data\n1,2,1\n"
-    )
+    text = "@relation 'r: -C -1'\n@attribute x numeric\n@attribute y numeric\n@attribute l {0,1}\n@data\n1,2,1\n"
     raw = read(write(text))
     assert raw.label_names == ["l"]
     assert raw.feature_names == ["x", "y"]
@@ -177,129 +140,6 @@ def test_missing_feature_values_are_counted_and_kept_on_request(write):
     ]
 
 
-FAULTS = [
-    ("1,0,1,2,a\n1,0,1,2\n", 9, "4 fields, expected 5"),
-    ("1,0,1,2,a\n\n% c\n1,0,1,2,a,3\n", 11, "6 fields, expected 5"),
-    ("1,0,1,2,a\n1,0,1,2,d\n", 9, "'d' is not a value of nominal attribute 'z'"),
-    ("1,0,1,2,a\n2,0,1,2,a\n", 9, "'2' is not a value of nominal attribute 'l1'"),
-    ("1,0,1,2,a\n1,0.5,1,2,a\n", 9, "non-binary label: 'l2' is 0.5"),
-    ("1,0,1,2,a\n?,0,1,2,a\n", 9, "label 'l1' is missing"),
-    ("1,0,1,2,a\n1,?,1,2,a\n", 9, "label 'l2' is missing"),
-    ("1,0,1,2,a\n1,0,1x,2,a\n", 9, "'1x' of attribute 'x' is not a finite number"),
-    ("1,0,1,2,a\n1,0,nan,2,a\n", 9, "'nan' of attribute 'x' is not a finite number"),
-    ("1,0,1,2,a\n1,0,1,-inf,a\n", 9, "'-inf' of attribute 'y' is not a finite number"),
-    ("1,0,1,2,a\n1,0,1,1e999,a\n", 9, "'1e999' of attribute 'y' is not a finite number"),
-    ("1,0,1_0,2,a\n", 8, "'1_0' of attribute 'x' is not a finite number"),
-    ("1,0,,2,a\n", 8, "'' of attribute 'x' is not a finite number"),
-    ("1,0,1,2,'a\n", 8, "cannot read the row from ''a'"),
-    ("1,0,1,2,'a'b\n", 8, "cannot read the row from ''a'b'"),
-    ("1,0,1,2,a\n{0 1}\n", 9, "dense and sparse rows are mixed"),
-    ("{0 1}\n1,0,1,2,a\n", 9, "dense and sparse rows are mixed"),
-    ("{0 1,2 3\n", 8, "truncated: no closing brace"),
-    ("{0 1}\n{0 1,5 3}\n", 9, "index 5, but the last attribute has the index 4"),
-    ("{0 1}\n{0 1,99999999999999999999 3}\n", 9, "index 99999999999999999999, but the last"),
-    ("{0 1}\n{2 1,2 3}\n", 9, "index 2 is given twice"),
-    ("{0 1}\n{2 1,3}\n", 9, "cannot read the sparse row from '3}'"),
-    ("{0 1}\n{2 1 3 4}\n", 9, "cannot read the sparse row"),
-    ("{0 1}\n{2 1,,3 4}\n", 9, "cannot read the sparse row"),
-    ("{0 1}\n{2.0 1}\n", 9, "cannot read the sparse row"),
-    ("{0 1}\n{-2 1}\n", 9, "cannot read the sparse row"),
-    ("{0 1}\n{2 nan}\n", 9, "'nan' of attribute 'x' is not a finite number"),
-    ("{0 1}\n{1 2}\n", 9, "non-binary label: 'l2' is 2"),
-    ("{0 1}\n{1 ?}\n", 9, "label 'l2' is missing"),
-    ("{0 1}\n{4 d}\n", 9, "'d' is not a value of nominal attribute 'z'"),
-    ("{0 1} {5}\n", 8, "unexpected '{5}' after the row"),
-    ("\n% nothing\n", 7, "no row follows @data"),
-]
-
-
-@pytest.mark.parametrize(("rows", "line", "reason"), FAULTS)
-@pytest.mark.parametrize("words", [True, False])
-def test_fault_in_a_row_names_its_line(write, rows, line, reason, words):
-    text = numeric(rows)
-    if not words:  # a file that begins on the quick way, too: the nominal values are numbers
-        text = text.replace("{a,b,c}", "{7,8,9}").replace(",a", ",7").replace("'a", "'7")
-        reason = reason.replace("'a", "'7")
-    path = write(text)
-    with pytest.raises(DatasetError) as caught:
-        read(path)
-    assert str(caught.value).startswith(f"{path}:{line}: ")
-    assert reason in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-HEADERS = [
-    (
-        "@relation r\n@attribute a {0,1}\n@attribute b numeric\n@attribute a numeric\n@data\n",
-        4,
-        "declared on line 2",
-    ),
-    ("@relation r\n@attribute a string\n@data\n", 2, "'a' is of type 'string'"),
-    ("@relation r\n@attribute a date 'yyyy'\n@data\n", 2, "'a' is of type 'date'"),
-    ("@relation r\n@attribute a {0,1\n@data\n", 2, "cannot read the values"),
-    ("@relation r\n@attribute a {}\n@data\n", 2, "cannot read the values"),
-    ("@relation r\n@attribute a {0,,1}\n@data\n", 2, "cannot read the values"),
-    ("@relation r\n@attribute a {0,0}\n@data\n", 2, "lists the value '0' twice"),
-    ("@relation r\n@attribute a {0,1} junk\n@data\n", 2, "unexpected 'junk'"),
-    ("@relation r\n\n@attribute a\n@data\n", 3, "cannot read the attribute declaration"),
-    ("@relation r\n@attribute 'a numeric\n@data\n", 2, "cannot read the attribute declaration"),
-    ("@relation r\n@attribute a numeric\n1,2\n", 3, "expected @relation, @attribute or @data"),
-    ("@relation r\n@attribute a numeric\n", 2, "ends before @data"),
-    ("@relation r\n@data\n1\n", 2, "@data before any @attribute"),
-    ("<labels/>\n", 1, "expected @relation"),
-]
-
-
-@pytest.mark.parametrize(("text", "line", "reason"), HEADERS)
-def test_fault_in_the_header_names_its_line(write, text, line, reason):
-    path = write(text)
-    with pytest.raises(DatasetError, match=reason) as caught:
-        read(path, labels_first=1)
-    assert str(caught.value).startswith(f"{path}:{line}: ")
-
-
-def test_label_declared_with_other_values(write):
-    path = write(DENSE)
-    with pytest.raises(DatasetError, match=r":7: non-binary label: 'wind \"x\"' has the values"):
-        read(path, label_columns=['wind "x"'])
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "reason"),
-    [
-        (XML.replace("hail", "snow"), 4, "label 'snow' is not a column of small.arff"),
-        (XML.replace("hail", "sun"), 4, "label 'sun' is listed twice"),
-        (XML.replace(' name="sun"', ""), 3, "a label has no name"),
-        (XML.replace("labels>", "label>"), 5, "not well-formed XML"),
-        (XML.replace("<labels", "<tags").replace("/labels", "/tags"), 2, "the root is <tags>"),
-        ("not XML at all", 1, "not well-formed XML"),
-        (XML.replace("<labels", "<!DOCTYPE labels>\n<labels"), 2, "declaration is refused"),
-        (
-            '<!DOCTYPE x [<!ENTITY a "aaaa">\n<!ENTITY b "&a;&a;">]>\n<labels><label name="&b;"/></labels>',
-            1,
-            "declaration is refused",
-        ),
-        ('<!DOCTYPE x SYSTEM "file:///etc/passwd"><labels/>', 1, "declaration is refused"),
-    ],
-)
-def test_wrong_xml_names_its_line(write, text, line, reason):
-    arff = '@relation r\n@attribute sun {0,1}\n@attribute hail {0,1}\n@attribute "rain\'s end" {0,1}\n'
-    arff += "@attribute x numeric\n@data\n1,0,0,4\n"
-    assert read(write(arff), labels_xml=write(XML, "l.xml")).Y.tolist() == [[1, 0, 0]]
-    xml = write(text, "l.xml")
-    with pytest.raises(DatasetError, match=reason) as caught:
-        read(write(arff), labels_xml=xml)
-    assert str(caught.value).startswith(f"{xml}:{line}: ")
-
-
-def test_xml_without_labels_and_too_large(write, monkeypatch):
-    with pytest.raises(DatasetError, match="names no label"):
-        read(write(DENSE), labels_xml=write("<labels></labels>", "l.xml"))
-    monkeypatch.setattr("multilab.datasets.labels_xml.MAX_XML_BYTES", 40)
-    with pytest.raises(DatasetError, match="larger than the limit of 40 bytes"):
-        read(write(DENSE), labels_xml=write(XML, "l.xml"))
-
-
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
@@ -336,47 +176,6 @@ def test_nothing_says_which_are_the_labels(write):
         read(write(numeric("1,0,1,2,a\n", relation="r")))
 
 
-def test_files_that_cannot_be_opened(write, tmp_path):
-    with pytest.raises(DatasetError, match="no such file"):
-        read(tmp_path / "absent.arff")
-    (tmp_path / "folder.arff").mkdir()
-    with pytest.raises(DatasetError, match="cannot be read"):
-        read(tmp_path / "folder.arff")
-    for content in (b"", gzip.compress(b"")):
-        with pytest.raises(DatasetError, match="the file is empty"):
-            read(write(content))
-    for pack in (gzip.compress, bz2.compress, lzma.compress):
-        packed = pack(DENSE.encode() * 50)
-        for damaged in (packed[: len(packed) // 2], packed[:20] + b"\x00\xff\x00" + packed[23:]):
-            with pytest.raises(DatasetError, match=r"damaged|cannot be read"):
-                read(write(damaged))
-    with pytest.raises(DatasetError, match=r"unknown extension '\.doc'"):
-        read(write("x", "small.doc.gz"))
-
-
-def test_decompression_bomb_and_too_many_attributes(write):
-    bomb = write(gzip.compress(b"%" * 10_000_000), "bomb.arff.gz")
-    assert bomb.stat().st_size < 20_000
-    with pytest.raises(DatasetError, match="larger than the limit of 1000000 bytes"):
-        read(bomb, limits=Limits(max_bytes=1_000_000))
-    with pytest.raises(DatasetError, match=r":5: more than the limit of 3 attributes"):
-        read(write(numeric("1,0,1,2,a\n")), limits=Limits(max_columns=3))
-    with pytest.raises(DatasetError, match="the label matrix would have 3 x 2 entries"):
-        read(write(numeric("{0 1}\n" * 3)), limits=Limits(max_cells=5))
-    with pytest.raises(DatasetError, match="the table would have 3 x 5 entries"):
-        read(write(numeric("1,0,1,2,a\n" * 3)), limits=Limits(max_cells=5))
-
-
-@pytest.mark.parametrize("hostile", ["@attribute " + "a" * 200_000, "@attribute x {" + " " * 200_000 + "x",
-                                     "@attribute x {" + "'\\" * 100_000, "{" + "1 " * 100_000,
-                                     "@attribute x " + "real [" * 50_000])  # fmt: skip
-def test_hostile_lines_are_refused_in_linear_time(write, hostile):
-    with pytest.raises(DatasetError):
-        read(write(f"@relation r\n{hostile}\n"), labels_first=1)
-    with pytest.raises(DatasetError):
-        read(write(numeric(f"{hostile}\n")))
-
-
 def test_plain_name():
     assert plain_name("a/scene-train.arff.XZ") == ("scene-train", ".arff")
     assert plain_name("b.Mat") == ("b", ".mat")
@@ -393,111 +192,3 @@ def test_unquote():
     assert unquote(r"'Swainson\'s'") == "Swainson's"
     assert unquote(r"'a\tb\\nA\%'") == "a\tb\\nA%"
     assert unquote("plain\\'s") == "plain\\'s"
-
-
-# ---- random files ----
-
-names = st.text(
-    st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=8
-)
-finite = st.floats(allow_nan=False, allow_infinity=False)
-
-
-def quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-@st.composite
-def tables(draw):
-    kinds = draw(
-        st.lists(
-            st.one_of(st.none(), st.lists(names, min_size=1, max_size=4, unique=True)), min_size=1, max_size=5
-        )
-    )
-    labels = draw(st.integers(1, 3))
-    titles = draw(st.lists(names, min_size=labels + len(kinds), max_size=labels + len(kinds), unique=True))
-    row = st.tuples(
-        *[st.integers(0, 1)] * labels,
-        *[finite if kind is None else st.integers(0, len(kind) - 1) for kind in kinds],
-    )
-    return titles, labels, kinds, draw(st.lists(row, min_size=1, max_size=6)), draw(st.booleans())
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(tables())
-def test_round_trip(tmp_path, table):
-    titles, labels, kinds, rows, sparse = table
-    domains = [["0", "1"]] * labels + kinds
-    lines = [f"@relation 'r: -C {labels}'"]
-    for title, domain in zip(titles, domains, strict=True):
-        shown = "numeric" if domain is None else "{" + ",".join(map(quoted, domain)) + "}"
-        lines.append(f"@attribute {quoted(title)} {shown}")
-    lines.append("@data")
-    for row in rows:
-        fields = [repr(v) if d is None else quoted(d[v]) for v, d in zip(row, domains, strict=True)]
-        shown = [f"{j} {text}" for j, text in enumerate(fields) if row[j] != 0] if sparse else fields
-        lines.append("{" + ",".join(shown) + "}" if sparse else ",".join(shown))
-    path = tmp_path / "random.arff"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    raw = read(path)
-    assert raw.label_names == titles[:labels]
-    assert raw.Y.tolist() == [list(row[:labels]) for row in rows]
-    expected = []
-    for row in rows:
-        values = []
-        for value, domain in zip(row[labels:], kinds, strict=True):
-            if domain is None:
-                values.append(value)
-            elif sorted(map(to_number, domain)) in ([0], [1], [0, 1]):
-                values.append(to_number(domain[value]))
-            else:
-                values += [float(k == value) for k in range(len(domain))]
-        expected.append(values)
-    X = raw.X.toarray() if sp.issparse(raw.X) else raw.X
-    np.testing.assert_array_equal(X, np.array(expected, dtype=float).reshape(len(rows), -1))
-    assert len(raw.feature_names) == X.shape[1]
-
-
-decimals = st.one_of(
-    finite.map(repr),
-    st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-(10**9), max_value=10**9).map(
-        str
-    ),
-    st.from_regex(r"\A[+-]?(\d{1,20}\.?\d{0,24}|\.\d{1,25})\Z").filter(str.isascii),
-    st.from_regex(r"\A[-+.eE0-9 ]{0,6}\Z").filter(str.isascii),
-)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.lists(decimals, min_size=2, max_size=2), min_size=1, max_size=4))
-def test_quick_numbers_are_those_of_python(rows):
-    """The quick way returns exactly what ``float`` makes of each field, or refuses."""
-    body = "\n".join(",".join(row) for row in rows).encode()
-    quick = dense_numbers(body, 2)
-    try:
-        plain = [[float(text) for text in row] for row in rows]
-    except ValueError:
-        assert quick is None
-        return
-    if all(math.isfinite(v) for row in plain for v in row):
-        assert quick is not None
-        np.testing.assert_array_equal(quick, plain)
-        entries = sparse_numbers("\n".join(f"{{0 {a.strip()},1 {b.strip()}}}" for a, b in rows).encode(), 2)
-        np.testing.assert_array_equal(entries.toarray(), plain)
-    else:
-        assert quick is None
-
-
-@settings(max_examples=400, deadline=None)
-@given(st.text("{}0123 ,.-\n", max_size=24))
-def test_quick_sparse_rows_are_those_of_the_careful_reader(body):
-    header = parse_header(
-        "@attribute l {0,1}\n" + "".join(f"@attribute a{j} numeric\n" for j in range(3)) + "@data\n",
-        "p",
-        Limits(),
-    )
-    quick = sparse_numbers(body.encode(), 4)
-    if quick is None or not np.isin(quick.toarray()[:, 0], (0, 1)).all():
-        return
-    careful = parse_rows(body, 1, header.columns, np.array([0]), "p", Limits())
-    np.testing.assert_array_equal(quick.toarray(), careful.toarray())

@@ -69,9 +69,7 @@ def numbers(data, entry):
     if mats:
         return describe(read(data / mats[0]))
     full = files(entry, "full")
-    parts = [
-        read(data / p, **options) for p in full[:1] or files(entry, "train")[:1] + files(entry, "test")[:1]
-    ]
+    parts = [read(data / p, **options) for p in full[:1] or files(entry, "train")[:1] + files(entry, "test")[:1]]
     whole = {"rows": [len(p.Y) for p in parts], "Y": np.vstack([p.Y for p in parts])}
     assert len({tuple(p.feature_names) for p in parts}) == 1
     assert len({tuple(p.label_names) for p in parts}) == 1
@@ -162,9 +160,7 @@ def test_yahoo_matlab_files_equal_their_conversions(benchmark_data, index, name)
     entry = index[f"yahoo-{name}"]
     folder = benchmark_data / f"yahoo-{name}"
     mat = read(benchmark_data / next(f["path"] for f in entry["files"] if f["path"].endswith(".mat")))
-    parts = [
-        read(folder / f"{name}-{p}.arff.xz", labels_xml=folder / f"{name}.xml") for p in ("train", "test")
-    ]
+    parts = [read(folder / f"{name}-{p}.arff.xz", labels_xml=folder / f"{name}.xml") for p in ("train", "test")]
     assert mat.train_rows == len(parts[0].Y) == 2000
     assert mat.feature_names == parts[0].feature_names
     assert mat.label_names == parts[0].label_names
@@ -181,9 +177,7 @@ def test_rcv1_matlab_files_equal_their_conversions(benchmark_data, i):
     np.testing.assert_array_equal(mat.Y, arff.Y)
 
 
-@pytest.mark.parametrize(
-    "name", ["flags/flags", "emotions/emotions", "birds/birds", "virus-go/VirusGO", "enron/enron"]
-)
+@pytest.mark.parametrize("name", ["flags/flags", "emotions/emotions", "birds/birds", "virus-go/VirusGO", "enron/enron"])
 def test_quick_and_careful_reader_agree(benchmark_data, name):
     path, xml = benchmark_data / f"{name}.arff", benchmark_data / f"{name}.xml"
     header = parse_header(decode(read_bytes(path)), path, Limits())

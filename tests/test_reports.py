@@ -56,9 +56,7 @@ def write_fake_study(
                 for metric, direction in metrics.items():
                     quality = 0.01 * j + rng.normal(0, 0.01)
                     value = level + quality if direction == "max" else level - quality
-                    scores.append(
-                        (folder.name, d, s, m, metric, value * (8 if metric == "coverage" else 1), key)
-                    )
+                    scores.append((folder.name, d, s, m, metric, value * (8 if metric == "coverage" else 1), key))
                 measured.append((d, s, m, *(rng.gamma(2, 0.1 * (j + 1), 2)), 80 + 10 * j, 1e5 * (j + 1), key))
     head = ["study", "dataset", "split", "method", "metric", "value", "key"]
     table = pd.DataFrame(scores, columns=head)
@@ -125,11 +123,7 @@ def write_fake_texts(folder, datasets, methods, metrics, rng):
     ]
     write_json(folder, "datasets.json", cards)
     verdicts = ["match", "within", "within", "better", "worse", "not comparable", "not run"]
-    cells = [
-        (4, d, m, "hamming_loss", 0.2, v)
-        for d, v in zip([*datasets] * 2, verdicts, strict=False)
-        for m in ["br"]
-    ]
+    cells = [(4, d, m, "hamming_loss", 0.2, v) for d, v in zip([*datasets] * 2, verdicts, strict=False) for m in ["br"]]
     head = ["table", "dataset", "method", "metric", "mean", "verdict"]
     pd.DataFrame(cells, columns=head).to_csv(folder / "cells.csv", index=False)
     claims = [
@@ -160,9 +154,7 @@ def write_fake_learned(path, rng, labels=6):
     names = ["amazed", "happy", "relaxing", "quiet", "sad", "angry"][:labels]
     Y = rng.random((200, labels)) < 0.4
     cosines = (Y.T @ Y.astype(float)) / np.sqrt(np.outer(Y.sum(0), Y.sum(0)))
-    W = np.vstack([np.eye(labels) * scale for scale in (0.6, 0.3, 0.1)]) + rng.normal(
-        0, 0.05, (3 * labels, labels)
-    )
+    W = np.vstack([np.eye(labels) * scale for scale in (0.6, 0.3, 0.1)]) + rng.normal(0, 0.05, (3 * labels, labels))
     W[2 * labels :] = 0.0
     path_ = 10 + 90 * 0.93 ** np.arange(150.0)
     np.savez(path, W_=W, label_affinity_=cosines, objective_path_=path_, label_names=np.array(names))
@@ -312,9 +304,7 @@ def test_optional_files_may_be_missing(copy):
         assert any(t[0][0]["text"].startswith("Hamming loss") for t in page.tables)
     shutil.rmtree(copy / "figures")
     text = build_report(copy).read_text(encoding="utf-8")
-    assert (
-        text.count(">Average rank<") == 3
-    )  # the headline and two metrics: ranks are found without statistics.json
+    assert text.count(">Average rank<") == 3  # the headline and two metrics: ranks are found without statistics.json
     scores = pd.read_csv(copy / "scores.csv").replace({"metric": dict.fromkeys(DIRECTIONS, "wonder")})
     scores.drop_duplicates(["dataset", "split", "method"]).to_csv(copy / "scores.csv", index=False)
     text = build_report(copy).read_text(encoding="utf-8")
@@ -373,16 +363,11 @@ def test_one_split_has_no_spread(copy):
     (copy / "statistics.json").unlink()
     table = score_table(load_study(copy), "average_precision")
     assert not table.spread
-    assert (
-        "±"
-        not in re.search(r'<section id="result">.*?</section>', build_report(copy).read_text(), re.S).group()
-    )
+    assert "±" not in re.search(r'<section id="result">.*?</section>', build_report(copy).read_text(), re.S).group()
 
 
 def test_study_of_one_method_and_one_dataset(tmp_path):
-    folder = write_fake_study(
-        tmp_path / "tiny", ["flags"], {"br": "BR"}, {"hamming_loss": "min"}, folds=2, learned=0
-    )
+    folder = write_fake_study(tmp_path / "tiny", ["flags"], {"br": "BR"}, {"hamming_loss": "min"}, folds=2, learned=0)
     page = Page(build_report(folder).read_text(encoding="utf-8"))
     assert page.stack == []
     assert "nothing to compare" in (folder / "index.html").read_text(encoding="utf-8").lower()

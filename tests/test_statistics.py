@@ -82,9 +82,7 @@ def test_nemenyi_critical_differences_of_the_papers():
 def test_quantiles_of_the_papers():
     assert round(nemenyi_q(9), 3) == 3.102
     assert round(nemenyi_q(6), 3) == 2.850
-    assert (
-        round(bonferroni_dunn_q(5, 0.10), 4) == 2.2414
-    )  # the LWMF paper prints it as the critical difference
+    assert round(bonferroni_dunn_q(5, 0.10), 4) == 2.2414  # the LWMF paper prints it as the critical difference
     assert round(bonferroni_dunn_cd(5, 6, 0.10), 3) == 2.046
     assert round(bonferroni_dunn_cd(5, 6, 0.05), 3) == 2.280
 
@@ -399,9 +397,7 @@ def test_a_mean_over_fewer_splits_is_no_mean():
 
 def test_the_order_of_rows_does_not_make_or_break_a_tie():
     values = [0.1, 0.2, 0.3, 0.7, 1e-9]
-    rows = [
-        ("d", s, m, "x", v) for m, order in (("a", values), ("b", values[::-1])) for s, v in enumerate(order)
-    ]
+    rows = [("d", s, m, "x", v) for m, order in (("a", values), ("b", values[::-1])) for s, v in enumerate(order)]
     scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
     assert sum(values) != sum(values[::-1])
     for frame in (scores, scores[::-1]):

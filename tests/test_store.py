@@ -28,7 +28,7 @@ def write(store, key=KEY, value=1.0):
 def test_a_written_cell_is_read_back(store):
     write(store)
     assert store.has(KEY)
-    assert store.keys() == [KEY]
+    assert store.finished() == [KEY]
     np.testing.assert_array_equal(store.arrays(KEY)["scores"], np.ones((2, 3)))
     assert store.record(KEY)["label"] == "a cell"
     assert sorted(p.name for p in store.path(KEY).iterdir()) == ["DONE", "arrays.npz", "config.yaml", "record.json"]
@@ -74,7 +74,7 @@ def test_a_failure_is_a_record_but_never_a_hit(store):
     store.write_failure(KEY, {"status": "failed", "traceback": "boom"})
     assert not store.has(KEY)
     assert store.record(KEY)["traceback"] == "boom"
-    assert store.keys() == []
+    assert store.finished() == []
     write(store)
     assert store.has(KEY)
 

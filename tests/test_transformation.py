@@ -196,9 +196,7 @@ def test_libsvm_probabilities(method: Any) -> None:
     if method is BinaryRelevance:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
-            plain = (
-                SVC(gamma=0.7, probability=True, random_state=0).fit(X, Y[:, 0]).predict_proba(X_test)[:, 1]
-            )
+            plain = SVC(gamma=0.7, probability=True, random_state=0).fit(X, Y[:, 0]).predict_proba(X_test)[:, 1]
         # libsvm seeds its folds from the number given; ours is drawn from it, so only the level can agree
         assert np.abs(first[:, 0] - plain).mean() < 0.1
 
@@ -251,9 +249,7 @@ def test_wrong_arguments(method: Any) -> None:
 def test_seed_reaches_the_base_and_not_its_owner() -> None:
     X, Y, X_test = make_data()
     base = DecisionTreeClassifier(max_features=1)
-    first, same, other = (
-        BinaryRelevance(base, random_state=s).fit(X, Y).predict_proba(X_test) for s in (1, 1, 2)
-    )
+    first, same, other = (BinaryRelevance(base, random_state=s).fit(X, Y).predict_proba(X_test) for s in (1, 1, 2))
     np.testing.assert_array_equal(first, same)
     assert (first != other).any()
     assert base.random_state is None

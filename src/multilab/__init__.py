@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 _ROOMS = ("claims", "datasets", "experiments", "metrics", "methods", "reports", "statistics")
 
-__all__ = ["__version__", "conf_dir", *_ROOMS]  # noqa: PLE0604
+__all__ = ["__version__", "conf_dir", *_ROOMS]
 
 
 def __getattr__(name: str) -> Any:

@@ -30,8 +30,9 @@ def published(paper: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns table, dataset, method, metric, mean, std (NaN where the paper prints none), direction, and the words as
-        printed (``printed_mean`` keeps DNF and trailing zeros); ``dataset`` and ``method`` are the names of the cards and of the methods' YAMLs.
+        Columns table, dataset, method, metric, mean, std (NaN where the paper prints none), direction, and the words
+        as printed (``printed_mean`` keeps DNF and trailing zeros); ``dataset`` and ``method`` are the names of the
+        cards and of the methods' YAMLs.
 
     Raises
     ------

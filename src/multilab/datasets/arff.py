@@ -55,9 +55,7 @@ def read_arff(path: PathLike, options: LabelOptions, limits: Limits) -> RawData:
         column = header.columns[j]
         if column.values is not None and not column.binary:
             shown = ",".join(column.values)[:60]
-            raise DatasetError(
-                f"non-binary label: '{column.name}' has the values {{{shown}}}", path, column.line
-            )
+            raise DatasetError(f"non-binary label: '{column.name}' has the values {{{shown}}}", path, column.line)
     table = _quick_table(header, labels)
     if table is None:
         table = parse_rows(header.rest, header.first_line, header.columns, labels, path, limits)

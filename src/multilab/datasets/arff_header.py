@@ -113,9 +113,7 @@ def parse_header(text: str, path: PathLike, limits: Limits) -> Header:
                     raise DatasetError("@data before any @attribute", path, line)
                 return Header(relation, columns, text[start:], line + 1)
             case _:
-                raise DatasetError(
-                    f"expected @relation, @attribute or @data, found '{content[:40]}'", path, line
-                )
+                raise DatasetError(f"expected @relation, @attribute or @data, found '{content[:40]}'", path, line)
     raise DatasetError("the file ends before @data", path, max(line, 1))
 
 

@@ -116,9 +116,7 @@ def parse_rows(
             raise DatasetError(str(error), path, line) from None
     if sparse:
         shape = (len(pointers) - 1, len(columns))
-        table = sp.csr_array(
-            (np.array(values, dtype=float), np.array(indices, np.int64), pointers), shape=shape
-        )
+        table = sp.csr_array((np.array(values, dtype=float), np.array(indices, np.int64), pointers), shape=shape)
         table.sort_indices()
         return table
     require_cells(len(values) // len(columns), len(columns), "the table", path, limits)
@@ -173,9 +171,7 @@ def _sparse_row(text: str, readers: Sequence[_Values], indices: list[int], value
         # Over 10 digits is out of range anyway; Python's int() refuses thousands of them.
         index = int(found["index"]) if len(found["index"]) < 11 else len(readers)
         if index >= len(readers):
-            raise ValueError(
-                f"index {found['index'][:20]}, but the last attribute has the index {len(readers) - 1}"
-            )
+            raise ValueError(f"index {found['index'][:20]}, but the last attribute has the index {len(readers) - 1}")
         if index in seen:
             raise ValueError(f"index {index} is given twice")
         seen.add(index)

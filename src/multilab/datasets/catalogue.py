@@ -177,9 +177,7 @@ def card(name: str) -> Card:
 
 def _folders() -> list[Path]:
     extra = [Path(part) for part in os.environ.get("MULTILAB_CARDS", "").split(os.pathsep) if part]
-    return list(
-        dict.fromkeys(folder.resolve() for folder in [*extra, conf_dir() / "dataset"] if folder.is_dir())
-    )
+    return list(dict.fromkeys(folder.resolve() for folder in [*extra, conf_dir() / "dataset"] if folder.is_dir()))
 
 
 def _read_yaml(path: Path) -> Any:
@@ -214,9 +212,7 @@ def _parse(content: Any, path: Path) -> Card:
     checked_mapping(values.get("reader", {}), "reader", READER_OPTIONS, path)
     for split in values.get("splits", {}):
         if not isinstance(split, str) or not _NAME.fullmatch(split):
-            raise DatasetError(
-                f"splits: {split!r} is not a name (small letters, digits, '.', '_', '-')", path
-            )
+            raise DatasetError(f"splits: {split!r} is not a name (small letters, digits, '.', '_', '-')", path)
     values["expected"] = _expected(values.get("expected", {}), path)
     values["files"] = tuple(_file(entry, i, path) for i, entry in enumerate(values.get("files", [])))
     made = Card(location=path, **values)
@@ -249,9 +245,7 @@ def _file(content: Any, position: int, path: Path) -> CardFile:
         raise DatasetError(f"{where}: role {made.role!r} is none of {', '.join(ROLES)}{hint}", path)
     for key in ("path", "source", "member"):
         if (value := getattr(made, key)) is not None and not stays_inside(value):
-            raise DatasetError(
-                f"{where}: {key} {value!r} must be relative and may not leave its folder", path
-            )
+            raise DatasetError(f"{where}: {key} {value!r} must be relative and may not leave its folder", path)
     _check_address(made, where, path)
     return made
 
@@ -259,9 +253,7 @@ def _file(content: Any, position: int, path: Path) -> CardFile:
 def _check_address(file: CardFile, where: str, path: Path) -> None:
     parts = (file.repository, file.commit, file.source)
     if any(parts) and (not all(parts) or file.url):
-        raise DatasetError(
-            f"{where}: an address is repository, commit and source together, or url alone", path
-        )
+        raise DatasetError(f"{where}: an address is repository, commit and source together, or url alone", path)
     if file.commit and not re.fullmatch(r"[0-9a-f]{40}", file.commit):
         raise DatasetError(f"{where}: commit must be the full 40 hex digits, not {file.commit!r}", path)
     if file.repository and not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", file.repository):
@@ -271,9 +263,7 @@ def _check_address(file: CardFile, where: str, path: Path) -> None:
     if file.addressed and (file.sha256 is None or file.bytes is None):
         raise DatasetError(f"{where}: a file with an address needs bytes and sha256 of its content", path)
     if file.member and (not file.addressed or file.archive_bytes is None):
-        raise DatasetError(
-            f"{where}: member needs an address of the archive and archive_bytes, its size", path
-        )
+        raise DatasetError(f"{where}: member needs an address of the archive and archive_bytes, its size", path)
 
 
 def _check_sources(card: Card) -> None:

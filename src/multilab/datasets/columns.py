@@ -132,9 +132,7 @@ def canonical_csr(matrix: Any) -> sp.csr_array:
     return csr
 
 
-def assemble(
-    table: Any, columns: Sequence[Column], labels: np.ndarray, path: PathLike, limits: Limits
-) -> RawData:
+def assemble(table: Any, columns: Sequence[Column], labels: np.ndarray, path: PathLike, limits: Limits) -> RawData:
     """Split a table into features and labels and code the nominal features.
 
     Parameters

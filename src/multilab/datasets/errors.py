@@ -30,13 +30,7 @@ class DatasetError(MultilabError, ValueError):
         self.reason = " ".join(str(reason).split())
         self.path = None if path is None else os.fspath(path)
         self.line = None if line is None else int(line)
-        place = (
-            ""
-            if self.path is None
-            else f"{self.path}: "
-            if self.line is None
-            else f"{self.path}:{self.line}: "
-        )
+        place = "" if self.path is None else f"{self.path}: " if self.line is None else f"{self.path}:{self.line}: "
         super().__init__(place + self.reason)
 
     def __reduce__(self):  # so that it survives the way back from a worker process

@@ -166,9 +166,7 @@ def _download(wanted: Card, file: CardFile, url: str, timeout: float, progress: 
             while chunk := answer.read(_CHUNK):
                 buffer.write(chunk)
                 if buffer.tell() > limit:
-                    raise DatasetError(
-                        f"more than the {limit} bytes that the card allows came; nothing kept", url
-                    )
+                    raise DatasetError(f"more than the {limit} bytes that the card allows came; nothing kept", url)
                 if progress is not None:
                     progress(file.path, buffer.tell(), file.archive_bytes or file.bytes)
     except urllib.error.HTTPError as error:

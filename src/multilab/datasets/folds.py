@@ -277,9 +277,7 @@ def _assignment(labels: np.ndarray, sizes: list[int], plan: Mapping[str, Any], r
 
 def _named(name: str, named: Mapping[str, tuple[np.ndarray, np.ndarray]], n: int) -> Split:
     if name not in named:
-        raise DatasetError(
-            f"there is no split {name!r}; this data set has: {', '.join(sorted(named)) or 'none'}"
-        )
+        raise DatasetError(f"there is no split {name!r}; this data set has: {', '.join(sorted(named)) or 'none'}")
     train, test = (np.asarray(part, dtype=np.int64) for part in named[name])
     return _checked(train, test, name, n)
 
@@ -288,9 +286,7 @@ def _checked(train: np.ndarray, test: np.ndarray, name: str, n: int) -> Split:
     """Return the split when its rows exist, are there once, and neither part is empty."""
     both = np.concatenate([train, test])
     if len(train) == 0 or len(test) == 0:
-        raise DatasetError(
-            f"split {name}: {len(train)} training and {len(test)} test rows; neither may be empty"
-        )
+        raise DatasetError(f"split {name}: {len(train)} training and {len(test)} test rows; neither may be empty")
     if both.min() < 0 or both.max() >= n:
         raise DatasetError(
             f"split {name}: row {both[(both < 0) | (both >= n)][0]} does not exist (rows are 0..{n - 1})"

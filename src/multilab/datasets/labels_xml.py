@@ -67,9 +67,7 @@ def read_label_names(path: str | os.PathLike[str]) -> dict[str, int]:
     try:
         parser.Parse(content, True)
     except expat.ExpatError as error:
-        raise DatasetError(
-            f"not well-formed XML ({expat.ErrorString(error.code)})", path, error.lineno
-        ) from None
+        raise DatasetError(f"not well-formed XML ({expat.ErrorString(error.code)})", path, error.lineno) from None
     if not names:
         raise DatasetError("the XML names no label", path)
     return names

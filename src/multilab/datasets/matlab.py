@@ -100,18 +100,14 @@ def _names(keys: Mapping[str, str] | None, path: PathLike) -> dict[str, str]:
         raise DatasetError(f"orientation '{orientation}', expected one of {', '.join(_ORIENTATIONS)}", path)
     for role in given:
         if role not in _ROLES:
-            raise DatasetError(
-                f"unknown key '{role}', expected some of {', '.join(_ROLES)}, orientation", path
-            )
+            raise DatasetError(f"unknown key '{role}', expected some of {', '.join(_ROLES)}, orientation", path)
     chosen = given or {role: role for role in _ROLES}
     if given and any(role not in given for part in _PARTS for role in part if set(part) & set(given)):
         raise DatasetError("keys name data without target or target without data", path)
     return chosen
 
 
-def _wanted(
-    content: bytes, names: Mapping[str, str], path: PathLike, limits: Limits
-) -> list[tuple[str, str]]:
+def _wanted(content: bytes, names: Mapping[str, str], path: PathLike, limits: Limits) -> list[tuple[str, str]]:
     """Return the pairs of roles that the file holds, after a look at names and sizes only."""
     listed = _scipy_io("whosmat", content, path)
     shapes = {name: shape for name, shape, _ in listed}
@@ -119,9 +115,7 @@ def _wanted(
     present = [part for part in _PARTS if all(names.get(role) in shapes for role in part)]
     missing = [name for role, name in names.items() if role != name and name not in shapes]
     if missing or not present:
-        lacking = (
-            ", ".join(missing) or "data and target, or train_data, train_target, test_data and test_target"
-        )
+        lacking = ", ".join(missing) or "data and target, or train_data, train_target, test_data and test_target"
         raise DatasetError(f"no variable {lacking}; the file has {', '.join(shapes) or 'none'}", path)
     if present[0] == _PARTS[0] and len(present) > 1:
         raise DatasetError("the file has both data and train_data; say in keys which to read", path)
@@ -194,9 +188,7 @@ def _targets(matrix: Any, rows: int, name: str, orientation: str | None, path: P
     transposed = dense.shape[0] != rows if orientation is None else orientation == _ORIENTATIONS[0]
     dense = dense.T if transposed else dense
     if dense.shape[0] != rows:
-        raise DatasetError(
-            f"{name} has the shape {matrix.shape}, which does not fit {rows} rows of data", path
-        )
+        raise DatasetError(f"{name} has the shape {matrix.shape}, which does not fit {rows} rows of data", path)
     return dense.astype(np.float64)
 
 
@@ -209,8 +201,7 @@ def _binary(targets: np.ndarray, path: PathLike) -> np.ndarray:
     if len(wrong):
         row, label = wrong[0]
         raise DatasetError(
-            f"non-binary label: label {label + 1} of row {row + 1} is {targets[row, label]:g}, expected "
-            f"{low:g} or 1",
+            f"non-binary label: label {label + 1} of row {row + 1} is {targets[row, label]:g}, expected {low:g} or 1",
             path,
         )
     return np.ascontiguousarray(targets == 1, dtype=np.uint8)

@@ -217,8 +217,7 @@ def _store(wanted: Card, key: str, progress: Progress | None) -> None:
         "splits": sorted(dataset.splits),
         "source": next((origin for origin in _FAR_FIRST if origin in origins), "embedded"),
         "files": {
-            name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-            for name, data in content.items()
+            name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in content.items()
         },
     }
     meta["seal"] = json_digest(meta)

@@ -93,9 +93,7 @@ def _holdout(value: Any) -> dict[str, Any]:
     is_share = isinstance(size, float) and 0 < size < 1
     is_count = isinstance(size, int) and not isinstance(size, bool) and size >= 1
     if not (is_share or is_count):
-        raise DatasetError(
-            f"protocol holdout: train_size is a share in (0, 1) or a number of rows, not {size!r}"
-        )
+        raise DatasetError(f"protocol holdout: train_size is a share in (0, 1) or a number of rows, not {size!r}")
     # The share as written: 0.7 means 7/10 and not the binary number beside it, so floor(0.7 * 10) is 7.
     return {"train_size": str(Fraction(str(size)))}
 
@@ -120,9 +118,7 @@ def _explicit(value: Any) -> list[dict[str, list[int]]]:
     for entry in value:
         if not isinstance(entry, Mapping) or set(entry) != {"train", "test"}:
             raise DatasetError("protocol explicit: every entry needs train and test and nothing else")
-        folds.append(
-            {part: [_integer(row, "row number") for row in entry[part]] for part in ("train", "test")}
-        )
+        folds.append({part: [_integer(row, "row number") for row in entry[part]] for part in ("train", "test")})
     return folds
 
 

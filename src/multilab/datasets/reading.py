@@ -127,9 +127,7 @@ def read(
         elif kind == "xc":
             raw = read_xc(path, label_names, limits)
         else:
-            raise DatasetError(
-                f"unknown format '{kind}', expected one of {', '.join(sorted(set(FORMATS.values())))}"
-            )
+            raise DatasetError(f"unknown format '{kind}', expected one of {', '.join(sorted(set(FORMATS.values())))}")
     if raw.missing_values and missing == "error":
         raise DatasetError(f"{raw.missing_values} feature values are missing", path)
     return raw

@@ -117,9 +117,7 @@ def _write(folder: Path, plan: dict[str, Any], drawn: list[Split]) -> None:
     text, binary = _files(folder, plan)
     record = {
         "protocol": plan,
-        "splits": [
-            {"name": s.name, "digest": s.digest, "train": len(s.train), "test": len(s.test)} for s in drawn
-        ],
+        "splits": [{"name": s.name, "digest": s.digest, "train": len(s.train), "test": len(s.test)} for s in drawn],
     }
     write_atomically(binary, buffer.getvalue())
     write_atomically(text, json.dumps(record, indent=1, sort_keys=True))

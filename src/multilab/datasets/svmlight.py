@@ -65,9 +65,7 @@ class SparseRows:
         """
         n = len(self.lines)
         if sum(shape) > limits.max_columns:
-            raise DatasetError(
-                f"{sum(shape)} columns, more than the limit of {limits.max_columns}", self.path
-            )
+            raise DatasetError(f"{sum(shape)} columns, more than the limit of {limits.max_columns}", self.path)
         require_cells(n, shape[1], "the label matrix", self.path, limits)
         j = self._within(self.features - first[0], shape[0], self.feature_rows, "feature", first[0])
         k = self._within(self.labels - first[1], shape[1], self.label_rows, "label", first[1])
@@ -190,9 +188,7 @@ def read_svmlight(
     """
     limits = limits or Limits()
     text = decode(read_bytes(path, limits))
-    lines = (
-        (i, line.partition("#")[0].rstrip().replace("\t", " ")) for i, line in enumerate(text.split("\n"), 1)
-    )
+    lines = ((i, line.partition("#")[0].rstrip().replace("\t", " ")) for i, line in enumerate(text.split("\n"), 1))
     rows = parse_sparse_rows(((i, line) for i, line in lines if line.strip()), path)
     if not len(rows.lines):
         raise DatasetError("the file has no row", path)

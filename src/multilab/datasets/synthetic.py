@@ -162,9 +162,7 @@ def scenario_threshold(k: int, threshold: str | float = "median") -> float:
 
 def _scenario(k: int, n: int = 300, seed: int = 0, threshold: str | float = "median") -> RawData:
     sample = sample_scenario(k, n, seed, threshold)
-    return RawData(
-        X=sample.X, Y=sample.Y, feature_names=["x"], label_names=["above-threshold"], original_features=1
-    )
+    return RawData(X=sample.X, Y=sample.Y, feature_names=["x"], label_names=["above-threshold"], original_features=1)
 
 
 def _digit_segments() -> RawData:

@@ -122,9 +122,7 @@ def _versions() -> dict[str, str]:
 
 @functools.cache
 def _out_of_fold_code() -> str:
-    return code_digest(
-        "multilab.methods.stacking.out_of_fold", within=("multilab.methods", "multilab.datasets.folds")
-    )
+    return code_digest("multilab.methods.stacking.out_of_fold", within=("multilab.methods", "multilab.datasets.folds"))
 
 
 def parts_of(dataset: str, protocol: dict[str, Any]) -> list[Part]:

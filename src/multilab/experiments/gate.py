@@ -50,7 +50,7 @@ def fingerprint(cell: Cell, store: Store, conventions: str = "default") -> dict[
     """Return all metrics of a cell and, so that no change hides behind a rank, the norms of its arrays."""
     numbers = dict(evaluate_cell(cell, store, conventions))
     for name, array in store.arrays(cell.key).items():
-        if name == "scores" or name.startswith("learned_") and array.ndim == 2:
+        if name == "scores" or (name.startswith("learned_") and array.ndim == 2):
             numbers[f"norm of {name}"] = float(np.linalg.norm(array))
     return numbers
 

@@ -18,7 +18,7 @@ from multilab.experiments.running import indices
 from multilab.experiments.settings import Study
 from multilab.experiments.store import Store
 
-__all__ = ["MEASURED", "evaluate", "evaluate_cell", "learned", "manifest", "means", "measured", "table"]
+__all__ = ["MEASURED", "dataset_facts", "evaluate", "evaluate_cell", "learned", "manifest", "measured"]
 
 MEASURED = ("fit_seconds", "predict_seconds", "peak_mb", "model_bytes")
 
@@ -67,19 +67,6 @@ def measured(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
         numbers = [record.get(name, math.nan) for name in MEASURED]
         rows.append((cell.part.dataset, cell.part.split, cell.method.name, *numbers, record["alone"], cell.key))
     return pd.DataFrame(rows, columns=["dataset", "split", "method", *MEASURED, "alone", "key"])
-
-
-def means(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return mean and standard deviation (over splits, ddof = 1) per dataset, method and metric."""
-    grouped = scores.groupby(["dataset", "method", "metric"], sort=False)["value"]
-    return grouped.agg(["mean", "std", "count"]).reset_index()
-
-
-def table(scores: pd.DataFrame, metric: str, datasets: Sequence[str], methods: Sequence[str]) -> pd.DataFrame:
-    """Return the dataset x method table of mean values of one metric."""
-    chosen = scores[scores["metric"] == metric]
-    wide = chosen.pivot_table(index="dataset", columns="method", values="value", aggfunc="mean")
-    return wide.reindex(index=list(datasets), columns=list(methods))
 
 
 def learned(cell: Cell, store: Store) -> dict[str, np.ndarray]:

@@ -160,7 +160,9 @@ def _axes(cell: Cell) -> tuple[str, str, str]:
 def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, bytes]]:
     """Fit on the training rows, score the test rows."""
     inputs = gather(cell, store)
-    method, files, tuned = cell.method, {}, {}
+    method = cell.method
+    files: dict[str, bytes] = {}
+    tuned: dict[str, Any] = {}
     search = Meter()
     if cell.tune:
         from multilab.experiments.search import search_cell

@@ -8,6 +8,7 @@ methods on the same members), so that no validation label ever reaches a base mo
 from __future__ import annotations
 
 import io
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -65,7 +66,9 @@ def distributions(method: Method) -> dict[str, Any]:
         try:
             space[name] = kinds[setting.pop("type")](**setting)
         except (KeyError, TypeError, ValueError) as error:
-            raise ExperimentError(f"conf/method/{method.name}.yaml: search.{name} is no search space: {error}") from None
+            raise ExperimentError(
+                f"conf/method/{method.name}.yaml: search.{name} is no search space: {error}"
+            ) from None
     if not space:
         raise ExperimentError(f"conf/method/{method.name}.yaml: no `search` space, so there is nothing to tune")
     return space
@@ -103,6 +106,7 @@ def search(
         All finished trials as CSV.
     """
     import optuna
+    from optuna.storages.journal import JournalFileBackend
     from optuna.trial import TrialState
 
     from multilab.metrics import METRICS
@@ -113,20 +117,21 @@ def search(
     journal.parent.mkdir(parents=True, exist_ok=True)
     study = optuna.create_study(
         study_name=cell.key,
-        storage=optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(journal))),
+        storage=optuna.storages.JournalStorage(JournalFileBackend(str(journal))),
         direction="minimize" if METRICS[plan.metric].direction == "min" else "maximize",
         load_if_exists=True,
     )
-    own = {name: value for name, s in space.items() if _within(s, value := _own(method.params, name))}
+    first = _grid(space) if plan.sampler == "grid" else [_papers(method, space)]
     folds = _inner_inputs(cell, plan, store)
-    for trial in study.get_trials(states=[TrialState.RUNNING]):  # what a killed search left behind
-        study.tell(trial.number, state=TrialState.FAIL)
-    steps = range(len(_told(study)), plan.n_trials)
+    for left in study.get_trials(states=[TrialState.RUNNING]):  # by a killed search
+        study.tell(left.number, state=TrialState.FAIL)
+    n_trials = min(plan.n_trials, len(first)) if plan.sampler == "grid" else plan.n_trials
+    steps = range(len(_told(study)), n_trials)
     for index in progress(steps, len(steps)) if progress else steps:
         # One seed per trial: a search that was killed and resumed walks the same way as one that was not.
-        study.sampler = _sampler(plan, space, seed_for(cell.seed, cell.part.digest, method.target, f"trial {index}"))
-        if index == 0 and own and plan.sampler != "grid" and not study.get_trials(states=[TrialState.WAITING]):
-            study.enqueue_trial(own)
+        study.sampler = _sampler(plan, seed_for(cell.seed, cell.part.digest, method.target, f"trial {index}"))
+        if index < len(first) and not study.get_trials(states=[TrialState.WAITING]):
+            study.enqueue_trial(first[index])
         trial = study.ask(space)
         try:
             value = float(np.mean([_value(method.with_params(trial.params), f, cell, plan) for f in folds]))
@@ -140,6 +145,19 @@ def search(
         errors = [t.user_attrs["error"] for t in _told(study)]
         raise ExperimentError(f"{cell.label}: every trial of the search failed, the last with: {errors[-1]}")
     return dict(study.best_params), _as_csv(finished, list(space), plan.metric)
+
+
+def _grid(space: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the points of a space of choices, in the order they are written."""
+    choices = [getattr(s, "choices", ()) for s in space.values()]
+    if () in choices:
+        raise ExperimentError("sampler grid needs a categorical `search` space (choices) for every argument")
+    return [dict(zip(space, point, strict=True)) for point in itertools.product(*choices)]
+
+
+def _papers(method: Method, space: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values a method comes with, as far as they lie in its space: trial 0."""
+    return {name: value for name, s in space.items() if _within(s, value := _own(method.params, name))}
 
 
 def _own(params: Mapping[str, Any], name: str) -> Any:
@@ -164,15 +182,11 @@ def _told(study: Any) -> list[Any]:
     return [t for t in study.trials if t.state.name == "COMPLETE" or "error" in t.user_attrs]
 
 
-def _sampler(plan: SearchPlan, space: dict[str, Any], seed: int) -> Any:
+def _sampler(plan: SearchPlan, seed: int) -> Any:
     import optuna
 
-    if plan.sampler == "grid":
-        grid = {name: getattr(s, "choices", None) for name, s in space.items()}
-        if None in grid.values():
-            raise ExperimentError("sampler grid needs a categorical `search` space (choices) for every argument")
-        return optuna.samplers.GridSampler(grid, seed=seed)
-    samplers = {"tpe": optuna.samplers.TPESampler, "random": optuna.samplers.RandomSampler}
+    random = optuna.samplers.RandomSampler
+    samplers = {"tpe": optuna.samplers.TPESampler, "random": random, "grid": random}  # a grid is enqueued
     if plan.sampler not in samplers:
         raise ExperimentError(f"sampler {plan.sampler!r} is not tpe, random or grid")
     return samplers[plan.sampler](seed=seed)

@@ -60,7 +60,7 @@ class Store:
             return None
         return said if "arrays.npz" in said and "record.json" in said else None
 
-    def keys(self) -> list[str]:
+    def finished(self) -> list[str]:
         """Return the keys of the finished cells, sorted."""
         return sorted(p.parent.name for p in self.root.glob("*/DONE") if not p.parent.name.startswith("."))
 
@@ -99,7 +99,8 @@ class Store:
         import numpy as np
 
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, **{name: np.asarray(array) for name, array in sorted(arrays.items())})
+        plain: dict[str, Any] = {name: np.asarray(array) for name, array in sorted(arrays.items())}
+        np.savez_compressed(buffer, **plain)
         contents = {
             "arrays.npz": buffer.getvalue(),
             "config.yaml": config.encode(),

@@ -36,9 +36,7 @@ def public_classes() -> dict[str, str]:
         module = ".".join((_PACKAGE, *relative.parts))
         for name in _CLASS.findall(path.read_text(encoding="utf-8")):
             if name in found:
-                raise ImportError(
-                    f"two methods are called {name}: in {found[name]} and in {module}; rename one"
-                )
+                raise ImportError(f"two methods are called {name}: in {found[name]} and in {module}; rename one")
             found[name] = module
     return found
 
@@ -65,7 +63,5 @@ def all_estimators() -> list[type]:
     """
     from sklearn.base import BaseEstimator
 
-    classes = (
-        find_class(name) for name, module in sorted(public_classes().items()) if module != f"{_PACKAGE}.base"
-    )
+    classes = (find_class(name) for name, module in sorted(public_classes().items()) if module != f"{_PACKAGE}.base")
     return [c for c in classes if issubclass(c, BaseEstimator) and not inspect.isabstract(c)]

@@ -89,9 +89,7 @@ def resolve_gamma(gamma: float | str, X: Any) -> float:
     return float(gamma)
 
 
-def kernel_from(
-    base: np.ndarray, kernel: str, gamma: float, degree: float = 3, coef0: float = 0.0
-) -> np.ndarray:
+def kernel_from(base: np.ndarray, kernel: str, gamma: float, degree: float = 3, coef0: float = 0.0) -> np.ndarray:
     """Turn squared distances (rbf) or dot products (all other kernels) into a new kernel matrix.
 
     rbf: exp(-gamma base); linear: base; poly: (gamma base + coef0)^degree; sigmoid: tanh(gamma base + coef0).

@@ -111,14 +111,10 @@ FROM_COUNTS: dict[str, Callable[[DecisionCounts, Conventions], Value]] = {
     "hamming_loss": _hamming_loss,
     "subset_accuracy": _subset_accuracy,
     "jaccard": _jaccard,
-    "example_precision": lambda n, c: mean_where_defined(
-        _precision(n.by_row, c.example_both_empty, c.one_empty)
-    ),
+    "example_precision": lambda n, c: mean_where_defined(_precision(n.by_row, c.example_both_empty, c.one_empty)),
     "example_recall": lambda n, c: mean_where_defined(_recall(n.by_row, c.example_both_empty, c.one_empty)),
     "example_f1": lambda n, c: mean_where_defined(_f1(n.by_row, c.example_both_empty)),
-    "macro_precision": lambda n, c: mean_where_defined(
-        _precision(n.by_label, c.macro_both_empty, c.one_empty)
-    ),
+    "macro_precision": lambda n, c: mean_where_defined(_precision(n.by_label, c.macro_both_empty, c.one_empty)),
     "macro_recall": lambda n, c: mean_where_defined(_recall(n.by_label, c.macro_both_empty, c.one_empty)),
     "macro_f1": lambda n, c: mean_where_defined(_f1(n.by_label, c.macro_both_empty)),
     "micro_f1": lambda n, c: Value(float(_f1(n.by_label.total(), c.micro_both_empty)[0])),

@@ -39,9 +39,7 @@ def _matrix(matrix: Any, name: str) -> np.ndarray | sp.csr_array:
         except ValueError as error:
             raise MetricError(f"{name} is not a rectangular array: {error}") from None
     if array.ndim != 2:
-        raise MetricError(
-            f"{name} has {array.ndim} dimension(s), shape {array.shape}; expected two, rows x labels"
-        )
+        raise MetricError(f"{name} has {array.ndim} dimension(s), shape {array.shape}; expected two, rows x labels")
     if 0 in array.shape:
         raise MetricError(f"{name} is empty: shape {array.shape}")
     if array.dtype.kind not in "biuf":

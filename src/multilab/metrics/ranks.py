@@ -119,9 +119,7 @@ def rank_relevant(scores: np.ndarray, entries: Entries, by_index: bool) -> Relev
     later = np.zeros_like(tied)
     if by_index:
         later = _later_in_tie(scores, lists, positions, not_above[tie], later_relevant, tied != tied_relevant)
-    return RelevantRanks(
-        lists, entries.starts, above, tied, later, above_relevant, tied_relevant, later_relevant
-    )
+    return RelevantRanks(lists, entries.starts, above, tied, later, above_relevant, tied_relevant, later_relevant)
 
 
 def _count_up_to(ordered: np.ndarray, lists: np.ndarray, values: np.ndarray, inclusive: bool) -> np.ndarray:

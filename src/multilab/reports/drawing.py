@@ -41,9 +41,7 @@ def styled() -> Iterator[None]:
         yield
 
 
-def new_figure(
-    width: float, height: float, layout: Literal["constrained", "compressed"] = "constrained"
-) -> Figure:
+def new_figure(width: float, height: float, layout: Literal["constrained", "compressed"] = "constrained") -> Figure:
     """Return an empty figure of the given inches, unknown to pyplot, so that nothing is left open."""
     from matplotlib.figure import Figure
 

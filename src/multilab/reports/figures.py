@@ -50,9 +50,7 @@ def cd_diagram(
     """
     cd = {"nemenyi": comparison.cd_nemenyi, "bonferroni-dunn": comparison.cd_bonferroni_dunn}.get(test)
     if cd is None or (test == "bonferroni-dunn" and comparison.control is None):
-        raise ReportError(
-            f"no {test} diagram of {comparison.metric or 'this comparison'}: nothing to compare"
-        )
+        raise ReportError(f"no {test} diagram of {comparison.metric or 'this comparison'}: nothing to compare")
     ranks, k = comparison.ranks, comparison.k
     bars = _stack([(ranks[g[0]], ranks[g[-1]]) for g in comparison.groups]) if test == "nemenyi" else []
     top = 0.55 + 0.22 * max((level + 1 for *_, level in bars), default=0)
@@ -187,9 +185,7 @@ def _two_sided() -> Any:
     """Return a colour scale that is white at zero and equally dark at both ends."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list(
-        "two_sided", ["#7a3106", "#dba06f", "#ffffff", "#7ba5b4", "#0b3c49"]
-    )
+    return LinearSegmentedColormap.from_list("two_sided", ["#7a3106", "#dba06f", "#ffffff", "#7ba5b4", "#0b3c49"])
 
 
 def convergence(
@@ -274,13 +270,9 @@ def dots(summary: Summary, ax: Axes, titles: Mapping[str, str] | None = None, la
     ax.set_yticks(range(len(datasets)), datasets)
     ax.set(ylim=(len(datasets) - 0.5, -0.5), xlabel=label)
     ax.grid(True, axis="x", color=_PALE, lw=0.5)
-    ax.hlines(
-        np.arange(len(datasets) - 1) + 0.5, 0, 1, color=_PALE, lw=0.5, transform=ax.get_yaxis_transform()
-    )
+    ax.hlines(np.arange(len(datasets) - 1) + 0.5, 0, 1, color=_PALE, lw=0.5, transform=ax.get_yaxis_transform())
     ax.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     if methods:
-        ax.legend(
-            loc="lower left", bbox_to_anchor=(0, 1), ncols=min(5, len(methods)), fontsize=7.5, frameon=False
-        )
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=min(5, len(methods)), fontsize=7.5, frameon=False)

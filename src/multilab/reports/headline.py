@@ -36,13 +36,9 @@ def headline_markdown(study_dir: Path | str, metric: str | None = None) -> str:
         f"| {table.title} {table.arrow} | " + " | ".join(_escape(head) for head in table.heads) + " |",
         "|:---|" + "---:|" * len(table.heads),
     ]
-    lines += [
-        f"| {_escape(d)} | " + " | ".join(_markdown(cell) for cell in cells) + " |" for d, cells in table.rows
-    ]
+    lines += [f"| {_escape(d)} | " + " | ".join(_markdown(cell) for cell in cells) + " |" for d, cells in table.rows]
     if table.average_ranks:
-        lines.append(
-            "| *average rank* | " + " | ".join(_markdown(cell) for cell in table.average_ranks) + " |"
-        )
+        lines.append("| *average rank* | " + " | ".join(_markdown(cell) for cell in table.average_ranks) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -73,14 +69,10 @@ def save_headline_png(study_dir: Path | str, out: Path | str, metric: str | None
     comparison = study.comparisons.get(chosen)
     diagram = comparison is not None and comparison.cd_nemenyi is not None
     above = 1.3 + 0.32 * len(study.datasets)
-    below = (
-        1.0 + 0.24 * math.ceil(len(study.methods) / 2) + 0.1 * len(comparison.groups) if comparison else 0.0
-    )
+    below = 1.0 + 0.24 * math.ceil(len(study.methods) / 2) + 0.1 * len(comparison.groups) if comparison else 0.0
     with styled():
         figure = new_figure(8.4, above + (below if diagram else 0))
-        axes = figure.subplots(
-            2 if diagram else 1, 1, squeeze=False, height_ratios=[above, below] if diagram else None
-        )
+        axes = figure.subplots(2 if diagram else 1, 1, squeeze=False, height_ratios=[above, below] if diagram else None)
         arrow = score_table(study, chosen).arrow
         words = {"↓": " (smaller is better)", "↑": " (larger is better)"}.get(arrow, "")
         dots(study.summaries[chosen], axes[0, 0], study.titles, metric_title(chosen) + words)
@@ -93,9 +85,7 @@ def save_headline_png(study_dir: Path | str, out: Path | str, metric: str | None
 def _metric(study: Study, metric: str | None) -> str:
     chosen = metric or next(iter(study.primary), None)
     if chosen not in study.summaries:
-        raise ReportError(
-            f"study {study.name} has no metric {metric!r}; there are {', '.join(study.metrics)}"
-        )
+        raise ReportError(f"study {study.name} has no metric {metric!r}; there are {', '.join(study.metrics)}")
     return str(chosen)
 
 

@@ -109,9 +109,7 @@ def _render(study: Study) -> str:
         verdicts=_verdicts(study),
         claims=[_claim(claim) for claim in study.claims],
         outcomes=_tally((_claim(claim)["outcome"] for claim in study.claims), OUTCOMES),
-        card_columns=[
-            (key, title) for key, title in _CARD_COLUMNS if any(key in c for c in study.cards.values())
-        ],
+        card_columns=[(key, title) for key, title in _CARD_COLUMNS if any(key in c for c in study.cards.values())],
         learned=[(item, shown) for item in study.learned if (shown := learned_pictures(study, item))],
         curves=convergence_picture(study, study.learned),
         costs=cost_tables(study),

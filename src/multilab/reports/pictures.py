@@ -39,9 +39,7 @@ def rank_pictures(study: Study, comparison: Comparison) -> tuple[Picture, ...]:
             figure = new_figure(4.9, 0.9 + 0.24 * math.ceil(comparison.k / 2) + 0.1 * len(comparison.groups))
             cd_diagram(comparison, figure.add_subplot(), study.titles, test)
             uri = svg_uri(figure)
-        pictures.append(
-            Picture(uri, _rank_words(study, comparison, test), _rank_caption(study, comparison, test), 560)
-        )
+        pictures.append(Picture(uri, _rank_words(study, comparison, test), _rank_caption(study, comparison, test), 560))
     return tuple(pictures)
 
 
@@ -54,9 +52,7 @@ def _rank_words(study: Study, comparison: Comparison, test: str) -> str:
 def _rank_caption(study: Study, comparison: Comparison, test: str) -> str:
     level = f"α = {comparison.alpha:g}, {comparison.n} datasets"
     if test == "nemenyi":
-        return (
-            f"Nemenyi, {level}: average ranks, best on the left; thick bars join methods that do not differ."
-        )
+        return f"Nemenyi, {level}: average ranks, best on the left; thick bars join methods that do not differ."
     control = study.titles.get(str(comparison.control), str(comparison.control))
     return f"Bonferroni–Dunn against {control}, {level}: methods inside the grey band do not differ from it."
 
@@ -178,7 +174,5 @@ def convergence_picture(study: Study, learned: Sequence[Learned]) -> Picture | N
         uri = svg_uri(figure)
     caption = "Distance of the objective from its optimum on the first split, both axes logarithmic."
     if not known:
-        caption += (
-            " F* is the smallest value reached where the optimum is not stored, so the end of a curve drops."
-        )
+        caption += " F* is the smallest value reached where the optimum is not stored, so the end of a curve drops."
     return Picture(uri, f"Convergence curves on {', '.join(datasets)}", caption, 310 * columns)

@@ -128,9 +128,7 @@ def load_study(study_dir: Path | str) -> Study:
     """
     folder = Path(study_dir)
     if not (folder / "scores.csv").is_file():
-        raise ReportError(
-            f"{folder / 'scores.csv'} is missing: run the study first (multilab plan, dvc repro)"
-        )
+        raise ReportError(f"{folder / 'scores.csv'} is missing: run the study first (multilab plan, dvc repro)")
     scores = _table(folder / "scores.csv", {"dataset", "split", "method", "metric", "value"})
     info = _json(folder / "study.json", {})
     datasets = _names(info.get("datasets"), scores["dataset"])
@@ -163,9 +161,7 @@ def _names(listed: Any, found: pd.Series) -> tuple[str, ...]:
     return tuple(str(name) for name in listed or dict.fromkeys(found))
 
 
-def _comparisons(
-    path: Path, info: Mapping[str, Any], summaries: Mapping[str, Summary]
-) -> dict[str, Comparison]:
+def _comparisons(path: Path, info: Mapping[str, Any], summaries: Mapping[str, Summary]) -> dict[str, Comparison]:
     stored = _json(path, {})
     found = {}
     for metric, summary in summaries.items():
@@ -186,18 +182,14 @@ def _check_ranks(path: Path, comparison: Comparison, summary: Summary) -> None:
     table = summary.mean.reindex(index=list(comparison.datasets), columns=list(comparison.methods))
     expected = rank_rows(table, comparison.direction).to_dict("index")
     if expected != comparison.dataset_ranks:
-        raise ReportError(
-            f"{path} does not belong to scores.csv: the ranks of {summary.metric} differ; make it anew"
-        )
+        raise ReportError(f"{path} does not belong to scores.csv: the ranks of {summary.metric} differ; make it anew")
 
 
 def _learned(folder: Path, methods: tuple[str, ...]) -> tuple[Learned, ...]:
     found = []
     for path in sorted(folder.glob("learned-*.npz")):
         rest = path.stem.removeprefix("learned-")
-        method = max(
-            (m for m in methods if rest.startswith(f"{m}-")), key=len, default=rest.partition("-")[0]
-        )
+        method = max((m for m in methods if rest.startswith(f"{m}-")), key=len, default=rest.partition("-")[0])
         try:
             with np.load(path, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in sorted(stored.files)}

@@ -109,10 +109,7 @@ def score_table(study: Study, metric: str) -> ScoreTable:
         values, spreads = summary.mean.loc[dataset], summary.std.loc[dataset]
         present = [ranks[m] for m in ranks if m in values and not math.isnan(values[m])]
         best = min(present, default=math.nan)
-        cells = [
-            _cell(values[m], spreads[m], lambda v: f"{v:.{decimals}f}", ranks.get(m), best)
-            for m in study.methods
-        ]
+        cells = [_cell(values[m], spreads[m], lambda v: f"{v:.{decimals}f}", ranks.get(m), best) for m in study.methods]
         rows.append((dataset, tuple(cells)))
     return ScoreTable(
         metric=metric,
@@ -172,8 +169,6 @@ def _average_ranks(methods: Sequence[str], comparison: Comparison | None) -> tup
         return ()
     best = min(comparison.ranks.values())
     return tuple(
-        Cell(f"{comparison.ranks[m]:.2f}", best=comparison.ranks[m] == best)
-        if m in comparison.ranks
-        else Cell("–")
+        Cell(f"{comparison.ranks[m]:.2f}", best=comparison.ranks[m] == best) if m in comparison.ranks else Cell("–")
         for m in methods
     )

@@ -22,7 +22,7 @@ def main(argv: list[str]) -> int:
     store, words = Store(), argv or ["list"]
     verb, keys = words[0], words[1:]
     if verb == "list" and not keys:
-        found = [store.record(key) for key in store.keys()]
+        found = [store.record(key) for key in store.finished()]
         for record in sorted(found, key=lambda r: r["label"]):
             print(f"{record['key'][:12]}  {record.get('fit_seconds', 0):9.2f} s  {record['label']}")
         print(f"{len(found)} cells in {store.root}")

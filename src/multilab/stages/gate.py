@@ -84,10 +84,7 @@ def _sample(study: Study, asked: Any, folder: str) -> int:
     store, wrong = _run(cells, folder, f"{len(cells)} cells of {study.name} (seed {seed})")
     cells = [cell for cell in cells if store.has(cell.key)]
     names = scores["dataset"] + "/" + scores["split"].astype(str) + "/" + scores["method"]
-    expected = {
-        name: dict(zip(rows["metric"], rows["value"], strict=True))
-        for name, rows in scores.groupby(names)
-    }
+    expected = {name: dict(zip(rows["metric"], rows["value"], strict=True)) for name, rows in scores.groupby(names)}
     found = gate.fingerprints(cells, store, study.conventions)
     missing = sorted(set(found) - set(expected))
     wrong += [f"{name}: not in the committed scores.csv" for name in missing]

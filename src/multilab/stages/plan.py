@@ -65,5 +65,7 @@ def main(argv: list[str]) -> int:
     dropped = prune(Path("dvc.lock"), every)
     stages = 1 + 5 * len(studies) + len(content["runs"])
     note = f"; {dropped} entries of dropped studies removed from dvc.lock" if dropped else ""
-    print(f"planned {', '.join(content['studies'])}: {len(content['runs'])} runs, {stages} stages{note}. Next: dvc repro")
+    print(
+        f"planned {', '.join(content['studies'])}: {len(content['runs'])} runs, {stages} stages{note}. Next: dvc repro"
+    )
     return 0

@@ -36,7 +36,7 @@ def records(study: Study) -> list[Any]:
 
     scores = pd.read_csv(report_dir(study.name) / "scores.csv", float_precision="round_trip")
     store, about, found = Store(), environment(), []
-    values = {key: group for key, group in scores.groupby(["method", "dataset"], sort=False)}
+    values = dict(list(scores.groupby(["method", "dataset"], sort=False)))
     for method in study.methods:
         cells = study_cells(study, method)
         for dataset in study.datasets:

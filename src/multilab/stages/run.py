@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from multilab.stages import base_scores, evaluate, preprocess, publish, stats, train
 from multilab.stages.common import report_dir, study_of
 
@@ -10,7 +12,7 @@ def main(argv: list[str]) -> int:
     """`multilab run study=NAME`."""
     study, _ = study_of(argv)
     word = f"study={study.name}"
-    steps = [(preprocess, []), (base_scores, [])]
+    steps: list[tuple[Any, list[str]]] = [(preprocess, []), (base_scores, [])]
     steps += [(train, [f"method={name}"]) for name in study.methods]
     steps += [(evaluate, []), (stats, []), (publish, [])]
     for stage, rest in steps:

@@ -17,17 +17,16 @@ def main(argv: list[str]) -> int:
     import pandas as pd
 
     from multilab.experiments.environment import environment
-    from multilab.experiments.results import table
     from multilab.metrics import METRICS
     from multilab.reports import build_report
-    from multilab.statistics import compare
+    from multilab.statistics import compare, summarise
 
     study, _ = study_of(argv)
     folder = report_dir(study.name)
     scores = pd.read_csv(folder / "scores.csv", float_precision="round_trip")
     found = {}
     for metric in study.metrics:
-        values = table(scores, metric, study.datasets, study.methods)
+        values = summarise(scores, metric, study.datasets, study.methods).mean
         asked = {"alpha": study.alpha, "control": study.control, "rope": study.rope, "seed": study.seed}
         found[metric] = compare(values, METRICS[metric].direction, metric=metric, **asked).to_dict()
     save_learned(study)
@@ -72,6 +71,7 @@ def save_learned(study: Study) -> None:
             if arrays:
                 labels = (prepared_meta(cell.part.dataset) or {}).get("label_names", [])
                 buffer = io.BytesIO()
-                np.savez_compressed(buffer, label_names=np.array(labels), **arrays)
+                content: dict[str, Any] = {"label_names": np.array(labels), **arrays}
+                np.savez_compressed(buffer, **content)
                 name = f"learned-{method}-{cell.part.dataset}.npz"
                 write_atomically(report_dir(study.name) / "figures" / name, buffer.getvalue())

@@ -56,7 +56,8 @@ def _artifacts(cell: Cell, store: Store) -> dict[str, bytes]:
     if not arrays:
         return {}
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
+    content: dict[str, Any] = dict(arrays)
+    np.savez_compressed(buffer, **content)
     pictures = {f"{n}.png": _picture(a, n) for n, a in arrays.items() if a.ndim == 2 and min(a.shape) > 1}
     return {"learned.npz": buffer.getvalue(), **pictures}
 

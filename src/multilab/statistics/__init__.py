@@ -36,9 +36,7 @@ __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    if (
-        name in _HOMES
-    ):  # pandas and scipy.stats take a second to import, so only those who compare pay for them
+    if name in _HOMES:  # pandas and scipy.stats take a second to import, so only those who compare pay for them
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

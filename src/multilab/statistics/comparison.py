@@ -180,9 +180,7 @@ def compare(
         raise StatisticsError(f"alpha must lie between 0 and 1, not {alpha!r}")
     plain = check_table(table, direction)
     if control is not None and control not in plain.columns:
-        raise StatisticsError(
-            f"control {control!r} is not a method of the table; there are {', '.join(plain.columns)}"
-        )
+        raise StatisticsError(f"control {control!r} is not a method of the table; there are {', '.join(plain.columns)}")
     by_dataset = rank_rows(plain, direction)
     n, k = plain.shape
     ranks = {name: float(by_dataset[name].mean()) for name in plain.columns} if n else {}
@@ -208,9 +206,7 @@ def compare(
         methods=tuple(plain.columns),
         n=n,
         k=k,
-        dataset_ranks={
-            d: {m: float(r) for m, r in row.items()} for d, row in by_dataset.to_dict("index").items()
-        },
+        dataset_ranks={d: {m: float(r) for m, r in row.items()} for d, row in by_dataset.to_dict("index").items()},
         ranks=ranks,
         notes=tuple(notes),
         **found,

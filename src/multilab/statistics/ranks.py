@@ -28,9 +28,7 @@ def check_table(table: pd.DataFrame, direction: str) -> pd.DataFrame:
     """
     if direction not in ("min", "max"):
         raise StatisticsError(f"direction must be 'min' or 'max', not {direction!r}")
-    plain = table.set_axis([str(i) for i in table.index], axis=0).set_axis(
-        [str(c) for c in table.columns], axis=1
-    )
+    plain = table.set_axis([str(i) for i in table.index], axis=0).set_axis([str(c) for c in table.columns], axis=1)
     for names, what in ((plain.columns, "method"), (plain.index, "dataset")):
         twice = list(names[names.duplicated()])
         if twice:

@@ -106,9 +106,7 @@ def signed_rank_p(differences: np.ndarray) -> float:
     from scipy import stats
 
     values = np.asarray(differences, dtype=float)
-    doubled = np.rint(2 * stats.rankdata(np.abs(values))).astype(
-        int
-    )  # whole numbers even when ranks are tied
+    doubled = np.rint(2 * stats.rankdata(np.abs(values))).astype(int)  # whole numbers even when ranks are tied
     moving = doubled[values != 0]
     if len(moving) == 0:
         return 1.0
@@ -216,9 +214,7 @@ def bayesian_signed_rank(
         gain = _advantage(plain, direction, a, b)
         if len(gain) == 0:
             continue
-        result.append(
-            BayesPair(a, b, len(gain), *_posterior(SignedRankTest, gain, (a, b), rope, seed, samples))
-        )
+        result.append(BayesPair(a, b, len(gain), *_posterior(SignedRankTest, gain, (a, b), rope, seed, samples)))
     return tuple(result)
 
 
@@ -231,9 +227,7 @@ def _posterior(
     first, second = sorted(names)  # so that (a, b) and (b, a) are the same draw, mirrored
     mirrored = names != (first, second)
     stream = int(json_digest([seed, first, second])[:8], 16)
-    draws = test.sample(
-        -gain if mirrored else gain, np.zeros(len(gain)), rope, nsamples=samples, random_state=stream
-    )
+    draws = test.sample(-gain if mirrored else gain, np.zeros(len(gain)), rope, nsamples=samples, random_state=stream)
     left, middle, right = (np.bincount(np.argmax(draws, axis=1), minlength=3) / samples).tolist()
     return (right, middle, left) if mirrored else (left, middle, right)
 
@@ -242,9 +236,7 @@ def _pairs(methods: list[str], control: str | None) -> Iterable[tuple[str, str]]
     if control is None:
         return [(a, b) for i, a in enumerate(methods) for b in methods[i + 1 :]]
     if control not in methods:
-        raise StatisticsError(
-            f"control {control!r} is not a method of the table; there are {', '.join(methods)}"
-        )
+        raise StatisticsError(f"control {control!r} is not a method of the table; there are {', '.join(methods)}")
     return [(control, b) for b in methods if b != control]
 
 

@@ -73,8 +73,7 @@ def summarise(
     if len(repeated):
         first = repeated.iloc[0]
         raise StatisticsError(
-            f"two values of {metric} for dataset {first['dataset']}, split {first['split']}, "
-            f"method {first['method']}"
+            f"two values of {metric} for dataset {first['dataset']}, split {first['split']}, method {first['method']}"
         )
     index = list(datasets) if datasets is not None else list(dict.fromkeys(rows["dataset"]))
     columns = list(methods) if methods is not None else list(dict.fromkeys(rows["method"]))

@@ -104,9 +104,7 @@ class KernelELM(MultiLabelClassifier):
         return (self._kernel(X, self._X) @ self.coef_)[:, self.column_]
 
     def _kernel(self, X: Any, Z: Any = None) -> np.ndarray:
-        return kernel_matrix(
-            X, Z, kernel=self.kernel, gamma=self.gamma_, degree=self.degree, coef0=self.coef0
-        )
+        return kernel_matrix(X, Z, kernel=self.kernel, gamma=self.gamma_, degree=self.degree, coef0=self.coef0)
 
 
 def _solve_symmetric(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -28,12 +28,11 @@ def alternating_directions(
     Notes
     -----
     The multiplier rho U always lies in the dual ball; V with Q V = B - rho U is offered as a dual point and
-    often certifies the gap long before the residual of Z does. rho starts at ten times penalty(W)/||W||^2 and
-    is then balanced on relative residuals, ever less often, so that it settles and ADMM's convergence proof
-    applies.
+    often certifies the gap long before the residual of Z does. rho evens the two parts of that gap, adjusted
+    ever less often, so that it settles and ADMM's convergence proof applies.
     """
     curvature, cross = loss.curvature, loss.cross_rotated
-    Z = penalty.prox(start, 0.0)
+    Z = _better_start(loss, penalty, penalty.prox(start, 0.0))
     Z_rot = loss.rotate(Z)
     rho = _first_rho(loss, penalty, Z)
     correlation = loss.rotate_back(cross - curvature * Z_rot)
@@ -60,7 +59,24 @@ def alternating_directions(
                 rho, U, U_rot = rho * factor, U / factor, U_rot / factor
 
 
+def _better_start(loss: StackingLoss, penalty: SparseGroupPenalty, start: np.ndarray) -> np.ndarray:
+    """Return ``start`` or the minimiser along the steepest descent from zero, whichever is lower.
+
+    Near the strength that makes W zero the latter is close to the solution and everything else is far.
+    """
+    descent = penalty.prox(loss.cross, 1.0)
+    Q_descent, Q_start = loss.apply(descent), loss.apply(start)
+    slope = float(np.vdot(loss.cross, descent)) - penalty.value(descent)
+    bend = float(np.vdot(descent, Q_descent))
+    if slope <= 0 or bend <= 0:
+        return start
+    step = slope / bend
+    along = loss.value(step * descent, step * Q_descent) + step * penalty.value(descent)
+    return step * descent if along < loss.value(start, Q_start) + penalty.value(start) else start
+
+
 def _first_rho(loss: StackingLoss, penalty: SparseGroupPenalty, Z: np.ndarray) -> float:
+    """Return a rho that weighs ||Z||^2 like the penalty at Z."""
     if not Z.any():
         Z = loss.minimum_norm()
     square = float(np.vdot(Z, Z))

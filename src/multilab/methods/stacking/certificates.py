@@ -54,9 +54,7 @@ def dual_value(loss: StackingLoss, penalty: SparseGroupPenalty, rotated: np.ndar
     return s * on_target - 0.5 * s * s * square
 
 
-def duality_gap(
-    loss: StackingLoss, penalty: SparseGroupPenalty, W: np.ndarray, *, corrected: bool = True
-) -> float:
+def duality_gap(loss: StackingLoss, penalty: SparseGroupPenalty, W: np.ndarray, *, corrected: bool = True) -> float:
     """Return an upper bound of F(W) - min F.
 
     Parameters
@@ -101,7 +99,7 @@ class Progress:
         done = len(self.path)
         if done < self._next and done < self.max_iter:
             return False
-        self._next = max(done + 1, min(done + self.spacing, int(1.3 * done)))
+        self._next = max(done + 1, min(done + self.spacing, int(1.5 * done)))
         return True
 
     def check(self, W: np.ndarray, dual_candidate: np.ndarray | None = None) -> bool:

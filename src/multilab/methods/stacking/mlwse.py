@@ -46,10 +46,9 @@ class MLWSE(MultiLabelClassifier):
         Ridge of the starting point (S^T S + eta I)^{-1} S^T Y; no effect on the minimum.
     groups : sequence of int, optional
         Columns of S per base classifier; q each when None.
-    algorithm : {"auto", "admm", "fista", "apg", "bcd"}
-        "admm" needs tens of iterations where the others need thousands; "auto" (default) takes it unless W is
-        nearly zero, where it takes "fista". "apg" is the paper's Algorithm 1, without FISTA's restarts; "bcd"
-        its Algorithm 2.
+    algorithm : {"admm", "fista", "apg", "bcd"}
+        "admm" needs tens of iterations where the others need thousands. "apg" is the paper's Algorithm 1,
+        "fista" the same with restarts, "bcd" the paper's Algorithm 2.
     tol, kkt_tol : float
         Stop when the relative duality gap <= tol, or the relative violation of the optimality conditions <=
         kkt_tol.
@@ -113,7 +112,7 @@ class MLWSE(MultiLabelClassifier):
         beta: float = 1e-3,
         eta: float = 0.1,
         groups: Sequence[int] | None = None,
-        algorithm: Literal["auto", "admm", "fista", "apg", "bcd"] = "auto",
+        algorithm: Literal["admm", "fista", "apg", "bcd"] = "admm",
         tol: float = 1e-6,
         kkt_tol: float = 1e-9,
         max_iter: int = 5000,
@@ -179,7 +178,7 @@ class MLWSE(MultiLabelClassifier):
         if not solution.converged:
             warnings.warn(
                 f"MLWSE ({self.algorithm}) stopped after {solution.n_iter} iterations, relative duality gap "
-                f"{solution.gap:.1e}; raise max_iter or use algorithm='auto'",
+                f"{solution.gap:.1e}; raise max_iter or use algorithm='admm'",
                 ConvergenceWarning,
                 stacklevel=2,
             )

@@ -53,9 +53,7 @@ class StackingLoss:
     cross_rotated: np.ndarray
 
     @classmethod
-    def from_scores(
-        cls, S: np.ndarray, Y: np.ndarray, H: np.ndarray, beta: float, scale: float = 1.0
-    ) -> Self:
+    def from_scores(cls, S: np.ndarray, Y: np.ndarray, H: np.ndarray, beta: float, scale: float = 1.0) -> Self:
         """Build the loss from scores S (n, p) and targets Y (n, q), the squared error times ``scale``.
 
         Raises

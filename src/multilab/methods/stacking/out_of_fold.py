@@ -50,8 +50,7 @@ def out_of_fold_scores(
     parts = [(np.asarray(train), np.asarray(test)) for train, test in folds]
     _check_folds(parts, X.shape[0])
     scored = Parallel(n_jobs=n_jobs)(
-        delayed(_score_fold)(estimator, X, Y, train, test, fold_seed(seed, k))
-        for k, (train, test) in enumerate(parts)
+        delayed(_score_fold)(estimator, X, Y, train, test, fold_seed(seed, k)) for k, (train, test) in enumerate(parts)
     )
     scores = np.empty(Y.shape, dtype=np.float64)
     for (_, test), part in zip(parts, scored, strict=True):
@@ -99,11 +98,7 @@ def _score_fold(
 def _check_folds(parts: list[tuple[np.ndarray, np.ndarray]], n: int) -> None:
     tested = np.concatenate([test for _, test in parts]) if parts else np.empty(0, dtype=int)
     if not np.array_equal(np.sort(tested), np.arange(n)):
-        raise MethodError(
-            f"the test parts of the {len(parts)} folds must hold each of the {n} rows exactly once"
-        )
+        raise MethodError(f"the test parts of the {len(parts)} folds must hold each of the {n} rows exactly once")
     for k, (train, test) in enumerate(parts):
         if np.isin(test, train).any():
-            raise MethodError(
-                f"fold {k}: a test row is also in its training part; its score would be in-sample"
-            )
+            raise MethodError(f"fold {k}: a test row is also in its training part; its score would be in-sample")

@@ -133,9 +133,7 @@ def strength_max(B: np.ndarray, unit: SparseGroupPenalty) -> float:
     """
     if unit.support is not None:
         B = np.where(unit.support, B, 0.0)
-    return max(
-        _block_strength(B[r], unit.entry, float(b)) for b, r in zip(unit.block, unit.rows, strict=True)
-    )
+    return max(_block_strength(B[r], unit.entry, float(b)) for b, r in zip(unit.block, unit.rows, strict=True))
 
 
 def _block_strength(B: np.ndarray, a: float, b: float) -> float:

@@ -15,10 +15,7 @@ from multilab.methods.stacking.proximal import accelerated_gradient, block_desce
 
 __all__ = ["ALGORITHMS", "solve", "solve_path"]
 
-ALGORITHMS = ("auto", "admm", "fista", "apg", "bcd")
-
-# From this share of the strength that makes W zero, few weights are active and gradient steps suffice.
-_NEARLY_ZERO = 0.03
+ALGORITHMS = ("admm", "fista", "apg", "bcd")
 
 
 def solve(
@@ -26,7 +23,7 @@ def solve(
     penalty: SparseGroupPenalty,
     start: np.ndarray,
     *,
-    algorithm: str = "auto",
+    algorithm: str = "admm",
     tol: float = 1e-6,
     kkt_tol: float = 1e-9,
     max_iter: int = 5000,
@@ -37,9 +34,8 @@ def solve(
     ----------
     start : ndarray of shape (p, q)
         Where to begin; not changed.
-    algorithm : {"auto", "admm", "fista", "apg", "bcd"}
-        ``"auto"`` takes FISTA for penalties so strong that W is nearly zero, else ADMM. ``"apg"`` is FISTA
-        without restart, as the paper prints it.
+    algorithm : {"admm", "fista", "apg", "bcd"}
+        ``"apg"`` is FISTA without restart, as the paper prints it.
     tol, kkt_tol : float
         Stop when the relative duality gap is at most ``tol`` or the relative KKT residual at most
         ``kkt_tol``.
@@ -53,17 +49,16 @@ def solve(
         raise MethodError(f"algorithm is one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
     if start.shape != loss.cross.shape:
         raise MethodError(f"the starting point has shape {start.shape}; W has shape {loss.cross.shape}")
-    share = penalty.dual_scale(loss.cross, 1.0)  # of the strength from which on W = 0 is optimal
-    if share >= 1.0:
+    if penalty.dual_scale(loss.cross, 1.0) >= 1.0:
         path = np.array([0.5 * loss.target_square])
         return Solution(np.zeros_like(loss.cross), 0, path, 0.0, 0.0, True)
     if penalty.is_zero:
         return _least_squares(loss, penalty)
     progress = Progress(loss, penalty, tol, kkt_tol, max_iter)
+    if algorithm == "admm":
+        return alternating_directions(loss, penalty, start, progress)
     if algorithm == "bcd":
         return block_descent(loss, penalty, start, progress)
-    if algorithm == "admm" or (algorithm == "auto" and share < _NEARLY_ZERO):
-        return alternating_directions(loss, penalty, start, progress)
     return accelerated_gradient(loss, penalty, start, progress, restart=algorithm != "apg")
 
 

@@ -71,7 +71,7 @@ class StackedMLWSE(MultiLabelClassifier):
         alpha: float = 1e-4,
         lam: float = 1e-3,
         beta: float = 1e-3,
-        algorithm: Literal["auto", "admm", "fista", "apg", "bcd"] = "auto",
+        algorithm: Literal["admm", "fista", "apg", "bcd"] = "admm",
         tol: float = 1e-6,
         max_iter: int = 5000,
         fit_intercept: bool = False,

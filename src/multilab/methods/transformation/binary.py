@@ -111,9 +111,7 @@ def fit_label(base: BaseEstimator, matrix: Any, y: np.ndarray, calibration: Cali
 def quiet_fit(model: Any, matrix: Any, y: np.ndarray) -> Any:
     """Fit without scikit-learn's announcement that ``SVC(probability=True)`` will go in 1.11."""
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message=".*`probability` parameter was deprecated", category=FutureWarning
-        )
+        warnings.filterwarnings("ignore", message=".*`probability` parameter was deprecated", category=FutureWarning)
         return model.fit(matrix, y)
 
 
@@ -162,9 +160,7 @@ def _fit_machine(svc: SVC, K: np.ndarray, y: np.ndarray, folds: list[np.ndarray]
     return _Machine(coef, intercept, fit_sigmoid(margins, y))
 
 
-def _support_vectors(
-    svc: SVC, K: np.ndarray, y: np.ndarray, train: np.ndarray | None
-) -> tuple[np.ndarray, float]:
+def _support_vectors(svc: SVC, K: np.ndarray, y: np.ndarray, train: np.ndarray | None) -> tuple[np.ndarray, float]:
     """Return dual coefficients over all rows (0 where none) and intercept of the machine on rows ``train``.
 
     Other rows get the weight 0, for which libsvm leaves them out of the problem: that saves copying a slice
