@@ -105,10 +105,7 @@ def _binary(values: np.ndarray | sp.csr_array) -> bool:
 
 def _dense_codes(table: np.ndarray, columns: Sequence[Column]) -> bool:
     """Replace nominal values by their positions in place; return whether all were declared ones."""
-    for j, column in enumerate(columns):
-        if column.values is not None and not _encode(table[:, j], column):
-            return False
-    return True
+    return all(column.values is None or _encode(table[:, j], column) for j, column in enumerate(columns))
 
 
 def _sparse_codes(table: sp.csr_array, columns: Sequence[Column]) -> bool:

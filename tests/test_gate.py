@@ -1,0 +1,209 @@
+"""The reproducibility gate passes as things are, and catches every mutation in this table by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from multilab.experiments.gate import Difference, compare, load_reference, tolerance, versions
+
+pytestmark = pytest.mark.xdist_group("gate")
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A wrong laboratory: edits (file, text that stands there once, text in its place), and where it must show.
+
+    ``fresh`` recomputes everything; else the gate may use the cells that the unchanged laboratory made and whose key
+    the mutation leaves alone.
+    """
+
+    name: str
+    method: str
+    edits: tuple[tuple[str, str, str], ...]
+    fresh: bool = False
+
+
+METHODS = "src/multilab/methods"
+MUTATIONS = (
+    Mutation("ML-kNN smooths with s = 2", "mlknn", (("conf/method/mlknn.yaml", "\ns: 1.0", "\ns: 2.0"),)),
+    Mutation(
+        "a training point is its own neighbour",
+        "mlknn",
+        ((f"{METHODS}/neighbours/mlknn.py", "exclude_self=self.exclude_self)", "exclude_self=False)"),),
+    ),
+    Mutation(
+        "soft threshold at 1.05 alpha",
+        "mlwse_l1",
+        (
+            (
+                f"{METHODS}/stacking/penalty.py",
+                "return X - np.clip(X, -threshold, threshold)",
+                "return X - np.clip(X, -1.05 * threshold, 1.05 * threshold)",
+            ),
+        ),
+    ),
+    Mutation(
+        "Laplacian with the wrong sign",
+        "mlwse_l21",
+        ((f"{METHODS}/stacking/affinity.py", "np.diag(R.sum(axis=1)) - R", "np.diag(R.sum(axis=1)) + R"),),
+    ),
+    Mutation("KELM's C doubled", "mlkelm", ((f"{METHODS}/elm/kernel_elm.py", "+= 1.0 / self.C", "+= 0.5 / self.C"),)),
+    Mutation(
+        "the chain is fed the true labels at test time",
+        "cc",
+        (
+            (
+                "src/multilab/experiments/running.py",
+                "        scores, decisions = predict_both(estimator, inputs.X_test)",
+                "        estimator.truth = inputs.Y_test\n"
+                "        scores, decisions = predict_both(estimator, inputs.X_test)",
+            ),
+            (
+                f"{METHODS}/transformation/classifier_chain.py",
+                "table.append(self._decide(scores[:, label]),",
+                "table.append(self.truth[:, label],",
+            ),
+        ),
+    ),
+    Mutation(
+        "base scores are in-sample",
+        "mlwse_l1",
+        (
+            (
+                f"{METHODS}/stacking/out_of_fold.py",
+                "fit_seeded(estimator, X[train], Y[train], seed)",
+                "fit_seeded(estimator, X, Y, seed)",
+            ),
+        ),
+    ),
+    Mutation(
+        "coverage is off by one",
+        "mlknn",
+        (
+            (
+                "src/multilab/metrics/conventions.py",
+                "coverage_offset: Literal[0, 1] = 0",
+                "coverage_offset: Literal[0, 1] = 1",
+            ),
+        ),
+    ),
+    Mutation(
+        "a tie counts as won in the AUC",
+        "mlknn",
+        (("src/multilab/metrics/conventions.py", "auc_ties: float = 0.5", "auc_ties: float = 1.0"),),
+    ),
+    Mutation("other folds", "mlknn", (("conf/protocol/kfold3.yaml", "seed: 0", "seed: 1"),)),
+    Mutation(
+        "X is scaled with the test rows in sight",
+        "mlkelm",
+        (
+            (
+                "src/multilab/experiments/running.py",
+                "    train = scaler.fit_transform(X_train)\n",
+                "    train = scaler.fit(np.vstack([X_train, 1.5 * X_test])).transform(X_train)\n",
+            ),
+        ),
+        fresh=True,
+    ),
+    Mutation(
+        "labels are decided at 0.45",
+        "br",
+        ((f"{METHODS}/base.py", "scores >= (0.5 if", "scores >= (0.45 if"),),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory, checkout) -> Path:
+    """A copy of the laboratory, and a store with what the unchanged one computes."""
+    root = tmp_path_factory.mktemp("gate")
+    for name in ("src", "conf"):
+        shutil.copytree(checkout / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return root
+
+
+def gate(root: Path, *words: str, jobs: str = "2") -> subprocess.CompletedProcess:
+    env = {k: v for k, v in os.environ.items() if k != "MULTILAB_CONF"}
+    env |= {"PYTHONPATH": str(root / "src"), "MULTILAB_JOBS": jobs}
+    command = [sys.executable, "-m", "multilab.cli", "gate", *words]
+    return subprocess.run(command, cwd=root, env=env, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def clean(copy) -> str:
+    """What the gate says of the unchanged laboratory."""
+    run = gate(copy, "--store", str(copy / "cells"))
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def test_the_gate_passes_and_every_method_beats_the_constant_predictor(clean):
+    from multilab.experiments.settings import names
+
+    assert "gate passed: " in clean
+    for method in names("method"):
+        assert f"{method}: ranking loss " in clean
+    level, allowed = tolerance(load_reference("quick")["versions"])
+    assert f"compared at {level} ({allowed:g})" in clean
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m.name)
+def test_the_gate_catches(mutation, copy, clean, tmp_path):
+    for file, old, new in mutation.edits:
+        text = (copy / file).read_text()
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {file}"
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(copy / file, tmp_path / file)
+        (copy / file).write_text(text.replace(old, new))
+    try:
+        store = tmp_path / "cells" if mutation.fresh else copy / "cells"
+        run = gate(copy, "--methods", mutation.method, "--store", str(store))
+    finally:
+        for file, _, _ in mutation.edits:
+            shutil.copy(tmp_path / file, copy / file)
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert f"GATE: digit-segments/0/{mutation.method}: " in run.stdout
+    assert "gate FAILED" in run.stdout
+
+
+def test_compare_names_the_cell_and_the_number():
+    expected = {"a/0/m": {"x": 1.0, "y": float("nan")}, "b/0/m": {"x": 5.0}}
+    found = {"a/0/m": {"x": 1.0 + 2e-6, "y": float("nan"), "new": 3.0}, "c/0/new": {"x": 0.0}}
+    assert compare(found, expected, 1e-6) == [Difference("a/0/m", "x", 1.0, 1.0 + 2e-6)]
+    assert compare(found, expected, 1e-5) == []
+    assert compare({"a/0/m": {"x": 1.0, "y": 0.5}}, expected, 1.0)[0].quantity == "y"
+    assert compare({"a/0/m": {"y": float("nan")}}, expected, 1.0)[0].quantity == "x"
+    assert "a/0/m: x is 1.000002, the reference says 1" in str(Difference("a/0/m", "x", 1.0, 1.000002))
+
+
+def test_the_ladder_asks_for_the_same_versions():
+    assert tolerance(versions()) == ("L1", 1e-6)
+    assert tolerance({**versions(), "numpy": "0"}) == ("L2", 5e-3)
+
+
+def test_the_reference_covers_every_method_of_the_quick_study():
+    from multilab.experiments.settings import load_study
+
+    study, cells = load_study("quick"), load_reference("quick")["cells"]
+    assert {name.split("/")[2] for name in cells} >= set(study.methods)
+    assert {name.split("/")[0] for name in cells} == set(study.datasets)
+    assert json.dumps(cells)
+
+
+def test_a_method_no_better_than_the_constant_predictor_fails(copy, clean):
+    (copy / "conf/method/constant.yaml").write_text("_target_: sklearn.dummy.DummyClassifier\nstrategy: prior\n")
+    try:
+        run = gate(copy, "--methods", "constant", "--store", str(copy / "cells"))
+    finally:
+        (copy / "conf/method/constant.yaml").unlink()
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert "GATE: constant: ranking loss 0.0000 below the constant predictor's" in run.stdout
+    assert "less than 3 standard errors" in run.stdout
