@@ -44,6 +44,7 @@ def test_neighbours_are_those_of_a_stable_sort(name: str, k: int, monkeypatch: p
     X = tables()[name]
     queries = np.vstack([X[::3], X[:5] + 0.25])
     monkeypatch.setattr(search, "_BLOCK_ENTRIES", 50 * len(X))  # several blocks
+    monkeypatch.setattr(search, "_SPARSE_PAIRS", 1000)
     for given, exclude in ((None, True), (None, False), (queries, True)):
         expected = by_sorting(X, k, given, exclude)
         dense = exact_neighbours(X, k, given, exclude_self=exclude)

@@ -33,7 +33,7 @@ def check_labels(Y: Any) -> np.ndarray:
     MethodError
         If Y is not two-dimensional or holds anything but 0 and 1.
     ValueError
-        If Y is empty or holds NaN or infinity (raised by scikit-learn).
+        If Y holds NaN or infinity (raised by scikit-learn).
     """
     if Y is None:
         raise MethodError("the method requires y to be passed, but the target y is None")

@@ -14,6 +14,7 @@ from multilab.methods.base import MethodError
 __all__ = ["exact_neighbours"]
 
 _BLOCK_ENTRIES = 2**20  # entries of one block of the distance matrix: 8 MiB, so memory is O(block x n)
+_SPARSE_PAIRS = 2**15  # differences of sparse rows held at a time; ties can make very many candidates
 _GROUPS_PER_NEIGHBOUR = 8
 
 
@@ -118,12 +119,15 @@ def _candidates(lower: np.ndarray, slack: np.ndarray, k: int) -> tuple[np.ndarra
 
 
 def _exact_distances(X_train: Any, X: Any, owners: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    if sp.issparse(X_train):
-        difference = sp.csr_array(X[owners] - X_train[candidates])
-        difference.data **= 2
-        # a product with ones adds in column order, as cdist does
-        return np.sqrt(difference @ np.ones(difference.shape[1]))
     exact = np.empty(len(candidates))
+    if sp.issparse(X_train):
+        ones = np.ones(X_train.shape[1])
+        for start in range(0, len(candidates), _SPARSE_PAIRS):
+            pairs = slice(start, start + _SPARSE_PAIRS)
+            difference = sp.csr_array(X[owners[pairs]] - X_train[candidates[pairs]])
+            difference.data **= 2
+            exact[pairs] = np.sqrt(difference @ ones)  # adds in column order, as cdist does
+        return exact
     bounds = np.searchsorted(owners, np.arange(X.shape[0] + 1))
     for row in range(X.shape[0]):
         pairs = slice(bounds[row], bounds[row + 1])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from multilab.methods.stacking.certificates import Progress, Solution

@@ -112,7 +112,8 @@ class Progress:
         """
         if dual_candidate is not None:
             self._offer(dual_candidate)
-            if self._gap_now() <= self.tol:
+            self._update_gap()
+            if self.gap_met:
                 self._finish(W)
                 return True
         self._offer(_corrected(self.loss, self.penalty, self.loss.rotate(W)))
@@ -122,7 +123,12 @@ class Progress:
     @property
     def converged(self) -> bool:
         """Whether one of the two tolerances is met."""
-        return self.gap <= self.tol or self.kkt <= self.kkt_tol
+        return self.gap_met or self.kkt <= self.kkt_tol
+
+    @property
+    def gap_met(self) -> bool:
+        """Whether the gap is small enough; rounding can make it 0, which must not end a run with ``tol=0``."""
+        return 0 < self.tol >= self.gap
 
     def solution(self, W: np.ndarray) -> Solution:
         """Return the result, W being the iterate checked last."""
@@ -131,13 +137,12 @@ class Progress:
     def _offer(self, rotated: np.ndarray) -> None:
         self.best_dual = max(self.best_dual, dual_value(self.loss, self.penalty, rotated))
 
-    def _gap_now(self) -> float:
+    def _update_gap(self) -> None:
         objective = self.path[-1]
         self.gap = max(0.0, objective - self.best_dual) / objective if objective > 0 else 0.0
-        return self.gap
 
     def _finish(self, W: np.ndarray) -> None:
-        self._gap_now()
+        self._update_gap()
         scale = float(np.abs(self.loss.cross).max(initial=0.0))
         violation = self.penalty.violation(W, self.loss.apply(W) - self.loss.cross)
         self.kkt = violation / scale if scale > 0 else violation

@@ -50,8 +50,8 @@ class MLWSE(MultiLabelClassifier):
         "admm" needs tens of iterations where the others need thousands. "apg" is the paper's Algorithm 1,
         "fista" the same with restarts, "bcd" the paper's Algorithm 2.
     tol, kkt_tol : float
-        Stop when the relative duality gap <= tol, or the relative violation of the optimality conditions <=
-        kkt_tol.
+        Stop when the relative duality gap is at most ``tol``, or the violation of the optimality conditions,
+        relative to max |S^T Y|, at most ``kkt_tol``. 0 switches a criterion off.
     max_iter : int
         Bound on iterations (sweeps over the blocks for "bcd").
     fit_intercept : bool

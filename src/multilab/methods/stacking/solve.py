@@ -37,8 +37,8 @@ def solve(
     algorithm : {"admm", "fista", "apg", "bcd"}
         ``"apg"`` is FISTA without restart, as the paper prints it.
     tol, kkt_tol : float
-        Stop when the relative duality gap is at most ``tol`` or the relative KKT residual at most
-        ``kkt_tol``.
+        Stop when the relative duality gap is at most ``tol``, or the violation of the optimality conditions,
+        relative to max |S^T Y|, at most ``kkt_tol``. 0 switches a criterion off.
 
     Notes
     -----
