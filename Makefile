@@ -29,7 +29,7 @@ reproduce: $(READY) ## the quick study from nothing to a report: plan, dvc repro
 	@multilab report study=quick --headline
 
 test: $(READY) ## the fast tests (real-data tests run when MULTILAB_DATA is set)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(READY) ## ruff, mypy and the floors of the house
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

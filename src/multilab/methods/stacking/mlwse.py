@@ -17,7 +17,10 @@ from multilab.methods.stacking.parameters import check_parameters
 from multilab.methods.stacking.penalty import SparseGroupPenalty, strength_max
 from multilab.methods.stacking.solve import solve
 
-__all__ = ["MLWSE"]
+__all__ = ["MLWSE", "UNBOUNDED"]
+
+UNBOUNDED = "scores are S W, real numbers around [0, 1], compared with the threshold (eq. 10)"
+_MULTILABEL = "check_classifiers_multilabel_output_format_"
 
 
 class MLWSE(MultiLabelClassifier):
@@ -103,6 +106,15 @@ class MLWSE(MultiLabelClassifier):
     """
 
     _accepts_sparse = False
+
+    @property
+    def _expected_failed_checks(self) -> dict[str, str]:  # type: ignore[override]
+        failing = {_MULTILABEL + "predict_proba": UNBOUNDED}
+        if self.penalty == "l21" and self.groups is None:
+            blocks = "X has no whole number of blocks, one column per label"
+            failing |= {_MULTILABEL + "predict": blocks, _MULTILABEL + "decision_function": blocks}
+            failing["check_classifiers_multilabel_representation_invariance"] = blocks
+        return failing
 
     def __init__(
         self,

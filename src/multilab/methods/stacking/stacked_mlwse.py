@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from multilab.datasets.folds import IterativeStratifiedKFold
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.stacking.mlwse import MLWSE
+from multilab.methods.stacking.mlwse import MLWSE, UNBOUNDED
 from multilab.methods.stacking.out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.methods.transformation.classifier_chain import ClassifierChain
@@ -47,6 +47,8 @@ class StackedMLWSE(MultiLabelClassifier):
         The base classifiers fitted on all training rows.
     final_ : MLWSE
         Its ``W_`` holds block k for base classifier k.
+    n_iter_ : int
+        Of ``final_``.
     base_scores_ : ndarray of shape (n, mq)
         The out-of-fold scores ``final_`` was fitted on.
 
@@ -63,6 +65,13 @@ class StackedMLWSE(MultiLabelClassifier):
     classifier selection and stacked ensemble. Information Sciences 557, 2021.
     Stacking: D. H. Wolpert. Stacked generalization. Neural Networks 5, 1992.
     """
+
+    _expected_failed_checks: ClassVar[dict[str, str]] = {
+        "check_classifiers_multilabel_output_format_predict_proba": UNBOUNDED,
+        "check_classifier_multioutput": UNBOUNDED,
+        "check_training_permutation": "which rows share a fold depends on their order",
+    }
+    _small: ClassVar[dict[str, Any]] = {"cv": 2}
 
     def __init__(
         self,
@@ -122,6 +131,7 @@ class StackedMLWSE(MultiLabelClassifier):
         shared = MLWSE().get_params().keys() & self.get_params(deep=False).keys()
         self.final_ = MLWSE(**{name: getattr(self, name) for name in shared})
         self.final_.fit(self.base_scores_, Y)
+        self.n_iter_ = self.final_.n_iter_
         return self
 
     def _members(self) -> list[BaseEstimator]:
