@@ -62,9 +62,9 @@ MUTATIONS = (
         (
             (
                 "src/multilab/experiments/running.py",
-                "        scores, decisions = predict_both(estimator, inputs.X_test)",
+                "        scores, decisions = predict_both(estimator, inputs.X_test, inputs.Y_train.shape[1])",
                 "        estimator.truth = inputs.Y_test\n"
-                "        scores, decisions = predict_both(estimator, inputs.X_test)",
+                "        scores, decisions = predict_both(estimator, inputs.X_test, inputs.Y_train.shape[1])",
             ),
             (
                 f"{METHODS}/transformation/classifier_chain.py",

@@ -229,7 +229,7 @@ def test_lists_of_probabilities_become_one_matrix():
     X, Y = data()
     Y[:, 2] = 1  # one class: the forest's table has a single column
     forest = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, Y)
-    scores = score_matrix(forest, X)
+    scores = score_matrix(forest, X, Y.shape[1])
     assert scores.shape == (n, q)
     assert np.array_equal(scores[:, 0], forest.predict_proba(X)[0][:, 1])
     assert (scores[:, 2] == 1).all()

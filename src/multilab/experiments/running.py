@@ -175,7 +175,7 @@ def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, A
     with Meter() as fit:
         estimator.fit(inputs.X_train, inputs.Y_train)
     with Meter() as predict:
-        scores, decisions = predict_both(estimator, inputs.X_test)
+        scores, decisions = predict_both(estimator, inputs.X_test, inputs.Y_train.shape[1])
     arrays = {"scores": scores, "decisions": decisions}
     for name in cell.method.keep:
         value = getattr(estimator, name, None)
@@ -207,21 +207,16 @@ def _scores(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, 
     return {"scores": scores}, measured, {}
 
 
-def predict_both(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
+def predict_both(estimator: Any, X: Any, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
     """Return scores (float64) and decisions (uint8) of an estimator, computed once where it offers that."""
+    from multilab.methods.stacking.out_of_fold import score_matrix
+
     if hasattr(estimator, "predict_both"):
         scores, decisions = estimator.predict_both(X)
     else:
-        if hasattr(estimator, "predict_proba"):
-            scores = estimator.predict_proba(X)
-            if isinstance(scores, list):  # scikit-learn's multi-output convention: one (n, classes) array per label
-                columns = zip(scores, estimator.classes_, strict=True)
-                scores = np.column_stack([p[:, list(c).index(1)] if 1 in c else np.zeros(len(p)) for p, c in columns])
-        else:
-            scores = estimator.decision_function(X)
-        decisions = estimator.predict(X)
+        scores, decisions = score_matrix(estimator, X, n_labels), estimator.predict(X)
     decisions = decisions.toarray() if hasattr(decisions, "toarray") else decisions
-    return np.asarray(scores, dtype=np.float64), np.asarray(decisions, dtype=np.uint8)
+    return scores, np.asarray(decisions, dtype=np.uint8).reshape(scores.shape)
 
 
 def _environment(cell: Cell) -> dict[str, Any]:

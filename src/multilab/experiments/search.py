@@ -212,7 +212,8 @@ def _value(method: Method, inputs: Inputs, cell: Cell, plan: SearchPlan) -> floa
     axes = (cell.part.dataset_digest, cell.part.digest, method.target)
     estimator = seed_estimator(build(method), cell.seed, *axes)
     with threadpool_limits(1):
-        scores, decisions = predict_both(estimator.fit(inputs.X_train, inputs.Y_train), inputs.X_test)
+        estimator.fit(inputs.X_train, inputs.Y_train)
+        scores, decisions = predict_both(estimator, inputs.X_test, inputs.Y_train.shape[1])
     return score_all(inputs.Y_test, scores, decisions, conventions=plan.conventions)[plan.metric]
 
 

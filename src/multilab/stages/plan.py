@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,22 +33,40 @@ def plan(studies: list[Study]) -> dict[str, Any]:
     return {"studies": {study.name: {"study": study.name} for study in studies}, "runs": runs}
 
 
+def whole_lock(lock: Path) -> Any:
+    """Return the content of ``dvc.lock``, or ``None`` if DVC would refuse it: it is not written in one step."""
+    from dvc.schema import COMPILED_LOCKFILE_SCHEMA
+    from ruamel.yaml import YAML, YAMLError
+    from voluptuous import Invalid
+
+    try:
+        content = YAML().load(lock)
+        COMPILED_LOCKFILE_SCHEMA(content)
+    except (YAMLError, Invalid):
+        return None
+    return content
+
+
 def prune(lock: Path, known: list[str]) -> int:
     """Remove the entries of ``dvc.lock`` whose study is gone from ``conf/study``; return how many."""
     if not lock.is_file():
         return 0
     from ruamel.yaml import YAML
 
-    yaml = YAML()
-    content = yaml.load(lock)
+    content = whole_lock(lock)
+    if content is None:
+        lock.unlink()
+        print(f"{lock} broke off (DVC was killed as it wrote) and is removed; finished cells are kept", file=sys.stderr)
+        return 0
     stages = content.get("stages") or {}
     ours = [name for name in stages if "@" in name]
     gone = [n for n in ours if not any(f"{n.split('@', 1)[1]}-".startswith(f"{study}-") for study in known)]
     for name in gone:
         del stages[name]
     if gone:
-        with lock.open("w") as stream:
-            yaml.dump(content, stream)
+        text = io.StringIO()
+        YAML().dump(content, text)
+        write_atomically(lock, text.getvalue())
     return len(gone)
 
 

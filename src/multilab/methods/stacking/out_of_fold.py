@@ -74,7 +74,7 @@ def fold_seed(seed: int | None, fold: int) -> int | None:
     return int(np.random.SeedSequence(seed, spawn_key=(fold,)).generate_state(1)[0] >> 1)
 
 
-def score_matrix(model: Any, X: Any) -> np.ndarray:
+def score_matrix(model: Any, X: Any, n_labels: int) -> np.ndarray:
     """Return the (n, q) scores of a fitted model: probabilities where it has them, else decision values.
 
     scikit-learn's forests and trees give one (n, 2) table per label, (n, 1) for a label with one class; these
@@ -83,16 +83,19 @@ def score_matrix(model: Any, X: Any) -> np.ndarray:
     if not hasattr(model, "predict_proba"):
         return np.asarray(model.decision_function(X), dtype=np.float64)
     proba = model.predict_proba(X)
+    classes = model.classes_
     if not isinstance(proba, list):
-        return np.asarray(proba, dtype=np.float64)
-    columns = [p @ np.asarray(classes) for p, classes in zip(proba, model.classes_, strict=True)]
+        if n_labels > 1 or np.ndim(classes) != 1:
+            return np.asarray(proba, dtype=np.float64)
+        proba, classes = [proba], [classes]  # one label: a column per class, as of a binary classifier
+    columns = [p @ np.asarray(c, dtype=np.float64) for p, c in zip(proba, classes, strict=True)]
     return np.column_stack(columns).astype(np.float64)
 
 
 def _score_fold(
     estimator: BaseEstimator, X: Any, Y: np.ndarray, train: np.ndarray, test: np.ndarray, seed: int | None
 ) -> np.ndarray:
-    return score_matrix(fit_seeded(estimator, X[train], Y[train], seed), X[test])
+    return score_matrix(fit_seeded(estimator, X[train], Y[train], seed), X[test], Y.shape[1])
 
 
 def _check_folds(parts: list[tuple[np.ndarray, np.ndarray]], n: int) -> None:

@@ -144,7 +144,7 @@ class StackedMLWSE(MultiLabelClassifier):
         return [member for _, member in self.estimators]
 
     def _scores(self, X: Any) -> np.ndarray:
-        return self.final_.predict_proba(np.hstack([score_matrix(m, X) for m in self.estimators_]))
+        return self.final_.predict_proba(np.hstack([score_matrix(m, X, self.n_labels_) for m in self.estimators_]))
 
     def _decide(self, scores: np.ndarray) -> np.ndarray:
         return scores >= self.threshold
