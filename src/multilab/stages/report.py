@@ -2,16 +2,57 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from multilab.experiments.errors import ExperimentError
+from multilab.ground import write_atomically
 from multilab.stages.common import arguments, report_dir
+
+UI = "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false mlflow ui --backend-store-uri sqlite:///mlflow.db --workers 1"
 
 
 def main(argv: list[str]) -> int:
-    """`multilab report study=NAME`."""
-    from multilab.reports import build_report
+    """`multilab report study=NAME [--headline] [--readme]`.
 
-    study = arguments(argv, "study").get("study", "quick")
-    if not report_dir(study).is_dir():
-        raise ExperimentError(f"{report_dir(study)} is not here; run `multilab plan study={study}` and `dvc repro`")
-    print(f"report: {build_report(report_dir(study))}")
+    ``--headline`` prints the headline table and how to look further; ``--readme`` writes the table and the picture of
+    the README.
+    """
+    from multilab.reports import build_report, headline_markdown
+
+    flags = {word for word in argv if word in ("--headline", "--readme")}
+    study = arguments([word for word in argv if word not in flags], "study").get("study", "quick")
+    folder = report_dir(study)
+    if not folder.is_dir():
+        raise ExperimentError(f"{folder} is not here; run `multilab plan study={study}` and `dvc repro`")
+    page = build_report(folder)
+    if "--readme" in flags:
+        write_readme(folder)
+    if "--headline" in flags:
+        show(headline_markdown(folder))
+        print(f"\nMLflow UI:  {UI}   (or: make ui)\n            then http://127.0.0.1:5000, Training runs")
+    print(f"report: {page.resolve()}")
     return 0
+
+
+def show(markdown: str) -> None:
+    """Print a Markdown table for a terminal, ranks in brackets."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console()
+    console.print(Markdown(re.sub(r" <sub>(.*?)</sub>", r" (\1)", markdown)), width=max(console.width, 120))
+
+
+def write_readme(folder: Path) -> None:
+    """Write the picture of a study, and its headline table between the two marks in the README."""
+    from multilab.reports import headline_markdown, save_headline_png
+
+    save_headline_png(folder, Path("docs/pictures") / f"{folder.name}.png")
+    readme = Path("README.md")
+    start, stop = f"<!-- table {folder.name} -->", f"<!-- end {folder.name} -->"
+    block = f"{start}\n{headline_markdown(folder).strip()}\n{stop}"
+    text, count = re.subn(re.escape(start) + ".*?" + re.escape(stop), lambda _: block, readme.read_text(), flags=re.S)
+    if count != 1:
+        raise ExperimentError(f"README.md: {start} ... {stop} stands {count} times; it must stand once")
+    write_atomically(readme, text)

@@ -1,0 +1,353 @@
+"""Killed at any moment, by SIGKILL to everything at once, the next run finishes as if nothing had happened."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from laboratory import CHECKOUT, Laboratory
+from multilab.experiments.store import Store
+from multilab.stages.plan import whole_lock
+
+KILLS = 20
+LEAST_IN_TRAIN = 12
+
+CELLS = """
+import sys
+from multilab.experiments.cells import study_cells
+from multilab.experiments.running import run_cells
+from multilab.experiments.settings import study_from
+from multilab.experiments.store import Store
+
+study = study_from("killed", {"datasets": ["digit-segments"], "methods": ["mlknn", "mlkelm"], "protocol": "kfold10"})
+cells = [cell for method in study.methods for cell in study_cells(study, method)]
+sys.exit(bool(run_cells(cells, Store(sys.argv[1]), n_jobs=int(sys.argv[2]))))
+"""
+
+TREES = """
+_target_: multilab.methods.transformation.{target}
+estimator: {{_target_: sklearn.ensemble.ExtraTreesClassifier, n_estimators: 60}}
+calibration: null
+random_state: null
+title: trees
+"""
+
+
+def arrays(root: Path) -> dict[str, str]:
+    """Return the digest of the arrays of every finished cell of a store."""
+    store = Store(root)
+    return {key: hashlib.sha256((store.path(key) / "arrays.npz").read_bytes()).hexdigest() for key in store.finished()}
+
+
+def written(root: Path) -> dict[str, int]:
+    """Return the cells that are whole and when each was finished."""
+    store = Store(root)
+    return {key: (store.path(key) / "DONE").stat().st_mtime_ns for key in store.finished() if store.has(key)}
+
+
+def rest(root: Path) -> list[str]:
+    """Return what half-written cells are left in a store."""
+    return [path.name for path in root.glob(".part-*")]
+
+
+def group(pgid: int) -> list[psutil.Process]:
+    """Return the living processes of a process group."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, ProcessLookupError):
+            if os.getpgid(process.pid) == pgid and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def living(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Return those of the processes that are still at work."""
+    found = []
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def strike(pgid: int, seconds: float = 10.0) -> list[psutil.Process]:
+    """Kill a process group and all its children wherever they are grouped; return what outlived the first blow."""
+    family = {process.pid: process for process in group(pgid)}
+    for process in list(family.values()):
+        with contextlib.suppress(psutil.Error):
+            family.update({child.pid: child for child in process.children(recursive=True)})
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pgid, signal.SIGKILL)
+    psutil.wait_procs([p for p in family.values() if p.pid != pgid], timeout=1.0)
+    left = [process for process in living(list(family.values())) if process.pid != pgid]
+    for process in left:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(left, timeout=seconds)
+    return left
+
+
+class Runner:
+    """Runs :data:`CELLS` in processes of its own, on one store."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def start(self, jobs: int) -> subprocess.Popen:
+        """Start a run in its own process group."""
+        command = [sys.executable, "-c", CELLS, str(self.root), str(jobs)]
+        return subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL)
+
+    def finish(self, jobs: int) -> None:
+        """Run to the end."""
+        run = self.start(jobs)
+        try:
+            assert run.wait(timeout=120) == 0
+        finally:
+            strike(run.pid)
+
+    def wait_for(self, count: int, run: subprocess.Popen) -> None:
+        """Wait until so many cells are finished while a run is at work."""
+        deadline = time.monotonic() + 120
+        while sum(1 for _ in self.root.glob("[0-9a-f]*/DONE")) < count:
+            assert run.poll() is None, "the run ended before it could be killed"
+            assert time.monotonic() < deadline, "the run does nothing"
+            time.sleep(0.002)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """The digests of a run that nobody disturbed."""
+    runner = Runner(tmp_path_factory.mktemp("uninterrupted"))
+    runner.finish(jobs=1)
+    found = arrays(runner.root)
+    assert len(found) == 20
+    return found
+
+
+@pytest.mark.xdist_group("kill")
+def test_a_run_killed_three_times_gives_the_same_cells(uninterrupted, tmp_path):
+    runner, rng = Runner(tmp_path / "cells"), np.random.default_rng(0)
+    for jobs, count in ((1, 4), (2, 9), (1, 14)):
+        before = written(runner.root)
+        run = runner.start(jobs)
+        runner.wait_for(count, run)
+        time.sleep(rng.uniform(0, 0.05))
+        assert not strike(run.pid), "a worker left the process group and outlived the kill"
+        assert run.wait() == -signal.SIGKILL
+        now = written(runner.root)
+        assert count <= len(now) < len(uninterrupted), "the kill was to fall in the middle"
+        assert {key: now[key] for key in before} == before
+    runner.finish(jobs=1)
+    assert arrays(runner.root) == uninterrupted
+    assert {key: written(runner.root)[key] for key in now} == now, "a finished cell was written again"
+    assert not rest(runner.root)
+
+
+@pytest.mark.xdist_group("kill")
+def test_workers_that_outlive_their_killed_parent_harm_nothing(uninterrupted, tmp_path):
+    runner = Runner(tmp_path / "cells")
+    run = runner.start(jobs=2)
+    try:
+        runner.wait_for(4, run)
+        workers = [process for process in group(run.pid) if process.pid != run.pid]
+        assert len(workers) >= 2, "the workers share the group of their parent"
+        os.kill(run.pid, signal.SIGKILL)  # the parent alone, as the memory killer would
+        run.wait()
+        before = written(runner.root)
+        runner.finish(jobs=1)  # beside the orphans
+        assert arrays(runner.root) == uninterrupted
+        assert {key: written(runner.root)[key] for key in before} == before
+    finally:
+        strike(run.pid)
+    assert not living(workers)
+    runner.finish(jobs=1)  # removes what an orphan, killed as it wrote, left
+    assert arrays(runner.root) == uninterrupted
+    assert not rest(runner.root)
+
+
+# The pipeline under DVC, killed at moments uniform over its duration.
+
+
+@dataclass
+class Kill:
+    """One kill: when, what it hit, and what the run after it needed."""
+
+    number: int
+    jobs: int
+    moment: float
+    share: float
+    hit: str = "finished"
+    processes: int = 0
+    survivors: int = 0
+    done: int = 0
+    half: int = 0
+    again: int = 0
+    stages: int = 0
+    seconds: float = 0.0
+    mended: str = ""
+
+    HEAD = " no  jobs  moment  share  hit                processes  outlived  DONE  half  resumed: cells stages seconds"
+
+    def __str__(self) -> str:
+        """Return the line of the table."""
+        return (
+            f"{self.number:>3}  {self.jobs:>4}  {self.moment:>5.1f}s  {self.share:>5.2f}  {self.hit:<17}  "
+            f"{self.processes:>9}  {self.survivors:>8}  {self.done:>4}  {self.half:>4}  "
+            f"{self.again:>14} {self.stages:>6} {self.seconds:>6.1f}s  {self.mended}"
+        )
+
+
+def laboratory(root: Path) -> Laboratory:
+    """Return a laboratory that never ran, with its data prepared, in which training takes most of the time."""
+    lab = Laboratory(root)
+    shutil.copy(CHECKOUT / ".dvcignore", root / ".dvcignore")
+    for name, target in (
+        ("trees_br", "binary_relevance.BinaryRelevance"),
+        ("trees_cc", "classifier_chain.ClassifierChain"),
+    ):
+        (root / "conf" / "method" / f"{name}.yaml").write_text(TREES.format(target=target))
+    lab.study("quick", "digit-segments, scenario1, scenario3", "mlknn, trees_br, mlkelm, trees_cc, mlwse_l1")
+    lab.edit("conf/study/quick.yaml", "kfold: 2", "kfold: 6")
+    lab.run("multilab", "plan", "study=quick")
+    lab.run("multilab", "preprocess", "study=quick")
+    shutil.rmtree(root / "results")
+    return lab
+
+
+def clone(lab: Laboratory, root: Path) -> Laboratory:
+    """Return a copy of a laboratory in another folder."""
+    shutil.copytree(lab.root, root, symlinks=True)
+    other = Laboratory.__new__(Laboratory)
+    other.root, other.env = root, {k: v.replace(str(lab.root), str(root)) for k, v in lab.env.items()}
+    return other
+
+
+def outcome(lab: Laboratory) -> dict[str, str]:
+    """Return digests of all that a run must leave the same."""
+    files = [lab.root / "reports" / "quick" / "scores.csv", lab.root / "dvc.lock"]
+    return {**arrays(lab.root / ".cells"), **{p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in files}}
+
+
+def published(lab: Laboratory) -> list[tuple[str, str]]:
+    """Return name and status of the runs in MLflow (deleted ones keep the status they had when they were killed)."""
+    with contextlib.closing(sqlite3.connect(lab.root / "mlflow.db")) as database:
+        return sorted(database.execute("SELECT name, status FROM runs WHERE lifecycle_stage = 'active'").fetchall())
+
+
+def stage_of(processes: list[psutil.Process]) -> str:
+    """Return the stage that is at work in a process group."""
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            words = process.cmdline()
+            if "multilab.cli" in words:
+                verb, *more = words[words.index("multilab.cli") + 1 :]
+                return " ".join([verb, *(word.partition("=")[2] for word in more if word.startswith("method="))])
+    return "dvc itself"
+
+
+def kill(lab: Laboratory, told: Kill) -> dict[str, int]:
+    """Start ``dvc repro``, kill it at the moment told, note what was hit, and return the cells that were whole."""
+    with (lab.root.parent / f"{lab.root.name}.log").open("w") as log:
+        run = subprocess.Popen(
+            ["dvc", "repro"],
+            cwd=lab.root,
+            env={**lab.env, "MULTILAB_JOBS": str(told.jobs)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            run.wait(timeout=told.moment)
+        processes = group(run.pid)
+        told.hit = stage_of(processes) if run.poll() is None else "finished"
+        told.processes = len(processes)
+        told.survivors = len(strike(run.pid))
+        run.wait()
+    done = written(lab.root / ".cells")
+    told.done, told.half = len(done), len(rest(lab.root / ".cells"))
+    return done
+
+
+def resume(lab: Laboratory, told: Kill) -> None:
+    """Run ``dvc repro`` as a user would after the kill."""
+    lock = lab.root / "dvc.lock"
+    if lock.is_file() and whole_lock(lock) is None:  # DVC does not write it in one step; planning again mends it
+        lab.run("multilab", "plan", "study=quick")
+        told.mended = "dvc.lock broke off, planned again"
+    start = time.monotonic()
+    said = lab.run("dvc", "repro", MULTILAB_JOBS=str(told.jobs))
+    told.seconds = time.monotonic() - start
+    told.stages = said.count("Running stage '") - 1
+    told.again = len(written(lab.root / ".cells")) - told.done
+
+
+def check(lab: Laboratory, done: dict[str, int], expected: dict[str, str], runs: list[tuple[str, str]]) -> None:
+    """Assert that a resumed laboratory is the uninterrupted one."""
+    assert outcome(lab) == expected
+    now = written(lab.root / ".cells")
+    assert {key: now[key] for key in done} == done, "a finished cell was written again"
+    assert not rest(lab.root / ".cells")
+    assert published(lab) == runs
+    assert lab.repro() == []
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("kill")
+def test_dvc_repro_killed_at_twenty_moments_resumes_to_the_same_result(tmp_path, capsys):
+    fresh = laboratory(tmp_path / "fresh")
+    durations, expected, runs = {}, {}, []
+    for jobs in (1, 2):
+        lab = clone(fresh, tmp_path / f"uninterrupted-{jobs}")
+        start = time.monotonic()
+        lab.run("dvc", "repro", MULTILAB_JOBS=str(jobs))
+        durations[jobs] = time.monotonic() - start
+        assert not expected or outcome(lab) == expected, "the number of jobs changes the result"
+        expected, runs = outcome(lab), published(lab)
+    assert {status for _, status in runs} == {"FINISHED"}
+    shares = np.random.default_rng(0).uniform(size=KILLS)
+    kills = [Kill(i, 1 + i % 2, share * durations[1 + i % 2], share) for i, share in enumerate(shares)]
+    with capsys.disabled():
+        print(
+            f"\n{len(expected) - 2} cells, uninterrupted {durations[1]:.1f} s, two jobs {durations[2]:.1f} s\n{Kill.HEAD}"
+        )
+    for told in kills:
+        lab = clone(fresh, tmp_path / f"kill-{told.number}")
+        done = kill(lab, told)
+        resume(lab, told)
+        with capsys.disabled():
+            print(told, flush=True)
+        check(lab, done, expected, runs)
+        shutil.rmtree(lab.root)
+    assert sum(told.hit.startswith("train") for told in kills) >= LEAST_IN_TRAIN
+    assert not sum(told.survivors for told in kills), "a process left the group of dvc repro and outlived the kill"
+
+
+def test_a_lock_that_broke_off_is_mended_by_planning_again(tmp_path, monkeypatch, capsys):
+    """What DVC leaves when it is killed as it writes dvc.lock, which it does not do in one step."""
+    from multilab.stages import plan
+
+    monkeypatch.chdir(tmp_path)
+    whole = "schema: '2.0'\nstages:\n  train@quick-mlknn:\n    cmd: multilab train\n    outs:\n    - path: a\n"
+    for length in (0, 5, 12, 30, 45):
+        Path("dvc.lock").write_text(whole[:length])
+        assert plan.main(["study=quick"]) == 0
+        assert not Path("dvc.lock").exists(), whole[:length]
+        assert "dvc.lock broke off" in capsys.readouterr().err
+    Path("dvc.lock").write_text(whole)
+    assert plan.main(["study=quick"]) == 0
+    assert Path("dvc.lock").read_text() == whole
