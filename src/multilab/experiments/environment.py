@@ -15,6 +15,8 @@ __all__ = ["environment"]
 
 _PACKAGES = ("multilab", "numpy", "scipy", "scikit-learn", "pandas", "mlflow", "hydra-core", "dvc", "optuna")
 
+_DECIDING = ("src", "conf", "dvc.yaml", "requirements.lock")
+
 
 def environment() -> dict[str, Any]:
     """Return commit, lock digest, machine and versions, for the report and the tags of a run."""
@@ -30,10 +32,13 @@ def environment() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """Return the commit of the current folder, with ``+`` behind it when tracked files differ from it."""
+    """Return the commit of the current folder, with ``+`` behind it when code, settings or the lock differ from it."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+
     try:
-        run = ["git", "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
-        return subprocess.run(run, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+        return git("rev-parse", "--short=12", "HEAD") + "+" * bool(git("status", "--porcelain", *_DECIDING))
     except (OSError, subprocess.SubprocessError):
         return None
 

@@ -20,7 +20,8 @@ from multilab.experiments.store import Store
 
 __all__ = ["MEASURED", "dataset_facts", "evaluate", "evaluate_cell", "learned", "manifest", "measured"]
 
-MEASURED = ("fit_seconds", "predict_seconds", "peak_mb", "model_bytes")
+MEASURED = ("fit_seconds", "input_seconds", "predict_seconds", "peak_mb", "model_bytes")
+"""What is measured of a cell; ``input_seconds`` went into fitting the cells it reads."""
 
 
 def manifest(cells: Sequence[Cell], store: Store) -> str:

@@ -187,6 +187,7 @@ def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, A
         "peak_mb": max(fit.peak_mb, predict.peak_mb),
         "memory_method": fit.method,
         "model_bytes": model_bytes(estimator),
+        "input_seconds": sum(store.record(read.key)["fit_seconds"] for read in cell.reads),
         **tuned,
     }
     return arrays, measured, files

@@ -55,6 +55,11 @@ def svg_uri(figure: Figure) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
+def png_uri(figure: Figure, dpi: int = 150) -> str:
+    """Return the figure as a ``data:`` address of a PNG image: a tenth of the SVG where there are many cells."""
+    return "data:image/png;base64," + base64.b64encode(png_bytes(figure, dpi)).decode("ascii")
+
+
 def png_bytes(figure: Figure, dpi: int = 160) -> bytes:
     """Return the figure as a PNG file."""
     buffer = io.BytesIO()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multilab.reports.drawing import new_figure, styled, svg_uri
+from multilab.reports.drawing import new_figure, png_uri, styled, svg_uri
 from multilab.reports.figures import cd_diagram, convergence, heatmap
 from multilab.reports.study import Learned, Study
 from multilab.statistics import Comparison
@@ -75,7 +75,7 @@ def learned_pictures(study: Study, learned: Learned) -> tuple[Picture, ...]:
             ax = figure.add_subplot()
             columns = learned.label_names if array.shape[1] == len(learned.label_names) else ()
             figure.colorbar(heatmap(array, ax, columns=columns, title=name), ax=ax, shrink=0.85)
-            pictures.append(Picture(svg_uri(figure), f"{name} of {where}", f"{name} of {where}.", 520))
+            pictures.append(Picture(png_uri(figure), f"{name} of {where}", f"{name} of {where}.", 520))
     return tuple(pictures)
 
 
@@ -97,7 +97,7 @@ def _weights_picture(study: Study, learned: Learned, weights: np.ndarray, where:
         for ax in axes:
             ax.set_xlabel("weight for label")
         figure.colorbar(image, ax=list(axes), shrink=0.85)
-        uri = svg_uri(figure)
+        uri = png_uri(figure)
     zeros = int((weights == 0).sum())
     caption = (
         f"Weights W of {where}, one block per base method, one colour scale. "
@@ -133,7 +133,7 @@ def affinity_picture(learned: Learned, where: str) -> Picture:
         for ax, (title, matrix) in zip(axes, panels, strict=True):
             image = heatmap(matrix, ax, learned.label_names, learned.label_names, 1.0, title, signed=True)
             figure.colorbar(image, ax=ax, shrink=0.8)
-        uri = svg_uri(figure)
+        uri = png_uri(figure)
     return Picture(uri, f"Heatmaps of label affinities, {where}", caption, 330 * len(panels) + 80)
 
 

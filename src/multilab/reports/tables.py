@@ -15,6 +15,7 @@ __all__ = ["Cell", "CostTable", "ScoreTable", "cost_tables", "number", "p_text",
 
 _COSTS = (
     ("fit_seconds", "Time to fit", "s", 1.0),
+    ("input_seconds", "Time to fit the base scores it reads, shared by all who read them", "s", 1.0),
     ("predict_seconds", "Time to predict", "s", 1.0),
     ("peak_mb", "Peak memory", "MB", 1.0),
     ("model_bytes", "Size of the model", "kB", 1e3),
@@ -129,7 +130,7 @@ def cost_tables(study: Study) -> tuple[CostTable, ...]:
         if study.measured is None or column not in study.measured:
             continue
         values = pd.to_numeric(study.measured[column], errors="coerce") / divisor
-        if values.notna().sum() == 0:
+        if not (values.fillna(0) > 0).any():
             continue
         long = study.measured[["dataset", "split", "method"]].assign(metric=column, value=values)
         summary = summarise(long, column, study.datasets, study.methods)

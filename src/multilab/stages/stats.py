@@ -7,7 +7,7 @@ import io
 import json
 from typing import Any
 
-from multilab.experiments.settings import Study
+from multilab.experiments.settings import Method, Study
 from multilab.ground import write_atomically
 from multilab.stages.common import report_dir, results_dir, study_of
 
@@ -49,10 +49,17 @@ def described(study: Study) -> dict[str, Any]:
         **dataclasses.asdict(study),
         "method_titles": {name: m.title for name, m in methods.items()},
         "references": {name: m.reference for name, m in methods.items() if m.reference},
-        "settings": {name: m.identity() for name, m in methods.items()},
+        "settings": {name: _settings(m) for name, m in methods.items()},
         "overrides": list(study.settings),
         "primary_metrics": [study.headline],
     }
+
+
+def _settings(method: Method) -> dict[str, Any]:
+    lab: dict[str, Any] = {"preprocessing": method.preprocessing}
+    if method.base_scores:
+        lab |= {"base_scores": list(method.base_scores), "inner": method.inner}
+    return {**method.identity(), **lab}
 
 
 def save_learned(study: Study) -> None:
