@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 from multilab.experiments.errors import ExperimentError
@@ -40,8 +41,9 @@ def show(markdown: str) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    console = Console()
-    console.print(Markdown(re.sub(r" <sub>(.*?)</sub>", r" (\1)", markdown)), width=max(console.width, 120))
+    columns = 20 * (markdown.partition("\n")[0].count("|") - 1)  # a table wider than the terminal wraps its numbers
+    console = Console(width=max(shutil.get_terminal_size().columns, min(columns, 160)))
+    console.print(Markdown(re.sub(r" <sub>(.*?)</sub>", r" (\1)", markdown.strip())))
 
 
 def write_readme(folder: Path) -> None:
