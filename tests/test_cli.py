@@ -75,3 +75,25 @@ def test_datasets_check_counts_a_file_of_yours(capsys, tmp_path):
     assert found["instances"] == 3
     assert found["labels"] == 2
     assert found["rows_without_label"] == 1
+
+
+def test_a_dataset_of_yours_is_one_card(tmp_path):
+    import os
+
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    rows = [f"{a:.4f},{b:.4f},{int(a > 0)},{int(b > 0)}" for a, b in X]
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset" / "mine.csv").write_text("\n".join(["a,b,left,up", *rows]) + "\n")
+    (tmp_path / "dataset" / "mine.yaml").write_text(
+        "title: Mine\nreader: {label_columns: [left, up]}\nfiles: [{role: full, path: mine.csv}]\n"
+    )
+    env = {**os.environ, "MULTILAB_CARDS": str(tmp_path / "dataset"), "MULTILAB_CELLS": str(tmp_path / "cells")}
+    words = ["train", "dataset=mine", "method=mlknn", "protocol=kfold3", "publish=false"]
+    run = subprocess.run(
+        [sys.executable, "-m", "multilab.cli", *words], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    assert "mlknn on mine, 3 splits" in run.stdout

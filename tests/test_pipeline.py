@@ -190,6 +190,18 @@ def test_a_plan_that_cannot_be_is_one_line(lab):
     (lab.root / "conf/study/none.yaml").unlink()
 
 
+def test_a_variant_is_tried_by_dvc_exp_run(lab):
+    lab.run("git", "add", "-A")
+    lab.run("git", "commit", "-qm", "all")
+    before = lab.cells()
+    said = lab.run("dvc", "exp", "run", "-S", "conf/method/mlknn.yaml:k=4")
+    assert "Ran experiment" in said
+    assert len(lab.cells()) - len(before) == 4
+    assert "\nk: 4\n" in (lab.root / "conf/method/mlknn.yaml").read_text()
+    lab.edit("conf/method/mlknn.yaml", "\nk: 4", "\nk: 10")
+    lab.repro()
+
+
 def test_the_lock_forgets_studies_that_are_gone(lab):
     lab.study("gone", "scenario1", "mlknn")
     lab.run("multilab", "plan", "study=gone")

@@ -14,7 +14,7 @@ from typing import Any
 from multilab.experiments.settings import Method, Study, load_method
 from multilab.ground import code_digest, json_digest
 
-__all__ = ["SCHEMA", "Cell", "Part", "base_score_cells", "cell_for", "parts_of", "study_cells"]
+__all__ = ["SCHEMA", "Cell", "Part", "base_score_cells", "cell_for", "guard_cells", "parts_of", "study_cells"]
 
 SCHEMA = 1
 """Raised when the meaning of a stored cell changes, so that no older cell is a hit."""
@@ -154,6 +154,18 @@ def study_cells(study: Study, method: str) -> list[Cell]:
         for dataset in study.datasets
         for part in parts_of(dataset, study.protocol)
     ]
+
+
+def guard_cells(study: Study, method: str) -> list[Cell]:
+    """Return what the gate computes of a method besides the study's cells: its guards, on the first dataset."""
+    found = []
+    for block in study.guards:
+        if method in block["methods"]:
+            changed = study.method(method).with_params(block["set"])
+            name = f"{method}[{' '.join(f'{key}={value}' for key, value in block['set'].items())}]"
+            parts = parts_of(study.datasets[0], study.protocol)
+            found += [cell_for(part, replace(changed, name=name), study) for part in parts]
+    return found
 
 
 def base_score_cells(study: Study) -> list[Cell]:

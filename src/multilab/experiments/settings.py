@@ -116,7 +116,11 @@ def _modules(value: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class Study:
-    """A study: datasets x methods under one protocol, what is measured, and what is asked of the results."""
+    """A study: datasets x methods under one protocol, what is measured, and what is asked of the results.
+
+    ``settings`` are blocks ``{methods, datasets, set}`` that change arguments of methods (on datasets) in this study;
+    ``guards`` are such blocks that only the gate computes, on the first dataset.
+    """
 
     name: str
     datasets: tuple[str, ...]
@@ -132,6 +136,7 @@ class Study:
     control: str | None = None
     seed: int = 0
     settings: tuple[dict[str, Any], ...] = ()
+    guards: tuple[dict[str, Any], ...] = ()
     tune: dict[str, Any] | None = None
     measure: str = "shared"
     notes: str = ""
@@ -183,7 +188,7 @@ def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
     for key in values:
         if key not in known:
             raise ExperimentError(f"conf/study/{name}.yaml: {key!r} is not a setting of a study" + _meant(key, known))
-    for key in ("metrics", "settings"):
+    for key in ("metrics", "settings", "guards"):
         if key in values:
             values[key] = tuple(values[key])
     return Study(

@@ -40,10 +40,10 @@ def _run(cells: list[Any], folder: str, what: str) -> tuple[Any, list[str]]:
 def _whole(study: Study, asked: Any, folder: str) -> int:
     """Recompute the study and compare it with its reference."""
     from multilab.experiments import gate
-    from multilab.experiments.cells import base_score_cells, study_cells
+    from multilab.experiments.cells import base_score_cells, guard_cells, study_cells
 
     methods = asked.methods.split(",") if asked.methods else list(study.methods)
-    cells = [cell for method in methods for cell in study_cells(study, method)]
+    cells = [cell for method in methods for cell in (*study_cells(study, method), *guard_cells(study, method))]
     wanted = {read.key for cell in cells for read in cell.reads}
     reads = [cell for cell in base_score_cells(study) if cell.key in wanted]
     store, wrong = _run([*reads, *cells], folder, study.name)
@@ -63,7 +63,7 @@ def _whole(study: Study, asked: Any, folder: str) -> int:
         raise ExperimentError(f"no reference for study {study.name}; write one with --accept")
     level, allowed = gate.tolerance(committed["versions"])
     wrong += [str(difference) for difference in gate.compare(found, committed["cells"], allowed)]
-    new = sorted({name.split("/")[2] for name in set(found) - set(committed["cells"])})
+    new = sorted({name.split("/", 2)[2] for name in set(found) - set(committed["cells"])})
     note = f"; no reference yet for {', '.join(new)}" if new else ""
     return _verdict(wrong, f"{len(cells)} cells of {study.name} recomputed, compared at {level} ({allowed:g}){note}")
 

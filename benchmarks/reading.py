@@ -1,0 +1,143 @@
+"""Reading ARFF files into arrays, against liac-arff.
+
+    MULTILAB_DATA=... python benchmarks/reading.py
+
+Files are decompressed first. liac-arff gets each of its documented return types with and without ``encode_nominal``,
+and the fastest that yields the same arrays is taken: dense rows as DENSE or DENSE_GEN, sparse rows as COO, LOD or
+LOD_GEN, made into an array or CSR matrix in the shortest way we know. Without data, a file like scene's is simulated.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from common import Line, arguments, peers, race, show
+
+from multilab.datasets import read
+
+SETS = {"scene": ("train", "test"), "enron": ("full",), "medical": ("full",)}
+
+
+def plain_files(name: str, folder: Path) -> tuple[list[Path], Path]:
+    """Write the ARFF files of a set as plain text; return them and the XML file."""
+    from multilab.datasets import card
+    from multilab.datasets.fetching import find_files
+    from multilab.datasets.opening import read_bytes
+
+    found = {one.file.role: one.path for one in find_files(card(name))}
+    written = []
+    for role in SETS[name]:
+        path = folder / f"{name}-{role}.arff"
+        path.write_bytes(read_bytes(found[role]))
+        written.append(path)
+    return written, found["labels-xml"]
+
+
+def simulated_file(folder: Path, n: int = 2407, d: int = 294, q: int = 6) -> tuple[list[Path], Path]:
+    """Write a dense file of scene's size, and its XML file."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.uniform(size=(n, d)), rng.uniform(size=(n, q)) < 0.2
+    head = [f"@attribute a{j} numeric" for j in range(d)] + [f"@attribute l{j} {{0,1}}" for j in range(q)]
+    rows = [",".join([*(f"{v:.6f}" for v in x), *("01"[v] for v in y)]) for x, y in zip(X, Y, strict=True)]
+    path, xml = folder / "simulated.arff", folder / "simulated.xml"
+    path.write_text("\n".join(["@relation simulated", *head, "@data", *rows, ""]))
+    labels = "".join(f'<label name="l{j}"></label>' for j in range(q))
+    xml.write_text(f'<labels xmlns="http://mulan.sourceforge.net/labels">{labels}</labels>')
+    return [path], xml
+
+
+def our_matrix(path: Path, xml: Path) -> tuple[Any, np.ndarray]:
+    """Return X and Y as multilab reads them."""
+    raw = read(path, labels_xml=xml)
+    return raw.X, raw.Y
+
+
+def their_readers(path: Path) -> dict[str, Callable[[], Any]]:
+    """Return liac-arff's ways to the whole matrix, features and labels together."""
+    import arff
+
+    width = sum(line.lstrip().lower().startswith("@attribute") for line in path.read_text().splitlines())
+    body = path.read_text().lower().partition("@data")[2].lstrip()
+
+    def loaded(kind: int, encode: bool) -> Any:
+        with path.open() as stream:
+            data = arff.load(stream, encode_nominal=encode, return_type=kind)["data"]
+            return list(data) if kind in (arff.DENSE_GEN, arff.LOD_GEN) else data
+
+    def coo(encode: bool) -> sp.csr_array:
+        values, rows, columns = loaded(arff.COO, encode)
+        return sp.csr_array((np.array(values, dtype=float), (rows, columns)), shape=(max(rows) + 1, width))
+
+    def dictionaries(kind: int, encode: bool) -> sp.csr_array:
+        rows = loaded(kind, encode)
+        ends = np.cumsum([0, *(len(row) for row in rows)])
+        columns = np.fromiter((j for row in rows for j in row), dtype=np.int64, count=ends[-1])
+        values = np.array([v for row in rows for v in row.values()], dtype=float)
+        return sp.csr_array((values, columns, ends), shape=(len(rows), width))
+
+    ways: dict[str, Callable[[], Any]] = {}
+    for encode in (False, True):
+        word = f"encode_nominal={encode}"
+        if body.startswith("{"):
+            ways[f"COO, {word}"] = lambda encode=encode: coo(encode)
+            ways[f"LOD, {word}"] = lambda encode=encode: dictionaries(arff.LOD, encode)
+            ways[f"LOD_GEN, {word}"] = lambda encode=encode: dictionaries(arff.LOD_GEN, encode)
+        else:
+            ways[f"DENSE, {word}"] = lambda encode=encode: np.array(loaded(arff.DENSE, encode), dtype=float)
+            ways[f"DENSE_GEN, {word}"] = lambda encode=encode: np.array(loaded(arff.DENSE_GEN, encode), dtype=float)
+    return ways
+
+
+def same_arrays(ours: tuple[Any, np.ndarray], theirs: Any, names: tuple[list[str], list[str]], columns: list[str]) -> str:
+    """Compare X and Y with the columns of the peer's matrix that have the same names."""
+    whole = theirs.toarray() if sp.issparse(theirs) else theirs
+    place = {name: j for j, name in enumerate(columns)}
+    mine = [ours[0].toarray() if sp.issparse(ours[0]) else ours[0], ours[1]]
+    for label, array, wanted in zip("XY", mine, names, strict=True):
+        other = whole[:, [place[name] for name in wanted]]
+        if array.shape != other.shape or not np.array_equal(array, other):
+            return f"DIFFERENT: {label}"
+    return f"identical arrays, {len(whole)} x {len(columns)}"
+
+
+def compare(name: str, path: Path, xml: Path, repeats: int) -> tuple[float, float, str, str]:
+    """Return our seconds, their seconds, their fastest setting and the check, for one file."""
+    import arff
+
+    ways = their_readers(path)
+    once, _ = race(ways, 1)  # find the fastest setting, then measure it side by side
+    best = min(once, key=once.__getitem__)
+    medians, outputs = race({"ours": lambda: our_matrix(path, xml), "theirs": ways[best]}, repeats)
+    raw = read(path, labels_xml=xml)
+    with path.open() as stream:
+        columns = [name for name, _ in arff.load(stream, return_type=arff.LOD_GEN if best[0] in "LC" else arff.DENSE_GEN)["attributes"]]
+    check = same_arrays(outputs["ours"], outputs["theirs"], (raw.feature_names, raw.label_names), columns)
+    return medians["ours"], medians["theirs"], best, check
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    chosen = parser.parse_args(argv)
+    notes = [f"liac-arff {peers('liac-arff')['liac-arff']}"]
+    lines = []
+    with TemporaryDirectory() as folder:
+        for name in SETS if os.environ.get("MULTILAB_DATA") else ["simulated"]:
+            paths, xml = simulated_file(Path(folder)) if name == "simulated" else plain_files(name, Path(folder))
+            found = [compare(name, path, xml, chosen.repeats) for path in paths]
+            ours, theirs = (sum(row[i] for row in found) for i in (0, 1))
+            value = f"{theirs / ours:.1f}x ({1e3 * ours:.0f} ms to {1e3 * theirs:.0f} ms, {found[0][2]})"
+            check = next((row[3] for row in found if row[3].startswith("DIFFERENT")), " and ".join(r[3] for r in found))
+            goal = (">= 3x", theirs >= 3 * ours) if name in ("scene", "simulated") else ("", None)
+            lines.append(Line(f"liac-arff's time to multilab's on {name}", value, *goal, check))
+    show("Reading ARFF", lines, notes, chosen.json)
+
+
+if __name__ == "__main__":
+    main()
