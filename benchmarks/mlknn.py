@@ -4,8 +4,8 @@
 
 2000 training points, 2000 queries, 100 features, 100 labels, k = 10, one thread. scikit-learn answers the same two
 queries (training points among themselves without self, then the new points) by each of its algorithms and the fastest
-is taken; it must name the same neighbours. scikit-multilearn-ng has one setting that matters for speed, n_jobs, left at
-1 as for the others; it must decide the same.
+is taken; it must name the same neighbours. scikit-multilearn-ng has one setting for speed, n_jobs, left at 1 as for the
+others (dense, LIL and CSR labels take it equally long); it must decide the same.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from common import Line, Peers, arguments, peers, race, show
 
+from common import Line, Peers, arguments, peers, race, show
 from multilab.methods.neighbours.mlknn import MLkNN
 from multilab.methods.neighbours.search import exact_neighbours
 
@@ -71,10 +71,9 @@ def against_multilearn(data: Points, repeats: int) -> Line:
     from skmultilearn.adapt import MLkNN as Theirs
 
     X, new, Y = data
-    wide = Y.astype(np.int64)  # theirs adds labels up in the type it is given; uint8 would do here, int64 is their docs'
     runners = {
         "multilab": lambda: MLkNN(k=K, exclude_self=False).fit(X, Y).predict(new),
-        "theirs": lambda: Theirs(k=K, s=1.0).fit(X, wide).predict(new),
+        "theirs": lambda: Theirs(k=K, s=1.0).fit(X, Y).predict(new),
     }
     medians, outputs = race(runners, repeats)
     ratio = medians["theirs"] / medians["multilab"]

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Line, arguments, peers, race, show
 
+from common import Line, arguments, peers, race, show
 from multilab.datasets import read
 
 SETS = {"scene": ("train", "test"), "enron": ("full",), "medical": ("full",)}
@@ -94,7 +94,9 @@ def their_readers(path: Path) -> dict[str, Callable[[], Any]]:
     return ways
 
 
-def same_arrays(ours: tuple[Any, np.ndarray], theirs: Any, names: tuple[list[str], list[str]], columns: list[str]) -> str:
+def same_arrays(
+    ours: tuple[Any, np.ndarray], theirs: Any, names: tuple[list[str], list[str]], columns: list[str]
+) -> str:
     """Compare X and Y with the columns of the peer's matrix that have the same names."""
     whole = theirs.toarray() if sp.issparse(theirs) else theirs
     place = {name: j for j, name in enumerate(columns)}
@@ -116,7 +118,12 @@ def compare(name: str, path: Path, xml: Path, repeats: int) -> tuple[float, floa
     medians, outputs = race({"ours": lambda: our_matrix(path, xml), "theirs": ways[best]}, repeats)
     raw = read(path, labels_xml=xml)
     with path.open() as stream:
-        columns = [name for name, _ in arff.load(stream, return_type=arff.LOD_GEN if best[0] in "LC" else arff.DENSE_GEN)["attributes"]]
+        columns = [
+            name
+            for name, _ in arff.load(stream, return_type=arff.LOD_GEN if best[0] in "LC" else arff.DENSE_GEN)[
+                "attributes"
+            ]
+        ]
     check = same_arrays(outputs["ours"], outputs["theirs"], (raw.feature_names, raw.label_names), columns)
     return medians["ours"], medians["theirs"], best, check
 

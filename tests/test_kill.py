@@ -367,3 +367,27 @@ def test_a_lock_that_broke_off_is_mended_by_planning_again(tmp_path, monkeypatch
     Path("dvc.lock").write_text(whole)
     assert plan.main(["study=quick"]) == 0
     assert Path("dvc.lock").read_text() == whole
+
+
+@pytest.mark.xdist_group("kill")
+def test_the_mlflow_database_is_there_whole_or_not_at_all(tmp_path):
+    """MLflow refuses for ever a database whose making was killed half-way, so its file may appear only when whole."""
+    from multilab.experiments.tracking import Tracker
+
+    path = tmp_path / "mlflow.db"
+    words = [f"sqlite:///{path}", str(tmp_path / "mlartifacts")]
+    code = "import sys; from multilab.experiments.tracking import Tracker; Tracker(*sys.argv[1:])"
+    run = subprocess.Popen([sys.executable, "-c", code, *words], start_new_session=True)
+    while not path.exists():
+        assert run.poll() is None, "no database was made"
+        time.sleep(0.001)
+    strike(run.pid)
+    run.wait()
+
+    def version() -> list[tuple[str]]:
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            return database.execute("SELECT version_num FROM alembic_version").fetchall()
+
+    found = version()
+    assert Tracker(*words).client.search_experiments()[0].name == "Default"
+    assert version() == found, "the database was half-made when it appeared"

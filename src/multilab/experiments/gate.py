@@ -23,7 +23,16 @@ from multilab.experiments.results import evaluate_cell
 from multilab.experiments.running import indices
 from multilab.experiments.store import Store
 
-__all__ = ["Difference", "beats_constant", "compare", "fingerprint", "load_reference", "reference", "tolerance"]
+__all__ = [
+    "Difference",
+    "beats_constant",
+    "compare",
+    "fingerprint",
+    "load_reference",
+    "reference",
+    "reference_name",
+    "tolerance",
+]
 
 Numbers = dict[str, dict[str, float]]
 
@@ -112,9 +121,17 @@ def reference(numbers: Numbers) -> str:
 
 
 def load_reference(study: str) -> dict[str, Any] | None:
-    """Return the committed reference of a study, ``None`` if there is none."""
-    path = files("multilab.experiments") / "references" / f"{study}.json"
-    return json.loads(path.read_text()) if path.is_file() else None
+    """Return the committed reference of a study for this Python minor, else for any, ``None`` if there is none."""
+    folder = files("multilab.experiments") / "references"
+    ours = folder / reference_name(study)
+    others = sorted((p for p in folder.iterdir() if p.name.startswith(f"{study}-py")), key=lambda p: p.name)
+    path = next((p for p in (ours, *others) if p.is_file()), None)
+    return json.loads(path.read_text()) if path else None
+
+
+def reference_name(study: str) -> str:
+    """Return the file name of a study's reference for this Python minor."""
+    return f"{study}-py{versions()['python']}.json"
 
 
 def tolerance(said: Mapping[str, str]) -> tuple[str, float]:

@@ -138,12 +138,13 @@ def run_cell(cell: Cell, store: Store) -> str | None:
     from multilab.ground import MultilabError
 
     record: dict[str, Any] = {"key": cell.key, "label": cell.label, "parts": cell.identity, **_environment(cell)}
+    began = time.perf_counter()
     try:
         with threadpool_limits(1), warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             arrays, measured, files = _scores(cell, store) if cell.kind == "scores" else _train(cell, store)
         said = sorted({f"{w.category.__name__}: {w.message}" for w in heard})
-        record.update(measured, status="done", warnings=said[:20])
+        record.update(measured, status="done", warnings=said[:20], cell_seconds=time.perf_counter() - began)
         store.write(cell.key, arrays, record, _config(cell), files)
         return None
     except Exception as error:

@@ -7,7 +7,9 @@ publication left ``RUNNING`` is deleted first.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -16,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from multilab.ground import json_digest
+from multilab.ground import json_digest, write_atomically
 
 __all__ = ["RunRecord", "Tracker"]
 
@@ -81,9 +83,11 @@ class Tracker:
         logging.getLogger("mlflow").setLevel(logging.WARNING)
         from mlflow import MlflowClient
 
+        if uri.startswith("sqlite:///"):
+            _make_database(Path(uri.removeprefix("sqlite:///")))
         self.client = MlflowClient(tracking_uri=uri)
         self.artifacts = None if uri.startswith("http") else Path(artifacts).resolve()
-        self.client.search_experiments(max_results=1)  # creates and migrates the database in this one process
+        self.client.search_experiments(max_results=1)  # migrates the database, if need be, in this one process
 
     def publish(self, experiment: str, records: Sequence[RunRecord], prune: bool = True) -> dict[str, int]:
         """Make the runs of an experiment equal to ``records``.
@@ -211,6 +215,21 @@ class Tracker:
         tags = [RunTag("multilab.key", key), *(RunTag(k, str(v)) for k, v in group[0].tags.items())]
         self.client.log_batch(parent, metrics=entries[:1000], tags=tags)
         self.client.set_terminated(parent, "FINISHED")
+
+
+def _make_database(path: Path) -> None:
+    """Create the SQLite database in one step: one whose making was killed half-way, MLflow never opens again."""
+    if path.is_file() and path.stat().st_size:
+        return
+    from mlflow import MlflowClient
+
+    with TemporaryDirectory() as folder:
+        draft = Path(folder) / path.name
+        MlflowClient(tracking_uri=f"sqlite:///{draft}").search_experiments(max_results=1)
+        with contextlib.closing(sqlite3.connect(draft)) as database:
+            whole = database.serialize()
+    if not (path.is_file() and path.stat().st_size):  # another process may have been faster
+        write_atomically(path, whole)
 
 
 def _finite(metrics: dict[str, list[float]]) -> dict[str, list[float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from multilab.experiments.errors import ExperimentError
@@ -20,7 +21,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--sample", type=int, help="recompute N random cells of the study's committed scores.csv")
     parser.add_argument("--seed", type=int, default=None, help="which random cells (default: others every time)")
     parser.add_argument("--store", help="folder for the cells (default: a temporary one, removed afterwards)")
-    parser.add_argument("--accept", metavar="FILE", help="write what was found as a new reference file")
+    parser.add_argument(
+        "--accept", metavar="FOLDER", help="write what was found there, as the reference of this Python"
+    )
     asked = parser.parse_args(argv)
     study = load_study(asked.study)
     with tempfile.TemporaryDirectory(prefix="multilab-gate-") as folder:
@@ -57,7 +60,7 @@ def _whole(study: Study, asked: Any, folder: str) -> int:
         if not passed:
             wrong.append(f"{told}, less than 3 standard errors of {error:.4f}")
     if asked.accept:
-        write_atomically(asked.accept, gate.reference(found))
+        write_atomically(Path(asked.accept) / gate.reference_name(study.name), gate.reference(found))
     committed = gate.load_reference(study.name)
     if committed is None:
         raise ExperimentError(f"no reference for study {study.name}; write one with --accept")

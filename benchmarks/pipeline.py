@@ -1,0 +1,126 @@
+"""The whole pipeline: ``make reproduce`` after installation, and what orchestration adds to computing mlwse-core.
+
+    MULTILAB_DATA=... python benchmarks/pipeline.py [reproduce core] [--cells FOLDER]
+
+Each runs in a temporary copy of the checkout with an empty store. For mlwse-core, computing is what happens inside the
+cells (``cell_seconds`` of their records: gathering, fitting, scoring, measuring) shared by the jobs, and everything
+``dvc repro`` takes beyond it is orchestration: DVC itself, Python and library start-up of the stages and their workers,
+writing and checking cells, idle workers at the end of a stage. Metrics, statistics, the report and MLflow are results,
+not orchestration, and are shown apart.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import subprocess
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from common import Line, arguments, checkout_copy, show
+
+RESULTS = ("evaluate", "stats", "publish")  # stages that make something for people out of finished cells
+
+
+def reproduce() -> list[Line]:
+    """Time ``make reproduce`` where the environment is already there."""
+    with checkout_copy() as (root, env):
+        began = time.perf_counter()
+        done = subprocess.run(
+            ["make", "-o", ".venv/.ready", "reproduce"], cwd=root, env=env, capture_output=True, text=True
+        )
+        seconds = time.perf_counter() - began
+        if done.returncode or not (root / "reports" / "quick" / "index.html").is_file():
+            raise SystemExit(f"make reproduce failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return [Line("make reproduce, after installation", f"{seconds:.0f} s", "< 180 s", seconds < 180)]
+
+
+def stage_times(lines: Iterable[tuple[float, str]], end: float) -> dict[str, float]:
+    """Return the wall seconds from each stage's start to the next one's, from timed lines of ``dvc repro``."""
+    starts = [(when, found[1]) for when, line in lines if (found := re.match(r"Running stage '([^']+)'", line))]
+    nexts = [when for when, _ in starts[1:]] + [end]
+    return {name: stop - when for (when, name), stop in zip(starts, nexts, strict=True)}
+
+
+def repro(root: Path, env: dict[str, str]) -> tuple[float, float, dict[str, float]]:
+    """Run ``dvc repro``; return its wall seconds, its processor seconds and the wall seconds of its stages."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    heard: list[tuple[float, str]] = []
+    with subprocess.Popen(
+        ["dvc", "repro"], cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as running:
+        assert running.stdout is not None
+        heard.extend((time.perf_counter(), line) for line in running.stdout)
+    end = time.perf_counter()
+    if running.returncode:
+        raise SystemExit("dvc repro failed:\n" + "".join(line for _, line in heard))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return end - began, used, stage_times(heard, end)
+
+
+def computing(cells: Path) -> dict[str, float]:
+    """Return the seconds inside each cell, by label."""
+    spent: dict[str, float] = {}
+    for path in cells.glob("[0-9a-f]*/record.json"):
+        record = json.loads(path.read_text())
+        spent[record["label"]] = record["cell_seconds"]
+    return spent
+
+
+def core(jobs: int, cells: Path | None) -> tuple[list[Line], list[str]]:
+    """Time mlwse-core from an empty store and then with nothing to do."""
+    with checkout_copy() as (root, env):
+        store = (cells or root / ".cells").resolve()
+        if store.is_dir() and any(store.iterdir()):
+            raise SystemExit(f"{store} is not empty; what is stored there would not be computed")
+        env |= {"MULTILAB_JOBS": str(jobs), "MULTILAB_CELLS": str(store)}
+        subprocess.run(["multilab", "plan", "study=mlwse-core"], cwd=root, env=env, check=True, capture_output=True)
+        wall, used, stages = repro(root, env)
+        spent = computing(store)
+        again, _, ran = repro(root, env)
+    inside = sum(spent.values())
+    results = sum(seconds for name, seconds in stages.items() if name.split("@")[0] in RESULTS)
+    beyond = wall - results - inside / jobs
+    share = beyond / (inside / jobs)
+    lines = [
+        Line("orchestration of mlwse-core to its computing", f"{100 * share:.1f} %", "< 5 %", share < 0.05),
+        Line("mlwse-core, dvc repro from an empty store", f"{wall:.0f} s with {jobs} jobs"),
+        Line("dvc repro of mlwse-core, nothing to do", f"{again:.2f} s", "< 2 s", again < 2, _only_keys(ran)),
+    ]
+    notes = [
+        f"{len(spent)} cells, {inside:.1f} s inside them: {inside / jobs:.1f} s on {jobs} jobs; beyond it {beyond:.1f} s",
+        f"metrics, statistics, report and MLflow {results:.1f} s; processor time of everything {used:.1f} s",
+        *(f"{name:<28}{seconds:7.1f} s" for name, seconds in stages.items()),
+    ]
+    return lines, notes
+
+
+def _only_keys(ran: dict[str, float]) -> str:
+    others = [name for name in ran if name != "keys"]
+    return f"DIFFERENT: ran {', '.join(others)}" if others else "only keys ran"
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("parts", nargs="*", choices=["reproduce", "core", []], default=["reproduce", "core"])
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--cells", type=Path, help="keep the cells of mlwse-core in this (empty) folder")
+    chosen = parser.parse_args(argv)
+    if "reproduce" in chosen.parts:
+        show("Reproducing the quick study", reproduce(), json_path=chosen.json)
+    if "core" not in chosen.parts:
+        return
+    if not os.environ.get("MULTILAB_DATA"):
+        print("mlwse-core left out: MULTILAB_DATA names no mirror of the benchmark data, and downloads would be timed")
+        return
+    lines, notes = core(chosen.jobs, chosen.cells)
+    show("Orchestration", lines, notes, chosen.json)
+
+
+if __name__ == "__main__":
+    main()
