@@ -1,6 +1,6 @@
 """Time the grid (alpha, beta) in 10^{-5..4} of MLWSE-L1: multilab's solver against the paper's algorithm.
 
-    MULTILAB_DATA=... OMP_NUM_THREADS=1 python benchmarks/mlwse_grid.py [yeast enron] [--cap 1000]
+    MULTILAB_DATA=... python benchmarks/mlwse_grid.py [yeast enron] [--cap 1000]
 
 Both must bring the objective within 1e-4 (relative) of the minimum. Data: the training part of the first of
 five stratified folds; base scores S: 5-fold out-of-fold, binary relevance and classifier chain on logistic
@@ -16,12 +16,14 @@ of 1e-7 (or 30000 iterations).
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
+from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
+from common import Line, arguments, show
 from multilab.methods.stacking.affinity import cosine_affinity, label_coupling
 from multilab.methods.stacking.objective import StackingLoss
 from multilab.methods.stacking.penalty import SparseGroupPenalty, soft_threshold
@@ -30,6 +32,19 @@ from multilab.methods.stacking.solve import solve
 GRID = 10.0 ** np.arange(-5, 5)
 GAP = 1e-4
 SHAPES = {"yeast": (1933, 14), "enron": (1361, 53)}
+
+
+class Point(NamedTuple):
+    """A grid point: seconds of both, whether the paper's arrived, our certified and true gap, the reference's gap."""
+
+    alpha: float
+    beta: float
+    ours: float
+    paper: float
+    arrived: bool
+    gap: float
+    excess: float
+    reference: float
 
 
 def base_scores(name: str) -> tuple[np.ndarray, np.ndarray, str]:
@@ -85,62 +100,83 @@ def paper_seconds(
     return spent, False
 
 
-def run(name: str, cap: int) -> None:
-    """Time one data set and print the result."""
-    S, Y, source = base_scores(name)
+def measure(S: np.ndarray, Y: np.ndarray, grid: np.ndarray, cap: int) -> tuple[float, list[Point]]:
+    """Return the seconds of the set-up and every grid point, solved by both."""
     H = label_coupling(cosine_affinity(Y))
     began = time.process_time()
     loss = StackingLoss.from_scores(S, Y, H, 0.0)
     setup = time.process_time() - began
     everything = [slice(0, S.shape[1])]
     start = loss.ridge(0.1)
-    rows = []
-    for beta in GRID:
+    points = []
+    for beta in grid:
         at_beta, W = loss.with_beta(beta), start
-        for alpha in GRID[::-1]:
+        for alpha in grid[::-1]:
             penalty = SparseGroupPenalty(alpha, np.zeros(1), everything)
             began = time.process_time()
             ours = solve(at_beta, penalty, W if W.any() else start, tol=GAP, kkt_tol=0.0, max_iter=30_000)
-            seconds = time.process_time() - began + setup / GRID.size**2
+            seconds = time.process_time() - began + setup / grid.size**2
             W = ours.W
             exact = solve(at_beta, penalty, W, tol=1e-7, kkt_tol=0.0, max_iter=30_000)
             minimum = min(exact.objective_path.min(), ours.objective_path[-1])
             slow, arrived = paper_seconds(S, Y, at_beta, alpha, (1 + GAP) * minimum, cap)
             excess = ours.objective_path[-1] / minimum - 1
-            rows.append((alpha, beta, seconds, slow, arrived, ours.gap, excess, exact.gap, ours.n_iter))
-    report(name, source, S.shape, setup, rows, cap)
+            points.append(Point(alpha, beta, seconds, slow, arrived, ours.gap, excess, exact.gap))
+    return setup, points
 
 
-def report(name: str, source: str, shape: tuple[int, ...], setup: float, rows: list[tuple], cap: int) -> None:
-    """Print medians, ratios and the checks."""
-    table = np.array([row[2:] for row in rows], dtype=float)
-    ours, paper, arrived, gap, excess, reference = table[:, :6].T
-    ratio = paper / ours
-    print(f"{name} ({source}): S {shape[0]} x {shape[1]}, {len(rows)} grid points, set-up {1e3 * setup:.1f} ms")
-    print(f"  multilab  median {1e3 * np.median(ours):9.2f} ms   whole grid {ours.sum():8.2f} s")
-    print(f"  paper     median {1e3 * np.median(paper):9.2f} ms   whole grid {paper.sum():8.2f} s", end="")
-    print(f"   ({int((arrived == 0).sum())} points not there after {cap} iterations)")
-    print(
-        f"  ratio per point: median {np.median(ratio):.1f}, quartiles {np.quantile(ratio, 0.25):.1f} and ",
-        end="",
+def solved(points: list[Point]) -> str:
+    """Tell whether our objective is the minimum to GAP at every point, by the certificate and by comparison."""
+    gap, excess = max(p.gap for p in points), max(p.excess for p in points)
+    if not (gap <= GAP and excess <= GAP):
+        return f"DIFFERENT: a point was not solved to {GAP:g} (certified {gap:.1e}, true {excess:.1e})"
+    reference = max(p.reference for p in points)
+    return (
+        f"same minimum at {len(points)} points: gap certified {gap:.0e}, true {excess:.0e}, reference {reference:.0e}"
     )
-    print(f"{np.quantile(ratio, 0.75):.1f}; of the grid {paper.sum() / ours.sum():.1f}; >= 5 at ", end="")
-    print(f"{int((ratio >= 5).sum())} of {len(rows)} points")
-    worst = int(np.argmin(ratio))
-    print(f"  smallest ratio {ratio[worst]:.1f} at alpha = {rows[worst][0]:g}, beta = {rows[worst][1]:g}")
-    print(f"  largest certified gap {gap.max():.1e}, largest true gap {excess.max():.1e}, ", end="")
-    print(f"minima certified to {np.median(reference):.0e} (median) and {reference.max():.0e} (worst)")
-    if not (gap <= GAP).all() or not (excess <= GAP).all():
-        raise SystemExit(f"{name}: a grid point was not solved to {GAP}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def summary(name: str, points: list[Point]) -> Line:
+    """Return the line of a data set."""
+    ratio = np.array([p.paper / p.ours for p in points])
+    ours, paper = (sum(getattr(p, who) for p in points) for who in ("ours", "paper"))
+    low, median, high = np.quantile(ratio, [0.25, 0.5, 0.75])
+    value = (
+        f"{median:.1f}x (quartiles {low:.1f} and {high:.1f}, smallest {ratio.min():.1f}, "
+        f">= 5 at {int((ratio >= 5).sum())} of {ratio.size} points); whole grid {paper / ours:.1f}x"
+    )
+    claim = f"the paper's time to multilab's per grid point, median, {name}"
+    return Line(claim, value, ">= 5x", median >= 5, solved(points))
+
+
+def details(S: np.ndarray, source: str, setup: float, points: list[Point], cap: int) -> list[str]:
+    """Return what else is worth knowing of a data set."""
+    ours, paper = ([1e3 * getattr(p, who) for p in points] for who in ("ours", "paper"))
+    worst = min(points, key=lambda p: p.paper / p.ours)
+    missing = sum(not p.arrived for p in points)
+    return [
+        f"{source}: S {S.shape[0]} x {S.shape[1]}, set-up {1e3 * setup:.1f} ms",
+        f"medians {np.median(ours):.2f} and {np.median(paper):.2f} ms, sums {sum(ours):.0f} and {sum(paper):.0f} ms",
+        f"the paper's algorithm was not there after {cap} iterations at {missing} points; the smallest ratio is at "
+        f"alpha = {worst.alpha:g}, beta = {worst.beta:g}",
+    ]
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = arguments(__doc__)
     parser.add_argument("datasets", nargs="*", default=["yeast", "enron"])
     parser.add_argument("--cap", type=int, default=1000, help="iterations of the paper's algorithm per point")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(argv)
     for name in chosen.datasets:
-        run(name, chosen.cap)
+        S, Y, source = base_scores(name)
+        with threadpool_limits(1):
+            setup, points = measure(S, Y, GRID, chosen.cap)
+        show(
+            f"MLWSE-L1, grid of {GRID.size} x {GRID.size}",
+            [summary(name, points)],
+            details(S, source, setup, points, chosen.cap),
+            chosen.json,
+        )
 
 
 if __name__ == "__main__":

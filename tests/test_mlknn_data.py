@@ -77,3 +77,26 @@ def test_flags_with_wekas_distance_on_nominal_features(benchmark_data: Path) -> 
         scores, decisions = model.predict_both(X[test] * weight)
         np.testing.assert_allclose(scores, expected["scores"][test], rtol=0, atol=1e-12)
         np.testing.assert_array_equal(decisions, expected["bipartition"][test])
+
+
+def test_flags_as_scikit_multilearn_but_for_its_order_among_ties(benchmark_data: Path, monkeypatch) -> None:
+    """Flags has many equal distances (26 test rows tie at the tenth neighbour); scikit-learn's search leaves their
+    order open. With its neighbours in the place of ours everything else is equal to the last bit.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    from multilab.methods.neighbours import mlknn
+
+    def neighbours(X_train, k, X=None, exclude_self=True):
+        assert not exclude_self or X is not None
+        distances, found = NearestNeighbors(n_neighbors=k).fit(X_train).kneighbors(X_train if X is None else X)
+        return found, distances
+
+    expected, folds = peer(benchmark_data, "scikit-multilearn-ng", "flags")
+    data = load("flags")
+    monkeypatch.setattr(mlknn, "exact_neighbours", neighbours)
+    for fold in folds:
+        train, test = np.array(fold["train"]), np.array(fold["test"])
+        scores, decisions = MLkNN(k=10, exclude_self=False).fit(data.X[train], data.Y[train]).predict_both(data.X[test])
+        np.testing.assert_array_equal(scores, expected["scores"][test])
+        np.testing.assert_array_equal(decisions, expected["bipartition"][test])

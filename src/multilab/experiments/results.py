@@ -8,15 +8,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-import numpy as np
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from multilab.experiments.cells import Cell
 from multilab.experiments.running import indices
 from multilab.experiments.settings import Study
 from multilab.experiments.store import Store
+
+if TYPE_CHECKING:  # every train stage imports this file, and needs neither
+    import numpy as np
+    import pandas as pd
 
 __all__ = ["MEASURED", "dataset_facts", "evaluate", "evaluate_cell", "learned", "manifest", "measured"]
 
@@ -52,6 +53,8 @@ def evaluate_cell(cell: Cell, store: Store, conventions: str = "default") -> dic
 
 def evaluate(study: Study, cells: Iterable[Cell], store: Store) -> pd.DataFrame:
     """Return every (dataset, split, method, metric) of a study's cells in a fixed order, with the cell key."""
+    import pandas as pd
+
     rows = [
         (study.name, cell.part.dataset, cell.part.split, cell.method.name, metric, value, cell.key)
         for cell in cells
@@ -62,6 +65,8 @@ def evaluate(study: Study, cells: Iterable[Cell], store: Store) -> pd.DataFrame:
 
 def measured(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
     """Return seconds, memory and model size of cells."""
+    import pandas as pd
+
     rows = []
     for cell in cells:
         record = store.record(cell.key)
