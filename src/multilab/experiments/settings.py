@@ -116,7 +116,11 @@ def _modules(value: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class Study:
-    """A study: datasets x methods under one protocol, what is measured, and what is asked of the results."""
+    """A study: datasets x methods under one protocol, what is measured, and what is asked of the results.
+
+    ``paper`` names the printed cells it is held against, ``claims`` the sentences to check (see
+    :func:`multilab.claims.check_claims`).
+    """
 
     name: str
     datasets: tuple[str, ...]
@@ -135,6 +139,8 @@ class Study:
     tune: dict[str, Any] | None = None
     measure: str = "shared"
     notes: str = ""
+    paper: str | None = None
+    claims: tuple[dict[str, Any], ...] = ()
 
     def method(self, name: str, dataset: str | None = None) -> Method:
         """Return a method as this study sets it, for one dataset if named."""
@@ -183,7 +189,7 @@ def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
     for key in values:
         if key not in known:
             raise ExperimentError(f"conf/study/{name}.yaml: {key!r} is not a setting of a study" + _meant(key, known))
-    for key in ("metrics", "settings"):
+    for key in ("metrics", "settings", "claims"):
         if key in values:
             values[key] = tuple(values[key])
     return Study(
