@@ -19,7 +19,7 @@ __all__ = ["Evidence", "Finding", "printed_evidence"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of a check: the outcome (holds, fails, inconclusive), the numbers it rests on, and a reason where they do not speak."""
+    """What came of a check: holds, fails or inconclusive, the numbers it rests on, and why where they do not speak."""
 
     outcome: str
     numbers: dict[str, Any] = field(default_factory=dict)

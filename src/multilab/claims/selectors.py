@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -46,8 +47,9 @@ def mask(cells: pd.DataFrame, where: Mapping[str, Any]) -> pd.Series:
     return chosen
 
 
+@functools.cache
 def read_yaml(*path: str) -> Any:
-    """Return the content of a YAML file of this room, ``None`` if there is none."""
+    """Return the content of a YAML file of this room, ``None`` if there is none; not to be changed by the caller."""
     import yaml
 
     entry = files("multilab.claims").joinpath(*path)

@@ -180,5 +180,5 @@ def _compared(cell: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _equal(ours: float, printed: str) -> bool:
-    """Return whether a number rounds to a printed one."""
-    return abs(float(f"{ours:.{decimals(printed)}f}") - float(printed)) < 1e-12
+    """Return whether a number rounds to a printed one; one halfway between two rounds to both."""
+    return abs(ours - float(printed)) <= 0.5 * 10.0 ** -decimals(printed) * (1 + 1e-9)

@@ -60,5 +60,5 @@ def _claims(study: Study) -> list[str]:
 
 def _line(claim: dict[str, Any], found: dict[str, Any]) -> str:
     printed = (found.get("in_print") or {}).get("outcome")
-    told = f"  {claim['id']:<5}{found.get('outcome', 'not checked yet'):<14}{claim['sentence']}"
+    told = f"  {claim['id']:<5}{found.get('outcome', 'not checked yet'):<17}{claim['sentence']}"
     return told + (f" (in print: {printed})" if printed else "") + (f" [{why}]" if (why := found.get("reason")) else "")
