@@ -17,6 +17,7 @@ _VERBS = {
     "report": "rebuild the page of a study from its committed files  report study=mlwse-core",
     "publish": "show a study in MLflow                                publish study=quick",
     "gate": "recompute and compare with the committed numbers      gate [--study mlwse-core --sample 20]",
+    "claims": "printed cells and claims of the papers, and what became of them  claims [--study mlwse]",
     "cells": "look into the store of results                        cells list|show|why",
     "keys": "(stage) write what identifies the work of each stage",
     "preprocess": "(stage) fetch, verify and parse the data of a study",

@@ -25,14 +25,14 @@ def published(paper: str) -> pd.DataFrame:
     Parameters
     ----------
     paper : str
-        ``mlwse``, ``mlekelm``, ``lwmf`` or ``imldf``.
+        ``mlwse``, ``mlekelm``, ``lwmf``, ``imldf`` or ``lskmddm`` (whose tables were images: its means are empty).
 
     Returns
     -------
     DataFrame
         Columns table, dataset, method, metric, mean, std (NaN where the paper prints none), direction, and the words
-        as printed (``printed_mean`` keeps DNF and trailing zeros); ``dataset`` and ``method`` are the names of the
-        cards and of the methods' YAMLs.
+        as printed (``printed_mean`` keeps trailing zeros, NaN where the paper has no number); ``dataset`` and
+        ``method`` are the names of the cards and of the methods' YAMLs, but for those of ``aliases.yaml``.
 
     Raises
     ------

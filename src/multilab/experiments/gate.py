@@ -55,9 +55,9 @@ class Difference:
         return f"{self.cell}: {self.quantity} is {self.found:.10g}, the reference says {self.expected:.10g}"
 
 
-def fingerprint(cell: Cell, store: Store, conventions: str = "default") -> dict[str, float]:
+def fingerprint(cell: Cell, store: Store, conventions: str = "default", paper: str | None = None) -> dict[str, float]:
     """Return all metrics of a cell and, so that no change hides behind a rank, the norms of its arrays."""
-    numbers = dict(evaluate_cell(cell, store, conventions))
+    numbers = dict(evaluate_cell(cell, store, conventions, paper))
     for name, array in store.arrays(cell.key).items():
         if name == "scores" or (name.startswith("learned_") and array.ndim == 2):
             numbers[f"norm of {name}"] = float(np.linalg.norm(array))
@@ -69,9 +69,11 @@ def cell_name(cell: Cell) -> str:
     return f"{cell.part.dataset}/{cell.part.split}/{cell.method.name}"
 
 
-def fingerprints(cells: Iterable[Cell], store: Store, conventions: str = "default") -> Numbers:
+def fingerprints(
+    cells: Iterable[Cell], store: Store, conventions: str = "default", paper: str | None = None
+) -> Numbers:
     """Return the numbers of finished cells, by name."""
-    return {cell_name(cell): fingerprint(cell, store, conventions) for cell in cells}
+    return {cell_name(cell): fingerprint(cell, store, conventions, paper) for cell in cells}
 
 
 def beats_constant(cells: Sequence[Cell], store: Store) -> tuple[bool, float, float]:

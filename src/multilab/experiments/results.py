@@ -41,14 +41,23 @@ def manifest(cells: Sequence[Cell], store: Store) -> str:
     return json.dumps(rows, indent=1)
 
 
-def evaluate_cell(cell: Cell, store: Store, conventions: str = "default") -> dict[str, float]:
-    """Return all metrics of one finished train cell."""
+def evaluate_cell(cell: Cell, store: Store, conventions: str = "default", paper: str | None = None) -> dict[str, float]:
+    """Return all metrics of one finished train cell.
+
+    With a paper, also those it prints under other conventions: ``ranking_loss.mulan`` is the ranking loss under the
+    preset ``mulan``.
+    """
+    from multilab.claims import quantities
     from multilab.datasets import load
     from multilab.metrics import score_all
 
     _, test = indices(cell.part)
     arrays = store.arrays(cell.key)
-    return score_all(load(cell.part.dataset).Y[test], arrays["scores"], arrays["decisions"], conventions=conventions)
+    asked = load(cell.part.dataset).Y[test], arrays["scores"], arrays["decisions"]
+    found = score_all(*asked, conventions=conventions)
+    wanted = quantities(paper, cell.method.name, conventions) if paper else []
+    others = {preset: score_all(*asked, conventions=preset) for preset in {preset for _, preset in wanted}}
+    return found | {f"{metric}.{preset}": others[preset][metric] for metric, preset in wanted}
 
 
 def evaluate(study: Study, cells: Iterable[Cell], store: Store) -> pd.DataFrame:
@@ -58,7 +67,7 @@ def evaluate(study: Study, cells: Iterable[Cell], store: Store) -> pd.DataFrame:
     rows = [
         (study.name, cell.part.dataset, cell.part.split, cell.method.name, metric, value, cell.key)
         for cell in cells
-        for metric, value in evaluate_cell(cell, store, study.conventions).items()
+        for metric, value in evaluate_cell(cell, store, study.conventions, study.paper).items()
     ]
     return pd.DataFrame(rows, columns=["study", "dataset", "split", "method", "metric", "value", "key"])
 

@@ -107,8 +107,8 @@ def _render(study: Study) -> str:
         views=views,
         overview=[row for view in views if (row := _overview_row(view)) is not None],
         verdicts=_verdicts(study),
-        claims=[_claim(claim) for claim in study.claims],
-        outcomes=_tally((_claim(claim)["outcome"] for claim in study.claims), OUTCOMES),
+        claims=(claims := [_claim(claim) for claim in study.claims]),
+        outcomes=_outcomes(claims),
         card_columns=[(key, title) for key, title in _CARD_COLUMNS if any(key in c for c in study.cards.values())],
         learned=[(item, shown) for item in study.learned if (shown := learned_pictures(study, item))],
         curves=convergence_picture(study, study.learned),
@@ -159,17 +159,25 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     return facts
 
 
-def _verdicts(study: Study) -> list[tuple[str, int]]:
-    """Return how many printed cells have which verdict."""
+def _verdicts(study: Study) -> list[tuple[str, int, str]]:
+    """Return how many printed cells have which verdict, and their share."""
     if study.cells is None or "verdict" not in study.cells:
         return []
-    return _tally((str(v).replace("_", " ") for v in study.cells["verdict"].dropna()), VERDICTS)
+    found = study.cells["verdict"].dropna()
+    counts = _tally((str(v).replace("_", " ") for v in found), VERDICTS)
+    return [(verdict, count, f"{100 * count / len(found):.1f} %") for verdict, count in counts]
 
 
 def _tally(found: Iterable[str], order: Sequence[str]) -> list[tuple[str, int]]:
     """Count words, known ones first and in their order; words that do not occur are left out."""
     counts = Counter(found)
     return [(word, counts[word]) for word in (*order, *sorted(set(counts) - set(order))) if counts[word]]
+
+
+def _outcomes(claims: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, list[str]]]:
+    """Return, per outcome, how many claims came to it and which."""
+    counts = _tally((claim["outcome"] for claim in claims), OUTCOMES)
+    return [(outcome, n, [c["id"] for c in claims if c["outcome"] == outcome]) for outcome, n in counts]
 
 
 def _claim(claim: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,6 +192,7 @@ def _claim(claim: Mapping[str, Any]) -> dict[str, Any]:
         "id": pick("id"),
         "text": pick("sentence", "claim", "text"),
         "outcome": pick("outcome", "verdict", "status", "result") or "inconclusive",
+        "in_print": str((claim.get("in_print") or {}).get("outcome", "")),
         "numbers": [(name.removeprefix("numbers."), text) for name, text in _flat(rest)],
     }
 

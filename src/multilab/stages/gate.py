@@ -88,7 +88,7 @@ def _sample(study: Study, asked: Any, folder: str) -> int:
     cells = [cell for cell in cells if store.has(cell.key)]
     names = scores["dataset"] + "/" + scores["split"].astype(str) + "/" + scores["method"]
     expected = {name: dict(zip(rows["metric"], rows["value"], strict=True)) for name, rows in scores.groupby(names)}
-    found = gate.fingerprints(cells, store, study.conventions)
+    found = gate.fingerprints(cells, store, study.conventions, study.paper)
     missing = sorted(set(found) - set(expected))
     wrong += [f"{name}: not in the committed scores.csv" for name in missing]
     wrong += [str(difference) for difference in gate.compare(found, expected, gate.L1)]

@@ -25,21 +25,29 @@ def stage_keys(study: Study) -> dict[str, list[str]]:
         described.append(f"{name} {(datasets.prepared_meta(name) or {})['digest']} {json_digest(parts)}")
     keys = {f"{study.name}-{m}": sorted(c.key for c in study_cells(study, m)) for m in study.methods}
     everything = json_digest(keys)
+    columns = [json_digest(_texts("claims", f"aliases.yaml published/{study.paper}.csv"))] if study.paper else []
+    ledger = [_room("multilab.claims")] if study.paper or study.claims else []
     return {
         **keys,
         f"{study.name}-datasets": described,
         f"{study.name}-base_scores": [cell.key for cell in base_score_cells(study)],
-        f"{study.name}-evaluate": [everything, code_digest("multilab.metrics", within="multilab.metrics")],
-        f"{study.name}-stats": [_room("multilab.statistics"), _room("multilab.reports")],
+        f"{study.name}-evaluate": [everything, code_digest("multilab.metrics", within="multilab.metrics"), *columns],
+        f"{study.name}-stats": [_room("multilab.statistics"), _room("multilab.reports"), *ledger],
     }
 
 
 def _room(package: str) -> str:
-    """Return one digest for all the code of a room."""
+    """Return one digest for all the code and data of a room."""
     folder = Path(__file__).parents[1] / package.rpartition(".")[2]
     code = {p.stem: code_digest(f"{package}.{p.stem}", within=package) for p in sorted(folder.glob("*.py"))}
-    pages = {p.name: p.read_text() for p in sorted(folder.glob("templates/*"))}
-    return json_digest([code, pages])
+    return json_digest([code, _texts(folder.name, "templates/*.j2 *.yaml errata/*.yaml published/*.csv")])
+
+
+def _texts(room: str, patterns: str) -> dict[str, str]:
+    """Return the content of a room's data files, by path."""
+    folder = Path(__file__).parents[1] / room
+    paths = sorted(path for pattern in patterns.split() for path in folder.glob(pattern))
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in paths}
 
 
 def planned() -> dict[str, Any]:

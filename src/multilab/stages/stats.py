@@ -13,7 +13,7 @@ from multilab.stages.common import report_dir, results_dir, study_of
 
 
 def main(argv: list[str]) -> int:
-    """`multilab stats study=NAME`: writes ``statistics.json`` and, beside it, ``index.html``."""
+    """`multilab stats study=NAME`: writes ``statistics.json`` and, beside it, the ledger and ``index.html``."""
     import pandas as pd
 
     from multilab.experiments.environment import environment
@@ -33,6 +33,7 @@ def main(argv: list[str]) -> int:
     _write(folder / "study.json", described(study))
     _write(folder / "datasets.json", json.loads((results_dir(study.name) / "datasets.json").read_text()))
     _write(folder / "environment.json", environment())
+    save_ledger(study)
     _write(folder / "statistics.json", found)
     print(f"report: {build_report(folder)}")
     return 0
@@ -60,6 +61,18 @@ def _settings(method: Method) -> dict[str, Any]:
     if method.base_scores:
         lab |= {"base_scores": list(method.base_scores), "inner": method.inner}
     return {**method.identity(), **lab}
+
+
+def save_ledger(study: Study) -> None:
+    """Write ``cells.csv`` of a study that has a paper, and ``claims.json`` of one that has claims."""
+    from multilab.experiments.ledger import claims_text, judged
+    from multilab.experiments.store import Store
+
+    folder = report_dir(study.name)
+    if study.paper:
+        write_atomically(folder / "cells.csv", judged(study, folder).to_csv(index=False, lineterminator="\n"))
+    if study.claims:
+        write_atomically(folder / "claims.json", claims_text(study, folder, Store()))
 
 
 def save_learned(study: Study) -> None:

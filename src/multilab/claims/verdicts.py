@@ -1,0 +1,184 @@
+"""What to say of each printed cell: the number we have for it, the verdict, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from multilab.claims.derived import fill_derived
+from multilab.claims.erratum import Erratum, errata, touched
+from multilab.claims.errors import ClaimsError
+from multilab.claims.naming import Aliases, aliases, any_of
+from multilab.claims.printed import published
+
+__all__ = ["COLUMNS", "MISSING", "VERDICTS", "decimals", "judge", "judge_paper", "summarised"]
+
+VERDICTS = ("match", "within", "better", "worse", "differs", "not comparable", "not printed", "not run")
+COLUMNS = (
+    "table",
+    "dataset",
+    "method",
+    "metric",
+    "printed_mean",
+    "printed_std",
+    "our_metric",
+    "our_mean",
+    "our_std",
+    "verdict",
+    "reason",
+    "erratum",
+)
+MISSING = "no result: "
+"""How the reason of a cell begins that is not run without an excuse; a finished ledger has none."""
+
+
+def summarised(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return mean and sample standard deviation over the splits of long scores.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Columns dataset, split, method, metric, value.
+
+    Returns
+    -------
+    DataFrame
+        Columns dataset, method, metric, mean, std (NaN for a single split). A value that is NaN on some split makes
+        the mean NaN.
+    """
+    groups = scores.groupby(["dataset", "method", "metric"], sort=False)["value"]
+    found = groups.agg(mean=lambda v: math.fsum(v) / len(v), std=lambda v: v.std(ddof=1, skipna=False))
+    return found.reset_index()
+
+
+def judge_paper(
+    paper: str,
+    ours: pd.DataFrame,
+    conventions: str = "default",
+    unavailable: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """Judge the printed cells of a paper with its errata and aliases; see :func:`judge`."""
+    return judge(published(paper), ours, errata(paper), aliases(paper), conventions, unavailable)
+
+
+def judge(
+    printed: pd.DataFrame,
+    ours: pd.DataFrame,
+    known: Iterable[Erratum] = (),
+    names: Aliases | None = None,
+    conventions: str = "default",
+    unavailable: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """Hold every printed cell against what we measured.
+
+    Parameters
+    ----------
+    printed : DataFrame
+        From :func:`multilab.claims.published`.
+    ours : DataFrame
+        Columns dataset, method, metric, mean, std; at most one row each. ``metric`` may carry a preset:
+        ``ranking_loss.mulan``.
+    known : iterable of Erratum
+        Cells they touch cite them; those with the effect ``not_comparable`` are not judged.
+    names : Aliases, optional
+        Our words and quantities for the printed ones.
+    conventions : str
+        The preset that metrics without one were measured under.
+    unavailable : mapping of str to str, optional
+        Datasets whose data cannot be had, and why.
+
+    Returns
+    -------
+    DataFrame
+        One row per printed cell, in the printed order, with :data:`COLUMNS`. The verdict is one of :data:`VERDICTS`:
+        ``match`` if our mean equals the printed one at the printed number of decimals; else ``within`` if
+        |ours - paper| <= 2 sqrt(s_p^2 + s_o^2), where a standard deviation is positive; else ``better`` or ``worse``
+        where the cell has a direction, ``differs`` where it has none. ``not comparable`` cites an erratum; ``not
+        printed`` is ours only; ``not run`` where there is nothing of ours, with the excuse (data not available, DNF
+        in print) or a reason that begins with :data:`MISSING`.
+
+    Raises
+    ------
+    ClaimsError
+        If ``ours`` has two rows for one cell.
+    """
+    names = names or Aliases()
+    cells = fill_derived(_beside(printed, ours, names, conventions), names)
+    cells["spread"], cells["dnf"] = any_of(cells, names.spread), any_of(cells, names.dnf)
+    about = touched(cells, known)
+    records: list[Any] = cells.to_dict("records")
+    told = [_told(cell, found, unavailable or {}) for cell, found in zip(records, about, strict=True)]
+    cells["verdict"] = [verdict for verdict, _ in told]
+    cells["reason"] = [reason for _, reason in told]
+    cells["erratum"] = [" ".join(erratum.id for erratum in found) for found in about]
+    return cells.rename(columns={"std": "printed_std"})[list(COLUMNS)].reset_index(drop=True)
+
+
+def decimals(printed: str) -> int:
+    """Return the number of decimals of a printed number."""
+    return len(printed.partition(".")[2])
+
+
+def _beside(printed: pd.DataFrame, ours: pd.DataFrame, names: Aliases, conventions: str) -> pd.DataFrame:
+    """Return the printed cells with the columns our_metric, our_mean, our_std."""
+    key = ["dataset", "method", "metric"]
+    twice = ours[ours.duplicated(key)]
+    if len(twice):
+        raise ClaimsError(f"two values of ours for {', '.join(map(str, twice.iloc[0][key]))}")
+    named = names.named(printed, conventions)
+    looked = named.rename(columns={"quantity": "metric"}).merge(
+        ours[[*key, "mean", "std"]], on=key, how="left", validate="many_to_one"
+    )
+    scale = named["scale"].to_numpy()
+    return printed.assign(
+        our_metric=named["quantity"],
+        our_mean=looked["mean"].to_numpy(dtype=float) * scale,
+        our_std=looked["std"].to_numpy(dtype=float) * scale,
+    )
+
+
+def _told(cell: Mapping[str, Any], about: list[Erratum], unavailable: Mapping[str, str]) -> tuple[str, str]:
+    """Return verdict and reason of one cell."""
+    if about and about[0].effect == "not_comparable":
+        return "not comparable", about[0].why
+    ours, paper = cell["our_mean"], cell["mean"]
+    if math.isnan(ours):
+        return "not run", _excuse(cell, unavailable)
+    if math.isnan(paper):
+        return "not printed", "the paper has no number here"
+    verdict, reason = _compared(cell)
+    right = next((e for e in about if e.right_number is not None and _equal(ours, e.right)), None)
+    if right is not None and verdict != "match":
+        reason += f"; ours equals {right.right}, see {right.id}"
+    return verdict, reason
+
+
+def _excuse(cell: Mapping[str, Any], unavailable: Mapping[str, str]) -> str:
+    if cell["dataset"] in unavailable:
+        return f"data not available: {unavailable[cell['dataset']]}"
+    if cell["dnf"]:
+        return "did not finish in print either"
+    return f"{MISSING}{cell['method']} on {cell['dataset']} by {cell['our_metric']} is not in the study's results"
+
+
+def _compared(cell: Mapping[str, Any]) -> tuple[str, str]:
+    ours, paper, printed = cell["our_mean"], cell["mean"], str(cell["printed_mean"])
+    if _equal(ours, printed):
+        return "match", f"equal at {decimals(printed)} decimals"
+    gap = ours - paper
+    spreads = [s for s in (cell["std"], cell["our_std"]) if not math.isnan(s) and s > 0]
+    allowed = 2 * math.hypot(*spreads) if spreads else 0.0
+    if spreads and not cell["spread"] and abs(gap) <= allowed + 1e-12:
+        return "within", f"differs by {abs(gap):.4g}, two standard deviations are {allowed:.4g}"
+    beyond = f"differs by {abs(gap):.4g}" + (f", two standard deviations are {allowed:.4g}" if spreads else "")
+    if cell["direction"] not in ("min", "max"):
+        return "differs", beyond
+    return ("better" if (gap < 0) == (cell["direction"] == "min") else "worse"), beyond
+
+
+def _equal(ours: float, printed: str) -> bool:
+    """Return whether a number rounds to a printed one; one halfway between two rounds to both."""
+    return abs(ours - float(printed)) <= 0.5 * 10.0 ** -decimals(printed) * (1 + 1e-9)

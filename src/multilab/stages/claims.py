@@ -1,0 +1,64 @@
+"""Print the claims ledger: what the papers print and claim, and what our results say of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from typing import Any
+
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.settings import Study, load_study, names
+from multilab.stages.common import report_dir
+
+
+def main(argv: list[str]) -> int:
+    """`multilab claims [--study NAME]`: from the committed ``cells.csv`` and ``claims.json``; default: all studies."""
+    parser = argparse.ArgumentParser(prog="multilab claims", description=__doc__)
+    parser.add_argument("--study", help="default: every study that has a paper or claims")
+    words = [f"--{word}" if word.startswith("study=") else word for word in argv]
+    asked = parser.parse_args(words).study
+    studies = [load_study(name) for name in ([asked] if asked else names("study"))]
+    listed = [study for study in studies if study.paper or study.claims]
+    if asked and not listed:
+        raise ExperimentError(f"study {asked} has neither a paper nor claims")
+    for study in listed:
+        print(f"{study.name}: {study.title}")
+        for line in (*_cells(study), *_claims(study)):
+            print(f"  {line}")
+    return 0
+
+
+def _cells(study: Study) -> list[str]:
+    """Return how many printed cells have which verdict, and what is still missing."""
+    import pandas as pd
+
+    from multilab.claims.verdicts import MISSING, VERDICTS
+
+    path = report_dir(study.name) / "cells.csv"
+    if study.paper is None:
+        return []
+    if not path.is_file():
+        return [f"printed cells: {path} is not here; run `multilab plan study={study.name}` and `dvc repro`"]
+    cells = pd.read_csv(path, dtype=str)
+    counts = Counter(cells["verdict"])
+    lines = [f"{len(cells)} printed cells of the paper {study.paper}"]
+    lines += [f"  {counts[v]:5}  {counts[v] / len(cells):6.1%}  {v}" for v in VERDICTS if counts[v]]
+    missing = int(cells["reason"].fillna("").str.startswith(MISSING).sum())
+    return lines + ([f"  of those not run, {missing} have no excuse yet: no result of ours"] if missing else [])
+
+
+def _claims(study: Study) -> list[str]:
+    """Return each claim with its outcome, ours and that of the print."""
+    path = report_dir(study.name) / "claims.json"
+    found = {claim["id"]: claim for claim in json.loads(path.read_text())} if path.is_file() else {}
+    counts = Counter(found[str(claim["id"])]["outcome"] for claim in study.claims if str(claim["id"]) in found)
+    told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+    lines = [f"{len(study.claims)} claims" + (f": {told}" if told else "")] if study.claims else []
+    return lines + [_line(claim, found.get(str(claim["id"]), {})) for claim in study.claims]
+
+
+def _line(claim: dict[str, Any], found: dict[str, Any]) -> str:
+    printed = (found.get("in_print") or {}).get("outcome")
+    told = f"  {claim['id']:<5}{found.get('outcome', 'not checked yet'):<17}{claim['sentence']}"
+    return told + (f" (in print: {printed})" if printed else "") + (f" [{why}]" if (why := found.get("reason")) else "")
