@@ -75,7 +75,8 @@ class CDE(MultiLabelClassifier):
     """
 
     _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_label_permutation": "the partitions are drawn over column numbers",
+        "check_classifiers_multilabel_output_format_predict_proba": "scores are exactly 0 or 1 where members agree",
+        "check_training_permutation": "of equally probable label sets the first in the data is predicted",
     }
 
     def __init__(
@@ -128,7 +129,8 @@ class CDE(MultiLabelClassifier):
         counts = (self.n_estimators, self.n_candidates, self.n_kept)
         if min(counts) < 1 or not 0 <= self.diversity <= 1:
             raise MethodError(
-                f"n_estimators, n_candidates, n_kept = {counts} must be 1 or more, diversity={self.diversity!r} in [0, 1]"
+                f"n_estimators, n_candidates, n_kept = {counts} must be 1 or more, "
+                f"diversity={self.diversity!r} in [0, 1]"
             )
 
     def _dependence(self, base: BaseEstimator, X: Any, Y: np.ndarray, seed: int) -> np.ndarray:

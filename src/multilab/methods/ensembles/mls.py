@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,6 +67,12 @@ class MLS(MultiLabelClassifier):
     G. Tsoumakas, A. Dimou, E. Spyromitros, V. Mezaris, I. Kompatsiaris, I. Vlahavas. Correlation-based pruning of
     stacked binary relevance models for multi-label learning. MLD workshop at ECML PKDD 2009.
     """
+
+    _expected_failed_checks: ClassVar[dict[str, str]] = {
+        "check_classifiers_multilabel_output_format_predict_proba": "scores are exactly 0 or 1 in pure leaves",
+        "check_classifier_multioutput": "rounds .5 down; a label is assigned at a score >= .5",
+        "check_training_permutation": "the folds are drawn over row numbers",
+    }
 
     def __init__(
         self,

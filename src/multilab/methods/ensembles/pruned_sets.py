@@ -55,6 +55,9 @@ class PrunedSets(MultiLabelClassifier):
 
     _expected_failed_checks: ClassVar[dict[str, str]] = {
         "check_decision_rule": "the most probable label set is predicted",
+        "check_classifiers_multilabel_output_format_predict_proba": "scores are exactly 0 or 1 in pure leaves",
+        "check_classifier_multioutput": "rounds .5 down; a label is assigned at a score >= .5",
+        "check_training_permutation": "of equally probable label sets the first in the data is predicted",
     }
 
     def __init__(

@@ -73,7 +73,9 @@ class SplitTable:
         self._n = n
         self.n_splits = int(np.maximum(np.diff(self._starts) - 1, 0).sum())
 
-    def best(self, weights: np.ndarray, loss: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> tuple[Split | None, float]:
+    def best(
+        self, weights: np.ndarray, loss: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    ) -> tuple[Split | None, float]:
         """Return the split of the smallest loss, the first of equals, and that loss.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -63,6 +63,10 @@ class StackedMLWSE(MultiLabelClassifier):
     classifier selection and stacked ensemble. Information Sciences 557, 2021.
     Stacking: D. H. Wolpert. Stacked generalization. Neural Networks 5, 1992.
     """
+
+    _expected_failed_checks: ClassVar[dict[str, str]] = {
+        "check_label_permutation": "one base classifier is a chain in the order of the columns",
+    }
 
     def __init__(
         self,
