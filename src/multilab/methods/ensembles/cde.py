@@ -155,13 +155,11 @@ class CDE(MultiLabelClassifier):
 
 def partition_scores(partitions: np.ndarray, dependence: np.ndarray) -> np.ndarray:
     """Return the dependence of the pairs inside groups minus that of the pairs across, per partition."""
-    first, second = np.triu_indices(len(dependence), 1)
-    weights = dependence[first, second]
-    inside = np.empty(len(partitions))
-    step = max(1, 2**22 // max(1, len(first)))
-    for start in range(0, len(partitions), step):
-        block = partitions[start : start + step]
-        inside[start : start + step] = (block[:, first] == block[:, second]) @ weights
+    columns = np.ascontiguousarray(partitions.T)
+    weights = np.triu(dependence, 1)
+    inside = np.zeros(len(partitions))
+    for label in range(len(columns) - 1):
+        inside += weights[label, label + 1 :] @ (columns[label + 1 :] == columns[label])
     return 2.0 * inside - weights.sum()
 
 

@@ -11,11 +11,9 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from multilab.methods.base import MultiLabelClassifier
-from multilab.methods.transformation.binary import seeded
-from multilab.methods.transformation.binary_relevance import BinaryRelevance
+from multilab.methods.transformation.binary import LabelScorer, fit_label, score_kind, seeded
 from multilab.methods.transformation.inputs import Inputs, make_inputs
-from multilab.methods.transformation.label_powerset import LabelPowerset
+from multilab.methods.transformation.label_powerset import SetModel, distinct_rows, fit_sets
 
 __all__ = ["FittedGroups", "Group", "fit_groups", "random_partitions", "random_subsets"]
 
@@ -24,30 +22,54 @@ _ENUMERATED = 10_000  # subsets listed one by one before drawing
 
 
 @dataclass(frozen=True)
+class _SingleLabel:
+    scorer: LabelScorer
+    threshold: float
+
+    def decisions(self, matrix: Any) -> np.ndarray:
+        return (self.scorer.scores(matrix) >= self.threshold)[:, None]
+
+
+@dataclass(frozen=True)
+class _Powerset:
+    model: SetModel
+    sets: np.ndarray
+
+    def decisions(self, matrix: Any) -> np.ndarray:
+        return self.sets[self.model.probabilities(matrix).argmax(axis=1)]
+
+
+@dataclass(frozen=True)
 class FittedGroups:
     """One fitted model per group, all on the same inputs (an SVC's kernel matrix is computed once)."""
 
     groups: Sequence[Group]
-    models: Sequence[MultiLabelClassifier]
+    models: Sequence[_SingleLabel | _Powerset]
     inputs: Inputs
 
     def decisions(self, X: Any) -> Iterator[tuple[Group, np.ndarray]]:
         """Yield each group with its 0/1 decisions, shape (n, size of the group)."""
         matrix = self.inputs.query(X).matrix
         for group, model in zip(self.groups, self.models, strict=True):
-            yield group, model._both(matrix)[1]
+            yield group, model.decisions(matrix)
 
 
 def fit_groups(
     base: BaseEstimator, X: Any, Y: np.ndarray, groups: Sequence[Group], seed: int, n_jobs: int | None
 ) -> FittedGroups:
-    """Fit ``base`` on every group of label numbers; all get the same seed."""
+    """Fit ``base`` on every group of label numbers; all get the same seed.
+
+    The models are those of `LabelPowerset` and `BinaryRelevance`, without validating X again for every group.
+    """
     inputs = make_inputs(seeded(base, seed, None), X)
     matrix = inputs.training().matrix
+    threshold = 0.5 if score_kind(inputs.base, None) == "probability" else 0.0
 
-    def fit(group: Group) -> MultiLabelClassifier:
-        kind = BinaryRelevance if len(group) == 1 else LabelPowerset
-        return kind(inputs.base).fit(matrix, Y[:, group])
+    def fit(group: Group) -> _SingleLabel | _Powerset:
+        if len(group) == 1:
+            return _SingleLabel(fit_label(inputs.base, matrix, Y[:, group[0]], None), threshold)
+        sets, classes = distinct_rows(Y[:, group])
+        return _Powerset(fit_sets(inputs.base, matrix, classes), sets)
 
     models = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(group) for group in groups)
     return FittedGroups(groups, models, inputs)
@@ -80,23 +102,17 @@ def random_partitions(q: int, count: int, random_state: Any) -> np.ndarray:
     Returns
     -------
     ndarray of shape (at most count, q)
-        Group number of each label; groups are numbered in the order of their first label.
+        For each label the lowest label of its group.
     """
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    symbols = rng.permuted(np.tile(np.arange(2 * q - 1, dtype=np.int32), (count, 1)), axis=1)
-    separators = np.cumsum(symbols >= q, axis=1, dtype=np.int32)
-    rows = np.arange(count)
-    labels = symbols < q
-    place = np.empty((count, q), dtype=np.int32)
-    place[np.nonzero(labels)[0], symbols[labels]] = separators[labels]
-    numbers = np.full((count, q), -1, dtype=np.int32)
-    used = np.zeros(count, dtype=np.int32)
-    partitions = np.empty((count, q), dtype=np.uint16)
-    for label in range(q):
-        known = numbers[rows, place[:, label]]
-        new = known < 0
-        known[new] = used[new]
-        numbers[rows[new], place[new, label]] = used[new]
-        used[new] += 1
-        partitions[:, label] = known
-    return np.unique(partitions, axis=0)
+    symbols = rng.permuted(np.tile(np.arange(2 * q - 1, dtype=np.int16), (count, 1)), axis=1)
+    is_label = symbols < q
+    opens = is_label.copy()  # the first label of a group comes first in its row, or after a separator
+    opens[:, 1:] &= ~is_label[:, :-1]
+    labels, opens = symbols[is_label], opens[is_label]
+    lowest = np.minimum.reduceat(labels, np.flatnonzero(opens))
+    partitions = np.empty((count, q), dtype=np.int16)
+    partitions[np.repeat(np.arange(count), q), labels] = lowest[np.cumsum(opens) - 1]
+    # rows are told apart by a 64-bit code: two of 50 000 different ones have the same with probability 1e-10
+    code = partitions @ np.random.default_rng(0).integers(1, 2**62, size=q)
+    return partitions[np.sort(np.unique(code, return_index=True)[1])]

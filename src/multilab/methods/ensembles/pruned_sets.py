@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.ensembles.members import c45_substitute
-from multilab.methods.transformation.label_powerset import LabelPowerset
+from multilab.methods.transformation.label_powerset import LabelPowerset, distinct_rows
 
 __all__ = ["PrunedSets", "prune"]
 
@@ -98,17 +98,18 @@ class PrunedSets(MultiLabelClassifier):
 def prune(Y: np.ndarray, p: int, strategy: Strategy, b: int) -> tuple[np.ndarray, np.ndarray]:
     """Return row numbers, ascending and with repetitions, and the label set each is to be trained with.
 
-    Among subsets of equal size and frequency the one that appears first in the data comes first, which no order of
-    the labels can change.
+    Among subsets of equal size and frequency the one that appears first in the data comes first (label sets are
+    numbered in that order, and the sort is stable), which no order of the labels can change.
     """
     if strategy not in ("A", "B") or p < 0 or b < 0:
         raise MethodError(f"p={p!r}, b={b!r}, strategy={strategy!r}: give two counts and 'A' or 'B'")
-    sets, first, number, counts = np.unique(Y, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    sets, number = distinct_rows(Y)
+    counts = np.bincount(number)
     frequent = counts > p
     if frequent.all() or not frequent.any():
         return np.arange(len(Y)), Y
     sizes = sets.sum(axis=1, dtype=np.int64)
-    ranked = np.lexsort((first, -counts, -sizes))
+    ranked = np.lexsort((-counts, -sizes))
     ranked = ranked[frequent[ranked] & (sizes[ranked] > 0)]
     rows, chosen = [np.flatnonzero(frequent[number])], [number[frequent[number]]]
     for rare in np.flatnonzero(~frequent):
