@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MultiLabelClassifier
-from multilab.methods.transformation.binary import Calibration, check_calibration, quiet_fit, seeded
+from multilab.methods.transformation.binary import Calibration, check_calibration, probabilities, quiet_fit, seeded
 from multilab.methods.transformation.inputs import make_inputs
 from multilab.methods.transformation.platt import fit_sigmoid
 
@@ -136,7 +136,7 @@ class SetModel:
         if self.model is None:
             return np.ones((matrix.shape[0], 1))
         if hasattr(self.model, "predict_proba"):
-            return self.model.predict_proba(matrix)
+            return probabilities(self.model, matrix)
         if isinstance(self.model, SVC):
             return softmax(one_vs_rest_scores(self.model, matrix), axis=1)
         margins = self.model.decision_function(matrix)
