@@ -9,7 +9,9 @@ from sklearn.base import BaseEstimator
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.ensembles.members import c45_substitute
-from multilab.methods.transformation.label_powerset import LabelPowerset, distinct_rows
+from multilab.methods.transformation.binary import seeded
+from multilab.methods.transformation.inputs import make_inputs
+from multilab.methods.transformation.label_powerset import distinct_rows, fit_sets
 
 __all__ = ["PrunedSets", "prune"]
 
@@ -35,8 +37,8 @@ class PrunedSets(MultiLabelClassifier):
 
     Attributes
     ----------
-    model_ : LabelPowerset
-        Fitted on the pruned data; ``model_.label_sets_`` are the label sets it can predict.
+    label_sets_ : ndarray of shape (p, q)
+        The label sets it can predict, in the order of their first row.
     n_labels_, n_features_in_, classes_
         See `MultiLabelClassifier`.
 
@@ -85,11 +87,14 @@ class PrunedSets(MultiLabelClassifier):
         X, Y = self._validate_fit(X, Y)
         rows, sets = prune(Y, self.p, self.strategy, self.b)
         base = c45_substitute() if self.estimator is None else self.estimator
-        self.model_ = LabelPowerset(base, random_state=self.random_state).fit(X[rows], sets)
+        self._inputs = make_inputs(seeded(base, self.random_state, None), X[rows])
+        self.label_sets_, classes = distinct_rows(sets)
+        self._model = fit_sets(self._inputs.base, self._inputs.training().matrix, classes)
         return self
 
     def _both(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        return self.model_._both(X)
+        probabilities = self._model.probabilities(self._inputs.query(X).matrix)
+        return probabilities @ self.label_sets_, self.label_sets_[probabilities.argmax(axis=1)]
 
     def _scores(self, X: Any) -> np.ndarray:
         return self._both(X)[0]
@@ -111,13 +116,9 @@ def prune(Y: np.ndarray, p: int, strategy: Strategy, b: int) -> tuple[np.ndarray
     sizes = sets.sum(axis=1, dtype=np.int64)
     ranked = np.lexsort((-counts, -sizes))
     ranked = ranked[frequent[ranked] & (sizes[ranked] > 0)]
-    rows, chosen = [np.flatnonzero(frequent[number])], [number[frequent[number]]]
+    replacements = [np.array([own]) for own in range(len(sets))]
     for rare in np.flatnonzero(~frequent):
         inside = ranked[(sets[ranked] <= sets[rare]).all(axis=1)]
-        inside = inside[:b] if strategy == "A" else inside[sizes[inside] > b]
-        again = np.flatnonzero(number == rare)
-        rows.append(np.repeat(again, len(inside)))
-        chosen.append(np.tile(inside, len(again)))
-    everything = np.concatenate(rows)
-    order = np.argsort(everything, kind="stable")
-    return everything[order], sets[np.concatenate(chosen)[order]]
+        replacements[rare] = inside[:b] if strategy == "A" else inside[sizes[inside] > b]
+    times = np.array([len(r) for r in replacements])
+    return np.repeat(np.arange(len(Y)), times[number]), sets[np.concatenate([replacements[k] for k in number])]
