@@ -13,10 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from multilab.methods.kernels import dot_products, kernel_from, resolve_gamma, squared_distances
 
-__all__ = ["Inputs", "Table", "make_inputs"]
+__all__ = ["PLAIN_TREES", "Inputs", "Table", "make_inputs"]
+
+PLAIN_TREES = (DecisionTreeClassifier, ExtraTreeClassifier)  # not their subclasses, which may do otherwise
 
 _SHARED_KERNELS = ("rbf", "linear", "poly", "sigmoid")
 
@@ -43,9 +46,15 @@ class Inputs(Protocol):
 
 
 def make_inputs(estimator: BaseEstimator, X: Any) -> Inputs:
-    """Return a shared kernel for an SVC with one of scikit-learn's named kernels, else plain features."""
+    """Return a shared kernel for an SVC with one of scikit-learn's named kernels, else features.
+
+    Features of a decision tree are brought into the form it works on (float32, CSC to fit and CSR to predict) once for
+    all labels; see `multilab.methods.transformation.binary.quiet_fit`.
+    """
     if isinstance(estimator, SVC) and estimator.kernel in _SHARED_KERNELS:
         return _SharedKernel(estimator, X)
+    if type(estimator) in PLAIN_TREES:
+        return _TreeFeatures(estimator, X)
     return _Features(estimator, X)
 
 
@@ -61,16 +70,47 @@ class _Features:
         return _FeatureTable(X)
 
 
+class _TreeFeatures(_Features):
+    def training(self) -> Table:
+        return _FeatureTable(_as_float32(self._X, "csc"))
+
+    def query(self, X: Any) -> Table:
+        return _FeatureTable(_as_float32(X, "csr"))
+
+
+def _as_float32(X: Any, layout: str) -> Any:
+    if not sp.issparse(X):
+        # a number beyond float32 must reach the tree's own check
+        return X if np.abs(X).max(initial=0.0) > np.finfo(np.float32).max else X.astype(np.float32)
+    if X.indices.dtype != np.int32 or np.abs(X.data).max(initial=0.0) > np.finfo(np.float32).max:
+        return X
+    return X.astype(np.float32).asformat(layout)
+
+
 class _FeatureTable:
     def __init__(self, X: Any) -> None:
         self.matrix = X
 
     def append(self, bits: np.ndarray, training_bits: np.ndarray) -> None:
-        column = bits.astype(np.float64)[:, None]
         if sp.issparse(self.matrix):
-            self.matrix = sp.hstack([self.matrix, column], format="csr")
+            self.matrix = _with_column(self.matrix, bits)
         else:
-            self.matrix = np.hstack([self.matrix, column])
+            self.matrix = np.hstack([self.matrix, bits.astype(self.matrix.dtype)[:, None]])
+
+
+def _with_column(X: Any, bits: np.ndarray) -> Any:
+    """Return CSR or CSC X with one more 0/1 column; much cheaper than a general stack, which sorts all entries anew."""
+    shape = X.shape[0], X.shape[1] + 1
+    if X.format == "csc":
+        rows = np.flatnonzero(bits).astype(X.indices.dtype)
+        indptr = np.append(X.indptr, X.indptr[-1] + len(rows)).astype(X.indptr.dtype)
+        ones = np.ones(len(rows), dtype=X.dtype)
+        return type(X)((np.concatenate([X.data, ones]), np.concatenate([X.indices, rows]), indptr), shape=shape)
+    ends = X.indptr[1:][np.asarray(bits, dtype=bool)]
+    indptr = X.indptr.copy()
+    indptr[1:] += np.cumsum(bits, dtype=indptr.dtype)
+    entries = np.insert(X.data, ends, 1.0), np.insert(X.indices, ends, X.shape[1])
+    return type(X)((*entries, indptr), shape=shape)
 
 
 class _SharedKernel:

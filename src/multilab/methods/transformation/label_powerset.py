@@ -14,11 +14,11 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MultiLabelClassifier
-from multilab.methods.transformation.binary import Calibration, check_calibration, quiet_fit, seeded
+from multilab.methods.transformation.binary import Calibration, check_calibration, probabilities, quiet_fit, seeded
 from multilab.methods.transformation.inputs import make_inputs
 from multilab.methods.transformation.platt import fit_sigmoid
 
-__all__ = ["LabelPowerset", "one_vs_rest_scores"]
+__all__ = ["LabelPowerset", "SetModel", "distinct_rows", "fit_sets", "one_vs_rest_scores"]
 
 _FOLDS = 5
 _BLOCK_ENTRIES = 2**22  # pairwise decisions held at a time: 32 MiB
@@ -90,8 +90,8 @@ class LabelPowerset(MultiLabelClassifier):
         check_calibration(base, self.calibration)
         self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X)
         matrix = self._inputs.training().matrix
-        self.label_sets_, classes = _distinct_rows(Y)
-        self._model = _fit_sets(self._inputs.base, matrix, classes)
+        self.label_sets_, classes = distinct_rows(Y)
+        self._model = fit_sets(self._inputs.base, matrix, classes)
         self._sigmoids = None
         if self.calibration == "sigmoid":
             self._sigmoids = _label_sigmoids(self._out_of_fold(matrix, classes), Y)
@@ -108,7 +108,7 @@ class LabelPowerset(MultiLabelClassifier):
         for train, test in folds.split(classes):
             known = matrix[np.ix_(train, train)] if pairwise else matrix[train]
             unknown = matrix[np.ix_(test, train)] if pairwise else matrix[test]
-            model = _fit_sets(self._inputs.base, known, classes[train])
+            model = fit_sets(self._inputs.base, known, classes[train])
             sums[test] = model.probabilities(unknown) @ self.label_sets_[model.classes]
         return sums
 
@@ -125,40 +125,46 @@ class LabelPowerset(MultiLabelClassifier):
 
 
 @dataclass(frozen=True)
-class _SetModel:
+class SetModel:
     """A fitted multi-class classifier (None where there was one class only) and its classes."""
 
     model: Any
     classes: np.ndarray
 
     def probabilities(self, matrix: Any) -> np.ndarray:
+        """Return one probability per row and class of ``classes``."""
         if self.model is None:
             return np.ones((matrix.shape[0], 1))
         if hasattr(self.model, "predict_proba"):
-            return self.model.predict_proba(matrix)
+            return probabilities(self.model, matrix)
         if isinstance(self.model, SVC):
             return softmax(one_vs_rest_scores(self.model, matrix), axis=1)
         margins = self.model.decision_function(matrix)
         return softmax(np.column_stack([-margins, margins]) if margins.ndim == 1 else margins, axis=1)
 
 
-def _distinct_rows(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows in the order they appear, and for each row the number of its own."""
-    sets, first, inverse = np.unique(Y, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    number = np.empty_like(order)
-    number[order] = np.arange(len(order))
-    return sets[order], number[inverse]
+def distinct_rows(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows in the order they appear, and for each row the number of its own.
+
+    A dictionary of packed rows: for some thousand rows ten times as fast as sorting them.
+    """
+    packed = np.packbits(Y, axis=1)
+    raw, width = packed.tobytes(), packed.shape[1]
+    seen: dict[bytes, int] = {}
+    number = np.array([seen.setdefault(raw[at : at + width], len(seen)) for at in range(0, len(raw), width)])
+    first = np.searchsorted(np.maximum.accumulate(number), np.arange(len(seen)))
+    return Y[first], number
 
 
-def _fit_sets(base: BaseEstimator, matrix: Any, classes: np.ndarray) -> _SetModel:
+def fit_sets(base: BaseEstimator, matrix: Any, classes: np.ndarray) -> SetModel:
+    """Fit a clone of ``base`` on class numbers."""
     present = np.unique(classes)
     if len(present) == 1:
-        return _SetModel(None, present)
+        return SetModel(None, present)
     model = clone(base)
     if isinstance(model, SVC):
         model.set_params(decision_function_shape="ovo")
-    return _SetModel(quiet_fit(model, matrix, classes), present)
+    return SetModel(quiet_fit(model, matrix, classes), present)
 
 
 def one_vs_rest_scores(model: SVC, matrix: Any) -> np.ndarray:

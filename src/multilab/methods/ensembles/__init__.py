@@ -1,0 +1,1 @@
+"""Ensembles of multi-label classifiers: bagged, of label subsets, boosted, stacked."""

@@ -1,0 +1,149 @@
+"""MLS: binary relevance stacked on binary relevance (2BR)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from multilab.datasets.folds import IterativeStratifiedKFold
+from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.ensembles.dependence import chi_square
+from multilab.methods.ensembles.members import c45_substitute
+from multilab.methods.stacking.out_of_fold import out_of_fold_scores
+from multilab.methods.transformation.binary import Calibration, fit_label, score_kind, seeded
+from multilab.methods.transformation.binary_relevance import BinaryRelevance
+
+__all__ = ["MLS"]
+
+
+class MLS(MultiLabelClassifier):
+    """Multi-label stacking: a second binary relevance that learns from the scores of the first for all labels.
+
+    The first level's scores of the training rows are out of fold; for new rows it is fitted on all training rows.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier, optional
+        Cloned for each label of the first level. When None an entropy tree with 2 rows per leaf, in the place of the
+        paper's C4.5: ``DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2)``.
+    meta_estimator : scikit-learn classifier, optional
+        Of the second level; as ``estimator`` when None.
+    meta_labels : float in (0, 1], default=1.0
+        Share of the labels whose scores a label's second level sees: its own and those most correlated with it (by
+        phi^2), floor(share q) and at least its own.
+    include_features : bool, default=False
+        The second level also sees the features.
+    cv : int, default=10
+        Folds of the first level, iteratively stratified (order 1); at most n.
+    calibration : {None, "none", "sigmoid", "libsvm"}, default=None
+        Of both levels, as in `BinaryRelevance`.
+    n_jobs : int, optional
+        Folds and labels fitted at the same time; does not change the result.
+    random_state : int or RandomState, optional
+        Seed of the folds and of the base classifiers.
+
+    Attributes
+    ----------
+    base_ : BinaryRelevance
+    base_scores_ : ndarray of shape (n, q)
+        Out-of-fold scores the second level was fitted on.
+    meta_columns_ : list of ndarray
+        The labels whose scores each label's second level sees.
+    n_labels_, n_features_in_, classes_
+        See `MultiLabelClassifier`.
+
+    Notes
+    -----
+    A label is assigned iff the second level's score is >= 0.5 (margins: >= 0). Mulan stratifies the folds for each
+    label by itself; here the labels share folds, and with them the kernel of an SVC. MEKA's MBR trains the second level
+    on in-sample scores.
+
+    References
+    ----------
+    G. Tsoumakas, A. Dimou, E. Spyromitros, V. Mezaris, I. Kompatsiaris, I. Vlahavas. Correlation-based pruning of
+    stacked binary relevance models for multi-label learning. MLD workshop at ECML PKDD 2009.
+    """
+
+    _expected_failed_checks: ClassVar[dict[str, str]] = {
+        "check_classifiers_multilabel_output_format_predict_proba": "scores are exactly 0 or 1 in pure leaves",
+        "check_classifier_multioutput": "rounds .5 down; a label is assigned at a score >= .5",
+        "check_training_permutation": "the folds are drawn over row numbers",
+    }
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        meta_estimator: BaseEstimator | None = None,
+        meta_labels: float = 1.0,
+        include_features: bool = False,
+        cv: int = 10,
+        calibration: Calibration = None,
+        n_jobs: int | None = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.meta_estimator = meta_estimator
+        self.meta_labels = meta_labels
+        self.include_features = include_features
+        self.cv = cv
+        self.calibration = calibration
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+
+        Raises
+        ------
+        MethodError
+            If an argument is out of its range or there is a single row.
+        """
+        X, Y = self._validate_fit(X, Y)
+        if not 0 < self.meta_labels <= 1 or self.cv < 2:
+            raise MethodError(f"meta_labels={self.meta_labels!r} must be in (0, 1], cv={self.cv!r} 2 or more")
+        if len(Y) < 2:
+            raise MethodError(f"out-of-fold scores need two rows, there is n_samples = {len(Y)}")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        base = BinaryRelevance(self._base(), calibration=self.calibration, n_jobs=self.n_jobs)
+        folds = list(IterativeStratifiedKFold(min(self.cv, len(Y)), random_state=seed).split(X, Y))
+        self.base_scores_ = out_of_fold_scores(base, X, Y, folds, seed)
+        self.base_ = base.set_params(random_state=seed).fit(X, Y)
+        self.meta_columns_ = _meta_columns(Y, self.meta_labels)
+        meta = seeded(self._meta(), seed, self.calibration)
+        self._meta_models = [
+            fit_label(meta, self._meta_inputs(X, self.base_scores_[:, columns]), y, self.calibration)
+            for columns, y in zip(self.meta_columns_, Y.T, strict=True)
+        ]
+        return self
+
+    def _base(self) -> BaseEstimator:
+        return c45_substitute() if self.estimator is None else self.estimator
+
+    def _meta(self) -> BaseEstimator:
+        return self._base() if self.meta_estimator is None else self.meta_estimator
+
+    def _score_kind(self) -> str:
+        return score_kind(self._meta(), self.calibration)
+
+    def _meta_inputs(self, X: Any, scores: np.ndarray) -> Any:
+        if not self.include_features:
+            return scores
+        return sp.hstack([X, scores], format="csr") if sp.issparse(X) else np.hstack([X, scores])
+
+    def _scores(self, X: Any) -> np.ndarray:
+        base_scores = self.base_._both(X)[0]
+        models = zip(self.meta_columns_, self._meta_models, strict=True)
+        return np.column_stack([m.scores(self._meta_inputs(X, base_scores[:, c])) for c, m in models])
+
+
+def _meta_columns(Y: np.ndarray, share: float) -> list[np.ndarray]:
+    """Return for each label the columns it sees, ascending: the most correlated, its own always among them."""
+    q = Y.shape[1]
+    correlation = chi_square(Y)
+    np.fill_diagonal(correlation, np.inf)
+    count = max(1, int(share * q))
+    return [np.sort(np.argsort(-row, kind="stable")[:count]) for row in correlation]
