@@ -14,7 +14,17 @@ from typing import Any
 from multilab.experiments.settings import Method, Study, load_method
 from multilab.ground import code_digest, json_digest
 
-__all__ = ["SCHEMA", "Cell", "Part", "base_score_cells", "cell_for", "guard_cells", "parts_of", "study_cells"]
+__all__ = [
+    "SCHEMA",
+    "Cell",
+    "Part",
+    "base_score_cells",
+    "cell_for",
+    "guard_cells",
+    "parts_of",
+    "study_cells",
+    "study_parts",
+]
 
 SCHEMA = 1
 """Raised when the meaning of a stored cell changes, so that no older cell is a hit."""
@@ -147,13 +157,18 @@ def cell_for(part: Part, method: Method, study: Study) -> Cell:
     return Cell("train", part, method, study.seed, tune, study.measure == "alone")
 
 
-def study_cells(study: Study, method: str) -> list[Cell]:
-    """Return the train cells of one method of a study: its datasets x splits, in that order."""
-    return [
-        cell_for(part, study.method(method, dataset), study)
-        for dataset in study.datasets
-        for part in parts_of(dataset, study.protocol)
-    ]
+def study_parts(study: Study) -> list[Part]:
+    """Return the parts of all datasets of a study, in that order."""
+    return [part for dataset in study.datasets for part in parts_of(dataset, study.protocol)]
+
+
+def study_cells(study: Study, method: str, parts: Iterable[Part] | None = None) -> list[Cell]:
+    """Return the train cells of one method of a study: its datasets x splits, in that order.
+
+    ``parts`` are those of the study, for who asks for several methods: finding them takes most of the time.
+    """
+    chosen = study_parts(study) if parts is None else parts
+    return [cell_for(part, study.method(method, part.dataset), study) for part in chosen]
 
 
 def guard_cells(study: Study, method: str) -> list[Cell]:
@@ -168,8 +183,9 @@ def guard_cells(study: Study, method: str) -> list[Cell]:
     return found
 
 
-def base_score_cells(study: Study) -> list[Cell]:
+def base_score_cells(study: Study, parts: Iterable[Part] | None = None) -> list[Cell]:
     """Return the cells that other cells of a study read, each once, what is read before who reads it."""
+    chosen = study_parts(study) if parts is None else list(parts)
     found: dict[str, Cell] = {}
 
     def add(cells: Iterable[Cell]) -> None:
@@ -178,6 +194,6 @@ def base_score_cells(study: Study) -> list[Cell]:
             found.setdefault(cell.key, cell)
 
     for method in study.methods:
-        for cell in study_cells(study, method):
+        for cell in study_cells(study, method, chosen):
             add(cell.reads)
     return list(found.values())

@@ -6,6 +6,7 @@ import ast
 import functools
 import hashlib
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,8 +64,8 @@ def code_digest(module: str, within: str | Iterable[str]) -> str:
     queue = [module]
     while queue:
         name = queue.pop()
-        path = _module_file(name)
-        if name in seen or path is None:
+        path = None if name in seen else _module_file(name)
+        if path is None:
             continue
         stat = path.stat()
         tree, imports = _read_code(str(path), name, stat.st_mtime_ns, stat.st_size)
@@ -74,13 +75,14 @@ def code_digest(module: str, within: str | Iterable[str]) -> str:
 
 
 def _module_file(name: str) -> Path | None:
+    """Return the file of a module of this package; asked thousands of times for a few keys, so without Path objects."""
     parts = name.split(".")
     if parts[0] != _PACKAGE.name:
         return None
-    base = _PACKAGE.joinpath(*parts[1:])
-    for path in (base.with_suffix(".py"), base / "__init__.py"):
-        if path.is_file():
-            return path
+    base = os.path.join(_PACKAGE, *parts[1:])
+    for path in (f"{base}.py", os.path.join(base, "__init__.py")):
+        if os.path.isfile(path):
+            return Path(path)
     return None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from multilab.experiments.cells import base_score_cells, parts_of, study_cells
+from multilab.experiments.cells import base_score_cells, study_cells, study_parts
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study
 from multilab.ground import code_digest, json_digest, write_atomically
@@ -19,18 +19,19 @@ def stage_keys(study: Study) -> dict[str, list[str]]:
     """Return, per stage of a study, the lines that identify its work."""
     from multilab import datasets
 
+    found = study_parts(study)
     described = []
     for name in study.datasets:
-        parts = [part.digest for part in parts_of(name, study.protocol)]
-        described.append(f"{name} {(datasets.prepared_meta(name) or {})['digest']} {json_digest(parts)}")
-    keys = {f"{study.name}-{m}": sorted(c.key for c in study_cells(study, m)) for m in study.methods}
+        digests = [part.digest for part in found if part.dataset == name]
+        described.append(f"{name} {(datasets.prepared_meta(name) or {})['digest']} {json_digest(digests)}")
+    keys = {f"{study.name}-{m}": sorted(c.key for c in study_cells(study, m, found)) for m in study.methods}
     everything = json_digest(keys)
     columns = [json_digest(_texts("claims", f"aliases.yaml published/{study.paper}.csv"))] if study.paper else []
     ledger = [_room("multilab.claims")] if study.paper or study.claims else []
     return {
         **keys,
         f"{study.name}-datasets": described,
-        f"{study.name}-base_scores": [cell.key for cell in base_score_cells(study)],
+        f"{study.name}-base_scores": [cell.key for cell in base_score_cells(study, found)],
         f"{study.name}-evaluate": [everything, code_digest("multilab.metrics", within="multilab.metrics"), *columns],
         f"{study.name}-stats": [_room("multilab.statistics"), _room("multilab.reports"), *ledger],
     }
