@@ -23,7 +23,7 @@ from typing import Any
 __all__ = ["CHECKOUT", "Line", "Peers", "arguments", "checkout_copy", "clock", "machine", "peers", "race", "show"]
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-PEERS = Path(__file__).resolve().parent / ".peers"
+PEERS = Path(__file__).resolve().parent / ".venv"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def machine() -> str:
 def peers(*names: str) -> dict[str, str]:
     """Make the peers importable and return their versions.
 
-    They live in ``benchmarks/.peers`` (or the folder named by ``MULTILAB_PEERS``), a virtual environment of their own
+    They live in ``benchmarks/.venv`` (or the folder named by ``MULTILAB_PEERS``), a virtual environment of their own
     whose packages come last on the path: NumPy and scikit-learn are the same for everyone.
 
     Raises

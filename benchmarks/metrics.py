@@ -35,7 +35,7 @@ def prediction(n: int, q: int, seed: int = 0) -> Prediction:
 
 def dense_agrees(data: Prediction, rows: int) -> str:
     """Compare the values of the first rows, from sparse and from dense arguments."""
-    Y, scores, decisions = (part[:rows] for part in data)
+    Y, scores, decisions = data[0][:rows], data[1][:rows], data[2][:rows]
     sparse, dense = score_all(Y, scores, decisions), score_all(Y.toarray(), scores, decisions.toarray())
     return same_values(sparse, dense, f"{rows} rows")
 

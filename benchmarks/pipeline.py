@@ -20,6 +20,7 @@ import subprocess
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from common import Line, arguments, checkout_copy, show
 
@@ -51,14 +52,16 @@ def repro(root: Path, env: dict[str, str]) -> tuple[float, float, dict[str, floa
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     heard: list[tuple[float, str]] = []
-    with subprocess.Popen(
-        ["dvc", "repro"], cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as running:
-        assert running.stdout is not None
-        heard.extend((time.perf_counter(), line) for line in running.stdout)
-    end = time.perf_counter()
-    if running.returncode:
-        raise SystemExit("dvc repro failed:\n" + "".join(line for _, line in heard))
+    with TemporaryFile("w+") as errors:
+        with subprocess.Popen(
+            ["dvc", "repro"], cwd=root, env=env, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as running:
+            assert running.stdout is not None
+            heard.extend((time.perf_counter(), line) for line in running.stdout)
+        end = time.perf_counter()
+        if running.returncode:
+            errors.seek(0)
+            raise SystemExit(f"dvc repro failed:\n{''.join(line for _, line in heard)}\n{errors.read()[-6000:]}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return end - began, used, stage_times(heard, end)

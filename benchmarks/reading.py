@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from common import Line, arguments, peers, race, show
+from common import Line, Peers, arguments, peers, race, show
 from multilab.datasets import read
 
 SETS = {"scene": ("train", "test"), "enron": ("full",), "medical": ("full",)}
@@ -44,7 +45,7 @@ def simulated_file(folder: Path, n: int = 2407, d: int = 294, q: int = 6) -> tup
     rng = np.random.default_rng(0)
     X, Y = rng.uniform(size=(n, d)), rng.uniform(size=(n, q)) < 0.2
     head = [f"@attribute a{j} numeric" for j in range(d)] + [f"@attribute l{j} {{0,1}}" for j in range(q)]
-    rows = [",".join([*(f"{v:.6f}" for v in x), *("01"[v] for v in y)]) for x, y in zip(X, Y, strict=True)]
+    rows = [",".join([*(f"{v:.6f}" for v in x), *("01"[int(v)] for v in y)]) for x, y in zip(X, Y, strict=True)]
     path, xml = folder / "simulated.arff", folder / "simulated.xml"
     path.write_text("\n".join(["@relation simulated", *head, "@data", *rows, ""]))
     labels = "".join(f'<label name="l{j}"></label>' for j in range(q))
@@ -58,12 +59,21 @@ def our_matrix(path: Path, xml: Path) -> tuple[Any, np.ndarray]:
     return raw.X, raw.Y
 
 
+def attributes(path: Path) -> tuple[list[str], bool]:
+    """Return the names of all columns of a file, and whether its rows are sparse."""
+    import arff
+
+    head, _, body = path.read_text().replace("@DATA", "@data").partition("@data")
+    sparse = body.lstrip().startswith("{")
+    kind = arff.LOD_GEN if sparse else arff.DENSE_GEN
+    return [name for name, _ in arff.loads(f"{head}@data\n", return_type=kind)["attributes"]], sparse
+
+
 def their_readers(path: Path) -> dict[str, Callable[[], Any]]:
     """Return liac-arff's ways to the whole matrix, features and labels together."""
     import arff
 
-    width = sum(line.lstrip().lower().startswith("@attribute") for line in path.read_text().splitlines())
-    body = path.read_text().lower().partition("@data")[2].lstrip()
+    names, sparse = attributes(path)
 
     def loaded(kind: int, encode: bool) -> Any:
         with path.open() as stream:
@@ -72,26 +82,26 @@ def their_readers(path: Path) -> dict[str, Callable[[], Any]]:
 
     def coo(encode: bool) -> sp.csr_array:
         values, rows, columns = loaded(arff.COO, encode)
-        return sp.csr_array((np.array(values, dtype=float), (rows, columns)), shape=(max(rows) + 1, width))
+        return sp.csr_array((np.array(values, dtype=float), (rows, columns)), shape=(max(rows) + 1, len(names)))
 
     def dictionaries(kind: int, encode: bool) -> sp.csr_array:
         rows = loaded(kind, encode)
         ends = np.cumsum([0, *(len(row) for row in rows)])
         columns = np.fromiter((j for row in rows for j in row), dtype=np.int64, count=ends[-1])
         values = np.array([v for row in rows for v in row.values()], dtype=float)
-        return sp.csr_array((values, columns, ends), shape=(len(rows), width))
+        return sp.csr_array((values, columns, ends), shape=(len(rows), len(names)))
 
-    ways: dict[str, Callable[[], Any]] = {}
-    for encode in (False, True):
-        word = f"encode_nominal={encode}"
-        if body.startswith("{"):
-            ways[f"COO, {word}"] = lambda encode=encode: coo(encode)
-            ways[f"LOD, {word}"] = lambda encode=encode: dictionaries(arff.LOD, encode)
-            ways[f"LOD_GEN, {word}"] = lambda encode=encode: dictionaries(arff.LOD_GEN, encode)
-        else:
-            ways[f"DENSE, {word}"] = lambda encode=encode: np.array(loaded(arff.DENSE, encode), dtype=float)
-            ways[f"DENSE_GEN, {word}"] = lambda encode=encode: np.array(loaded(arff.DENSE_GEN, encode), dtype=float)
-    return ways
+    def dense(kind: int, encode: bool) -> np.ndarray:
+        return np.array(loaded(kind, encode), dtype=float)
+
+    kinds: dict[str, Callable[[bool], Any]] = {
+        "COO": coo,
+        "LOD": partial(dictionaries, arff.LOD),
+        "LOD_GEN": partial(dictionaries, arff.LOD_GEN),
+    }
+    if not sparse:
+        kinds = {"DENSE": partial(dense, arff.DENSE), "DENSE_GEN": partial(dense, arff.DENSE_GEN)}
+    return {f"{kind}, encode_nominal={e}": partial(way, e) for kind, way in kinds.items() for e in (False, True)}
 
 
 def same_arrays(
@@ -108,41 +118,43 @@ def same_arrays(
     return f"identical arrays, {len(whole)} x {len(columns)}"
 
 
-def compare(name: str, path: Path, xml: Path, repeats: int) -> tuple[float, float, str, str]:
+def compare(path: Path, xml: Path, repeats: int) -> tuple[float, float, str, str]:
     """Return our seconds, their seconds, their fastest setting and the check, for one file."""
-    import arff
-
     ways = their_readers(path)
     once, _ = race(ways, 1)  # find the fastest setting, then measure it side by side
     best = min(once, key=once.__getitem__)
     medians, outputs = race({"ours": lambda: our_matrix(path, xml), "theirs": ways[best]}, repeats)
     raw = read(path, labels_xml=xml)
-    with path.open() as stream:
-        columns = [
-            name
-            for name, _ in arff.load(stream, return_type=arff.LOD_GEN if best[0] in "LC" else arff.DENSE_GEN)[
-                "attributes"
-            ]
-        ]
+    columns = attributes(path)[0]
     check = same_arrays(outputs["ours"], outputs["theirs"], (raw.feature_names, raw.label_names), columns)
     return medians["ours"], medians["theirs"], best, check
 
 
+def against_liac(name: str, folder: Path, repeats: int) -> Line:
+    """Return the line of a data set."""
+    paths, xml = simulated_file(folder) if name == "simulated" else plain_files(name, folder)
+    found = [compare(path, xml, repeats) for path in paths]
+    ours, theirs = sum(one[0] for one in found), sum(one[1] for one in found)
+    value = f"{theirs / ours:.1f}x ({1e3 * ours:.0f} ms to {1e3 * theirs:.0f} ms, {found[0][2]})"
+    checks = [one[3] for one in found]
+    check = next((text for text in checks if text.startswith("DIFFERENT")), " and ".join(checks))
+    claim = f"liac-arff's time to multilab's on {name}"
+    if name in ("scene", "simulated"):
+        return Line(claim, value, ">= 3x", theirs >= 3 * ours, check)
+    return Line(claim, value, check=check)
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=7)
     chosen = parser.parse_args(argv)
-    notes = [f"liac-arff {peers('liac-arff')['liac-arff']}"]
-    lines = []
+    try:
+        notes = [f"liac-arff {peers('liac-arff')['liac-arff']}"]
+    except Peers as error:
+        raise SystemExit(str(error)) from None
     with TemporaryDirectory() as folder:
-        for name in SETS if os.environ.get("MULTILAB_DATA") else ["simulated"]:
-            paths, xml = simulated_file(Path(folder)) if name == "simulated" else plain_files(name, Path(folder))
-            found = [compare(name, path, xml, chosen.repeats) for path in paths]
-            ours, theirs = (sum(row[i] for row in found) for i in (0, 1))
-            value = f"{theirs / ours:.1f}x ({1e3 * ours:.0f} ms to {1e3 * theirs:.0f} ms, {found[0][2]})"
-            check = next((row[3] for row in found if row[3].startswith("DIFFERENT")), " and ".join(r[3] for r in found))
-            goal = (">= 3x", theirs >= 3 * ours) if name in ("scene", "simulated") else ("", None)
-            lines.append(Line(f"liac-arff's time to multilab's on {name}", value, *goal, check))
+        names = list(SETS) if os.environ.get("MULTILAB_DATA") else ["simulated"]
+        lines = [against_liac(name, Path(folder), chosen.repeats) for name in names]
     show("Reading ARFF", lines, notes, chosen.json)
 
 

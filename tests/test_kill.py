@@ -198,8 +198,8 @@ class Kill:
 
     number: int
     jobs: int
-    moment: float
     share: float
+    moment: float = 0.0
     hit: str = "finished"
     processes: int = 0
     survivors: int = 0
@@ -285,11 +285,11 @@ def kill(lab: Laboratory, told: Kill) -> dict[str, int]:
         )
         with contextlib.suppress(subprocess.TimeoutExpired):
             run.wait(timeout=told.moment)
-        processes = group(run.pid)
-        told.hit = stage_of(processes) if run.poll() is None else "finished"
-        told.processes = len(processes)
-        told.survivors = len(strike(run.pid))
-        run.wait()
+        if run.poll() is None:
+            processes = group(run.pid)
+            told.hit, told.processes = stage_of(processes), len(processes)
+            told.survivors = len(strike(run.pid))
+            run.wait()
     done = written(lab.root / ".cells")
     told.done, told.half = len(done), len(rest(lab.root / ".cells"))
     return done
@@ -334,16 +334,19 @@ def test_dvc_repro_killed_at_twenty_moments_resumes_to_the_same_result(tmp_path,
     rng = np.random.default_rng(0)
     # Each moment is uniform over the duration, and no twentieth of it is left out.
     shares = (rng.permutation(KILLS) + rng.uniform(size=KILLS)) / KILLS
-    kills = []
-    for number, share in enumerate(shares):
-        jobs = 1 + (number % 3 == 2)
-        kills.append(Kill(number, jobs, share * durations[jobs], share))
+    kills = [Kill(number, 1 + (number % 3 == 2), share) for number, share in enumerate(shares)]
     told_first = f"{len(expected) - 2} cells, uninterrupted {durations[1]:.1f} s, two jobs {durations[2]:.1f} s"
     with capsys.disabled():
         print(f"\n{told_first}\n{Kill.HEAD}", flush=True)
     for told in kills:
-        lab = clone(fresh, tmp_path / f"kill-{told.number}")
-        done = kill(lab, told)
+        while told.hit == "finished":  # a machine now faster than when it was measured: measure, and strike again
+            lab = clone(fresh, tmp_path / f"kill-{told.number}")
+            told.moment = told.share * durations[told.jobs]
+            start = time.monotonic()
+            done = kill(lab, told)
+            if told.hit == "finished":
+                durations[told.jobs] = time.monotonic() - start
+                shutil.rmtree(lab.root)
         resume(lab, told)
         with capsys.disabled():
             print(told, flush=True)
