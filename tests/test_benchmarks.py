@@ -1,0 +1,134 @@
+"""The benchmarks run, and their checks of equal output tell equal from different. No times here."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+SCRIPTS = ("memory", "metrics", "mlknn", "mlwse_grid", "pipeline", "reading", "run_all", "startup")
+
+
+@pytest.fixture
+def script(checkout, monkeypatch):
+    """Import a benchmark as if it were started as a program; forget it afterwards, as its name may be another's too."""
+    monkeypatch.syspath_prepend(str(checkout / "benchmarks"))
+    for name in (*SCRIPTS, "common"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield importlib.import_module
+    for name in (*SCRIPTS, "common"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def common(script):
+    return script("common")
+
+
+def test_every_script_is_known(checkout):
+    found = {path.stem for path in (checkout / "benchmarks").glob("*.py")}
+    assert found == {*SCRIPTS, "common"}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_script_explains_itself(name, script, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        script(name).main(["--help"])
+    assert stopped.value.code == 0
+    assert f"benchmarks/{name}.py" in capsys.readouterr().out
+
+
+def test_a_table_of_all_results(script):
+    one = {"claim": "speed", "value": "3x", "goal": ">= 2x", "met": True, "check": "identical"}
+    text = script("run_all").table([one, {**one, "met": False}, {**one, "goal": "", "met": None}])
+    assert [row.split("|")[4].strip() for row in text.splitlines()[2:]] == ["met", "**missed**", ""]
+
+
+def test_results_are_appended_and_a_difference_stops_the_script(common, tmp_path, capsys):
+    target = tmp_path / "results.json"
+    common.show("first", [common.Line("a", "1 s", "< 2 s", True)], json_path=target)
+    with pytest.raises(SystemExit, match="outputs differ"):
+        common.show("second", [common.Line("b", "9x", ">= 2x", True, "DIFFERENT: 1 value")], json_path=target)
+    assert [json.loads(line)["title"] for line in target.read_text().splitlines()] == ["first", "second"]
+    assert "goal < 2 s: met" in capsys.readouterr().out
+
+
+def test_a_missing_peer_is_said(common):
+    with pytest.raises(common.Peers, match=r"benchmarks/README\.md"):
+        common.peers("no-such-package-here")
+
+
+def test_race_returns_a_median_and_the_output_of_each(common):
+    calls = []
+    medians, outputs = common.race({"a": lambda: calls.append("a") or 1, "b": lambda: calls.append("b") or 2}, 3)
+    assert calls == ["a", "b"] * 4  # the first round is not timed
+    assert outputs == {"a": 1, "b": 2}
+    assert all(seconds >= 0 for seconds in medians.values())
+
+
+def test_mlknn_compares_neighbours_and_decisions(script):
+    mlknn = script("mlknn")
+    X, new, Y = mlknn.points(60, 5, 4)
+    assert 0.02 < Y.mean() < 0.6
+    for algorithm in ("brute", "kd_tree", "ball_tree"):
+        theirs = mlknn.bare_search(X, new, algorithm)
+        assert mlknn.same_neighbours(X, new, theirs).startswith("identical 1200")
+    theirs[1][0, 0] = theirs[1][0, 1]
+    assert mlknn.same_neighbours(X, new, theirs) == "DIFFERENT: 1 neighbours"
+    assert mlknn.same_decisions(Y, sp.lil_matrix(Y)) == "identical 240 decisions"
+    assert mlknn.same_decisions(Y, 1 - Y) == "DIFFERENT: 240 decisions"
+
+
+def test_reading_compares_arrays(script, tmp_path):
+    reading = script("reading")
+    (path,), xml = reading.simulated_file(tmp_path, n=7, d=3, q=2)
+    X, Y = reading.our_matrix(path, xml)
+    assert X.shape == (7, 3)
+    assert Y.shape == (7, 2)
+    names, columns = (["a0", "a1", "a2"], ["l0", "l1"]), ["a0", "a1", "a2", "l0", "l1"]
+    whole = np.hstack([X, Y])
+    assert reading.same_arrays((X, Y), whole, names, columns) == "identical arrays, 7 x 5"
+    assert reading.same_arrays((sp.csr_array(X), Y), sp.csr_array(whole), names, columns).startswith("identical")
+    whole[2, 4] = 1 - whole[2, 4]
+    assert reading.same_arrays((X, Y), whole, names, columns) == "DIFFERENT: Y"
+
+
+def test_metrics_compares_sparse_and_dense(script):
+    metrics = script("metrics")
+    data = metrics.prediction(300, 20)
+    assert metrics.dense_agrees(data, 200).startswith("sparse = dense in")
+    assert metrics.same_values({"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 2.0 + 1e-9}, "one row").startswith("DIFFERENT")
+
+
+def test_the_grid_is_solved_by_both_and_the_check_sees_a_gap(script):
+    grid = script("mlwse_grid")
+    S, Y = grid.simulated(80, 3)
+    _, points = grid.measure(S, Y, np.array([1e-1, 1e0]), cap=500)
+    assert len(points) == 4
+    assert all(point.arrived for point in points)
+    assert grid.solved(points).startswith("same minimum at 4 points")
+    assert grid.solved([*points, points[0]._replace(excess=2e-4)]).startswith("DIFFERENT")
+
+
+def test_stages_are_timed_from_start_to_start(script):
+    pipeline = script("pipeline")
+    lines = [
+        (0.5, "noise\n"),
+        (1.0, "Running stage 'keys':\n"),
+        (1.5, "> multilab keys\n"),
+        (3.0, "Running stage 'b@c':\n"),
+    ]
+    assert pipeline.stage_times(lines, 7.0) == {"keys": 2.0, "b@c": 4.0}
+
+
+def test_memory_lists_the_largest_cell_first(script, tmp_path):
+    from multilab.experiments.store import Store
+
+    for key, megabytes in (("a" * 64, 3.0), ("b" * 64, 8.0)):
+        record = {"peak_mb": megabytes, "label": f"cell {key[0]}", "dataset": "scenario1"}
+        Store(tmp_path).write(key, {"scores": np.zeros(1)}, record, "")
+    assert [row[:2] for row in script("memory").peaks(tmp_path)] == [(8.0, "cell b"), (3.0, "cell a")]
