@@ -252,11 +252,22 @@ def run_cells(
     """
     store.sweep()
     missing = list({cell.key: cell for cell in cells if not store.has(cell.key)}.values())
+    sizes = {name: _size(name) for name in {cell.part.dataset for cell in missing}}
+    # The longest first, so that no worker is left alone with one at the end.
+    missing.sort(key=lambda cell: sizes[cell.part.dataset], reverse=True)
     show = progress or (lambda stream, _: stream)
     alone = [cell for cell in missing if cell.alone]
     shared = [cell for cell in missing if not cell.alone]
     done = show(_outcomes(shared, alone, store, n_jobs or jobs()), len(missing))
     return {label: reason for label, reason in done if reason is not None}
+
+
+def _size(dataset: str) -> int:
+    """Return roughly how long cells of a dataset take: most methods are quadratic in rows and linear in labels."""
+    from multilab.datasets import prepared_meta
+
+    meta = prepared_meta(dataset) or {}
+    return meta.get("instances", 0) ** 2 * meta.get("labels", 0)
 
 
 def _outcomes(shared: list[Cell], alone: list[Cell], store: Store, n_jobs: int) -> Iterable[tuple[str, str | None]]:
