@@ -127,6 +127,19 @@ class Runner:
             assert time.monotonic() < deadline, "the run does nothing"
             time.sleep(0.002)
 
+    def stop_amid_a_write(self, run: subprocess.Popen) -> None:
+        """Stop a run at a moment when a cell is written in part."""
+        deadline = time.monotonic() + 120
+        while True:
+            if rest(self.root):
+                os.killpg(run.pid, signal.SIGSTOP)
+                time.sleep(0.02)
+                if rest(self.root):
+                    return
+                os.killpg(run.pid, signal.SIGCONT)
+            assert run.poll() is None, "the run ended before it could be stopped"
+            assert time.monotonic() < deadline, "the run writes nothing"
+
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
@@ -139,15 +152,16 @@ def uninterrupted(tmp_path_factory):
 
 
 @pytest.mark.xdist_group("kill")
-def test_a_run_killed_three_times_gives_the_same_cells(uninterrupted, tmp_path):
-    runner, rng = Runner(tmp_path / "cells"), np.random.default_rng(0)
+def test_a_run_killed_three_times_amid_a_write_gives_the_same_cells(uninterrupted, tmp_path):
+    runner = Runner(tmp_path / "cells")
     for jobs, count in ((1, 4), (2, 9), (1, 14)):
         before = written(runner.root)
         run = runner.start(jobs)
         runner.wait_for(count, run)
-        time.sleep(rng.uniform(0, 0.05))
+        runner.stop_amid_a_write(run)
         assert not strike(run.pid), "a worker left the process group and outlived the kill"
         assert run.wait() == -signal.SIGKILL
+        assert rest(runner.root)
         now = written(runner.root)
         assert count <= len(now) < len(uninterrupted), "the kill was to fall in the middle"
         assert {key: now[key] for key in before} == before
@@ -322,7 +336,9 @@ def check(lab: Laboratory, done: dict[str, int], expected: dict[str, str], runs:
 @pytest.mark.xdist_group("kill")
 def test_dvc_repro_killed_at_twenty_moments_resumes_to_the_same_result(tmp_path, capsys):
     fresh = laboratory(tmp_path / "fresh")
-    durations, expected, runs = {}, {}, []
+    durations: dict[int, float] = {}
+    expected: dict[str, str] = {}
+    runs: list[tuple[str, str]] = []
     for jobs in (1, 2):
         lab = clone(fresh, tmp_path / f"uninterrupted-{jobs}")
         start = time.monotonic()

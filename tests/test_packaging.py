@@ -45,8 +45,8 @@ def sdist_content(folder: Path) -> dict[str, bytes]:
     """Return the files of the one sdist in a folder, named from its top."""
     (path,) = folder.glob("*.tar.gz")
     with tarfile.open(path) as archive:
-        members = [member for member in archive if member.isfile()]
-        return {m.name.split("/", 1)[1]: archive.extractfile(m).read() for m in members}
+        opened = {m.name.split("/", 1)[1]: archive.extractfile(m) for m in archive.getmembers() if m.isfile()}
+        return {name: stream.read() for name, stream in opened.items() if stream is not None}
 
 
 def walked(folder: Path, but: str = "*.pyc") -> set[str]:
