@@ -187,6 +187,6 @@ def show(title: str, lines: Sequence[Line], notes: Sequence[str] = (), json_path
         print(f"  {line.claim}: {line.value}{verdict}" + (f"   [{line.check}]" if line.check else ""))
     if json_path:
         with json_path.open("a") as stream:
-            stream.writelines(json.dumps({"title": title, **asdict(line)}) + "\n" for line in lines)
+            stream.writelines(json.dumps({"title": title, **asdict(line)}, default=bool) + "\n" for line in lines)
     if any(line.check.startswith("DIFFERENT") for line in lines):
         raise SystemExit(f"{title}: outputs differ")

@@ -115,7 +115,7 @@ def _only_keys(ran: dict[str, float]) -> str:
 
 def main(argv: list[str] | None = None) -> None:
     parser = arguments(__doc__)
-    parser.add_argument("parts", nargs="*", choices=["reproduce", "core", []], default=["reproduce", "core"])
+    parser.add_argument("parts", nargs="*", metavar="reproduce|core", default=["reproduce", "core"])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cells", type=Path, help="keep the cells of mlwse-core in this (empty) folder")
     chosen = parser.parse_args(argv)
