@@ -42,7 +42,16 @@ multilab train --help lists all settings, datasets and methods."""
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; exit code 2 and one line for anything a user can mend."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # `multilab cells list | head`; the interpreter will flush once more, into nothing
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _dispatch(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         print(_HELP.format(verbs="\n".join(f"  {verb:<12}{text}" for verb, text in _VERBS.items())))
         return 0
@@ -77,8 +86,6 @@ def _run(verb: str, rest: list[str]) -> int:
     except MultilabError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        return 0
     except KeyboardInterrupt:
         print("stopped; what is finished is kept, the next run continues", file=sys.stderr)
         return 130

@@ -85,7 +85,6 @@ def main(argv: list[str]) -> int:
     dropped = prune(Path("dvc.lock"), every)
     stages = 1 + 5 * len(studies) + len(content["runs"])
     note = f"; {dropped} entries of dropped studies removed from dvc.lock" if dropped else ""
-    print(
-        f"planned {', '.join(content['studies'])}: {len(content['runs'])} runs, {stages} stages{note}. Next: dvc repro"
-    )
+    after = "dvc repro" if Path("dvc.yaml").is_file() else f"multilab run study={asked}"
+    print(f"planned {', '.join(content['studies'])}: {len(content['runs'])} runs, {stages} stages{note}. Next: {after}")
     return 0
