@@ -28,7 +28,7 @@ LEAST_IN_TRAIN = 12
 CELLS = """
 import sys
 from multilab.experiments.cells import study_cells
-from multilab.experiments.running import run_cells
+from multilab.experiments.workers import run_cells
 from multilab.experiments.settings import study_from
 from multilab.experiments.store import Store
 
@@ -172,35 +172,41 @@ def test_a_run_killed_three_times_amid_a_write_gives_the_same_cells(uninterrupte
 
 
 @pytest.mark.xdist_group("kill")
-def test_workers_that_outlive_their_killed_parent_harm_nothing(uninterrupted, tmp_path):
-    """The parent alone is killed, as the memory killer does; its workers go on amid the cells of the next run."""
+def test_workers_of_a_killed_parent_go_with_it(uninterrupted, tmp_path):
+    """The parent alone is killed, as the memory killer does; its workers end, and the next run finishes the work."""
     runner = Runner(tmp_path / "cells")
     run = runner.start(jobs=2)
     try:
         runner.wait_for(4, run)
-        orphans = [process for process in group(run.pid) if "popen_loky" in " ".join(process.cmdline())]
+        orphans = [process for process in group(run.pid) if process.pid != run.pid]
         assert len(orphans) == 2, "the workers share the group of their parent"
-        for orphan in orphans:
-            orphan.suspend()  # until the next run is in the middle of the cells they have in hand
         os.kill(run.pid, signal.SIGKILL)
         run.wait()
-        before = written(runner.root)
-        follower = runner.start(jobs=2)
-        try:
-            runner.wait_for(len(before) + 1, follower)
-            for orphan in orphans:
-                orphan.resume()
-            assert follower.wait(timeout=120) == 0
-        finally:
-            strike(follower.pid)
-        assert arrays(runner.root) == uninterrupted
-        assert {key: written(runner.root)[key] for key in before} == before
+        assert not psutil.wait_procs(orphans, timeout=30)[1]
     finally:
         strike(run.pid)
-    assert not living(orphans)
-    runner.finish(jobs=1)  # removes what an orphan, killed as it wrote, left
+    before = written(runner.root)
+    assert len(before) < len(uninterrupted), "the kill was to fall in the middle"
+    runner.finish(jobs=1)  # removes what a worker left as it ended amid a write
     assert arrays(runner.root) == uninterrupted
+    assert {key: written(runner.root)[key] for key in before} == before
     assert not rest(runner.root)
+
+
+@pytest.mark.xdist_group("kill")
+def test_a_killed_worker_is_told_in_one_line_and_loses_nothing(uninterrupted, tmp_path):
+    runner = Runner(tmp_path / "cells")
+    command = [sys.executable, "-c", CELLS, str(runner.root), "2"]
+    run = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    try:
+        runner.wait_for(4, run)
+        worker = next(process for process in group(run.pid) if process.pid != run.pid)
+        worker.kill()
+        assert "a worker process was killed" in run.communicate(timeout=60)[1].splitlines()[-1]
+    finally:
+        strike(run.pid)
+    runner.finish(jobs=1)
+    assert arrays(runner.root) == uninterrupted
 
 
 # The pipeline under DVC, killed at moments uniform over its duration.

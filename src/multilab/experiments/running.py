@@ -1,31 +1,28 @@
-"""Run cells: gather what they read, fit, score, measure, store; in parallel over cells."""
+"""Run a cell: gather what it reads, fit, score, measure, store."""
 
 from __future__ import annotations
 
 import functools
 import json
-import os
 import platform
 import socket
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from multilab.experiments.cells import Cell, Part, base_score_cells
+from multilab.experiments.cells import Cell, Part
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.measuring import Meter, model_bytes
 from multilab.experiments.seeds import seed_estimator, seed_for
-from multilab.experiments.settings import Method, Study
+from multilab.experiments.settings import Method
 from multilab.experiments.store import Store
 
-__all__ = ["Inputs", "build", "ensure", "gather", "indices", "jobs", "run_cell", "run_cells"]
+__all__ = ["Inputs", "build", "ensure", "gather", "indices", "run_cell"]
 
 
 @dataclass
@@ -38,12 +35,6 @@ class Inputs:
     Y_test: np.ndarray
 
 
-def jobs() -> int:
-    """Return how many cells run at once: ``MULTILAB_JOBS``, else the cores this process may use."""
-    named = os.environ.get("MULTILAB_JOBS")
-    return max(1, int(named)) if named else len(os.sched_getaffinity(0))
-
-
 @functools.lru_cache(maxsize=2)
 def _dataset(name: str) -> Any:
     from multilab import datasets
@@ -51,15 +42,20 @@ def _dataset(name: str) -> Any:
     return datasets.load(name)
 
 
-def indices(part: Part) -> tuple[np.ndarray, np.ndarray]:
-    """Return the training and the test rows of a part."""
+@functools.lru_cache(maxsize=2)
+def _splits(dataset: str, protocol: str) -> list[Any]:
     from multilab import datasets
 
+    return datasets.splits(dataset, json.loads(protocol))
+
+
+def indices(part: Part) -> tuple[np.ndarray, np.ndarray]:
+    """Return the training and the test rows of a part."""
     if part.split < 0:
         every = np.arange(len(_dataset(part.dataset).Y))
         train, test = every, every[:0]
     else:
-        split = datasets.splits(part.dataset, json.loads(part.protocol))[part.split]
+        split = _splits(part.dataset, part.protocol)[part.split]
         train, test = split.train, split.test
     if part.inner is None:
         return train, test
@@ -234,67 +230,7 @@ def _environment(cell: Cell) -> dict[str, Any]:
 
 
 def _config(cell: Cell) -> str:
-    from omegaconf import OmegaConf
+    import yaml
 
     content = {"cell": cell.label, "protocol": json.loads(cell.part.protocol), **cell.identity}
-    return OmegaConf.to_yaml(OmegaConf.create(content))
-
-
-def run_cells(
-    cells: Sequence[Cell],
-    store: Store,
-    n_jobs: int | None = None,
-    progress: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
-) -> dict[str, str]:
-    """Run the cells that are missing and return the reasons of those that failed, by label.
-
-    One failed cell does not stop the others. Cells marked ``alone`` run one after another, each in a fresh process.
-    """
-    store.sweep()
-    missing = list({cell.key: cell for cell in cells if not store.has(cell.key)}.values())
-    sizes = {name: _size(name) for name in {cell.part.dataset for cell in missing}}
-    # The longest first, so that no worker is left alone with one at the end.
-    missing.sort(key=lambda cell: sizes[cell.part.dataset], reverse=True)
-    show = progress or (lambda stream, _: stream)
-    alone = [cell for cell in missing if cell.alone]
-    shared = [cell for cell in missing if not cell.alone]
-    done = show(_outcomes(shared, alone, store, n_jobs or jobs()), len(missing))
-    return {label: reason for label, reason in done if reason is not None}
-
-
-def _size(dataset: str) -> int:
-    """Return roughly how long cells of a dataset take: most methods are quadratic in rows and linear in labels."""
-    from multilab.datasets import prepared_meta
-
-    meta = prepared_meta(dataset) or {}
-    return meta.get("instances", 0) ** 2 * meta.get("labels", 0)
-
-
-def _outcomes(shared: list[Cell], alone: list[Cell], store: Store, n_jobs: int) -> Iterable[tuple[str, str | None]]:
-    workers = min(n_jobs, len(shared))
-    if workers > 1:
-        from joblib import Parallel, delayed, parallel_config
-
-        with parallel_config(backend="loky", inner_max_num_threads=1):
-            yield from Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)(
-                delayed(_outcome)(cell, store) for cell in shared
-            )
-    else:
-        yield from (_outcome(cell, store) for cell in shared)
-    if alone:
-        import multiprocessing
-
-        spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as fresh:
-            yield from (fresh.submit(_outcome, cell, store).result() for cell in alone)
-
-
-def _outcome(cell: Cell, store: Store) -> tuple[str, str | None]:
-    return cell.label, run_cell(cell, store)
-
-
-def run_base_scores(study: Study, store: Store, progress: Any = None) -> tuple[list[Cell], dict[str, str]]:
-    """Run the cells other cells of a study read: first those that read nothing, then the rest."""
-    cells = base_score_cells(study)
-    failed = run_cells(cells, store, progress=progress)
-    return cells, failed
+    return yaml.dump(content, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False)

@@ -110,10 +110,11 @@ class Store:
         folder = self.root / f"{_TEMPORARY}{socket.gethostname()}-{os.getpid()}-{key}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        for name, content in contents.items():
-            write_atomically(folder / name, content)
         done = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(contents.items())}
-        write_atomically(folder / "DONE", json.dumps(done, indent=1))
+        contents["DONE"] = json.dumps(done, indent=1).encode()
+        for name, content in contents.items():
+            # Not flushed to disk one by one: a file that a power cut leaves torn is not what DONE says.
+            (folder / name).write_bytes(content)
         self._put(folder, key)
 
     def _put(self, folder: Path, key: str) -> None:

@@ -73,8 +73,8 @@ def run_job(cfg: Any) -> float:
     from hydra.core.hydra_config import HydraConfig
 
     from multilab.experiments.results import evaluate_cell
-    from multilab.experiments.running import run_cells
     from multilab.experiments.store import Store
+    from multilab.experiments.workers import run_cells
 
     settings = settings_of(cfg)
     cells, store = cells_of(settings), Store()

@@ -11,8 +11,8 @@ def main(argv: list[str]) -> int:
     """`multilab base_scores study=NAME`."""
     from multilab.experiments.cells import base_score_cells
     from multilab.experiments.results import manifest
-    from multilab.experiments.running import run_cells
     from multilab.experiments.store import Store
+    from multilab.experiments.workers import run_cells
 
     study, _ = study_of(argv)
     store, cells = Store(), base_score_cells(study)

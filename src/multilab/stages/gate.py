@@ -32,8 +32,8 @@ def main(argv: list[str]) -> int:
 
 
 def _run(cells: list[Any], folder: str, what: str) -> tuple[Any, list[str]]:
-    from multilab.experiments.running import run_cells
     from multilab.experiments.store import Store
+    from multilab.experiments.workers import run_cells
 
     store = Store(folder)
     failed = run_cells(cells, store, progress=Progress(f"gate: {what}"))

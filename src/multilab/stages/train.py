@@ -24,8 +24,8 @@ def main(argv: list[str]) -> int:
         return train(argv)
     from multilab.experiments.cells import study_cells
     from multilab.experiments.results import manifest
-    from multilab.experiments.running import run_cells
     from multilab.experiments.store import Store
+    from multilab.experiments.workers import run_cells
 
     study, rest = study_of(argv, "method")
     name = rest.get("method")

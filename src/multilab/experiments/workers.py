@@ -1,0 +1,105 @@
+"""Run cells in parallel: one failed cell does not stop the others, and a killed run continues where it was."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context, parent_process
+from typing import Any
+
+from multilab.experiments.cells import Cell
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.running import run_cell
+from multilab.experiments.store import Store
+
+__all__ = ["jobs", "run_cells"]
+
+# A forked worker is there in milliseconds, where a fresh Python takes half a second; elsewhere forking is not safe.
+_CONTEXT = get_context("fork" if sys.platform == "linux" else "spawn")
+
+
+def jobs() -> int:
+    """Return how many cells run at once: ``MULTILAB_JOBS``, else the cores this process may use."""
+    named = os.environ.get("MULTILAB_JOBS")
+    return max(1, int(named)) if named else len(os.sched_getaffinity(0))
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    store: Store,
+    n_jobs: int | None = None,
+    progress: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
+) -> dict[str, str]:
+    """Run the cells that are missing and return the reasons of those that failed, by label.
+
+    One failed cell does not stop the others. Cells marked ``alone`` run one after another, each in a fresh process.
+    """
+    store.sweep()
+    missing = list({cell.key: cell for cell in cells if not store.has(cell.key)}.values())
+    sizes = {name: _size(name) for name in {cell.part.dataset for cell in missing}}
+    # The longest first, so that no worker is left alone with one at the end.
+    missing.sort(key=lambda cell: sizes[cell.part.dataset], reverse=True)
+    show = progress or (lambda stream, _: stream)
+    alone = [cell for cell in missing if cell.alone]
+    shared = [cell for cell in missing if not cell.alone]
+    done = show(_outcomes(shared, alone, store, n_jobs or jobs()), len(missing))
+    return {label: reason for label, reason in done if reason is not None}
+
+
+def _size(dataset: str) -> int:
+    """Return roughly how long cells of a dataset take: most methods are quadratic in rows and linear in labels."""
+    from multilab.datasets import prepared_meta
+
+    meta = prepared_meta(dataset) or {}
+    return meta.get("instances", 0) ** 2 * meta.get("labels", 0)
+
+
+def _outcomes(shared: list[Cell], alone: list[Cell], store: Store, n_jobs: int) -> Iterator[tuple[str, str | None]]:
+    workers = min(n_jobs, len(shared))
+    if workers > 1:  # at work from here on: a progress bar starts a thread, and is better started after the forks
+        pool = ProcessPoolExecutor(workers, mp_context=_CONTEXT, initializer=_begin_worker)
+        beside = _finished(pool, [pool.submit(_outcome, cell, store) for cell in shared])
+    else:
+        beside = (_outcome(cell, store) for cell in shared)
+    return itertools.chain(beside, _one_by_one(alone, store))
+
+
+def _finished(pool: ProcessPoolExecutor, futures: list[Any]) -> Iterator[tuple[str, str | None]]:
+    try:
+        yield from (future.result() for future in as_completed(futures))
+    except BrokenProcessPool:
+        raise ExperimentError(
+            "a worker process was killed, perhaps for want of memory; what is finished is kept: run again, with "
+            "MULTILAB_JOBS=1 if it happens again"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _one_by_one(cells: list[Cell], store: Store) -> Iterator[tuple[str, str | None]]:
+    if cells:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as fresh:
+            yield from (fresh.submit(_outcome, cell, store).result() for cell in cells)
+
+
+def _begin_worker() -> None:
+    """Die at once when interrupted, and with the parent: a worker of a killed parent would wait for work for ever."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+def _outcome(cell: Cell, store: Store) -> tuple[str, str | None]:
+    return cell.label, run_cell(cell, store)
