@@ -117,10 +117,9 @@ def _modules(value: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class ColumnSet:
-    """Further columns of a study: methods set another way, or tuned, on all of its datasets or a part.
+    """Further columns of a study, called ``<method>-<set>``: methods set another way, or tuned, on some datasets.
 
-    The columns are called ``<method>-<set>``: ``mls`` in the set ``svm`` is ``mls-svm``. The study's own settings for
-    a method hold in a set too; ``settings`` are blocks like the study's, applied after them, and name methods.
+    The study's own settings of a method hold in a set too; its ``settings`` are applied after them.
     """
 
     name: str
@@ -132,7 +131,7 @@ class ColumnSet:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The method behind each column, by the column's name."""
+        """The method behind each column."""
         return {f"{method}-{self.name}": method for method in self.methods}
 
 
@@ -140,8 +139,8 @@ class ColumnSet:
 class Study:
     """A study: datasets x methods under one protocol, what is measured, and what is asked of the results.
 
-    ``methods`` are the study's own, compared with each other on all its datasets. ``columns`` are sets of further
-    columns (:class:`ColumnSet`): they are run, scored and published like the others, and compared within their set.
+    ``methods`` are the study's own, compared on all its datasets. ``columns`` are sets of further columns
+    (:class:`ColumnSet`): run, scored and published like the others, and compared within their set.
     ``settings`` are blocks ``{methods, datasets, set}`` that change arguments of methods (on datasets) in this study;
     ``guards`` are such blocks that only the gate computes, on the first dataset.
     ``paper`` names the printed cells it is held against, ``claims`` the sentences to check (see
@@ -256,18 +255,16 @@ def _column_set(study: Study, name: str, block: Mapping[str, Any]) -> ColumnSet:
     """Build a column set from its block in the YAML of a study; what it leaves out is the study's."""
     where = f"conf/study/{study.name}.yaml: columns.{name}"
     if not re.fullmatch("[a-z0-9_]+", name):
-        raise ExperimentError(f"{where}: the name of a column set is small letters, digits and _; stages are named by it")
+        raise ExperimentError(f"{where}: a column set is named by small letters, digits and _ (stages are called so)")
     _check_keys(where, "column set", block, set(ColumnSet.__dataclass_fields__) - {"name"})
     methods = tuple(block.get("methods", study.methods))
     datasets = tuple(block.get("datasets", study.datasets))
-    for word, known, what in [
-        *((m, names("method"), "no method is called") for m in methods),
-        *((d, study.datasets, "the study has no dataset") for d in datasets),
-    ]:
-        if word not in known:
-            raise ExperimentError(f"{where}: {what} {word!r}{_meant(word, known)}")
-    tune, settings = block.get("tune", study.tune), tuple(block.get("settings", ()))
-    return ColumnSet(name, methods, datasets, block.get("about", ""), settings, tune)
+    asked = {"method": (methods, names("method")), "dataset here": (datasets, study.datasets)}
+    for what, (named, known) in asked.items():
+        for word in set(named) - set(known):
+            raise ExperimentError(f"{where}: no {what} is called {word!r}{_meant(word, known)}")
+    settings = tuple(block.get("settings", ()))
+    return ColumnSet(name, methods, datasets, block.get("about", ""), settings, block.get("tune", study.tune))
 
 
 def _check_keys(where: str, what: str, values: Mapping[str, Any], known: set[str]) -> None:

@@ -62,7 +62,7 @@ def _write(path: Any, content: Any) -> None:
 def described(study: Study) -> dict[str, Any]:
     """Return what a report says of a study and its columns, from the settings alone."""
     methods = {name: study.method(name) for name in study.all_methods}
-    sets = {name: {**dataclasses.asdict(found), "methods": list(found.columns)} for name, found in study.columns.items()}
+    sets = {name: dataclasses.asdict(s) | {"methods": list(s.columns)} for name, s in study.columns.items()}
     return {
         **dataclasses.asdict(study),
         "columns": sets,
@@ -95,7 +95,7 @@ def save_ledger(study: Study) -> None:
 
 
 def save_learned(study: Study) -> None:
-    """Copy what the study's own methods learned on the first split of each dataset to the report's ``figures`` folder."""
+    """Copy what the study's own methods learned on first splits to the report's ``figures`` folder."""
     import numpy as np
 
     from multilab.datasets import prepared_meta
