@@ -125,6 +125,12 @@ def test_a_search_whose_trials_all_fail_says_why(store, tmp_path):
         search.search(cell_of("mlknn", search=space), SearchPlan(n_trials=2), store, tmp_path / "a.log")
 
 
+def test_a_search_for_what_is_undefined_says_so(store, tmp_path):
+    plan = SearchPlan(n_trials=2, metric="ranking_loss")  # of one label there is no ranking
+    with pytest.raises(ExperimentError, match=r"every trial of the search failed.*ranking_loss is undefined"):
+        search.search(cell_of("mlknn"), plan, store, tmp_path / "a.log")
+
+
 def test_a_method_without_a_space_cannot_be_tuned(store, tmp_path):
     with pytest.raises(ExperimentError, match="nothing to tune"):
         search.search(cell_of("mlknn", search={}), SearchPlan(n_trials=2), store, tmp_path / "a.log")

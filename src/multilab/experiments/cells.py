@@ -153,7 +153,8 @@ def parts_of(dataset: str, protocol: dict[str, Any]) -> list[Part]:
 
 def cell_for(part: Part, method: Method, study: Study) -> Cell:
     """Return the train cell of a method on a part, as a study sets it."""
-    tune = tuple(sorted(study.tune.items())) if study.tune and method.search else None
+    asked = study.tune_of(method.name)
+    tune = tuple(sorted(asked.items())) if asked and method.search else None
     return Cell("train", part, method, study.seed, tune, study.measure == "alone")
 
 
@@ -163,12 +164,13 @@ def study_parts(study: Study) -> list[Part]:
 
 
 def study_cells(study: Study, method: str, parts: Iterable[Part] | None = None) -> list[Cell]:
-    """Return the train cells of one method of a study: its datasets x splits, in that order.
+    """Return the train cells of one column of a study: its datasets x splits, in that order.
 
-    ``parts`` are those of the study, for who asks for several methods: finding them takes most of the time.
+    ``parts`` are those of the study, for who asks for several columns: finding them takes most of the time.
     """
-    chosen = study_parts(study) if parts is None else parts
-    return [cell_for(part, study.method(method, part.dataset), study) for part in chosen]
+    datasets = study.datasets_of(method)
+    chosen = [part for name in datasets for part in parts_of(name, study.protocol)] if parts is None else parts
+    return [cell_for(part, study.method(method, part.dataset), study) for part in chosen if part.dataset in datasets]
 
 
 def guard_cells(study: Study, method: str) -> list[Cell]:
@@ -193,7 +195,7 @@ def base_score_cells(study: Study, parts: Iterable[Part] | None = None) -> list[
             add(cell.reads)
             found.setdefault(cell.key, cell)
 
-    for method in study.methods:
+    for method in study.all_methods:
         for cell in study_cells(study, method, chosen):
             add(cell.reads)
     return list(found.values())

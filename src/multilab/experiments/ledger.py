@@ -49,7 +49,7 @@ def study_evidence(study: Study, folder: Path, store: Store) -> Any:
 
     arrays = {
         (method, cell.part.dataset): learned(cell, store)
-        for method in study.methods
+        for method in study.all_methods
         for cell in study_cells(study, method)
         if cell.part.split == 0 and cell.method.keep and store.has(cell.key)
     }

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # every train stage imports this file, and needs neither
     import numpy as np
     import pandas as pd
 
-__all__ = ["MEASURED", "dataset_facts", "evaluate", "evaluate_cell", "learned", "manifest", "measured"]
+__all__ = ["MEASURED", "dataset_facts", "evaluate", "evaluate_cell", "learned", "manifest", "measured", "tuned"]
 
 MEASURED = ("fit_seconds", "input_seconds", "predict_seconds", "peak_mb", "model_bytes")
 """What is measured of a cell; ``input_seconds`` went into fitting the cells it reads."""
@@ -82,6 +82,31 @@ def measured(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
         numbers = [record.get(name, math.nan) for name in MEASURED]
         rows.append((cell.part.dataset, cell.part.split, cell.method.name, *numbers, record["alone"], cell.key))
     return pd.DataFrame(rows, columns=["dataset", "split", "method", *MEASURED, "alone", "key"])
+
+
+def tuned(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
+    """Return what the searches of tuned cells chose, a row per argument.
+
+    ``value`` is JSON, as in the ``trials.csv`` kept with the cell; ``metric`` and ``best`` are what was optimised and
+    its best mean over the inner folds; ``tune_seconds`` is for the whole search.
+    """
+    import pandas as pd
+
+    from multilab.metrics import METRICS
+
+    rows = []
+    for cell in cells:
+        record = store.record(cell.key)
+        if "tuned" not in record:
+            continue
+        trials = pd.read_csv(store.path(cell.key) / "trials.csv", float_precision="round_trip")
+        metric = str(trials.columns[-1])
+        best = trials[metric].agg(METRICS[metric].direction)
+        place = cell.part.dataset, cell.part.split, cell.method.name
+        for name, value in sorted(record["tuned"].items()):
+            rows.append((*place, name, json.dumps(value), metric, best, record["tune_seconds"]))
+    columns = ["dataset", "split", "method", "parameter", "value", "metric", "best", "tune_seconds"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def learned(cell: Cell, store: Store) -> dict[str, np.ndarray]:

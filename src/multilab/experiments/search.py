@@ -135,6 +135,8 @@ def search(
         trial = study.ask(space)
         try:
             value = float(np.mean([_value(method.with_params(trial.params), f, cell, plan) for f in folds]))
+            if np.isnan(value):
+                raise ExperimentError(f"{plan.metric} is undefined on an inner fold")
         except Exception as error:  # a failed trial is recorded and the search goes on
             trial.set_user_attr("error", f"{type(error).__name__}: {error}")
             study.tell(trial, state=TrialState.FAIL)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 from multilab.experiments.errors import ExperimentError
 from multilab.ground import code_digest, conf_dir
 
-__all__ = ["Method", "Study", "load_method", "load_protocol", "load_study", "names", "plain"]
+__all__ = ["ColumnSet", "Method", "Study", "load_method", "load_protocol", "load_study", "names", "plain"]
 
 _CODE_WITHIN = ("multilab.methods", "multilab.datasets.folds")
 
@@ -115,9 +116,31 @@ def _modules(value: Any) -> list[str]:
 
 
 @dataclass(frozen=True)
+class ColumnSet:
+    """Further columns of a study, called ``<method>-<set>``: methods set another way, or tuned, on some datasets.
+
+    The study's own settings of a method hold in a set too; its ``settings`` are applied after them.
+    """
+
+    name: str
+    methods: tuple[str, ...]
+    datasets: tuple[str, ...]
+    about: str = ""
+    settings: tuple[dict[str, Any], ...] = ()
+    tune: dict[str, Any] | None = None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The method behind each column."""
+        return {f"{method}-{self.name}": method for method in self.methods}
+
+
+@dataclass(frozen=True)
 class Study:
     """A study: datasets x methods under one protocol, what is measured, and what is asked of the results.
 
+    ``methods`` are the study's own, compared on all its datasets. ``columns`` are sets of further columns
+    (:class:`ColumnSet`): run, scored and published like the others, and compared within their set.
     ``settings`` are blocks ``{methods, datasets, set}`` that change arguments of methods (on datasets) in this study;
     ``guards`` are such blocks that only the gate computes, on the first dataset.
     ``paper`` names the printed cells it is held against, ``claims`` the sentences to check (see
@@ -144,16 +167,40 @@ class Study:
     notes: str = ""
     paper: str | None = None
     claims: tuple[dict[str, Any], ...] = ()
+    columns: dict[str, ColumnSet] = field(default_factory=dict)
+
+    @property
+    def all_methods(self) -> tuple[str, ...]:
+        """The names of all columns: the study's own methods, then those of its column sets."""
+        return (*self.methods, *(column for found in self.columns.values() for column in found.columns))
+
+    def column_set(self, name: str) -> ColumnSet | None:
+        """Return the set a column belongs to, ``None`` for one of the study's own methods."""
+        return next((found for found in self.columns.values() if name in found.columns), None)
+
+    def base(self, name: str) -> str:
+        """Return the method behind a column: the stem of its YAML."""
+        found = self.column_set(name)
+        return found.columns[name] if found else name
+
+    def datasets_of(self, name: str) -> tuple[str, ...]:
+        """Return the datasets a column is run on."""
+        return (self.column_set(name) or self).datasets
+
+    def tune_of(self, name: str) -> dict[str, Any] | None:
+        """Return how a column is tuned, ``None`` if it is not."""
+        return (self.column_set(name) or self).tune
 
     def method(self, name: str, dataset: str | None = None) -> Method:
-        """Return a method as this study sets it, for one dataset if named."""
-        method = load_method(name)
-        for block in self.settings:
-            for_method = name in block.get("methods", (name,))
+        """Return the method of a column as this study sets it, for one dataset if named."""
+        found, base = self.column_set(name), self.base(name)
+        method = load_method(base)
+        for block in (*self.settings, *(found.settings if found else ())):
+            for_method = base in block.get("methods", (base,))
             for_dataset = dataset in block.get("datasets", (dataset,))
             if for_method and for_dataset:
                 method = method.with_params(block["set"])
-        return method
+        return replace(method, name=name, title=f"{method.title} ({found.name})") if found else method
 
 
 def plain(node: Any) -> Any:
@@ -189,19 +236,41 @@ def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
     protocol = values.pop("protocol", "kfold5")
     methods = values.pop("methods", "all")
     known = set(Study.__dataclass_fields__)
-    for key in values:
-        if key not in known:
-            raise ExperimentError(f"conf/study/{name}.yaml: {key!r} is not a setting of a study" + _meant(key, known))
+    _check_keys(f"conf/study/{name}.yaml", "study", values, known)
     for key in ("metrics", "settings", "guards", "claims"):
         if key in values:
             values[key] = tuple(values[key])
-    return Study(
+    sets = values.pop("columns", None) or {}
+    study = Study(
         name=name,
         datasets=tuple(values.pop("datasets", ())),
         methods=tuple(names("method") if methods == "all" else methods),
         protocol=load_protocol(protocol) if isinstance(protocol, str) else dict(protocol),
         **values,
     )
+    return replace(study, columns={key: _column_set(study, key, block) for key, block in sets.items()})
+
+
+def _column_set(study: Study, name: str, block: Mapping[str, Any]) -> ColumnSet:
+    """Build a column set from its block in the YAML of a study; what it leaves out is the study's."""
+    where = f"conf/study/{study.name}.yaml: columns.{name}"
+    if not re.fullmatch("[a-z0-9_]+", name):
+        raise ExperimentError(f"{where}: a column set is named by small letters, digits and _ (stages are called so)")
+    _check_keys(where, "column set", block, set(ColumnSet.__dataclass_fields__) - {"name"})
+    methods = tuple(block.get("methods", study.methods))
+    datasets = tuple(block.get("datasets", study.datasets))
+    asked = {"method": (methods, names("method")), "dataset here": (datasets, study.datasets)}
+    for what, (named, known) in asked.items():
+        for word in set(named) - set(known):
+            raise ExperimentError(f"{where}: no {what} is called {word!r}{_meant(word, known)}")
+    settings = tuple(block.get("settings", ()))
+    return ColumnSet(name, methods, datasets, block.get("about", ""), settings, block.get("tune", study.tune))
+
+
+def _check_keys(where: str, what: str, values: Mapping[str, Any], known: set[str]) -> None:
+    for key in values:
+        if key not in known:
+            raise ExperimentError(f"{where}: {key!r} is not a setting of a {what}" + _meant(key, known))
 
 
 def _read(group: str, name: str) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def _sample(study: Study, asked: Any, folder: str) -> int:
     from multilab.experiments.cells import study_cells
 
     scores = pd.read_csv(report_dir(study.name) / "scores.csv", float_precision="round_trip")
-    every = [cell for method in study.methods for cell in study_cells(study, method)]
+    every = [cell for method in study.all_methods for cell in study_cells(study, method)]
     seed = asked.seed if asked.seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
     picked = np.random.default_rng(seed).choice(len(every), size=min(asked.sample, len(every)), replace=False)
     cells = [every[index] for index in sorted(picked)]

@@ -24,7 +24,7 @@ def stage_keys(study: Study) -> dict[str, list[str]]:
     for name in study.datasets:
         digests = [part.digest for part in found if part.dataset == name]
         described.append(f"{name} {(datasets.prepared_meta(name) or {})['digest']} {json_digest(digests)}")
-    keys = {f"{study.name}-{m}": sorted(c.key for c in study_cells(study, m, found)) for m in study.methods}
+    keys = {f"{study.name}-{m}": sorted(c.key for c in study_cells(study, m, found)) for m in study.all_methods}
     everything = json_digest(keys)
     columns = [json_digest(_texts("claims", f"aliases.yaml published/{study.paper}.csv"))] if study.paper else []
     ledger = [_room("multilab.claims")] if study.paper or study.claims else []

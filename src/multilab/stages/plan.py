@@ -25,9 +25,14 @@ def plan(studies: list[Study]) -> dict[str, Any]:
             card = datasets.card(name)
             if not card.available:
                 raise ExperimentError(f"study {study.name}: dataset {name} cannot be had: {card.reason}")
-        for name in study.methods:
+        for name in study.all_methods:
             after = "base_scores" if study.method(name).base_scores else "datasets"
-            runs[f"{study.name}-{name}"] = {"study": study.name, "method": name, "after": after}
+            runs[f"{study.name}-{name}"] = {
+                "study": study.name,
+                "method": name,
+                "base": study.base(name),
+                "after": after,
+            }
         if not study.datasets or not study.methods:
             raise ExperimentError(f"study {study.name} has no datasets or no methods, so there is nothing to plan")
     return {"studies": {study.name: {"study": study.name} for study in studies}, "runs": runs}

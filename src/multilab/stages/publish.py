@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
 
 
 def records(study: Study) -> list[Any]:
-    """Return one run per method and dataset of a study, from ``scores.csv`` and the cell store."""
+    """Return one run per column and dataset of a study, from ``scores.csv`` and the cell store."""
     import pandas as pd
 
     from multilab.experiments.cells import study_cells
@@ -37,9 +37,9 @@ def records(study: Study) -> list[Any]:
     scores = pd.read_csv(report_dir(study.name) / "scores.csv", float_precision="round_trip")
     store, about, found = Store(), environment(), []
     values = dict(list(scores.groupby(["method", "dataset"], sort=False)))
-    for method in study.methods:
+    for method in study.all_methods:
         cells = study_cells(study, method)
-        for dataset in study.datasets:
+        for dataset in study.datasets_of(method):
             chosen = [cell for cell in cells if cell.part.dataset == dataset]
             found.append(run_record(study.name, chosen, values[method, dataset], store, about))
     return found

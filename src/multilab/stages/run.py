@@ -13,7 +13,7 @@ def main(argv: list[str]) -> int:
     study, _ = study_of(argv)
     word = f"study={study.name}"
     steps: list[tuple[Any, list[str]]] = [(preprocess, []), (base_scores, [])]
-    steps += [(train, [f"method={name}"]) for name in study.methods]
+    steps += [(train, [f"method={name}"]) for name in study.all_methods]
     steps += [(evaluate, []), (stats, []), (publish, [])]
     for stage, rest in steps:
         code = stage.main([word, *rest])

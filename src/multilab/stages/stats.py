@@ -13,30 +13,46 @@ from multilab.stages.common import report_dir, results_dir, study_of
 
 
 def main(argv: list[str]) -> int:
-    """`multilab stats study=NAME`: writes ``statistics.json`` and, beside it, the ledger and ``index.html``."""
+    """`multilab stats study=NAME`: writes ``statistics.json`` and, beside it, the ledger and ``index.html``.
+
+    Each column set of two methods or more is compared by itself in ``statistics-<set>.json``, of the same form.
+    """
     import pandas as pd
 
     from multilab.experiments.environment import environment
-    from multilab.metrics import METRICS
     from multilab.reports import build_report
-    from multilab.statistics import compare, summarise
 
     study, _ = study_of(argv)
     folder = report_dir(study.name)
     scores = pd.read_csv(folder / "scores.csv", float_precision="round_trip")
-    found = {}
-    for metric in study.metrics:
-        values = summarise(scores, metric, study.datasets, study.methods).mean
-        asked = {"alpha": study.alpha, "control": study.control, "rope": study.rope, "seed": study.seed}
-        found[metric] = compare(values, METRICS[metric].direction, metric=metric, **asked).to_dict()
     save_learned(study)
     _write(folder / "study.json", described(study))
     _write(folder / "datasets.json", json.loads((results_dir(study.name) / "datasets.json").read_text()))
     _write(folder / "environment.json", environment())
     save_ledger(study)
-    _write(folder / "statistics.json", found)
+    for path in folder.glob("statistics-*.json"):
+        path.unlink()
+    for name, found in study.columns.items():
+        if len(found.methods) > 1:
+            control = f"{study.control}-{name}" if study.control in found.methods else None
+            compared = comparisons(study, scores, found.datasets, tuple(found.columns), control)
+            _write(folder / f"statistics-{name}.json", compared)
+    own = comparisons(study, scores, study.datasets, study.methods, study.control)
+    _write(folder / "statistics.json", own)
     print(f"report: {build_report(folder)}")
     return 0
+
+
+def comparisons(
+    study: Study, scores: Any, datasets: tuple[str, ...], columns: tuple[str, ...], control: str | None
+) -> dict[str, Any]:
+    """Return the comparison of some columns over some datasets, by metric of the study."""
+    from multilab.metrics import METRICS
+    from multilab.statistics import compare, summarise
+
+    asked = {"alpha": study.alpha, "control": control, "rope": study.rope, "seed": study.seed}
+    means = {metric: summarise(scores, metric, datasets, columns).mean for metric in study.metrics}
+    return {m: compare(mean, METRICS[m].direction, metric=m, **asked).to_dict() for m, mean in means.items()}
 
 
 def _write(path: Any, content: Any) -> None:
@@ -44,10 +60,13 @@ def _write(path: Any, content: Any) -> None:
 
 
 def described(study: Study) -> dict[str, Any]:
-    """Return what a report says of a study and its methods, from the settings alone."""
-    methods = {name: study.method(name) for name in study.methods}
+    """Return what a report says of a study and its columns, from the settings alone."""
+    methods = {name: study.method(name) for name in study.all_methods}
+    sets = {name: dataclasses.asdict(s) | {"methods": list(s.columns)} for name, s in study.columns.items()}
     return {
         **dataclasses.asdict(study),
+        "columns": sets,
+        "all_methods": list(methods),
         "method_titles": {name: m.title for name, m in methods.items()},
         "references": {name: m.reference for name, m in methods.items() if m.reference},
         "settings": {name: _settings(m) for name, m in methods.items()},
@@ -76,7 +95,7 @@ def save_ledger(study: Study) -> None:
 
 
 def save_learned(study: Study) -> None:
-    """Copy what the methods learned on the first split of each dataset to the report's ``figures`` folder."""
+    """Copy what the study's own methods learned on first splits to the report's ``figures`` folder."""
     import numpy as np
 
     from multilab.datasets import prepared_meta

@@ -29,8 +29,8 @@ def main(argv: list[str]) -> int:
 
     study, rest = study_of(argv, "method")
     name = rest.get("method")
-    if name not in study.methods:
-        raise ExperimentError(f"study {study.name} has no method {name!r}; it has {', '.join(study.methods)}")
+    if name not in study.all_methods:
+        raise ExperimentError(f"study {study.name} has no method {name!r}; it has {', '.join(study.all_methods)}")
     store, cells = Store(), study_cells(study, name)
     failed = run_cells(cells, store, progress=Progress(f"{study.name}: {name}"))
     if not failed:
