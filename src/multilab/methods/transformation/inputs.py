@@ -60,7 +60,7 @@ def make_inputs(estimator: BaseEstimator, X: Any) -> Inputs:
 
 class _Features:
     def __init__(self, estimator: BaseEstimator, X: Any) -> None:
-        self.base = clone(estimator)
+        self.base = estimator
         self._X = X
 
     def training(self) -> Table:
