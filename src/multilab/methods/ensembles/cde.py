@@ -151,8 +151,10 @@ def partition_scores(partitions: np.ndarray, dependence: np.ndarray) -> np.ndarr
     columns = np.ascontiguousarray(partitions.T)
     weights = np.triu(dependence, 1)
     inside = np.zeros(len(partitions))
+    together = np.empty(columns.shape)  # one buffer of numbers for all labels
     for label in range(len(columns) - 1):
-        inside += weights[label, label + 1 :] @ (columns[label + 1 :] == columns[label])
+        same = np.equal(columns[label + 1 :], columns[label], out=together[label + 1 :])
+        inside += weights[label, label + 1 :] @ same
     return 2.0 * inside - weights.sum()
 
 

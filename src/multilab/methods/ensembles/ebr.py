@@ -71,5 +71,5 @@ class EBR(BaggedEnsemble):
         self.combine = combine
         self.calibration = calibration
 
-    def _member(self, base: BaseEstimator) -> BinaryRelevance:
-        return BinaryRelevance(base, calibration=self.calibration)
+    def _member(self, base: BaseEstimator, seed: int | None) -> BinaryRelevance:
+        return BinaryRelevance(base, calibration=self.calibration, random_state=seed)

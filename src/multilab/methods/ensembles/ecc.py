@@ -72,5 +72,5 @@ class ECC(BaggedEnsemble):
         self.combine = combine
         self.calibration = calibration
 
-    def _member(self, base: BaseEstimator) -> ClassifierChain:
-        return ClassifierChain(base, order="random", calibration=self.calibration)
+    def _member(self, base: BaseEstimator, seed: int | None) -> ClassifierChain:
+        return ClassifierChain(base, order="random", calibration=self.calibration, random_state=seed)

@@ -64,5 +64,5 @@ class EPS(BaggedEnsemble):
         self.strategy = strategy
         self.b = b
 
-    def _member(self, base: BaseEstimator) -> PrunedSets:
-        return PrunedSets(base, p=self.p, strategy=self.strategy, b=self.b)
+    def _member(self, base: BaseEstimator, seed: int | None) -> PrunedSets:
+        return PrunedSets(base, p=self.p, strategy=self.strategy, b=self.b, random_state=seed)

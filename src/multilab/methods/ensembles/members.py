@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
@@ -83,8 +83,8 @@ class BaggedEnsemble(MultiLabelClassifier, ABC):
         self.random_state = random_state
 
     @abstractmethod
-    def _member(self, base: BaseEstimator) -> MultiLabelClassifier:
-        """Return the classifier that is cloned for each sample; it has a ``random_state``."""
+    def _member(self, base: BaseEstimator, seed: int | None) -> MultiLabelClassifier:
+        """Return the classifier to fit on a sample, its ``random_state`` the seed."""
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
@@ -96,24 +96,23 @@ class BaggedEnsemble(MultiLabelClassifier, ABC):
         """
         X, Y = self._validate_fit(X, Y)
         base = base_classifier(self.estimator)
-        member = self._member(base)
-        self._check_arguments(member, base)
+        self._check_arguments(base)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators).tolist()
 
         def fit(seed: int) -> MultiLabelClassifier:
             rows = draw_rows(seed, len(Y), self.max_samples, self.bootstrap)
-            return clone(member).set_params(random_state=seed).fit(X[rows], Y[rows])
+            return self._member(base, seed)._fit_checked(X[rows], Y[rows])
 
         # trees and libsvm release the interpreter lock: threads share the one X
         self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(fit)(seed) for seed in seeds)
         return self
 
-    def _check_arguments(self, member: MultiLabelClassifier, base: BaseEstimator) -> None:
+    def _check_arguments(self, base: BaseEstimator) -> None:
         if not isinstance(self.n_estimators, int | np.integer) or self.n_estimators < 1:
             raise MethodError(f"n_estimators={self.n_estimators!r}: give the number of members, 1 or more")
         if self.combine not in ("confidence", "vote"):
             raise MethodError(f"combine={self.combine!r}: give 'confidence' or 'vote'")
-        if self.combine == "confidence" and member._score_kind() == "margin":
+        if self.combine == "confidence" and self._member(base, None)._score_kind() == "margin":
             raise MethodError(
                 f"{type(base).__name__} gives margins, whose mean is no confidence: "
                 "set combine='vote', or calibration='sigmoid'"

@@ -84,7 +84,9 @@ class PrunedSets(MultiLabelClassifier):
         MethodError
             If p, b or the strategy is unknown.
         """
-        X, Y = self._validate_fit(X, Y)
+        return self._learn(*self._validate_fit(X, Y))
+
+    def _learn(self, X: Any, Y: np.ndarray) -> Self:
         rows, sets = prune(Y, self.p, self.strategy, self.b)
         base = base_classifier(self.estimator)
         self._inputs = make_inputs(seeded(base, self.random_state, None), X[rows])
