@@ -113,6 +113,15 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         """Learn from instances X of shape (n, d) and labels Y of shape (n, q)."""
         raise NotImplementedError(f"{type(self).__name__} has no fit")
 
+    def _fit_checked(self, X: Any, Y: np.ndarray) -> Self:
+        """Learn from rows of what an ensemble's ``_validate_fit`` returned, for the members that have a ``_learn``."""
+        self.n_features_in_ = X.shape[1]
+        self._set_labels(Y.shape[1], Y.dtype)
+        return self._learn(X, Y)
+
+    def _learn(self, X: Any, Y: np.ndarray) -> Self:
+        raise NotImplementedError(f"{type(self).__name__} cannot be fitted without checks")
+
     def predict_both(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return scores (float64) and decisions (0/1), both of shape (n, q), in one pass over X."""
         X = self._validate_predict(X)
@@ -155,11 +164,14 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         labels = check_labels(Y)
         check_consistent_length(X, labels)
         given = getattr(Y, "dtype", None) if hasattr(Y, "shape") else np.asarray(Y).dtype
-        integer = isinstance(given, np.dtype) and given.kind in "iu"
-        self._label_dtype = given if integer else np.dtype(np.uint8)
-        self.n_labels_ = labels.shape[1]
-        self.classes_ = np.tile([0, 1], (self.n_labels_, 1))
+        self._set_labels(labels.shape[1], given)
         return X, labels
+
+    def _set_labels(self, n_labels: int, dtype: Any) -> None:
+        integer = isinstance(dtype, np.dtype) and dtype.kind in "iu"
+        self._label_dtype = dtype if integer else np.dtype(np.uint8)
+        self.n_labels_ = n_labels
+        self.classes_ = np.tile([0, 1], (n_labels, 1))
 
     def _validate_predict(self, X: Any) -> Any:
         check_is_fitted(self, "n_labels_")

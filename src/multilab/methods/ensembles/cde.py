@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.ensembles.dependence import chi_square, conditional_t
 from multilab.methods.ensembles.label_groups import Group, fit_groups, random_partitions
-from multilab.methods.ensembles.members import c45_substitute
+from multilab.methods.ensembles.members import base_classifier
 
 __all__ = ["CDE", "diverse", "partition_scores"]
 
@@ -113,13 +113,13 @@ class CDE(MultiLabelClassifier):
         self._check_arguments()
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
-        base = c45_substitute() if self.estimator is None else self.estimator
+        base = base_classifier(self.estimator)
         self.dependence_ = self._dependence(base, X, Y, seed)
         candidates = random_partitions(self.n_labels_, self.n_candidates, rng)
         best = np.argsort(-partition_scores(candidates, self.dependence_), kind="stable")[: self.n_kept]
         chosen = candidates[best[diverse(candidates[best], self.n_estimators, self.diversity)]]
         self.partitions_ = [_groups(partition) for partition in chosen]
-        groups = sorted({group for partition in self.partitions_ for group in partition})
+        groups = (group for partition in self.partitions_ for group in partition)
         self._members = fit_groups(base, X, Y, groups, seed, self.n_jobs)
         return self
 
@@ -143,14 +143,7 @@ class CDE(MultiLabelClassifier):
         return statistic
 
     def _scores(self, X: Any) -> np.ndarray:
-        times: dict[Group, int] = {}
-        for partition in self.partitions_:
-            for group in partition:
-                times[group] = times.get(group, 0) + 1
-        votes = np.zeros((X.shape[0], self.n_labels_))
-        for group, decisions in self._members.decisions(X):
-            votes[:, group] += times[group] * decisions.astype(np.float64)
-        return votes / len(self.partitions_)
+        return self._members.vote_shares(X, self.n_labels_)
 
 
 def partition_scores(partitions: np.ndarray, dependence: np.ndarray) -> np.ndarray:
@@ -158,8 +151,10 @@ def partition_scores(partitions: np.ndarray, dependence: np.ndarray) -> np.ndarr
     columns = np.ascontiguousarray(partitions.T)
     weights = np.triu(dependence, 1)
     inside = np.zeros(len(partitions))
+    together = np.empty(columns.shape)  # one buffer of numbers for all labels
     for label in range(len(columns) - 1):
-        inside += weights[label, label + 1 :] @ (columns[label + 1 :] == columns[label])
+        same = np.equal(columns[label + 1 :], columns[label], out=together[label + 1 :])
+        inside += weights[label, label + 1 :] @ same
     return 2.0 * inside - weights.sum()
 
 

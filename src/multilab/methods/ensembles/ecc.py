@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
-from multilab.methods.base import MultiLabelClassifier
-from multilab.methods.ensembles.members import (
-    Combine,
-    average,
-    c45_substitute,
-    check_combine,
-    draw_seeds,
-    fit_members,
-)
+from multilab.methods.ensembles.members import BaggedEnsemble, Combine
 from multilab.methods.transformation.binary import Calibration
 from multilab.methods.transformation.classifier_chain import ClassifierChain
 
 __all__ = ["ECC"]
 
 
-class ECC(MultiLabelClassifier):
+class ECC(BaggedEnsemble):
     """Ensemble of classifier chains: bagged chains, each in a random order of its own, and their votes.
 
     Parameters
@@ -62,10 +53,8 @@ class ECC(MultiLabelClassifier):
     2011.
     """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = {
+    _expected_failed_checks: ClassVar[dict[str, str]] = BaggedEnsemble._expected_failed_checks | {
         "check_label_permutation": "the chain orders are drawn over column numbers",
-        "check_classifiers_multilabel_output_format_predict_proba": "scores are exactly 0 or 1 where members agree",
-        "check_training_permutation": "the samples are drawn over row numbers",
     }
 
     def __init__(
@@ -79,30 +68,9 @@ class ECC(MultiLabelClassifier):
         n_jobs: int | None = 1,
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.bootstrap = bootstrap
+        super().__init__(estimator, n_estimators, max_samples, bootstrap, n_jobs, random_state)
         self.combine = combine
         self.calibration = calibration
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of its range, or the base classifier has no probabilities to average.
-        """
-        X, Y = self._validate_fit(X, Y)
-        base = c45_substitute() if self.estimator is None else self.estimator
-        member = ClassifierChain(base, order="random", calibration=self.calibration)
-        check_combine(self.combine, member, base)
-        seeds = draw_seeds(self.random_state, self.n_estimators)
-        self.estimators_ = fit_members(member, X, Y, seeds, self.max_samples, self.bootstrap, self.n_jobs)
-        return self
-
-    def _scores(self, X: Any) -> np.ndarray:
-        return average(self.estimators_, X, self.combine)
+    def _member(self, base: BaseEstimator, seed: int | None) -> ClassifierChain:
+        return ClassifierChain(base, order="random", calibration=self.calibration, random_state=seed)

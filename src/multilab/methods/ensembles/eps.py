@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
-from multilab.methods.base import MultiLabelClassifier
-from multilab.methods.ensembles.members import average, c45_substitute, draw_seeds, fit_members
+from multilab.methods.ensembles.members import BaggedEnsemble
 from multilab.methods.ensembles.pruned_sets import PrunedSets, Strategy
 
 __all__ = ["EPS"]
 
 
-class EPS(MultiLabelClassifier):
+class EPS(BaggedEnsemble):
     """Ensemble of pruned sets: pruned-set models on subsamples of the rows, and their votes.
 
     Parameters
@@ -49,11 +47,6 @@ class EPS(MultiLabelClassifier):
     J. Read, B. Pfahringer, G. Holmes. Multi-label classification using ensembles of pruned sets. ICDM 2008.
     """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_classifiers_multilabel_output_format_predict_proba": "scores are exactly 0 or 1 where members agree",
-        "check_training_permutation": "the samples are drawn over row numbers",
-    }
-
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
@@ -66,30 +59,10 @@ class EPS(MultiLabelClassifier):
         n_jobs: int | None = 1,
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.bootstrap = bootstrap
+        super().__init__(estimator, n_estimators, max_samples, bootstrap, n_jobs, random_state)
         self.p = p
         self.strategy = strategy
         self.b = b
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of its range.
-        """
-        X, Y = self._validate_fit(X, Y)
-        base = c45_substitute() if self.estimator is None else self.estimator
-        member = PrunedSets(base, p=self.p, strategy=self.strategy, b=self.b)
-        seeds = draw_seeds(self.random_state, self.n_estimators)
-        self.estimators_ = fit_members(member, X, Y, seeds, self.max_samples, self.bootstrap, self.n_jobs)
-        return self
-
-    def _scores(self, X: Any) -> np.ndarray:
-        return average(self.estimators_, X, "vote")
+    def _member(self, base: BaseEstimator, seed: int | None) -> PrunedSets:
+        return PrunedSets(base, p=self.p, strategy=self.strategy, b=self.b, random_state=seed)

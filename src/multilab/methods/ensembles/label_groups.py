@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ __all__ = ["FittedGroups", "Group", "fit_groups", "random_partitions", "random_s
 
 Group = tuple[int, ...]
 _ENUMERATED = 10_000  # subsets listed one by one before drawing
+_DRAWN_AT_ONCE = 1000  # partitions whose symbols fit into the processor's cache
 
 
 @dataclass(frozen=True)
@@ -41,26 +43,39 @@ class _Powerset:
 
 @dataclass(frozen=True)
 class FittedGroups:
-    """One fitted model per group, all on the same inputs (an SVC's kernel matrix is computed once)."""
+    """One fitted model per group, all on the same inputs (an SVC's kernel matrix is computed once).
 
-    groups: Sequence[Group]
+    ``times`` is how often a group votes.
+    """
+
+    times: dict[Group, int]
     models: Sequence[_SingleLabel | _Powerset]
     inputs: Inputs
 
     def decisions(self, X: Any) -> Iterator[tuple[Group, np.ndarray]]:
         """Yield each group with its 0/1 decisions, shape (n, size of the group)."""
         matrix = self.inputs.query(X).matrix
-        for group, model in zip(self.groups, self.models, strict=True):
+        for group, model in zip(self.times, self.models, strict=True):
             yield group, model.decisions(matrix)
+
+    def vote_shares(self, X: Any, n_labels: int) -> np.ndarray:
+        """Return for each row and label the share of votes for it, 0 for a label in no group."""
+        votes, asked = np.zeros((X.shape[0], n_labels)), np.zeros(n_labels)
+        for group, decisions in self.decisions(X):
+            votes[:, group] += self.times[group] * decisions.astype(np.float64)
+            asked[list(group)] += self.times[group]
+        return votes / np.maximum(asked, 1)
 
 
 def fit_groups(
-    base: BaseEstimator, X: Any, Y: np.ndarray, groups: Sequence[Group], seed: int, n_jobs: int | None
+    base: BaseEstimator, X: Any, Y: np.ndarray, groups: Iterable[Group], seed: int, n_jobs: int | None
 ) -> FittedGroups:
     """Fit ``base`` on every group of label numbers; all get the same seed.
 
-    The models are those of `LabelPowerset` and `BinaryRelevance`, without validating X again for every group.
+    A group given several times is fitted once and votes as often. The models are those of `LabelPowerset` and
+    `BinaryRelevance`, without validating X again for every group.
     """
+    times = dict(sorted(Counter(groups).items()))
     inputs = make_inputs(seeded(base, seed, None), X)
     matrix = inputs.training().matrix
     threshold = 0.5 if score_kind(inputs.base, None) == "probability" else 0.0
@@ -71,8 +86,8 @@ def fit_groups(
         sets, classes = distinct_rows(Y[:, group])
         return _Powerset(fit_sets(inputs.base, matrix, classes), sets)
 
-    models = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(group) for group in groups)
-    return FittedGroups(groups, models, inputs)
+    models = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(group) for group in times)
+    return FittedGroups(times, models, inputs)
 
 
 def random_subsets(q: int, k: int, count: int, random_state: Any) -> list[Group]:
@@ -105,14 +120,17 @@ def random_partitions(q: int, count: int, random_state: Any) -> np.ndarray:
         For each label the lowest label of its group.
     """
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    symbols = rng.permuted(np.tile(np.arange(2 * q - 1, dtype=np.int16), (count, 1)), axis=1)
-    is_label = symbols < q
-    opens = is_label.copy()  # the first label of a group comes first in its row, or after a separator
-    opens[:, 1:] &= ~is_label[:, :-1]
-    labels, opens = symbols[is_label], opens[is_label]
-    lowest = np.minimum.reduceat(labels, np.flatnonzero(opens))
     partitions = np.empty((count, q), dtype=np.int16)
-    partitions[np.repeat(np.arange(count), q), labels] = lowest[np.cumsum(opens) - 1]
+    for start in range(0, count, _DRAWN_AT_ONCE):
+        part = partitions[start : start + _DRAWN_AT_ONCE]
+        symbols = np.tile(np.arange(2 * q - 1), (len(part), 1))  # NumPy permutes 8-byte integers fastest
+        rng.permuted(symbols, axis=1, out=symbols)
+        places = np.flatnonzero(symbols < q)  # of the labels, q in each row
+        labels = symbols.ravel()[places]
+        opens = np.diff(places, prepend=-2) != 1  # a separator stands before the label
+        opens[::q] = True
+        lowest = np.minimum.reduceat(labels, np.flatnonzero(opens))
+        part[np.repeat(np.arange(len(part)), q), labels] = lowest[np.cumsum(opens) - 1]
     # rows are told apart by a 64-bit code: two of 50 000 different ones have the same with probability 1e-10
     code = partitions @ np.random.default_rng(0).integers(1, 2**62, size=q)
     return partitions[np.sort(np.unique(code, return_index=True)[1])]

@@ -1,43 +1,30 @@
-"""What the ensembles share: the default tree, seeds, samples of rows, and votes."""
+"""What the ensembles share: the default tree, and bagging."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
 
-__all__ = ["Combine", "average", "c45_substitute", "check_combine", "draw_rows", "draw_seeds", "fit_members"]
+__all__ = ["BaggedEnsemble", "Combine", "base_classifier", "draw_rows"]
 
 Combine = Literal["confidence", "vote"]
 
 
-def c45_substitute() -> DecisionTreeClassifier:
-    """Return the base classifier used where the papers have C4.5 (Weka's J48).
+def base_classifier(estimator: BaseEstimator | None) -> BaseEstimator:
+    """Return the estimator, or when None what is used where the papers have C4.5 (Weka's J48).
 
     Both split on information and keep 2 rows per leaf. C4.5 also divides the gain by the information of the split,
     prunes pessimistically, and splits a nominal feature into all its values at once.
     """
-    return DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2)
-
-
-def draw_seeds(random_state: Any, count: int) -> list[int]:
-    """Return one seed per member.
-
-    Raises
-    ------
-    MethodError
-        If ``count`` is not a positive integer.
-    """
-    if not isinstance(count, int | np.integer) or count < 1:
-        raise MethodError(f"n_estimators={count!r}: give the number of members, 1 or more")
-    return check_random_state(random_state).randint(2**31 - 1, size=count).tolist()
+    return DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2) if estimator is None else estimator
 
 
 def draw_rows(seed: int, n: int, max_samples: float, bootstrap: bool) -> np.ndarray:
@@ -61,43 +48,79 @@ def draw_rows(seed: int, n: int, max_samples: float, bootstrap: bool) -> np.ndar
     return np.sort(rng.integers(n, size=size) if bootstrap else rng.choice(n, size=size, replace=False))
 
 
-def fit_members(
-    member: MultiLabelClassifier,
-    X: Any,
-    Y: np.ndarray,
-    seeds: Sequence[int],
-    max_samples: float,
-    bootstrap: bool,
-    n_jobs: int | None,
-) -> list[MultiLabelClassifier]:
-    """Return one clone of ``member`` per seed, fitted on its own sample of the rows.
+class BaggedEnsemble(MultiLabelClassifier, ABC):
+    """Multi-label classifiers on samples of the rows, and the mean of their scores or decisions.
 
-    Trees and libsvm release the interpreter lock, so members are fitted in threads on the one X.
+    A subclass says in ``_member`` what is fitted on each sample. Its ``combine`` ("vote" where it has none) says
+    what is averaged.
+
+    Attributes
+    ----------
+    estimators_ : list of multi-label classifiers
+        One per seed drawn from ``random_state``.
     """
 
-    def fit(seed: int) -> MultiLabelClassifier:
-        rows = draw_rows(seed, len(Y), max_samples, bootstrap)
-        model = clone(member).set_params(random_state=seed)
-        return model.fit(X[rows], Y[rows])
+    _expected_failed_checks: ClassVar[dict[str, str]] = {
+        "check_classifiers_multilabel_output_format_predict_proba": "scores are exactly 0 or 1 where members agree",
+        "check_training_permutation": "the samples are drawn over row numbers",
+    }
+    combine: Combine = "vote"
 
-    return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(seed) for seed in seeds)
+    def __init__(
+        self,
+        estimator: BaseEstimator | None,
+        n_estimators: int,
+        max_samples: float,
+        bootstrap: bool,
+        n_jobs: int | None,
+        random_state: Any,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.bootstrap = bootstrap
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
+    @abstractmethod
+    def _member(self, base: BaseEstimator, seed: int | None) -> MultiLabelClassifier:
+        """Return the classifier to fit on a sample, its ``random_state`` the seed."""
 
-def average(members: Sequence[MultiLabelClassifier], X: Any, combine: Combine) -> np.ndarray:
-    """Return the mean of the members' scores ("confidence") or decisions ("vote"), shape (n, q)."""
-    total = np.zeros((X.shape[0], members[0].n_labels_))
-    for member in members:
-        scores, decisions = member._both(X)
-        total += scores if combine == "confidence" else decisions
-    return total / len(members)
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
 
+        Raises
+        ------
+        MethodError
+            If an argument is out of its range, or the base classifier has no probabilities to average.
+        """
+        X, Y = self._validate_fit(X, Y)
+        base = base_classifier(self.estimator)
+        self._check_arguments(base)
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators).tolist()
 
-def check_combine(combine: Combine, member: MultiLabelClassifier, base: BaseEstimator) -> None:
-    """Raise MethodError for an unknown rule, or for the mean of margins, which have no common scale."""
-    if combine not in ("confidence", "vote"):
-        raise MethodError(f"combine={combine!r}: give 'confidence' or 'vote'")
-    if combine == "confidence" and member._score_kind() == "margin":
-        raise MethodError(
-            f"{type(base).__name__} gives margins, whose mean is no confidence: "
-            "set combine='vote', or calibration='sigmoid'"
-        )
+        def fit(seed: int) -> MultiLabelClassifier:
+            rows = draw_rows(seed, len(Y), self.max_samples, self.bootstrap)
+            return self._member(base, seed)._fit_checked(X[rows], Y[rows])
+
+        # trees and libsvm release the interpreter lock: threads share the one X
+        self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(fit)(seed) for seed in seeds)
+        return self
+
+    def _check_arguments(self, base: BaseEstimator) -> None:
+        if not isinstance(self.n_estimators, int | np.integer) or self.n_estimators < 1:
+            raise MethodError(f"n_estimators={self.n_estimators!r}: give the number of members, 1 or more")
+        if self.combine not in ("confidence", "vote"):
+            raise MethodError(f"combine={self.combine!r}: give 'confidence' or 'vote'")
+        if self.combine == "confidence" and self._member(base, None)._score_kind() == "margin":
+            raise MethodError(
+                f"{type(base).__name__} gives margins, whose mean is no confidence: "
+                "set combine='vote', or calibration='sigmoid'"
+            )
+
+    def _scores(self, X: Any) -> np.ndarray:
+        total = np.zeros((X.shape[0], self.n_labels_))
+        for member in self.estimators_:
+            scores, decisions = member._both(X)
+            total += scores if self.combine == "confidence" else decisions
+        return total / len(self.estimators_)

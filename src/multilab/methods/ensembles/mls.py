@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from multilab.datasets.folds import IterativeStratifiedKFold
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.ensembles.dependence import chi_square
-from multilab.methods.ensembles.members import c45_substitute
+from multilab.methods.ensembles.members import base_classifier
 from multilab.methods.stacking.out_of_fold import out_of_fold_scores
 from multilab.methods.transformation.binary import Calibration, fit_label, score_kind, seeded
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
@@ -121,7 +121,7 @@ class MLS(MultiLabelClassifier):
         return self
 
     def _base(self) -> BaseEstimator:
-        return c45_substitute() if self.estimator is None else self.estimator
+        return base_classifier(self.estimator)
 
     def _meta(self) -> BaseEstimator:
         return self._base() if self.meta_estimator is None else self.meta_estimator

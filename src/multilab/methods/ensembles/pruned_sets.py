@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.ensembles.members import c45_substitute
+from multilab.methods.ensembles.members import base_classifier
 from multilab.methods.transformation.binary import seeded
 from multilab.methods.transformation.inputs import make_inputs
 from multilab.methods.transformation.label_powerset import distinct_rows, fit_sets
@@ -84,9 +84,11 @@ class PrunedSets(MultiLabelClassifier):
         MethodError
             If p, b or the strategy is unknown.
         """
-        X, Y = self._validate_fit(X, Y)
+        return self._learn(*self._validate_fit(X, Y))
+
+    def _learn(self, X: Any, Y: np.ndarray) -> Self:
         rows, sets = prune(Y, self.p, self.strategy, self.b)
-        base = c45_substitute() if self.estimator is None else self.estimator
+        base = base_classifier(self.estimator)
         self._inputs = make_inputs(seeded(base, self.random_state, None), X[rows])
         self.label_sets_, classes = distinct_rows(sets)
         self._model = fit_sets(self._inputs.base, self._inputs.training().matrix, classes)
@@ -115,10 +117,12 @@ def prune(Y: np.ndarray, p: int, strategy: Strategy, b: int) -> tuple[np.ndarray
         return np.arange(len(Y)), Y
     sizes = sets.sum(axis=1, dtype=np.int64)
     ranked = np.lexsort((-counts, -sizes))
-    ranked = ranked[frequent[ranked] & (sizes[ranked] > 0)]
-    replacements = [np.array([own]) for own in range(len(sets))]
-    for rare in np.flatnonzero(~frequent):
-        inside = ranked[(sets[ranked] <= sets[rare]).all(axis=1)]
-        replacements[rare] = inside[:b] if strategy == "A" else inside[sizes[inside] > b]
-    times = np.array([len(r) for r in replacements])
-    return np.repeat(np.arange(len(Y)), times[number]), sets[np.concatenate([replacements[k] for k in number])]
+    ranked = ranked[frequent[ranked]]
+    # per label set and frequent one: whether the second has no label that the first lacks
+    inside = (1 - sets).astype(np.float32) @ sets[ranked].T.astype(np.float32) == 0
+    inside &= sizes[ranked] > (0 if strategy == "A" else b)
+    if strategy == "A":
+        inside &= inside.cumsum(axis=1) <= b
+    own = np.arange(len(sets))[:, None] == ranked
+    rows, places = np.nonzero(np.where(frequent[:, None], own, inside)[number])
+    return rows, sets[ranked[places]]

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.ensembles.label_groups import fit_groups, random_subsets
-from multilab.methods.ensembles.members import c45_substitute
+from multilab.methods.ensembles.members import base_classifier
 
 __all__ = ["RAkEL"]
 
@@ -89,13 +89,9 @@ class RAkEL(MultiLabelClassifier):
         count = min(2 * q if self.n_estimators is None else self.n_estimators, comb(q, k))
         rng = check_random_state(self.random_state)
         self.subsets_ = random_subsets(q, k, count, rng)
-        base = c45_substitute() if self.estimator is None else self.estimator
+        base = base_classifier(self.estimator)
         self._members = fit_groups(base, X, Y, self.subsets_, rng.randint(2**31 - 1), self.n_jobs)
         return self
 
     def _scores(self, X: Any) -> np.ndarray:
-        votes = np.zeros((X.shape[0], self.n_labels_))
-        for subset, decisions in self._members.decisions(X):
-            votes[:, subset] += decisions
-        asked = np.bincount(np.ravel(self.subsets_), minlength=self.n_labels_)
-        return votes / np.maximum(asked, 1)
+        return self._members.vote_shares(X, self.n_labels_)

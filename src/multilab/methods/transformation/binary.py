@@ -113,11 +113,12 @@ def fit_label(base: BaseEstimator, matrix: Any, y: np.ndarray, calibration: Cali
 def quiet_fit(model: Any, matrix: Any, y: np.ndarray) -> Any:
     """Fit without scikit-learn's announcement that ``SVC(probability=True)`` will go in 1.11.
 
-    A tree takes a matrix of its own form (float32, dense or CSC) as it is: the matrix was validated once for all
-    labels, and checking it again costs a fifth of the fit where the features are sparse.
+    A tree takes a matrix of its own form (float32, dense or CSC) as it is: matrix and parameters were validated once
+    for all labels, and checking them again costs a fifth of the fit where the features are sparse.
     """
     if _in_tree_form(model, matrix, "csc"):
-        return model.fit(matrix, y, check_input=False)
+        with config_context(skip_parameter_validation=True):
+            return model.fit(matrix, y, check_input=False)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*`probability` parameter was deprecated", category=FutureWarning)
         return model.fit(matrix, y)

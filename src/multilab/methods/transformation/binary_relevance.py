@@ -79,7 +79,9 @@ class BinaryRelevance(MultiLabelClassifier):
         MethodError
             If the calibration is unknown or the base classifier cannot serve it.
         """
-        X, Y = self._validate_fit(X, Y)
+        return self._learn(*self._validate_fit(X, Y))
+
+    def _learn(self, X: Any, Y: np.ndarray) -> Self:
         base = self._base()
         check_calibration(base, self.calibration)
         self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X)

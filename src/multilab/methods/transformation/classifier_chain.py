@@ -87,7 +87,9 @@ class ClassifierChain(MultiLabelClassifier):
             If the order is not a permutation of the labels, or the base classifier cannot serve the
             calibration.
         """
-        X, Y = self._validate_fit(X, Y)
+        return self._learn(*self._validate_fit(X, Y))
+
+    def _learn(self, X: Any, Y: np.ndarray) -> Self:
         base = self._base()
         check_calibration(base, self.calibration)
         self.order_ = self._chain_order()

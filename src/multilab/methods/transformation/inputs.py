@@ -48,8 +48,8 @@ class Inputs(Protocol):
 def make_inputs(estimator: BaseEstimator, X: Any) -> Inputs:
     """Return a shared kernel for an SVC with one of scikit-learn's named kernels, else features.
 
-    Features of a decision tree are brought into the form it works on (float32, CSC to fit and CSR to predict) once for
-    all labels; see `multilab.methods.transformation.binary.quiet_fit`.
+    Features of a decision tree are brought into the form it works on (float32, CSC to fit and CSR to predict), and its
+    parameters checked, once for all labels; see `multilab.methods.transformation.binary.quiet_fit`.
     """
     if isinstance(estimator, SVC) and estimator.kernel in _SHARED_KERNELS:
         return _SharedKernel(estimator, X)
@@ -60,7 +60,7 @@ def make_inputs(estimator: BaseEstimator, X: Any) -> Inputs:
 
 class _Features:
     def __init__(self, estimator: BaseEstimator, X: Any) -> None:
-        self.base = clone(estimator)
+        self.base = estimator
         self._X = X
 
     def training(self) -> Table:
@@ -71,6 +71,10 @@ class _Features:
 
 
 class _TreeFeatures(_Features):
+    def __init__(self, estimator: BaseEstimator, X: Any) -> None:
+        super().__init__(estimator, X)
+        estimator._validate_params()
+
     def training(self) -> Table:
         return _FeatureTable(_as_float32(self._X, "csc"))
 

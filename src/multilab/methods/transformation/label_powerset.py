@@ -148,10 +148,10 @@ def distinct_rows(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     A dictionary of packed rows: for some thousand rows ten times as fast as sorting them.
     """
-    packed = np.packbits(Y, axis=1)
-    raw, width = packed.tobytes(), packed.shape[1]
-    seen: dict[bytes, int] = {}
-    number = np.array([seen.setdefault(raw[at : at + width], len(seen)) for at in range(0, len(raw), width)])
+    packed = np.ascontiguousarray(np.packbits(Y, axis=1))
+    keys = packed.view(f"V{packed.shape[1]}").ravel().tolist()
+    seen = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    number = np.array([seen[key] for key in keys])
     first = np.searchsorted(np.maximum.accumulate(number), np.arange(len(seen)))
     return Y[first], number
 
