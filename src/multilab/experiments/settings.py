@@ -121,7 +121,8 @@ class Study:
     ``settings`` are blocks ``{methods, datasets, set}`` that change arguments of methods (on datasets) in this study;
     ``guards`` are such blocks that only the gate computes, on the first dataset.
     ``paper`` names the printed cells it is held against, ``claims`` the sentences to check (see
-    :func:`multilab.claims.check_claims`).
+    :func:`multilab.claims.check_claims`). ``analyses`` are computed beyond scores (see
+    :func:`multilab.experiments.analyses.unit.units_of`).
     """
 
     name: str
@@ -144,6 +145,7 @@ class Study:
     notes: str = ""
     paper: str | None = None
     claims: tuple[dict[str, Any], ...] = ()
+    analyses: tuple[dict[str, Any], ...] = ()
 
     def method(self, name: str, dataset: str | None = None) -> Method:
         """Return a method as this study sets it, for one dataset if named."""
@@ -192,7 +194,7 @@ def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
     for key in values:
         if key not in known:
             raise ExperimentError(f"conf/study/{name}.yaml: {key!r} is not a setting of a study" + _meant(key, known))
-    for key in ("metrics", "settings", "guards", "claims"):
+    for key in ("metrics", "settings", "guards", "claims", "analyses"):
         if key in values:
             values[key] = tuple(values[key])
     return Study(

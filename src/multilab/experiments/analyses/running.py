@@ -1,0 +1,66 @@
+"""Compute the analyses of a study: unit by unit into the store, then table by table."""
+
+from __future__ import annotations
+
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from threadpoolctl import threadpool_limits
+
+from multilab.experiments.analyses.unit import Unit, module_of
+from multilab.experiments.running import jobs
+from multilab.experiments.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["run_units", "tables"]
+
+Show = Callable[[Iterable[Any], int], Iterable[Any]]
+
+
+def run_units(
+    units: Sequence[Unit], store: Store, n_jobs: int | None = None, progress: Show | None = None
+) -> dict[str, str]:
+    """Compute the units that are missing, in parallel, and return the reasons of those that failed, by label."""
+    from joblib import Parallel, delayed, parallel_config
+
+    missing = list({unit.key: unit for unit in units if not store.has(unit.key)}.values())
+    show: Show = progress or (lambda stream, _: stream)
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        workers = Parallel(n_jobs=min(n_jobs or jobs(), max(1, len(missing))), return_as="generator_unordered")
+        done = show(workers(delayed(_run)(unit, store) for unit in missing), len(missing))
+        return {label: reason for label, reason in done if reason is not None}
+
+
+def _run(unit: Unit, store: Store) -> tuple[str, str | None]:
+    """Compute and store one unit; return its label and, if it failed, why."""
+    record: dict[str, Any] = {"key": unit.key, "label": unit.label, "parts": unit.identity}
+    began = time.perf_counter()
+    try:
+        with threadpool_limits(1), warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            columns = module_of(unit.analysis).compute(unit, store)
+        said = sorted({f"{w.category.__name__}: {w.message}" for w in heard})
+        record |= {"status": "done", "warnings": said[:20], "fit_seconds": time.perf_counter() - began}
+        store.write(unit.key, columns, record, f"analysis: {unit.label}\n")
+        return unit.label, None
+    except Exception as error:
+        store.write_failure(unit.key, record | {"status": "failed", "traceback": traceback.format_exc()})
+        return unit.label, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def tables(units: Sequence[Unit], store: Store) -> Mapping[str, pd.DataFrame]:
+    """Return the tables of finished units by the stem of their file."""
+    import pandas as pd
+
+    found: dict[str, list[pd.DataFrame]] = {}
+    for unit in units:
+        about = {"method": unit.method, "dataset": unit.dataset, "split": unit.split}
+        rows = pd.DataFrame(about | {name: array for name, array in store.arrays(unit.key).items()})
+        found.setdefault(unit.analysis, []).append(rows)
+    modules = {analysis: module_of(analysis) for analysis in found}
+    return {module.FILE: module.finish(pd.concat(found[name], ignore_index=True)) for name, module in modules.items()}
