@@ -36,7 +36,12 @@ def stage_keys(study: Study) -> dict[str, list[str]]:
         f"{study.name}-datasets": described,
         f"{study.name}-base_scores": [cell.key for cell in base_score_cells(study, found)],
         f"{study.name}-evaluate": [everything, code_digest("multilab.metrics", within="multilab.metrics"), *columns],
-        f"{study.name}-stats": [_room("multilab.statistics"), _room("multilab.reports"), *ledger, json_digest(described)],
+        f"{study.name}-stats": [
+            _room("multilab.statistics"),
+            _room("multilab.reports"),
+            *ledger,
+            json_digest(described),
+        ],
     }
 
 

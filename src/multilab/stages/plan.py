@@ -31,9 +31,9 @@ def plan(studies: list[Study]) -> dict[str, Any]:
         if not study.datasets or not study.methods:
             raise ExperimentError(f"study {study.name} has no datasets or no methods, so there is nothing to plan")
     analysed = {study.name: {"study": study.name} for study in studies if study.analyses}
-    after = {study.name: "analyses" if study.analyses else "datasets" for study in studies}
+    last = {study.name: "analyses" if study.analyses else "datasets" for study in studies}
     return {
-        "studies": {name: {"study": name, "after": stage} for name, stage in after.items()},
+        "studies": {name: {"study": name, "after": stage} for name, stage in last.items()},
         "analysed": analysed,
         "runs": runs,
     }

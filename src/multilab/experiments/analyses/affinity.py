@@ -1,4 +1,4 @@
-"""Fig. 3 of the MLWSE paper as a curve: do labels that go together get similar weights, as beta grows?"""
+"""Fig. 3 of the MLWSE paper as a curve: whether labels that go together get similar weights, as beta grows."""
 
 from __future__ import annotations
 

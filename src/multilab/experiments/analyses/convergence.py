@@ -30,7 +30,9 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     """
     problem = problem_of(unit, store)
     penalty, settings = problem.penalty(), unit.settings
-    best = solve(problem.loss, penalty, problem.start, tol=settings["certified"], kkt_tol=0.0, max_iter=settings["max_iter"])
+    best = solve(
+        problem.loss, penalty, problem.start, tol=settings["certified"], kkt_tol=0.0, max_iter=settings["max_iter"]
+    )
     algorithm = _ALGORITHMS[problem.params["penalty"]]
     run = solve(
         problem.loss, penalty, problem.start, algorithm=algorithm, tol=0.0, kkt_tol=0.0, max_iter=settings["iterations"]
@@ -48,9 +50,9 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
 
 
 def shown_iterations(count: int) -> np.ndarray:
-    """Return the iterations that are listed: about 20 per factor of ten, and 100, 200, 300."""
+    """Return the iterations that are listed: about 20 per factor of ten, and 100, 200, 300, 1000."""
     spaced = np.unique(np.round(np.geomspace(1, count, 1 + int(20 * np.log10(max(count, 2))))).astype(int))
-    return np.union1d(spaced, [i for i in (100, 200, 300) if i <= count])
+    return np.union1d(spaced, [i for i in (100, 200, 300, 1000) if i <= count])
 
 
 def finish(rows: pd.DataFrame) -> pd.DataFrame:

@@ -60,7 +60,7 @@ def tables(units: Sequence[Unit], store: Store) -> Mapping[str, pd.DataFrame]:
     found: dict[str, list[pd.DataFrame]] = {}
     for unit in units:
         about = {"method": unit.method, "dataset": unit.dataset, "split": unit.split}
-        rows = pd.DataFrame(about | {name: array for name, array in store.arrays(unit.key).items()})
+        rows = pd.DataFrame({**about, **store.arrays(unit.key)})
         found.setdefault(unit.analysis, []).append(rows)
     modules = {analysis: module_of(analysis) for analysis in found}
     return {module.FILE: module.finish(pd.concat(found[name], ignore_index=True)) for name, module in modules.items()}

@@ -36,7 +36,9 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
         for (i, strength), beta in itertools.product(enumerate(strengths), grid["beta"]):
             alpha, lam = (mix, strength) if problem.strength == "lam" else (strength, None)
             for metric, value in problem.scores(found[i, beta].W, metrics).items():
-                for name, entry in zip(rows, (alpha, beta, float("nan") if lam is None else lam, metric, value), strict=True):
+                for name, entry in zip(
+                    rows, (alpha, beta, float("nan") if lam is None else lam, metric, value), strict=True
+                ):
                     rows[name].append(entry)
     return rows
 

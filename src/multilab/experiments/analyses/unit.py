@@ -70,7 +70,7 @@ class Unit:
             "analysis": self.analysis,
             "settings": self.settings,
             "code": _code(self.analysis),
-            "versions": {name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
+            "versions": _versions(),
         }
         if self.cell is None:
             return parts | {"generator": self.generator, "repetition": self.split, "seed": self.seed}
@@ -96,6 +96,11 @@ class Unit:
 @functools.cache
 def _code(analysis: str) -> str:
     return code_digest(f"{__package__}.{analysis}", within=_CODE_WITHIN)
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
 
 
 def module_of(analysis: str) -> ModuleType:
