@@ -26,7 +26,8 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     """Return Spearman's correlation of the off-diagonal cosines of label columns and of weight columns, per beta.
 
     ``smallest`` is the smallest of the cosines of weight columns: near 1 all columns have become the same, and the
-    correlation tells nothing any more. A beta at which the cosines do not vary has no row.
+    correlation tells nothing any more. A beta at which the cosines do not vary has no row, and fewer than three labels
+    have none at all.
     """
     problem = problem_of(unit, store)
     penalty = problem.penalty()
@@ -37,7 +38,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
         at_beta = problem.loss.with_beta(beta)
         W = solve(at_beta, penalty, problem.start, tol=unit.settings["tol"], kkt_tol=0.0, max_iter=20_000).W
         weights = cosines(W)[above]
-        if np.ptp(labels) > 0 and np.ptp(weights) > 0:
+        if len(labels) >= 3 and np.ptp(labels) > 0 and np.ptp(weights) > 0:
             rows["beta"].append(beta)
             rows["correlation"].append(float(spearmanr(labels, weights).statistic))
             rows["smallest"].append(float(weights.min()))

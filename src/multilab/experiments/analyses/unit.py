@@ -105,10 +105,13 @@ def _versions() -> dict[str, str]:
 
 def module_of(analysis: str) -> ModuleType:
     """Return the module of an analysis."""
-    known = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if "\nFILE = " in path.read_text())
-    if analysis not in known:
-        raise ExperimentError(f"no analysis is called {analysis!r}; there are {', '.join(known)}")
     return importlib.import_module(f"{__package__}.{analysis}")
+
+
+@functools.cache
+def _known() -> tuple[str, ...]:
+    """Return the names of the analyses: the modules here that write a file."""
+    return tuple(sorted(p.stem for p in Path(__file__).parent.glob("*.py") if "\nFILE = " in p.read_text()))
 
 
 def units_of(study: Study) -> list[Unit]:
@@ -121,7 +124,7 @@ def units_of(study: Study) -> list[Unit]:
     Raises
     ------
     ExperimentError
-        If a block has other words, or names methods for simulated data.
+        If a block has other words, names no analysis, or names no methods for data that are not simulated.
     """
     return [unit for block in study.analyses for unit in _units(study, block)]
 
@@ -132,6 +135,8 @@ def _units(study: Study, block: dict[str, Any]) -> list[Unit]:
     other = sorted(set(block) - _KEYS)
     if other or "analysis" not in block:
         raise ExperimentError(f"study {study.name}: an analysis has the words {', '.join(sorted(_KEYS))}, not {other}")
+    if block["analysis"] not in _known():
+        raise ExperimentError(f"no analysis is called {block['analysis']!r}; there are {', '.join(_known())}")
     name, settings, splits = block["analysis"], block.get("settings") or {}, block.get("splits")
     found = []
     for dataset in block["datasets"]:
