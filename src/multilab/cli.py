@@ -22,6 +22,7 @@ _VERBS = {
     "keys": "(stage) write what identifies the work of each stage",
     "preprocess": "(stage) fetch, verify and parse the data of a study",
     "base_scores": "(stage) out-of-fold scores that stacking methods read",
+    "analyses": "(stage) what a study analyses beyond scores: the data of its figures",
     "evaluate": "(stage) metrics from the stored scores",
     "stats": "(stage) ranks, tests, figures and the report",
 }

@@ -144,7 +144,8 @@ class Study:
     ``settings`` are blocks ``{methods, datasets, set}`` that change arguments of methods (on datasets) in this study;
     ``guards`` are such blocks that only the gate computes, on the first dataset.
     ``paper`` names the printed cells it is held against, ``claims`` the sentences to check (see
-    :func:`multilab.claims.check_claims`).
+    :func:`multilab.claims.check_claims`). ``analyses`` are computed beyond scores (see
+    :func:`multilab.experiments.analyses.unit.units_of`).
     """
 
     name: str
@@ -167,6 +168,7 @@ class Study:
     notes: str = ""
     paper: str | None = None
     claims: tuple[dict[str, Any], ...] = ()
+    analyses: tuple[dict[str, Any], ...] = ()
     columns: dict[str, ColumnSet] = field(default_factory=dict)
 
     @property
@@ -237,7 +239,7 @@ def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
     methods = values.pop("methods", "all")
     known = set(Study.__dataclass_fields__)
     _check_keys(f"conf/study/{name}.yaml", "study", values, known)
-    for key in ("metrics", "settings", "guards", "claims"):
+    for key in ("metrics", "settings", "guards", "claims", "analyses"):
         if key in values:
             values[key] = tuple(values[key])
     sets = values.pop("columns", None) or {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import signal
@@ -11,14 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
-from typing import Any
+from typing import Any, TypeVar
 
 from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.running import run_cell
 from multilab.experiments.store import Store
 
-__all__ = ["jobs", "run_cells"]
+__all__ = ["jobs", "run_cells", "side_by_side"]
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 # A forked worker is there in milliseconds, where a fresh Python takes half a second; elsewhere forking is not safe.
 _CONTEXT = get_context("fork" if sys.platform == "linux" else "spawn")
@@ -48,7 +52,8 @@ def run_cells(
     show = progress or (lambda stream, _: stream)
     alone = [cell for cell in missing if cell.alone]
     shared = [cell for cell in missing if not cell.alone]
-    done = show(_outcomes(shared, alone, store, n_jobs or jobs()), len(missing))
+    beside = side_by_side(functools.partial(_outcome, store=store), shared, n_jobs or jobs())
+    done = show(itertools.chain(beside, _one_by_one(alone, store)), len(missing))
     return {label: reason for label, reason in done if reason is not None}
 
 
@@ -60,17 +65,24 @@ def _size(dataset: str) -> int:
     return meta.get("instances", 0) ** 2 * meta.get("labels", 0)
 
 
-def _outcomes(shared: list[Cell], alone: list[Cell], store: Store, n_jobs: int) -> Iterator[tuple[str, str | None]]:
-    workers = min(n_jobs, len(shared))
-    if workers > 1:  # at work from here on: a progress bar starts a thread, and is better started after the forks
-        pool = ProcessPoolExecutor(workers, mp_context=_CONTEXT, initializer=_begin_worker)
-        beside = _finished(pool, [pool.submit(_outcome, cell, store) for cell in shared])
-    else:
-        beside = (_outcome(cell, store) for cell in shared)
-    return itertools.chain(beside, _one_by_one(alone, store))
+def _outcome(cell: Cell, store: Store) -> tuple[str, str | None]:
+    return cell.label, run_cell(cell, store)
 
 
-def _finished(pool: ProcessPoolExecutor, futures: list[Any]) -> Iterator[tuple[str, str | None]]:
+def side_by_side(work: Callable[[T], R], items: Sequence[T], n_jobs: int) -> Iterator[R]:
+    """Return what ``work`` makes of the items, in the order they are finished; the workers start at once.
+
+    At once, and not with the first result, because a progress bar that starts in between has a thread, and processes
+    with threads are better not forked.
+    """
+    workers = min(n_jobs, len(items))
+    if workers <= 1:
+        return map(work, items)
+    pool = ProcessPoolExecutor(workers, mp_context=_CONTEXT, initializer=_begin_worker)
+    return _finished(pool, [pool.submit(work, item) for item in items])
+
+
+def _finished(pool: ProcessPoolExecutor, futures: list[Any]) -> Iterator[Any]:
     try:
         yield from (future.result() for future in as_completed(futures))
     except BrokenProcessPool:
@@ -99,7 +111,3 @@ def _begin_worker() -> None:
         os._exit(1)
 
     threading.Thread(target=follow, daemon=True).start()
-
-
-def _outcome(cell: Cell, store: Store) -> tuple[str, str | None]:
-    return cell.label, run_cell(cell, store)

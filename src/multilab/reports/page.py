@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from multilab.ground import write_atomically
+from multilab.reports.analysis_pictures import analysis_pictures
 from multilab.reports.errors import ReportError
 from multilab.reports.pictures import Picture, convergence_picture, learned_pictures, rank_pictures
 from multilab.reports.study import Study, load_study, metric_title
@@ -62,7 +63,7 @@ def build_report(study_dir: Path | str) -> Path:
     study_dir : path
         The folder ``reports/<study>`` with ``scores.csv`` and, as far as they exist, ``study.json``,
         ``datasets.json``, ``measured.csv``, ``statistics.json``, ``claims.json``, ``cells.csv``,
-        ``environment.json`` and ``figures/learned-*.npz``.
+        ``environment.json``, ``figures/learned-*.npz`` and the tables of its analyses.
 
     Returns
     -------
@@ -111,6 +112,7 @@ def _render(study: Study) -> str:
         outcomes=_outcomes(claims),
         card_columns=[(key, title) for key, title in _CARD_COLUMNS if any(key in c for c in study.cards.values())],
         learned=[(item, shown) for item in study.learned if (shown := learned_pictures(study, item))],
+        figures=analysis_pictures(study),
         curves=convergence_picture(study, study.learned),
         costs=cost_tables(study),
         settings=_settings(study),

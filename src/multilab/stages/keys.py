@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from multilab.experiments.analyses.unit import units_of
 from multilab.experiments.cells import base_score_cells, study_cells, study_parts
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study
@@ -28,12 +29,19 @@ def stage_keys(study: Study) -> dict[str, list[str]]:
     everything = json_digest(keys)
     columns = [json_digest(_texts("claims", f"aliases.yaml published/{study.paper}.csv"))] if study.paper else []
     ledger = [_room("multilab.claims")] if study.paper or study.claims else []
+    analyses = {f"{study.name}-analyses": [unit.key for unit in units_of(study)]} if study.analyses else {}
     return {
         **keys,
+        **analyses,
         f"{study.name}-datasets": described,
         f"{study.name}-base_scores": [cell.key for cell in base_score_cells(study, found)],
         f"{study.name}-evaluate": [everything, code_digest("multilab.metrics", within="multilab.metrics"), *columns],
-        f"{study.name}-stats": [_room("multilab.statistics"), _room("multilab.reports"), *ledger],
+        f"{study.name}-stats": [
+            _room("multilab.statistics"),
+            _room("multilab.reports"),
+            *ledger,
+            json_digest(described),
+        ],
     }
 
 

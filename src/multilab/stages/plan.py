@@ -35,7 +35,13 @@ def plan(studies: list[Study]) -> dict[str, Any]:
             }
         if not study.datasets or not study.methods:
             raise ExperimentError(f"study {study.name} has no datasets or no methods, so there is nothing to plan")
-    return {"studies": {study.name: {"study": study.name} for study in studies}, "runs": runs}
+    analysed = {study.name: {"study": study.name} for study in studies if study.analyses}
+    last = {study.name: "analyses" if study.analyses else "datasets" for study in studies}
+    return {
+        "studies": {name: {"study": name, "after": stage} for name, stage in last.items()},
+        "analysed": analysed,
+        "runs": runs,
+    }
 
 
 def whole_lock(lock: Path) -> Any:
@@ -88,7 +94,7 @@ def main(argv: list[str]) -> int:
     if not target.is_file() or target.read_text() != text:
         write_atomically(target, text)
     dropped = prune(Path("dvc.lock"), every)
-    stages = 1 + 5 * len(studies) + len(content["runs"])
+    stages = 1 + 5 * len(studies) + len(content["runs"]) + len(content["analysed"])
     note = f"; {dropped} entries of dropped studies removed from dvc.lock" if dropped else ""
     after = "dvc repro" if Path("dvc.yaml").is_file() else f"multilab run study={asked}"
     print(f"planned {', '.join(content['studies'])}: {len(content['runs'])} runs, {stages} stages{note}. Next: {after}")

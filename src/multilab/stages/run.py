@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multilab.stages import base_scores, evaluate, preprocess, publish, stats, train
+from multilab.stages import analyses, base_scores, evaluate, preprocess, publish, stats, train
 from multilab.stages.common import report_dir, study_of
 
 
@@ -14,6 +14,7 @@ def main(argv: list[str]) -> int:
     word = f"study={study.name}"
     steps: list[tuple[Any, list[str]]] = [(preprocess, []), (base_scores, [])]
     steps += [(train, [f"method={name}"]) for name in study.all_methods]
+    steps += [(analyses, [])] if study.analyses else []
     steps += [(evaluate, []), (stats, []), (publish, [])]
     for stage, rest in steps:
         code = stage.main([word, *rest])
