@@ -26,7 +26,13 @@ KILLS = 20
 LEAST_IN_TRAIN = 12
 
 CELLS = """
+import pathlib
 import sys
+import time
+
+quick = pathlib.Path.write_bytes
+pathlib.Path.write_bytes = lambda path, data: (time.sleep(0.01), quick(path, data))[1]  # so that kills hit writes
+
 from multilab.experiments.cells import study_cells
 from multilab.experiments.workers import run_cells
 from multilab.experiments.settings import study_from
