@@ -251,6 +251,91 @@ def test_stacking_is_out_of_fold_scores_then_mlwse_then_refitted_members():
     assert not hasattr(members[0][1], "n_labels_")
 
 
+def test_half_samples_are_scored_by_the_models_of_the_other_half():
+    X, Y = data()
+    new = data(seed=5)[0]
+    members = fast_members()
+    model = StackedMLWSE(members, split="halves", alpha=0.3, random_state=6).fit(X, Y)
+    seed = int(np.random.RandomState(6).randint(2**31 - 1))
+    runs = []
+    for place, (half, other) in enumerate(IterativeStratifiedKFold(2, random_state=seed).split(X, Y)):
+        assert abs(len(half) - len(other)) <= 1
+        models = [clone(member).fit(X[half], Y[half]) for _, member in members]
+        S = np.hstack([m.predict_proba(X[other]) for m in models])
+        assert np.array_equal(model.base_scores_[other], S)
+        final = MLWSE(alpha=0.3).fit(S, Y[other])
+        assert np.array_equal(model.finals_[place].W_, final.W_)
+        runs.append(final.predict_proba(np.hstack([m.predict_proba(new) for m in models])))
+    assert np.array_equal(model.predict_proba(new), (runs[0] + runs[1]) / 2)
+    assert len(model.estimators_) == 4
+    single = StackedMLWSE(members, split="half", alpha=0.3, random_state=6).fit(X, Y)
+    assert np.array_equal(single.predict_proba(new), runs[0])
+    assert np.isnan(single.base_scores_).any(axis=1).sum() == n // 2
+    assert len(single.estimators_) == 2
+    again = clone(single).set_params(random_state=7).fit(X, Y)
+    assert not np.array_equal(np.isnan(again.base_scores_), np.isnan(single.base_scores_))
+
+
+def test_the_reference_code_s_third_base_classifier_is_a_chain_of_forests():
+    X, Y = data()
+    model = StackedMLWSE(lp="cc_rf", split="half", random_state=0).fit(X, Y)
+    third = model.estimators_[2]
+    assert isinstance(third, ClassifierChain)
+    assert third.estimator.n_estimators == 20
+    assert np.array_equal(third.order_, range(q))
+    assert np.array_equal(model.predict_proba(X), clone(model).fit(X, Y).predict_proba(X))
+    assert type(model.estimators_[0]) is BinaryRelevance
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"weights": "diagonal"},
+        {"laplacian": "cosine_distance"},
+        {"loss_scale": "mean"},
+        {"penalty": "l21", "alpha": 0.1, "lam": 5.0, "group_weight": "size"},
+        {"penalty": "l21", "alpha": 0.1, "lam": 5.0, "beta": 0.0},
+        {"alpha": 0.0, "beta": 0.0},
+    ],
+)
+def test_stacking_passes_the_literal_variants_on(option):
+    X, Y = data()
+    one = fast_members()[:1]
+    model = StackedMLWSE(one, cv=3, **option).fit(X, Y)
+    assert np.array_equal(model.final_.W_, MLWSE(**option).fit(model.base_scores_, Y).W_)
+    assert not np.array_equal(model.final_.W_, MLWSE().fit(model.base_scores_, Y).W_)
+    if "laplacian" in option:  # a chain's first column repeats binary relevance's
+        with pytest.raises(MethodError, match="not convex"):
+            StackedMLWSE(fast_members(), cv=3, **option).fit(X, Y)
+
+
+def test_without_penalties_the_weights_are_the_least_squares_of_least_norm():
+    """Eq. (3), on scores with a repeated column, as a chain's first column repeats binary relevance's."""
+    S, Y = base_scores()
+    S[:, q] = S[:, 0]
+    for penalty in ({"alpha": 0.0}, {"penalty": "l21", "lam": 0.0}):
+        W = MLWSE(beta=0.0, **penalty).fit(S, Y).W_
+        assert np.abs(W - np.linalg.pinv(S) @ Y).max() < 1e-10
+
+
+def test_without_coupling_the_labels_of_l1_are_fitted_one_by_one():
+    """Eq. (5): beta = 0 is a Lasso per label. Eq. (6), L21, keeps the labels together in its groups."""
+    S, Y = base_scores()
+    exact = {"beta": 0.0, "tol": 0.0, "kkt_tol": 1e-12}
+    l1 = MLWSE(alpha=1.0, **exact).fit(S, Y)
+    for j in range(q):
+        lasso = Lasso(alpha=1.0 / n, fit_intercept=False, tol=1e-14, max_iter=1_000_000).fit(S, Y[:, j].astype(float))
+        assert np.abs(l1.W_[:, j] - lasso.coef_).max() < 1e-9
+    alpha, lam = 0.3, 4.0
+    l21 = MLWSE(penalty="l21", alpha=alpha, lam=lam, **exact).fit(S, Y)
+    gradient = S.T @ (S @ l21.W_ - Y)
+    for block, pull in zip(np.split(l21.W_, 3), np.split(gradient, 3), strict=True):
+        assert block.any()
+        pull = pull + (1 - alpha) * lam * np.sqrt(q) * block / np.linalg.norm(block)
+        assert np.abs(pull + alpha * lam * np.sign(block))[block != 0].max() < 1e-6
+        assert (np.abs(pull) <= alpha * lam + 1e-6)[block == 0].all()
+
+
 def test_stacking_does_not_see_permuted_labels():
     """Labels without any relation to X must not be predictable from the scores MLWSE is trained on.
 
@@ -311,5 +396,9 @@ def test_stacking_refuses_too_many_folds_and_doubled_names():
     X, Y = data()
     with pytest.raises(MethodError, match="cv=200"):
         StackedMLWSE(fast_members(), cv=200).fit(X, Y)
+    with pytest.raises(MethodError, match="split='thirds'"):
+        StackedMLWSE(fast_members(), split="thirds").fit(X, Y)
+    with pytest.raises(MethodError, match="lp='svm'"):
+        StackedMLWSE(lp="svm").fit(X, Y)
     with pytest.raises(MethodError, match="different names"):
         StackedMLWSE([fast_members()[0]] * 2).fit(X, Y)
