@@ -1,6 +1,6 @@
 """Time the ensembles: against their own base-classifier fits, and RAkEL against scikit-multilearn-ng.
 
-    MULTILAB_DATA=... OMP_NUM_THREADS=1 PYTHONPATH=src python benchmarks/ensembles.py [emotions medical] [--repeats 3]
+    MULTILAB_DATA=... python benchmarks/ensembles.py [emotions medical] [--repeats 5]
 
 Processor time of fit on the first two thirds of the rows and predict on the rest, one thread; without MULTILAB_DATA,
 simulated data of the same shapes.
@@ -11,13 +11,11 @@ once, so that less than nothing may be on top.
 
 *RAkEL*: scikit-multilearn-ng's RakelO is a majority vote of label powersets over random subsets. Both get the same
 subsets, the same tree and the same seed, and must decide the same wherever the vote is not a tie (which it rounds
-down). Needs scikit-multilearn-ng in the environment (its own one, made for the purpose); left out where it is missing.
+down).
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.metadata
 import os
 import time
 from collections.abc import Callable
@@ -27,6 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.tree import DecisionTreeClassifier
 
+from common import Line, Peers, arguments, peers, show
 from multilab.methods.base import MultiLabelClassifier
 from multilab.methods.ensembles.cde import CDE
 from multilab.methods.ensembles.ebr import EBR
@@ -35,6 +34,8 @@ from multilab.methods.ensembles.eps import EPS
 from multilab.methods.ensembles.mls import MLS
 from multilab.methods.ensembles.rakel import RAkEL
 
+TREE = {"criterion": "entropy", "min_samples_leaf": 2}
+KINDS = (EBR, ECC, EPS, RAkEL, CDE, MLS)
 SHAPES = {"emotions": (593, 72, 6), "medical": (978, 1449, 45)}
 
 
@@ -74,42 +75,44 @@ def problem(name: str) -> tuple[Any, np.ndarray, Any, str]:
 
 
 def seconds(call: Callable[[], Any]) -> float:
+    """Return the processor time of a call."""
     began = time.process_time()
     call()
     return time.process_time() - began
 
 
-def overhead(make: Callable[[Any], MultiLabelClassifier], data: tuple, repeats: int) -> tuple[float, float, int]:
-    """Return the median seconds of the whole, the median ratio to the bare trees minus 1, and the number of trees."""
+def overhead(name: str, kind: type[MultiLabelClassifier], data: tuple, repeats: int) -> Line:
+    """Time an ensemble and the trees it consists of, in turns."""
     X, Y, X_test, _ = data
-    settings = {"criterion": "entropy", "min_samples_leaf": 2}
     RecordingTree.calls.clear()
-    make(RecordingTree(**settings)).fit(X, Y).predict_both(X_test)
+    recorded = kind(RecordingTree(**TREE), random_state=0).fit(X, Y).predict_both(X_test)[0]
     calls = list(RecordingTree.calls)
 
     def bare() -> None:
-        for recorded, inputs, y, queries in calls:
-            tree = DecisionTreeClassifier(**settings, random_state=recorded.random_state).fit(inputs, y)
+        for tree, inputs, y, queries in calls:
+            fresh = DecisionTreeClassifier(**TREE, random_state=tree.random_state).fit(inputs, y)
             for query in queries:
-                tree.predict_proba(query)
+                fresh.predict_proba(query)
 
-    whole, ratios = [], []
-    for _ in range(repeats):
-        spent = seconds(lambda: make(DecisionTreeClassifier(**settings)).fit(X, Y).predict_both(X_test))
-        whole.append(spent)
-        ratios.append(spent / seconds(bare) - 1.0)
-    return float(np.median(whole)), float(np.median(ratios)), len(calls)
+    def whole() -> np.ndarray:
+        return kind(DecisionTreeClassifier(**TREE), random_state=0).fit(X, Y).predict_both(X_test)[0]
+
+    same = np.array_equal(whole(), recorded)
+    times = np.array([(seconds(whole), seconds(bare)) for _ in range(repeats)])
+    share = float(np.median(times[:, 0] / times[:, 1])) - 1.0
+    value = f"{100 * share:+.1f} % ({1e3 * np.median(times[:, 0]):.0f} ms, {len(calls)} trees)"
+    check = f"identical {recorded.size} scores" if same else "DIFFERENT: scores"
+    return Line(f"{kind.__name__} on {name} beyond its bare trees", value, "< 10 %", share < 0.1, check)
 
 
-def against_rakelo(data: tuple, repeats: int) -> None:
-    """Print the times of RAkEL and of RakelO's composition on equal subsets."""
+def against_rakelo(name: str, data: tuple, repeats: int) -> Line:
+    """Time RAkEL and RakelO's composition on equal subsets."""
     from skmultilearn.cluster import FixedLabelSpaceClusterer
     from skmultilearn.ensemble import MajorityVotingClassifier
     from skmultilearn.problem_transform import LabelPowerset
 
     X, Y, X_test, _ = data
-    ours = RAkEL(DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2), random_state=0)
-    ours.fit(X, Y)
+    ours = RAkEL(DecisionTreeClassifier(**TREE), random_state=0).fit(X, Y)
     tree = ours._members.inputs.base
     given = sp.csr_matrix(X), sp.lil_matrix(Y.astype(int)), sp.csr_matrix(X_test)
 
@@ -125,39 +128,34 @@ def against_rakelo(data: tuple, repeats: int) -> None:
     clear = scores != 0.5
     differing = int((rival() != decisions)[clear].sum())
     times = np.array([(seconds(lambda: ours.fit(X, Y).predict_both(X_test)), seconds(rival)) for _ in range(repeats)])
-    version = importlib.metadata.version("scikit-multilearn-ng")
-    print(
-        f"  RAkEL, {len(ours.subsets_)} subsets: {np.median(times[:, 0]):.3f} s; scikit-multilearn-ng {version} "
-        f"{np.median(times[:, 1]):.3f} s; ratio {np.median(times[:, 1] / times[:, 0]):.2f}; "
-        f"{differing} of {int(clear.sum())} decisions differ ({int((~clear).sum())} ties left out)"
-    )
+    ratio = float(np.median(times[:, 1] / times[:, 0]))
+    value = f"{ratio:.1f}x ({1e3 * np.median(times[:, 0]):.0f} ms to {1e3 * np.median(times[:, 1]):.0f} ms)"
+    check = f"identical {int(clear.sum())} decisions, {int((~clear).sum())} ties left out"
     if differing:
-        raise SystemExit("not the same method: the times say nothing")
+        check = f"DIFFERENT: {differing} of {int(clear.sum())} decisions"
+    return Line(f"RakelO's time to RAkEL's on {name}", value, ">= 1x", ratio >= 1.0, check)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def main(argv: list[str] | None = None) -> None:
+    from threadpoolctl import threadpool_limits
+
+    parser = arguments(__doc__)
     parser.add_argument("datasets", nargs="*", default=["emotions", "medical"])
-    parser.add_argument("--repeats", type=int, default=3)
-    chosen = parser.parse_args()
-    kinds: dict[str, Callable[[Any], MultiLabelClassifier]] = {
-        "EBR": lambda tree: EBR(tree, random_state=0),
-        "ECC": lambda tree: ECC(tree, random_state=0),
-        "EPS": lambda tree: EPS(tree, random_state=0),
-        "RAkEL": lambda tree: RAkEL(tree, random_state=0),
-        "CDE": lambda tree: CDE(tree, random_state=0),
-        "MLS": lambda tree: MLS(tree, random_state=0),
-    }
-    for name in chosen.datasets:
-        data = problem(name)
-        print(f"{name} ({data[3]}): X {data[0].shape[0]} x {data[0].shape[1]}, {data[1].shape[1]} labels")
-        for title, make in kinds.items():
-            whole, share, trees = overhead(make, data, chosen.repeats)
-            print(f"  {title:6s} {whole:8.3f} s, {100 * share:+6.1f} % on top of {trees} bare trees")
-        try:
-            against_rakelo(data, chosen.repeats)
-        except ImportError:
-            print("  scikit-multilearn-ng is not installed: no comparison")
+    parser.add_argument("--repeats", type=int, default=5)
+    chosen = parser.parse_args(argv)
+    lines, notes = [], []
+    with threadpool_limits(1):
+        for name in chosen.datasets:
+            data = problem(name)
+            notes.append(f"{name} ({data[3]}): X {data[0].shape[0]} x {data[0].shape[1]}, {data[1].shape[1]} labels")
+            lines += [overhead(name, kind, data, chosen.repeats) for kind in KINDS]
+            try:
+                peer = peers("scikit-multilearn-ng")["scikit-multilearn-ng"]
+                lines.append(against_rakelo(name, data, chosen.repeats))
+                notes.append(f"scikit-multilearn-ng {peer}")
+            except Peers as error:
+                notes.append(str(error))
+    show("Ensembles", lines, list(dict.fromkeys(notes)), chosen.json)
 
 
 if __name__ == "__main__":
