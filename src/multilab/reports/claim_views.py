@@ -1,0 +1,125 @@
+"""The claims of a study as a page shows them: the sentence, the check in words, the numbers of print and study."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from multilab.reports.paper import tally
+from multilab.reports.study import Study, metric_title
+from multilab.reports.tables import number
+
+__all__ = ["ClaimView", "Numbers", "claim_views", "outcomes"]
+
+OUTCOMES = ("holds", "fails", "inconclusive")
+_AGAINST = " against "
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers of one check: a table (``heads`` and ``rows``) and what does not fit into it."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """One claim ready for the page; ``in_print`` is empty where the print cannot be checked."""
+
+    id: str
+    text: str
+    place: str
+    asked: str
+    asked_in_print: str
+    outcome: str
+    in_print: str
+    reason: str
+    expected: str
+    ours: tuple[Numbers, ...]
+    printed: tuple[Numbers, ...]
+
+
+def claim_views(study: Study) -> tuple[ClaimView, ...]:
+    """Return the claims of ``claims.json`` in its order."""
+    titled = _titles(study)
+    return tuple(_view(claim, titled) for claim in study.claims)
+
+
+def outcomes(claims: Sequence[ClaimView]) -> list[tuple[str, int, list[str]]]:
+    """Return, per outcome, how many claims came to it and which."""
+    counts = tally((claim.outcome for claim in claims), OUTCOMES)
+    return [(outcome, n, [c.id for c in claims if c.outcome == outcome]) for outcome, n, _ in counts]
+
+
+def _view(claim: Mapping[str, Any], titled: Callable[[str], str]) -> ClaimView:
+    def text(name: str) -> str:
+        return str(claim[name]) if claim.get(name) is not None else ""
+
+    there = dict(claim.get("in_print") or {})
+    asked, in_print = titled(text("asked")), titled(text("asked_in_print"))
+    return ClaimView(
+        id=text("id"),
+        text=text("sentence"),
+        place=text("place"),
+        asked=asked,
+        asked_in_print=in_print if in_print != asked else "",
+        outcome=text("outcome") or "inconclusive",
+        in_print=str(there.pop("outcome", "")),
+        reason=titled("; ".join(dict.fromkeys(text("reason").split("; ")))),
+        expected=text("expected"),
+        ours=_numbers(claim.get("numbers") or {}, titled),
+        printed=_numbers(there, titled),
+    )
+
+
+def _titles(study: Study) -> Callable[[str], str]:
+    """Return a function that puts printed names in the place of the keys of methods and metrics."""
+    names = {**{metric: metric_title(metric) for metric in study.metrics}, **study.all_titles}
+    if not names:
+        return str
+    keys = "|".join(re.escape(key) for key in sorted(names, key=len, reverse=True))
+    words = re.compile(rf"(?<![\w-])({keys})(?![\w-])")
+    return lambda text: words.sub(lambda found: names[found[0]], text)
+
+
+def _numbers(found: Mapping[str, Any], titled: Callable[[str], str], title: str = "") -> tuple[Numbers, ...]:
+    """Return nested numbers as tables; parts that are nested deeper become tables of their own."""
+    found = _grid(found)
+    nested = {key: value for key, value in found.items() if isinstance(value, Mapping)}
+    deep = [key for key, value in nested.items() if any(isinstance(v, Mapping) for v in value.values())]
+    flat = {key: value for key, value in nested.items() if key not in deep}
+    heads = list(dict.fromkeys(head for value in flat.values() for head in value))
+    here = Numbers(
+        title=title,
+        heads=tuple(_key(head, titled) for head in heads),
+        rows=tuple((_key(k, titled), tuple(_text(v.get(head)) for head in heads)) for k, v in flat.items()),
+        pairs=tuple((_key(k, titled), _text(v)) for k, v in found.items() if k not in nested),
+    )
+    rest = [one for key in deep for one in _numbers(nested[key], titled, key)]
+    return (*([here] if here.rows or here.pairs else []), *rest)
+
+
+def _grid(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return numbers named ``A against B`` as one mapping per A."""
+    if not found or not all(_AGAINST in key and not isinstance(value, Mapping) for key, value in found.items()):
+        return found
+    made: dict[str, dict[str, Any]] = {}
+    for key, value in found.items():
+        first, _, other = key.partition(_AGAINST)
+        made.setdefault(first, {})[f"against {other}"] = value
+    return made
+
+
+def _key(key: str, titled: Callable[[str], str]) -> str:
+    return metric_title(key) if titled(key) == key and key.islower() and " " not in key else titled(key)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "–"
+    return number(value, 4) if isinstance(value, float) else str(value)
