@@ -20,13 +20,15 @@ _KEYS = {"dataset", "method", "metric"}
 class Layout:
     """Title of a printed table, and what runs over its blocks, rows and columns.
 
-    ``block`` is ``dataset``, ``method``, ``metric`` or, where one block has all cells, empty.
+    ``block`` is ``dataset``, ``method``, ``metric`` or, where one block has all cells, empty. ``method`` is what stands
+    in the place of methods.
     """
 
     title: str
     block: str
     row: str
     column: str
+    method: str = "Method"
 
 
 def layout(paper: str | None, table: str, cells: pd.DataFrame) -> Layout:
@@ -47,13 +49,13 @@ def layout(paper: str | None, table: str, cells: pd.DataFrame) -> Layout:
         If ``tables.yaml`` names axes that are not the three.
     """
     said = ((read_yaml("tables.yaml") or {}).get(paper) or {}).get(table) or {}
-    title = str(said.get("title", ""))
+    title, method = str(said.get("title", "")), str(said.get("method", "Method"))
     if "axes" in said:
         if set(said["axes"]) != _KEYS:
             raise ClaimsError(f"tables.yaml, {paper}, {table}: axes are dataset, method and metric, each once")
-        return Layout(title, *said["axes"])
+        return Layout(title, *said["axes"], method)
     if cells["method"].nunique() == 1:
-        return Layout(title, "", "dataset", "metric")
+        return Layout(title, "", "dataset", "metric", method)
     if cells["dataset"].nunique() == 1:
-        return Layout(title, "", "method", "metric")
-    return Layout(title, "metric", "dataset", "method")
+        return Layout(title, "", "method", "metric", method)
+    return Layout(title, "metric", "dataset", "method", method)

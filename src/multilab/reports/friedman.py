@@ -176,5 +176,5 @@ def _picture(comparison: Comparison, told: str, words: Words) -> Picture:
         uri = svg_uri(figure)
     order = sorted(comparison.ranks, key=lambda name: (comparison.ranks[name], name))
     ranks = ", ".join(f"{titles[name]} {comparison.ranks[name]:.2f}" for name in order)
-    caption = f"From {told}, by {metric_title(comparison.metric)}, {comparison.n} data sets, α = {comparison.alpha:g}."
+    caption = f"From {told}, by {metric_title(comparison.metric)}, {comparison.n} datasets, α = {comparison.alpha:g}."
     return Picture(uri, f"Average ranks: {ranks}", caption, 560)

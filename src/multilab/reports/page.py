@@ -14,7 +14,7 @@ from multilab.reports.claim_views import claim_views, outcomes
 from multilab.reports.column_sets import column_sets
 from multilab.reports.errors import ReportError
 from multilab.reports.friedman import friedman_tables
-from multilab.reports.paper import MARKS, Note, Words, known_errata, note, paper_tables, tally
+from multilab.reports.paper import MARKS, Note, Words, compared, known_errata, note, paper_tables, tally
 from multilab.reports.pictures import Picture, convergence_picture, learned_pictures, rank_pictures
 from multilab.reports.study import Study, load_study, metric_title
 from multilab.reports.tables import Cell, ScoreTable, cost_tables, number, p_text, score_table
@@ -111,6 +111,7 @@ def _render(study: Study) -> str:
         overview=[row for view in views if (row := _overview_row(view)) is not None],
         marks=MARKS,
         verdicts=() if study.cells is None else tally(study.cells["verdict"]),
+        compared=() if study.cells is None else compared(study.cells["verdict"]),
         tables=(tables := paper_tables(study, words)),
         friedman=friedman_tables(study, words),
         misprints=_misprints(study, {note.id for table in tables for note in table.notes}),

@@ -10,12 +10,25 @@ from typing import Any
 
 import pandas as pd
 
-from multilab.claims import Erratum, errata, layout, papers, published
+from multilab.claims import Erratum, Layout, aliases, errata, layout, papers, published
+from multilab.claims.naming import any_of
 from multilab.claims.verdicts import MISSING, VERDICTS, decimals
 from multilab.metrics import METRICS
 from multilab.reports.study import Study, metric_title
 
-__all__ = ["MARKS", "Block", "Note", "PaperCell", "PaperTable", "Words", "known_errata", "paper_tables", "tally"]
+__all__ = [
+    "MARKS",
+    "Block",
+    "Note",
+    "PaperCell",
+    "PaperTable",
+    "Words",
+    "compared",
+    "known_errata",
+    "note",
+    "paper_tables",
+    "tally",
+]
 
 MARKS = {
     "match": "=",
@@ -115,6 +128,14 @@ def tally(found: Iterable[str], order: Sequence[str] = VERDICTS) -> tuple[tuple[
     return tuple((word, counts[word], f"{100 * counts[word] / total:.1f} %") for word in words if counts[word])
 
 
+def compared(verdicts: Iterable[str]) -> tuple[int, int, int, str]:
+    """Return how many cells could be compared, of how many, how many of these agree, and their share."""
+    counts = Counter(verdicts)
+    agree = counts["match"] + counts["within"]
+    known = agree + sum(counts[verdict] for verdict in _JUDGED)
+    return known, sum(counts.values()), agree, f"{100 * agree / known:.1f} %" if known else "–"
+
+
 def paper_tables(study: Study, words: Words) -> tuple[PaperTable, ...]:
     """Return every printed table of ``cells.csv``, in the printed order."""
     if study.cells is None:
@@ -132,10 +153,13 @@ def known_errata(study: Study) -> tuple[Erratum, ...]:
 
 
 def _table(study: Study, number: str, cells: pd.DataFrame, known: Sequence[Erratum], words: Words) -> PaperTable:
-    form = layout(study.info.get("paper"), number, cells)
-    made = {cell.place: cell for cell in map(_cell, cells.to_dict("records"))}
+    paper = study.info.get("paper")
+    form = layout(paper, number, cells)
+    unfinished = any_of(cells, aliases(str(paper)).dnf)
+    rows: list[Any] = cells.to_dict("records")
+    made = {cell.place: cell for cell in map(_cell, rows, unfinished)}
     groups = cells.groupby(form.block, sort=False) if form.block else [("", cells)]
-    blocks = [_block(str(name), part, form.block, form.row, form.column, made, words) for name, part in groups]
+    blocks = [_block(str(name), part, form, made, words) for name, part in groups]
     excuses = Counter(cell.reason for cell in made.values() if cell.verdict == "not run")
     off = tuple(cell for cell in made.values() if cell.verdict in _JUDGED)
     return PaperTable(
@@ -150,9 +174,9 @@ def _table(study: Study, number: str, cells: pd.DataFrame, known: Sequence[Errat
     )
 
 
-def _cell(row: Mapping[str, Any]) -> PaperCell:
-    printed, ours = row["printed_mean"], row["our_mean"]
-    digits = decimals(printed) if printed else 4
+def _cell(row: Mapping[str, Any], unfinished: bool) -> PaperCell:
+    printed, ours = row["printed_mean"] or ("DNF" if unfinished else ""), row["our_mean"]
+    digits = decimals(printed) if row["printed_mean"] else 4
     return PaperCell(
         place=(row["dataset"], row["method"], row["metric"]),
         printed=(printed or ("not printed" if ours else "–")) + _spread(row["printed_std"], digits),
@@ -176,12 +200,11 @@ def _spread(text: str, digits: int) -> str:
 def _block(
     name: str,
     cells: pd.DataFrame,
-    block: str,
-    row: str,
-    column: str,
+    form: Layout,
     made: Mapping[tuple[str, str, str], PaperCell],
     words: Words,
 ) -> Block:
+    row, column = form.row, form.column
     heads, rows = list(dict.fromkeys(cells[column])), list(dict.fromkeys(cells[row]))
     fixed = {key: cells[key].iloc[0] for key in ("dataset", "method", "metric")}
 
@@ -190,8 +213,8 @@ def _block(
         return made.get((there["dataset"], there["method"], there["metric"]))
 
     return Block(
-        title=words(block, name) if block else "",
-        corner={"dataset": "Data set", "method": "Method", "metric": "Measure"}[row],
+        title=words(form.block, name) if form.block else "",
+        corner={"dataset": "Dataset", "method": form.method, "metric": "Measure"}[row],
         heads=tuple(words(column, head) for head in heads),
         rows=tuple((words(row, one), tuple(at(one, other) for other in heads)) for one in rows),
         measured=_measured(cells, words),
