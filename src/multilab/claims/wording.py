@@ -64,7 +64,7 @@ def _said(key: str, value: Any) -> str:
         return f" ({_said('', value)})"
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_said('', one)}" for name, one in value.items())
-    if key == "best" and len(value) > 1:
+    if key == "best" and not isinstance(value, str) and len(value) > 1:
         return f"the best of {_said('', value)}"
     if isinstance(value, list | tuple):
         return ", ".join(_said(key, one) for one in value)

@@ -139,4 +139,6 @@ def _key(key: str, titled: Callable[[str], str]) -> str:
 def _text(value: Any) -> str:
     if value is None:
         return "–"
-    return f"{value:.4g}".replace("-", "−") if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3f}".replace("-", "−") if abs(value) >= 1 else f"{value:.4g}".replace("-", "−")

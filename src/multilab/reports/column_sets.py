@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ import pandas as pd
 
 from multilab.reports.pictures import Picture, rank_pictures
 from multilab.reports.study import Study, load_comparisons, load_table, metric_title, set_columns
-from multilab.reports.tables import Cell, ScoreTable, score_table
+from multilab.reports.tables import Cell, ScoreTable, number, score_table
 from multilab.statistics import Comparison, summarise
 
 __all__ = ["Balance", "Chosen", "SetView", "column_sets"]
@@ -28,11 +29,12 @@ class Balance:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The values that tuning chose for one method on one dataset, per split."""
+    """What tuning chose for one method on one dataset per split; ``best`` and ``seconds`` are means over them."""
 
     dataset: str
     method: str
     splits: tuple[str, ...]
+    best: str
     seconds: str
 
 
@@ -140,7 +142,7 @@ def _balance(study: Study, part: Study, column: str, base: str) -> Balance:
 
 
 def _tuned(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
-    needed = {"dataset", "split", "method", "parameter", "value"}
+    needed = {"dataset", "split", "method", "parameter", "value", "best", "tune_seconds"}
     if not path.is_file():
         return pd.DataFrame(columns=sorted(needed))
     found = load_table(path, needed, numbers=False)
@@ -150,19 +152,20 @@ def _tuned(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
 def _chosen(tuned: pd.DataFrame, study: Study, splits: Sequence[Any]) -> tuple[Chosen, ...]:
     rows = []
     for (dataset, method), part in tuned.groupby(["dataset", "method"], sort=False):
-        texts = [_values(part[part["split"] == split]) or "–" for split in splits]
-        times = part.drop_duplicates("split").get("tune_seconds", pd.Series(dtype=float))
-        seconds = f"{pd.to_numeric(times, errors='coerce').mean():.1f}" if len(times) else "–"
-        rows.append(Chosen(str(dataset), study.all_titles.get(str(method), str(method)), tuple(texts), seconds))
+        once = part.drop_duplicates("split")
+        rows.append(
+            Chosen(
+                dataset=str(dataset),
+                method=study.method_title(str(method)),
+                splits=tuple(_values(part[part["split"] == split]) or "–" for split in splits),
+                best=number(pd.to_numeric(once["best"], errors="coerce").mean()),
+                seconds=number(pd.to_numeric(once["tune_seconds"], errors="coerce").mean()),
+            )
+        )
     return tuple(rows)
 
 
 def _values(part: pd.DataFrame) -> str:
-    return ", ".join(f"{row.parameter} {_short(row.value)}" for row in part.itertuples(index=False))
-
-
-def _short(value: Any) -> str:
-    try:
-        return f"{float(value):.3g}"
-    except (TypeError, ValueError):
-        return str(value)
+    """Return the chosen values of one fold; they are JSON, since ``null`` is a choice."""
+    found = {str(row.parameter): json.loads(str(row.value)) for row in part.itertuples(index=False)}
+    return ", ".join(f"{name} {f'{v:.3g}' if isinstance(v, float) else v}" for name, v in found.items())

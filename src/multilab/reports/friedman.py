@@ -97,9 +97,7 @@ def _table(
         methods=tuple(words("method", name) for name in dict.fromkeys(basis["method"])),
         datasets=basis["dataset"].nunique(),
         rows=tuple(rows),
-        other=tuple(
-            (f"{r['method']}, {metric_title(r['metric'])}", r["printed_mean"]) for r in rest.to_dict("records")
-        ),
+        other=tuple((str(cell["method"]), str(cell["printed_mean"])) for cell in rest.to_dict("records")),
         pictures=tuple(pictures),
     )
 

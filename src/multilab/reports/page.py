@@ -176,13 +176,13 @@ def _misprints(study: Study, told: set[str]) -> list[Note]:
 
 
 def _settings(study: Study) -> list[tuple[str, str, str]]:
-    """Return for each method its title, its reference, and its arguments as readable JSON."""
+    """Return for each method and further column its title, its reference, and its arguments as readable JSON."""
     settings, references = study.info.get("settings") or {}, study.info.get("references") or {}
     listed = []
-    for method in study.methods:
+    for method in dict.fromkeys([*study.methods, *settings]):
         arguments = settings.get(method)
         text = json.dumps(arguments, indent=2, ensure_ascii=False) if arguments else ""
-        listed.append((study.titles[method], str(references.get(method) or ""), text))
+        listed.append((study.method_title(method), str(references.get(method) or ""), text))
     return listed if settings or references else []
 
 
