@@ -556,14 +556,16 @@ def test_a_study_writes_its_ledger_and_prints_it(small_study, capsys):
     page = (small_study / "index.html").read_text()
     head = page[: page.index("</header>")]
     assert 'not comparable <span class="hint">5.6 %</span>' in head
-    assert '<b>1</b> inconclusive <span class="hint">A2</span>' in head
+    assert '<b>1</b> inconclusive <span class="hint"><a href="#claim-A2">A2</a></span>' in head
     capsys.readouterr()
     assert main(["claims", "--study", "small"]) == 0
     said = capsys.readouterr().out
     assert "321 printed cells of the paper imldf" in said
     assert "18    5.6%  not comparable" in said
     assert "303 have no excuse yet" in said
-    assert "A2   inconclusive     A rank. (in print: holds) [not run, or not measured by hamming_loss: mldf]" in said
+    assert "could be compared" not in said  # no cell of the two methods has data
+    assert "  A2   inconclusive     holds          A rank.\n" in said
+    assert " " * 39 + "not run, or not measured by hamming_loss: mldf\n" in said
 
 
 def test_the_ledger_of_a_study_that_was_not_run_says_what_to_do(tmp_path, monkeypatch, capsys):

@@ -123,4 +123,5 @@ def all_of(evidence: Evidence, parts: list[dict[str, Any]]) -> Finding:
         numbers[named] = {"outcome": finding.outcome, **finding.numbers}
         if finding.reason:
             numbers[named]["reason"] = finding.reason
-    return Finding(outcome, numbers, "; ".join(f.reason for f in found if f.outcome == "inconclusive" and f.reason))
+    reasons = dict.fromkeys(f.reason for f in found if f.outcome == "inconclusive" and f.reason)
+    return Finding(outcome, numbers, "; ".join(reasons))

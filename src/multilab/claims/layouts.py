@@ -53,7 +53,8 @@ def layout(paper: str | None, table: str, cells: pd.DataFrame) -> Layout:
     if "axes" in said:
         if set(said["axes"]) != _KEYS:
             raise ClaimsError(f"tables.yaml, {paper}, {table}: axes are dataset, method and metric, each once")
-        return Layout(title, *said["axes"], method)
+        block, row, column = said["axes"]
+        return Layout(title, block, row, column, method)
     if cells["method"].nunique() == 1:
         return Layout(title, "", "dataset", "metric", method)
     if cells["dataset"].nunique() == 1:

@@ -68,7 +68,7 @@ def _scored(study: Study, name: str, block: Mapping[str, Any]) -> bool:
 
 def _view(study: Study, name: str, block: Mapping[str, Any]) -> SetView:
     columns = set_columns(name, block)
-    part = _part(study, name, block, list(columns))
+    part = _part(study, name, block, columns)
     tables = [(_beside(study, score_table(part, m), columns), part.comparisons.get(m)) for m in study.metrics]
     headline = study.primary[0] if study.primary else study.metrics[0]
     main = part.comparisons.get(headline)
@@ -79,23 +79,25 @@ def _view(study: Study, name: str, block: Mapping[str, Any]) -> SetView:
         about=str(block.get("about") or ""),
         tune=block.get("tune") or {},
         datasets=part.datasets,
-        heads=tuple(study.all_titles[column] for column in columns),
+        heads=tuple(part.titles.values()),
         metrics=tuple(metric_title(metric) for metric in study.metrics),
         tables=tuple(tables),
         headline=headline,
         pictures=rank_pictures(part, main) if main else (),
         balance=tuple(_balance(study, part, column, base) for column, base in columns.items()),
         splits=tuple(f"fold {split}" for split in splits),
-        chosen=_chosen(tuned, study, splits),
+        chosen=_chosen(tuned, part.titles, splits),
     )
 
 
-def _part(study: Study, name: str, block: Mapping[str, Any], columns: list[str]) -> Study:
+def _part(study: Study, name: str, block: Mapping[str, Any], columns: Mapping[str, str]) -> Study:
     """Return the set as a study of its own, so that the tables of a study serve it."""
     datasets = tuple(block.get("datasets") or study.datasets)
-    summaries = {metric: summarise(study.scores, metric, datasets, columns) for metric in study.metrics}
+    summaries = {metric: summarise(study.scores, metric, datasets, list(columns)) for metric in study.metrics}
+    titles = {column: study.method_title(base) for column, base in columns.items()}
     return replace(
         study,
+        info={**study.info, "method_titles": titles, "columns": {}},
         datasets=datasets,
         methods=tuple(columns),
         summaries=summaries,
@@ -138,7 +140,7 @@ def _balance(study: Study, part: Study, column: str, base: str) -> Balance:
         won, lost = int((gain > 0).sum()), int((gain < 0).sum())
         mean = f"{change.mean():+.4f}".replace("-", "−") if len(change) else "–"
         cells.append((f"{won}–{lost} ({mean})", (won > lost) - (won < lost)))
-    return Balance(study.all_titles[column], tuple(cells))
+    return Balance(part.method_title(column), tuple(cells))
 
 
 def _tuned(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
@@ -149,14 +151,14 @@ def _tuned(path: Path, columns: Mapping[str, str]) -> pd.DataFrame:
     return found[found["method"].isin(list(columns))]
 
 
-def _chosen(tuned: pd.DataFrame, study: Study, splits: Sequence[Any]) -> tuple[Chosen, ...]:
+def _chosen(tuned: pd.DataFrame, titles: Mapping[str, str], splits: Sequence[Any]) -> tuple[Chosen, ...]:
     rows = []
     for (dataset, method), part in tuned.groupby(["dataset", "method"], sort=False):
         once = part.drop_duplicates("split")
         rows.append(
             Chosen(
                 dataset=str(dataset),
-                method=study.method_title(str(method)),
+                method=titles[str(method)],
                 splits=tuple(_values(part[part["split"] == split]) or "–" for split in splits),
                 best=number(pd.to_numeric(once["best"], errors="coerce").mean()),
                 seconds=number(pd.to_numeric(once["tune_seconds"], errors="coerce").mean()),

@@ -10,10 +10,8 @@ import pandas as pd
 from multilab.claims import Aliases, aliases, papers
 from multilab.claims.naming import Derived, any_of
 from multilab.claims.selectors import mask
-from multilab.reports.drawing import new_figure, styled, svg_uri
-from multilab.reports.figures import cd_diagram
 from multilab.reports.paper import Words
-from multilab.reports.pictures import Picture
+from multilab.reports.pictures import Picture, rank_picture
 from multilab.reports.study import Study, metric_title
 from multilab.reports.tables import number
 from multilab.statistics import Comparison, compare, summarise
@@ -168,11 +166,7 @@ def _f(comparison: Comparison | None) -> str:
 
 def _picture(comparison: Comparison, told: str, words: Words) -> Picture:
     titles = {name: words("method", name) for name in comparison.methods}
-    with styled():
-        figure = new_figure(4.9, 0.9 + 0.24 * math.ceil(comparison.k / 2) + 0.1 * len(comparison.groups))
-        cd_diagram(comparison, figure.add_subplot(), titles)
-        uri = svg_uri(figure)
     order = sorted(comparison.ranks, key=lambda name: (comparison.ranks[name], name))
     ranks = ", ".join(f"{titles[name]} {comparison.ranks[name]:.2f}" for name in order)
     caption = f"From {told}, by {metric_title(comparison.metric)}, {comparison.n} datasets, α = {comparison.alpha:g}."
-    return Picture(uri, f"Average ranks: {ranks}", caption, 560)
+    return rank_picture(comparison, titles, f"Average ranks: {ranks}", caption)

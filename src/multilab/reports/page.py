@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from multilab.claims import Erratum
+from multilab.claims.verdicts import compared
 from multilab.ground import write_atomically
 from multilab.reports.claim_views import claim_views, outcomes
 from multilab.reports.column_sets import column_sets
 from multilab.reports.errors import ReportError
 from multilab.reports.friedman import friedman_tables
-from multilab.reports.paper import MARKS, Note, Words, compared, known_errata, note, paper_tables, tally
+from multilab.reports.paper import MARKS, Note, Words, known_errata, note, paper_tables, tally
 from multilab.reports.pictures import Picture, convergence_picture, learned_pictures, rank_pictures
 from multilab.reports.study import Study, load_study, metric_title
 from multilab.reports.tables import Cell, ScoreTable, cost_tables, number, p_text, score_table

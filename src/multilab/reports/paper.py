@@ -12,7 +12,7 @@ import pandas as pd
 
 from multilab.claims import Erratum, Layout, aliases, errata, layout, papers, published
 from multilab.claims.naming import any_of
-from multilab.claims.verdicts import MISSING, VERDICTS, decimals
+from multilab.claims.verdicts import BEYOND, MISSING, VERDICTS, decimals
 from multilab.metrics import METRICS
 from multilab.reports.study import Study, metric_title
 
@@ -23,7 +23,6 @@ __all__ = [
     "PaperCell",
     "PaperTable",
     "Words",
-    "compared",
     "known_errata",
     "note",
     "paper_tables",
@@ -41,8 +40,6 @@ MARKS = {
     "not run": "○",
 }
 """The sign of each verdict, so that a table can be read without colours."""
-
-_JUDGED = ("better", "worse", "differs")
 
 
 @dataclass(frozen=True)
@@ -128,14 +125,6 @@ def tally(found: Iterable[str], order: Sequence[str] = VERDICTS) -> tuple[tuple[
     return tuple((word, counts[word], f"{100 * counts[word] / total:.1f} %") for word in words if counts[word])
 
 
-def compared(verdicts: Iterable[str]) -> tuple[int, int, int, str]:
-    """Return how many cells could be compared, of how many, how many of these agree, and their share."""
-    counts = Counter(verdicts)
-    agree = counts["match"] + counts["within"]
-    known = agree + sum(counts[verdict] for verdict in _JUDGED)
-    return known, sum(counts.values()), agree, f"{100 * agree / known:.1f} %" if known else "–"
-
-
 def paper_tables(study: Study, words: Words) -> tuple[PaperTable, ...]:
     """Return every printed table of ``cells.csv``, in the printed order."""
     if study.cells is None:
@@ -161,7 +150,7 @@ def _table(study: Study, number: str, cells: pd.DataFrame, known: Sequence[Errat
     groups = cells.groupby(form.block, sort=False) if form.block else [("", cells)]
     blocks = [_block(str(name), part, form, made, words) for name, part in groups]
     excuses = Counter(cell.reason for cell in made.values() if cell.verdict == "not run")
-    off = tuple(cell for cell in made.values() if cell.verdict in _JUDGED)
+    off = tuple(cell for cell in made.values() if cell.verdict in BEYOND)
     return PaperTable(
         number=number,
         title=form.title,
