@@ -1,8 +1,11 @@
 """A page that is held against a paper: its printed tables, Friedman's test, claims and column sets."""
 
+import base64
+import io
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,8 +17,9 @@ pytest.importorskip("jinja2")
 from multilab.claims import ClaimsError, errata, judge_paper, papers, published
 from multilab.claims.layouts import layout
 from multilab.claims.verdicts import compared
-from multilab.reports import ReportError, build_report, load_study
+from multilab.reports import ReportError, build_report, convergence, heatmap, load_study
 from multilab.reports.column_sets import column_sets
+from multilab.reports.drawing import new_figure, png_bytes, png_uri, styled
 from multilab.reports.friedman import friedman_tables
 from multilab.reports.paper import Words, note, paper_tables, tally
 from multilab.statistics import average_ranks
@@ -121,6 +125,9 @@ def test_tables_have_the_layout_of_the_paper(study):
     first = four.blocks[0].rows[0][1][0]
     assert (first.printed, first.place) == ("0.517 ± 0.034", ("emotions", "ebr", "accuracy"))
     assert re.fullmatch(r"0\.\d{3} ± 0\.\d{3}", first.ours)
+    column = [cells[0].verdict for _, cells in four.blocks[0].rows if cells[0]]
+    agree = sum(verdict in ("match", "within") for verdict in column)
+    assert four.blocks[0].agreeing[0] == f"{agree} of {sum(verdict != 'not run' for verdict in column)}"
     assert [block.title for block in tables["3"].blocks] == [
         "scenario 1",
         "scenario 2",
@@ -263,3 +270,34 @@ def test_tally_and_compared():
     )
     assert compared(["match", "within", "worse", "not run"]) == (3, 4, 2, "66.7 %")
     assert compared(["not run"]) == (0, 1, 0, "–")
+
+
+def test_a_number_printed_without_decimals_does_not_hide_ours(study):
+    three = next(t for t in paper_tables(study, Words.of(study)) if t.number == "3")
+    zero = next(c for b in three.blocks for _, row in b.rows for c in row if c and c.printed == "0")
+    cells = study.cells.copy()
+    cells.loc[(cells[["dataset", "method", "metric"]] == list(zero.place)).all(axis=1), "our_mean"] = "0.2544"
+    again = next(t for t in paper_tables(replace(study, cells=cells), Words.of(study)) if t.number == "3")
+    ours = next(c for b in again.blocks for _, row in b.rows for c in row if c and c.place == zero.place).ours
+    assert ours == "0.2544"
+
+
+def test_small_pictures_keep_the_ends_of_a_colour_scale():
+    """Median cut made the most negative and the most positive weight of flags the same brown."""
+    image = pytest.importorskip("PIL.Image")
+    matrix = np.linspace(-1, 1, 49).reshape(7, 7) ** 3
+    with styled():
+        figure = new_figure(5, 4)
+        heatmap(matrix, figure.add_subplot(), signed=True)
+        small = image.open(io.BytesIO(base64.b64decode(png_uri(figure).partition(",")[2]))).convert("RGB")
+        exact = image.open(io.BytesIO(png_bytes(figure, 110))).convert("RGB")
+    assert np.abs(np.asarray(small, dtype=int) - np.asarray(exact, dtype=int)).max() <= 8
+
+
+def test_long_curves_are_thinned_and_keep_their_ends():
+    with styled():
+        ax = new_figure(4, 3).add_subplot()
+        convergence({"a": 1 + np.exp(-np.arange(5000) / 500)}, ax, {"a": 1.0})
+        x = ax.lines[0].get_xdata()
+    assert len(x) <= 150
+    assert (x[0], x[-1]) == (1, 5000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import pandas as pd
 
 from multilab.claims import Erratum, Layout, aliases, errata, layout, papers, published
 from multilab.claims.naming import any_of
-from multilab.claims.verdicts import BEYOND, MISSING, VERDICTS, decimals
+from multilab.claims.verdicts import BEYOND, MISSING, VERDICTS, compared, decimals
 from multilab.metrics import METRICS
 from multilab.reports.study import Study, metric_title
 
@@ -44,9 +45,13 @@ MARKS = {
 
 @dataclass(frozen=True)
 class PaperCell:
-    """One printed cell: its number and ours as texts, the verdict, its sign, and why."""
+    """One printed cell: its number and ours as texts, the verdict, its sign, and why.
+
+    ``place`` is dataset, method and metric, ``words`` the same as the paper calls them.
+    """
 
     place: tuple[str, str, str]
+    words: tuple[str, str, str]
     printed: str
     ours: str
     verdict: str
@@ -57,12 +62,17 @@ class PaperCell:
 
 @dataclass(frozen=True)
 class Block:
-    """One rectangle of a printed table; ``measured`` tells which quantity of ours stands under which printed ones."""
+    """One rectangle of a printed table.
+
+    ``agreeing`` tells per column how many of the cells that could be compared agree, ``measured`` which quantity of
+    ours stands under which printed ones.
+    """
 
     title: str
     corner: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, tuple[PaperCell | None, ...]], ...]
+    agreeing: tuple[str, ...]
     measured: tuple[tuple[str, str], ...]
 
 
@@ -113,7 +123,7 @@ class Words:
     def __call__(self, key: str, word: str) -> str:
         """Return a dataset, method or metric as a reader of the paper knows it."""
         if key == "metric":
-            return metric_title(word)
+            return metric_title(re.sub(r"\[(.*)\]", r" of \1", word))
         return str(self.printed[key].get(word) or self.titles.get(word, word))
 
 
@@ -146,11 +156,14 @@ def _table(study: Study, number: str, cells: pd.DataFrame, known: Sequence[Errat
     form = layout(paper, number, cells)
     unfinished = any_of(cells, aliases(str(paper)).dnf)
     rows: list[Any] = cells.to_dict("records")
-    made = {cell.place: cell for cell in map(_cell, rows, unfinished)}
+    usual = max(map(decimals, cells["printed_mean"]), default=0) or 4
+    made = {
+        cell.place: cell for cell in (_cell(row, dnf, usual, words) for row, dnf in zip(rows, unfinished, strict=True))
+    }
     groups = cells.groupby(form.block, sort=False) if form.block else [("", cells)]
     blocks = [_block(str(name), part, form, made, words) for name, part in groups]
     excuses = Counter(cell.reason for cell in made.values() if cell.verdict == "not run")
-    off = tuple(cell for cell in made.values() if cell.verdict in BEYOND)
+    off = [cell for cell in made.values() if cell.verdict in BEYOND]
     return PaperTable(
         number=number,
         title=form.title,
@@ -158,16 +171,20 @@ def _table(study: Study, number: str, cells: pd.DataFrame, known: Sequence[Errat
         verdicts=tally(cell.verdict for cell in made.values()),
         notes=_notes(made.values(), known),
         not_run=_excuses(excuses),
-        off=off,
+        off=tuple(off),
         open=bool(off) or any(cell.verdict == "within" for cell in made.values()),
     )
 
 
-def _cell(row: Mapping[str, Any], unfinished: bool) -> PaperCell:
+def _cell(row: Mapping[str, Any], unfinished: bool, usual: int, words: Words) -> PaperCell:
     printed, ours = row["printed_mean"] or ("DNF" if unfinished else ""), row["our_mean"]
-    digits = decimals(printed) if row["printed_mean"] else 4
+    place = row["dataset"], row["method"], row["metric"]
+    digits = decimals(printed) if row["printed_mean"] else usual
+    if ours and digits == 0 and not float(ours).is_integer():  # printed 0 where its neighbours have decimals
+        digits = usual
     return PaperCell(
-        place=(row["dataset"], row["method"], row["metric"]),
+        place=place,
+        words=(words("dataset", place[0]), words("method", place[1]), words("metric", place[2])),
         printed=(printed or ("not printed" if ours else "–")) + _spread(row["printed_std"], digits),
         ours=_rounded(ours, digits) + _spread(row["our_std"], digits) if ours else "",
         verdict=row["verdict"],
@@ -201,11 +218,15 @@ def _block(
         there = {**fixed, row: one, column: other}
         return made.get((there["dataset"], there["method"], there["metric"]))
 
+    filled = [(one, tuple(at(one, other) for other in heads)) for one in rows]
+    columns = zip(*(row for _, row in filled), strict=True)
+    counts = [compared(cell.verdict for cell in column if cell) for column in columns]
     return Block(
         title=words(form.block, name) if form.block else "",
         corner={"dataset": "Dataset", "method": form.method, "metric": "Measure"}[row],
         heads=tuple(words(column, head) for head in heads),
-        rows=tuple((words(row, one), tuple(at(one, other) for other in heads)) for one in rows),
+        rows=tuple((words(row, one), cells) for one, cells in filled),
+        agreeing=tuple(f"{agree} of {known}" if known else "–" for known, _, agree, _ in counts),
         measured=_measured(cells, words),
     )
 
