@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import shutil
+import string
 
 import numpy as np
 import pandas as pd
@@ -556,14 +557,16 @@ def test_a_study_writes_its_ledger_and_prints_it(small_study, capsys):
     page = (small_study / "index.html").read_text()
     head = page[: page.index("</header>")]
     assert 'not comparable <span class="hint">5.6 %</span>' in head
-    assert '<b>1</b> inconclusive <span class="hint">A2</span>' in head
+    assert '<b>1</b> inconclusive <span class="hint"><a href="#claim-A2">A2</a></span>' in head
     capsys.readouterr()
     assert main(["claims", "--study", "small"]) == 0
     said = capsys.readouterr().out
     assert "321 printed cells of the paper imldf" in said
     assert "18    5.6%  not comparable" in said
     assert "303 have no excuse yet" in said
-    assert "A2   inconclusive     A rank. (in print: holds) [not run, or not measured by hamming_loss: mldf]" in said
+    assert "could be compared" not in said  # no cell of the two methods has data
+    assert "  A2   inconclusive     holds          A rank.\n" in said
+    assert " " * 39 + "not run, or not measured by hamming_loss: mldf\n" in said
 
 
 def test_the_ledger_of_a_study_that_was_not_run_says_what_to_do(tmp_path, monkeypatch, capsys):
@@ -592,3 +595,54 @@ def test_the_data_are_those_the_papers_describe(benchmark_data, paper, tables, d
     assert len(other) == differing
     assert other["erratum"].str.startswith("mlwse-truncated/").all()
     assert other["reason"].str.contains("ours equals").all()
+
+
+# ---- in words
+
+
+def test_every_check_has_words_for_all_its_arguments():
+    from multilab.claims.wording import WORDS
+
+    assert set(WORDS) == set(all_checks()) - {"all_of"}
+    for name, function in all_checks().items():
+        named = {field for _, field, _, _ in string.Formatter().parse(WORDS.get(name, "")) if field}
+        assert named <= set(inspect.signature(function).parameters)
+
+
+@pytest.mark.parametrize("study", ["mlwse"])
+def test_the_claims_of_a_study_are_told_in_words(study):
+    for claim in load_study(study).claims:
+        given = {key: value for key, value in claim.items() if key not in ("id", "check", "sentence")}
+        asked = claims.in_words(claim["check"], given)
+        assert asked.endswith(".")
+        assert "{" not in asked
+        assert "None" not in asked
+
+
+def test_words_name_what_is_asked():
+    ranks = {"metrics": ["hamming_loss"], "best": ["a", "b"], "methods": ["a", "b", "c"]}
+    assert claims.in_words("best_average_rank", ranks) == (
+        "By Hamming loss: the best of a, b has a lower average rank than every other one; ranks among a, b, c, "
+        "over all datasets with results."
+    )
+    wins = {"metrics": ["jaccard"], "methods": ["a"], "against": ["b"]}
+    assert "wins more cells than it loses against" in claims.in_words("wins_minus_losses", wins)
+    assert "wins more than half of all cells against" in claims.in_words("wins_minus_losses", {**wins, "most": True})
+    part = {"check": "average_rank_order", "metrics": ["jaccard"], "order": ["a", "b"]}
+    both = claims.in_words("all_of", {"parts": [part, part]})
+    assert both.count("rise strictly in the order a, b.") == 2
+
+
+def test_a_finding_tells_what_was_asked_of_the_print():
+    claim = {
+        "id": "C",
+        "sentence": "s",
+        "check": "average_rank_order",
+        "metrics": ["hamming_loss"],
+        "order": ["a", "b"],
+        "printed": {"order": ["b", "a"]},
+    }
+    (found,) = check_claims([claim], evidence(THREE), evidence(THREE))
+    assert (found["outcome"], found["in_print"]["outcome"]) == ("holds", "fails")
+    assert found["asked"].endswith("in the order a, b.")
+    assert found["asked_in_print"].endswith("in the order b, a.")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multilab.claims.verdicts import COLUMNS
 from multilab.ground import MultilabError, canonical_json
 from multilab.statistics import compare, summarise
 
@@ -123,9 +124,12 @@ def write_fake_texts(folder, datasets, methods, metrics, rng):
     ]
     write_json(folder, "datasets.json", cards)
     verdicts = ["match", "within", "within", "better", "worse", "not comparable", "not run"]
-    cells = [(4, d, m, "hamming_loss", 0.2, v) for d, v in zip([*datasets] * 2, verdicts, strict=False) for m in ["br"]]
-    head = ["table", "dataset", "method", "metric", "mean", "verdict"]
-    pd.DataFrame(cells, columns=head).to_csv(folder / "cells.csv", index=False)
+    places = [(d, metric) for metric in ("hamming_loss", "macro_f1") for d in datasets]
+    cells = [
+        ("4", d, "br", metric, "0.200", 0.01, metric, 0.2034, 0.012, verdict, f"because {verdict}", "")
+        for (d, metric), verdict in zip(places, verdicts, strict=False)
+    ]
+    pd.DataFrame(cells, columns=list(COLUMNS)).to_csv(folder / "cells.csv", index=False)
     claims = [
         {
             "id": "C1",

@@ -11,6 +11,7 @@ from typing import Any
 
 from multilab.claims.erratum import Erratum, errata
 from multilab.claims.errors import ClaimsError, NotYet
+from multilab.claims.layouts import Layout, layout
 from multilab.claims.naming import aliases, quantities
 from multilab.claims.printed import papers, published
 
@@ -22,6 +23,7 @@ _HOMES = {
     "all_checks": "checks",
     "check_claims": "checks",
     "data_rows": "facts",
+    "in_words": "wording",
     "judge": "verdicts",
     "judge_paper": "verdicts",
     "printed_evidence": "evidence",
@@ -32,9 +34,11 @@ __all__ = [
     *sorted(_HOMES),
     "ClaimsError",
     "Erratum",
+    "Layout",
     "NotYet",
     "aliases",
     "errata",
+    "layout",
     "papers",
     "published",
     "quantities",

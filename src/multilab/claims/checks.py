@@ -57,14 +57,17 @@ def check_claims(claims: Iterable[Mapping[str, Any]], ours: Evidence, paper: Evi
     Returns
     -------
     list of dict
-        For ``claims.json``: id, sentence, place, outcome (holds, fails, inconclusive), check, reason, numbers,
-        expected, and under ``in_print`` the outcome and numbers of the same check on the printed cells.
+        For ``claims.json``: id, sentence, place, outcome (holds, fails, inconclusive), check, what it asks in
+        words, reason, numbers, expected, and under ``in_print`` the outcome and numbers of the same check on the
+        printed cells, under ``asked_in_print`` what was asked of them.
     """
     return [checked(claim, ours, paper) for claim in claims]
 
 
 def checked(claim: Mapping[str, Any], ours: Evidence, paper: Evidence | None = None) -> dict[str, Any]:
     """Check one claim; see :func:`check_claims`."""
+    from multilab.claims.wording import in_words  # which looks checks up here
+
     lacking = [key for key in ("id", "sentence", "check") if not claim.get(key)]
     if lacking:
         raise ClaimsError(f"claim {claim.get('id', claim)!r} has no {lacking[0]}")
@@ -77,14 +80,17 @@ def checked(claim: Mapping[str, Any], ours: Evidence, paper: Evidence | None = N
         "place": claim.get("place"),
         "outcome": finding.outcome,
         "check": name,
+        "asked": in_words(name, arguments),
         "reason": finding.reason or None,
         "numbers": finding.numbers,
         "expected": claim.get("expected"),
     }
     if paper is not None and claim.get("printed") is not False:
-        there = run_check(name, {**arguments, **(claim.get("printed") or {})}, paper)
+        other = {**arguments, **(claim.get("printed") or {})}
+        there = run_check(name, other, paper)
         if there.numbers:
             told["in_print"] = {"outcome": there.outcome, **there.numbers}
+            told["asked_in_print"] = in_words(name, other)
     return told
 
 
@@ -117,4 +123,5 @@ def all_of(evidence: Evidence, parts: list[dict[str, Any]]) -> Finding:
         numbers[named] = {"outcome": finding.outcome, **finding.numbers}
         if finding.reason:
             numbers[named]["reason"] = finding.reason
-    return Finding(outcome, numbers, "; ".join(f.reason for f in found if f.outcome == "inconclusive" and f.reason))
+    reasons = dict.fromkeys(f.reason for f in found if f.outcome == "inconclusive" and f.reason)
+    return Finding(outcome, numbers, "; ".join(reasons))

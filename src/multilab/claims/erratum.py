@@ -26,7 +26,7 @@ class Erratum:
     Attributes
     ----------
     id : str
-        What a verdict cites; begins with the paper's name.
+        What a verdict cites; begins with the paper's name, and has no spaces.
     where : dict
         Selector of printed cells (see :func:`multilab.claims.selectors.mask`), or ``{place: passage of the text}``.
     printed, right, why : str
@@ -98,7 +98,7 @@ def _expanded(entry: Mapping[str, Any]) -> list[Erratum]:
         own = {key: str(value[key]) for key in _TEXTS if key in value}
         narrowed = {**where, **{key: value[key] for key in KEYS if key in value}}
         words = [narrowed[key] for key in ("dataset", "metric", "method") if key in narrowed]
-        name = "-".join(words) if all(isinstance(word, str) for word in words) else str(number)
+        name = "-".join(words).replace(" ", "_") if all(isinstance(word, str) for word in words) else str(number)
         found.append(_erratum(f"{entry['id']}/{name}", narrowed, {**texts, **own}))
     return found
 

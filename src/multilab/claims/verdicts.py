@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,9 +15,11 @@ from multilab.claims.errors import ClaimsError
 from multilab.claims.naming import Aliases, aliases, any_of
 from multilab.claims.printed import published
 
-__all__ = ["COLUMNS", "MISSING", "VERDICTS", "decimals", "judge", "judge_paper", "summarised"]
+__all__ = ["BEYOND", "COLUMNS", "MISSING", "VERDICTS", "compared", "decimals", "judge", "judge_paper", "summarised"]
 
 VERDICTS = ("match", "within", "better", "worse", "differs", "not comparable", "not printed", "not run")
+BEYOND = ("better", "worse", "differs")
+"""Verdicts on cells that could be compared and do not agree."""
 COLUMNS = (
     "table",
     "dataset",
@@ -115,6 +118,14 @@ def judge(
     cells["reason"] = [reason for _, reason in told]
     cells["erratum"] = [" ".join(erratum.id for erratum in found) for found in about]
     return cells.rename(columns={"std": "printed_std"})[list(COLUMNS)].reset_index(drop=True)
+
+
+def compared(verdicts: Iterable[str]) -> tuple[int, int, int, str]:
+    """Return how many cells could be compared, of how many, how many of these agree, and that share in words."""
+    counts = Counter(verdicts)
+    agree = counts["match"] + counts["within"]
+    known = agree + sum(counts[verdict] for verdict in BEYOND)
+    return known, sum(counts.values()), agree, f"{100 * agree / known:.1f} %" if known else "–"
 
 
 def decimals(printed: str) -> int:

@@ -215,7 +215,7 @@ def convergence(
     for place, (name, path) in enumerate(paths.items()):
         values = np.asarray(path, dtype=float).ravel()
         gap = values - (optimum or {}).get(name, np.nanmin(values, initial=np.inf))
-        shown = np.flatnonzero(gap > 0)
+        shown = _thinned(np.flatnonzero(gap > 0))
         ax.plot(
             shown + 1,
             gap[shown],
@@ -237,6 +237,14 @@ def convergence(
         ax.spines[side].set_visible(False)
     if paths:
         ax.legend(fontsize=7, frameon=False)
+
+
+def _thinned(places: np.ndarray, most: int = 150) -> np.ndarray:
+    """Return at most so many of the places, evenly spread on a logarithmic axis, first and last among them."""
+    if len(places) <= most:
+        return places
+    chosen = np.unique(np.geomspace(1, len(places), most).round().astype(int)) - 1
+    return places[chosen]
 
 
 def dots(summary: Summary, ax: Axes, titles: Mapping[str, str] | None = None, label: str = "") -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from multilab.claims import Erratum
+from multilab.claims.verdicts import compared
 from multilab.ground import write_atomically
 from multilab.reports.analysis_pictures import analysis_pictures
+from multilab.reports.claim_views import claim_views, outcomes
+from multilab.reports.column_sets import column_sets
 from multilab.reports.errors import ReportError
+from multilab.reports.friedman import friedman_tables
+from multilab.reports.paper import MARKS, Note, Words, known_errata, note, paper_tables, tally
 from multilab.reports.pictures import Picture, convergence_picture, learned_pictures, rank_pictures
 from multilab.reports.study import Study, load_study, metric_title
 from multilab.reports.tables import Cell, ScoreTable, cost_tables, number, p_text, score_table
@@ -19,8 +24,6 @@ from multilab.statistics import Comparison
 
 __all__ = ["build_report"]
 
-VERDICTS = ("match", "within", "better", "worse", "differs", "not comparable", "not printed", "not run")
-OUTCOMES = ("holds", "fails", "inconclusive")
 _CARD_COLUMNS = (
     ("instances", "Instances"),
     ("features", "Features"),
@@ -99,6 +102,7 @@ def _render(study: Study) -> str:
     engine.filters["metric_title"] = metric_title
     engine.filters["p_value"] = p_text
     engine.filters["plain"] = _plain
+    words = Words.of(study)
     views = [_metric_view(study, metric) for metric in study.metrics]
     by_metric = {view.table.metric: view for view in views}
     return engine.get_template("page.html.j2").render(
@@ -107,16 +111,21 @@ def _render(study: Study) -> str:
         headline=by_metric[study.primary[0]] if study.primary else None,
         views=views,
         overview=[row for view in views if (row := _overview_row(view)) is not None],
-        verdicts=_verdicts(study),
-        claims=(claims := [_claim(claim) for claim in study.claims]),
-        outcomes=_outcomes(claims),
+        marks=MARKS,
+        verdicts=() if study.cells is None else tally(study.cells["verdict"]),
+        compared=() if study.cells is None else compared(study.cells["verdict"]),
+        tables=(tables := paper_tables(study, words)),
+        friedman=friedman_tables(study, words),
+        misprints=_misprints(study, {note.id for table in tables for note in table.notes}),
+        claims=(claims := claim_views(study)),
+        outcomes=outcomes(claims),
+        sets=column_sets(study),
         card_columns=[(key, title) for key, title in _CARD_COLUMNS if any(key in c for c in study.cards.values())],
         learned=[(item, shown) for item in study.learned if (shown := learned_pictures(study, item))],
         figures=analysis_pictures(study),
         curves=convergence_picture(study, study.learned),
         costs=cost_tables(study),
         settings=_settings(study),
-        cells=_cells(study),
         environment=_flat(study.environment),
         protocol=_flat(study.info.get("protocol") or {}),
     )
@@ -161,59 +170,22 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     return facts
 
 
-def _verdicts(study: Study) -> list[tuple[str, int, str]]:
-    """Return how many printed cells have which verdict, and their share."""
-    if study.cells is None or "verdict" not in study.cells:
-        return []
-    found = study.cells["verdict"].dropna()
-    counts = _tally((str(v).replace("_", " ") for v in found), VERDICTS)
-    return [(verdict, count, f"{100 * count / len(found):.1f} %") for verdict, count in counts]
-
-
-def _tally(found: Iterable[str], order: Sequence[str]) -> list[tuple[str, int]]:
-    """Count words, known ones first and in their order; words that do not occur are left out."""
-    counts = Counter(found)
-    return [(word, counts[word]) for word in (*order, *sorted(set(counts) - set(order))) if counts[word]]
-
-
-def _outcomes(claims: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, list[str]]]:
-    """Return, per outcome, how many claims came to it and which."""
-    counts = _tally((claim["outcome"] for claim in claims), OUTCOMES)
-    return [(outcome, n, [c["id"] for c in claims if c["outcome"] == outcome]) for outcome, n in counts]
-
-
-def _claim(claim: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a claim's parts under fixed names, whatever else the file says of it as its numbers."""
-    taken = ("id", "claim", "sentence", "text", "outcome", "verdict", "status", "result")
-    rest = {key: value for key, value in claim.items() if key not in taken}
-
-    def pick(*names: str) -> str:
-        return next((str(claim[name]) for name in names if claim.get(name) is not None), "")
-
-    return {
-        "id": pick("id"),
-        "text": pick("sentence", "claim", "text"),
-        "outcome": pick("outcome", "verdict", "status", "result") or "inconclusive",
-        "in_print": str((claim.get("in_print") or {}).get("outcome", "")),
-        "numbers": [(name.removeprefix("numbers."), text) for name, text in _flat(rest)],
-    }
-
-
-def _cells(study: Study) -> tuple[list[str], list[list[str]]]:
-    if study.cells is None:
-        return [], []
-    heads = list(study.cells.columns)
-    return heads, [["" if v != v else _plain(v) for v in row] for row in study.cells.itertuples(index=False)]
+def _misprints(study: Study, told: set[str]) -> list[Note]:
+    """Return what is known of passages of the paper that no table on the page has told."""
+    groups: dict[str, list[Erratum]] = {}
+    for erratum in known_errata(study):
+        groups.setdefault(erratum.id.partition("/")[0], []).append(erratum)
+    return [note(name, entries) for name, entries in groups.items() if name not in told]
 
 
 def _settings(study: Study) -> list[tuple[str, str, str]]:
-    """Return for each method its title, its reference, and its arguments as readable JSON."""
+    """Return for each method and further column its title, its reference, and its arguments as readable JSON."""
     settings, references = study.info.get("settings") or {}, study.info.get("references") or {}
     listed = []
-    for method in study.methods:
+    for method in dict.fromkeys([*study.methods, *settings]):
         arguments = settings.get(method)
         text = json.dumps(arguments, indent=2, ensure_ascii=False) if arguments else ""
-        listed.append((study.titles[method], str(references.get(method) or ""), text))
+        listed.append((study.method_title(method), str(references.get(method) or ""), text))
     return listed if settings or references else []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from multilab.reports.figures import cd_diagram, convergence, heatmap
 from multilab.reports.study import Learned, Study
 from multilab.statistics import Comparison
 
-__all__ = ["Picture", "affinity_picture", "convergence_picture", "learned_pictures", "rank_pictures"]
+__all__ = ["Picture", "affinity_picture", "convergence_picture", "learned_pictures", "rank_picture", "rank_pictures"]
 
 _PATH, _OPTIMUM, _WEIGHTS, _AFFINITY = "objective_path_", "objective_optimum_", "W_", "label_affinity_"
 
@@ -35,12 +35,21 @@ def rank_pictures(study: Study, comparison: Comparison) -> tuple[Picture, ...]:
     for test in tests:
         if comparison.cd_nemenyi is None:
             continue
-        with styled():
-            figure = new_figure(4.9, 0.9 + 0.24 * math.ceil(comparison.k / 2) + 0.1 * len(comparison.groups))
-            cd_diagram(comparison, figure.add_subplot(), study.titles, test)
-            uri = svg_uri(figure)
-        pictures.append(Picture(uri, _rank_words(study, comparison, test), _rank_caption(study, comparison, test), 560))
+        words, caption = _rank_words(study, comparison, test), _rank_caption(study, comparison, test)
+        pictures.append(rank_picture(comparison, study.titles, words, caption, test))
     return tuple(pictures)
+
+
+def rank_picture(
+    comparison: Comparison, titles: Mapping[str, str], words: str, caption: str, test: str = "nemenyi"
+) -> Picture:
+    """Return one critical-difference diagram, wide enough for the ranks of many methods."""
+    width = 4.9 + 0.25 * max(comparison.k - 7, 0)
+    with styled():
+        figure = new_figure(width, 0.9 + 0.24 * math.ceil(comparison.k / 2) + 0.1 * len(comparison.groups))
+        cd_diagram(comparison, figure.add_subplot(), titles, test)
+        uri = svg_uri(figure)
+    return Picture(uri, words, caption, round(114 * width))
 
 
 def _rank_words(study: Study, comparison: Comparison, test: str) -> str:

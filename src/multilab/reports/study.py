@@ -16,7 +16,10 @@ from multilab.metrics import METRICS
 from multilab.reports.errors import ReportError
 from multilab.statistics import Comparison, StatisticsError, Summary, compare, rank_rows, summarise
 
-__all__ = ["Learned", "Study", "load_study", "metric_title"]
+__all__ = ["Learned", "Study", "load_comparisons", "load_study", "load_table", "metric_title", "set_columns"]
+
+_CELLS = {"table", "dataset", "method", "metric", "printed_mean", "printed_std", "our_metric", "our_mean", "our_std"}
+_CELLS |= {"verdict", "reason", "erratum"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +63,7 @@ class Study:
     claims : list of dict
         ``claims.json``, as the stage ``stats`` wrote it.
     cells : DataFrame or None
-        ``cells.csv``: printed cells and their verdicts.
+        ``cells.csv``: printed cells and their verdicts, every cell as its text.
     environment : dict
         ``environment.json``.
     """
@@ -98,12 +101,27 @@ class Study:
 
     def method_title(self, method: str) -> str:
         """Return the method's name as printed in tables."""
-        return str((self.info.get("method_titles") or {}).get(method, method))
+        return self.all_titles.get(method, method)
 
     @property
     def titles(self) -> dict[str, str]:
         """Printed names of all methods."""
         return {method: self.method_title(method) for method in self.methods}
+
+    @property
+    def all_titles(self) -> dict[str, str]:
+        """Printed names of all methods and of the columns of all column sets."""
+        found = {str(key): str(title) for key, title in (self.info.get("method_titles") or {}).items()}
+        for name, block in (self.info.get("columns") or {}).items():
+            for column, base in set_columns(name, block).items():
+                found.setdefault(column, f"{found.get(base, base)} ({name})")
+        return found
+
+
+def set_columns(name: str, block: Mapping[str, Any]) -> dict[str, str]:
+    """Return the method behind each column of a column set: ``mls`` in the set ``svm`` is ``mls-svm``."""
+    bases = [str(method).removesuffix(f"-{name}") for method in block.get("methods") or ()]
+    return {f"{base}-{name}": base for base in bases}
 
 
 def metric_title(key: str) -> str:
@@ -129,7 +147,7 @@ def load_study(study_dir: Path | str) -> Study:
     folder = Path(study_dir)
     if not (folder / "scores.csv").is_file():
         raise ReportError(f"{folder / 'scores.csv'} is missing: run the study first (multilab plan, dvc repro)")
-    scores = _table(folder / "scores.csv", {"dataset", "split", "method", "metric", "value"})
+    scores = load_table(folder / "scores.csv", {"dataset", "split", "method", "metric", "value"})
     info = _json(folder / "study.json", {})
     datasets = _names(info.get("datasets"), scores["dataset"])
     methods = _names(info.get("methods"), scores["method"])
@@ -147,11 +165,11 @@ def load_study(study_dir: Path | str) -> Study:
         scores=scores,
         summaries=summaries,
         measured=_optional_table(folder / "measured.csv", {"dataset", "split", "method"}),
-        comparisons=_comparisons(folder / "statistics.json", info, summaries),
+        comparisons=load_comparisons(folder / "statistics.json", info, summaries),
         cards={str(card.get("name")): card for card in _json(folder / "datasets.json", [])},
         learned=_learned(folder / "figures", methods),
         claims=_claims(folder / "claims.json"),
-        cells=_optional_table(folder / "cells.csv", set()),
+        cells=_optional_table(folder / "cells.csv", _CELLS, numbers=False),
         environment=_json(folder / "environment.json", {}),
     )
 
@@ -161,7 +179,14 @@ def _names(listed: Any, found: pd.Series) -> tuple[str, ...]:
     return tuple(str(name) for name in listed or dict.fromkeys(found))
 
 
-def _comparisons(path: Path, info: Mapping[str, Any], summaries: Mapping[str, Summary]) -> dict[str, Comparison]:
+def load_comparisons(path: Path, info: Mapping[str, Any], summaries: Mapping[str, Summary]) -> dict[str, Comparison]:
+    """Return the comparison of each metric: that of a statistics file, computed here for a metric not in it.
+
+    Raises
+    ------
+    ReportError
+        If the file holds no comparisons, or those of other scores.
+    """
     stored = _json(path, {})
     found = {}
     for metric, summary in summaries.items():
@@ -211,14 +236,22 @@ def _claims(path: Path) -> list[dict[str, Any]]:
     return [claim for claim in listed if isinstance(claim, dict)]
 
 
-def _optional_table(path: Path, needed: set[str]) -> pd.DataFrame | None:
-    return _table(path, needed) if path.is_file() else None
+def _optional_table(path: Path, needed: set[str], numbers: bool = True) -> pd.DataFrame | None:
+    return load_table(path, needed, numbers) if path.is_file() else None
 
 
-def _table(path: Path, needed: set[str]) -> pd.DataFrame:
+def load_table(path: Path, needed: set[str], numbers: bool = True) -> pd.DataFrame:
+    """Return a CSV of a study; without ``numbers`` every cell as its text, absent ones empty.
+
+    Raises
+    ------
+    ReportError
+        If it cannot be read or lacks a column.
+    """
+    # float() reads back every bit that repr() wrote, which the parsers of older pandas do not
+    asked: dict[str, Any] = {"converters": {"value": lambda text: float(text) if text else math.nan}}
     try:
-        # float() reads back every bit that repr() wrote, which the parsers of older pandas do not
-        frame = pd.read_csv(path, converters={"value": lambda text: float(text) if text else math.nan})
+        frame = pd.read_csv(path, **(asked if numbers else {"dtype": str, "keep_default_na": False}))
     except (OSError, ValueError) as error:
         raise ReportError(f"{path} cannot be read: {error}") from error
     missing = sorted(needed - set(frame.columns))

@@ -24,12 +24,17 @@ _COSTS = (
 
 @dataclass(frozen=True)
 class Cell:
-    """One printed number: ``mean`` and ``std`` as texts ("" if none), its rank, and whether it is best."""
+    """One printed number: ``mean`` and ``std`` as texts ("" if none), its rank, and whether it is best.
+
+    ``delta`` is the difference to the same method's own settings, ``gain`` 1 where that is better, -1 where worse.
+    """
 
     mean: str
     std: str = ""
     rank: str = ""
     best: bool = False
+    delta: str = ""
+    gain: int = 0
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ def score_table(study: Study, metric: str) -> ScoreTable:
         metric=metric,
         title=metric_title(metric),
         arrow={"min": "↓", "max": "↑"}[comparison.direction] if comparison else "",
-        heads=tuple(study.titles[m] for m in study.methods),
+        heads=tuple(study.method_title(m) for m in study.methods),
         rows=tuple(rows),
         average_ranks=_average_ranks(study.methods, comparison),
         spread=any(cell.std for _, cells in rows for cell in cells),

@@ -33,7 +33,7 @@ def _cells(study: Study) -> list[str]:
     """Return how many printed cells have which verdict, and what is still missing."""
     import pandas as pd
 
-    from multilab.claims.verdicts import MISSING, VERDICTS
+    from multilab.claims.verdicts import MISSING, VERDICTS, compared
 
     path = report_dir(study.name) / "cells.csv"
     if study.paper is None:
@@ -44,6 +44,8 @@ def _cells(study: Study) -> list[str]:
     counts = Counter(cells["verdict"])
     lines = [f"{len(cells)} printed cells of the paper {study.paper}"]
     lines += [f"  {counts[v]:5}  {counts[v] / len(cells):6.1%}  {v}" for v in VERDICTS if counts[v]]
+    known, _, agree, share = compared(cells["verdict"])
+    lines += [f"  {known} could be compared; {agree} of these ({share}) agree (match or within)"] if known else []
     missing = int(cells["reason"].fillna("").str.startswith(MISSING).sum())
     return lines + ([f"  of those not run, {missing} have no excuse yet: no result of ours"] if missing else [])
 
@@ -55,10 +57,12 @@ def _claims(study: Study) -> list[str]:
     counts = Counter(found[str(claim["id"])]["outcome"] for claim in study.claims if str(claim["id"]) in found)
     told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
     lines = [f"{len(study.claims)} claims" + (f": {told}" if told else "")] if study.claims else []
-    return lines + [_line(claim, found.get(str(claim["id"]), {})) for claim in study.claims]
+    lines += [f"  {'':<5}{'our results':<17}printed cells"] if found else []
+    return lines + [line for claim in study.claims for line in _lines(claim, found.get(str(claim["id"]), {}))]
 
 
-def _line(claim: dict[str, Any], found: dict[str, Any]) -> str:
-    printed = (found.get("in_print") or {}).get("outcome")
-    told = f"  {claim['id']:<5}{found.get('outcome', 'not checked yet'):<17}{claim['sentence']}"
-    return told + (f" (in print: {printed})" if printed else "") + (f" [{why}]" if (why := found.get("reason")) else "")
+def _lines(claim: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    printed = (found.get("in_print") or {}).get("outcome", "–")
+    outcomes = f"{found.get('outcome', 'not checked yet'):<17}" + (f"{printed:<15}" if found else "")
+    lines = [f"  {claim['id']:<5}{outcomes}{claim['sentence']}"]
+    return lines + ([f"{'':39}{found['reason']}"] if found.get("reason") else [])
