@@ -28,7 +28,7 @@ from multilab.methods.ensembles.pruned_sets import PrunedSets, prune
 from multilab.methods.ensembles.rakel import RAkEL
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.methods.transformation.classifier_chain import ClassifierChain
-from multilab.methods.transformation.label_powerset import LabelPowerset
+from multilab.methods.transformation.label_powerset import LabelPowerset, distinct_rows
 from multilabel_checks import make_data
 
 TREE = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2)
@@ -302,6 +302,26 @@ def test_wrong_arguments_are_named(model: Any, message: str) -> None:
     X, Y, _ = make_data()
     with pytest.raises(MethodError, match=message):
         model.fit(X, Y)
+
+
+def test_a_tree_s_own_checks_are_not_lost() -> None:
+    """Rows and parameters are checked once for all trees, not never."""
+    X, Y, _ = make_data()
+    for kind in (EBR, ECC, EPS, RAkEL, CDE):
+        with pytest.raises(ValueError, match="max_depth"):
+            kind(DecisionTreeClassifier(max_depth=-1)).fit(X, Y)
+        with pytest.raises(ValueError, match=r"float32|infinity"):
+            kind(TREE).fit(X * 1e300, Y)
+
+
+def test_label_sets_are_numbered_in_the_order_of_their_first_row() -> None:
+    Y = (np.random.default_rng(15).uniform(size=(200, 20)) < 0.1).astype(np.uint8)
+    for labels in (Y, np.asfortranarray(Y), Y[::2], Y[:, ::3], Y[:, [4, 2, 9]]):
+        sets, number = distinct_rows(labels)
+        np.testing.assert_array_equal(sets[number], labels)
+        first = np.unique(number, return_index=True)[1]
+        assert len(np.unique(labels, axis=0)) == len(sets) == len(first)
+        assert (np.diff(first) > 0).all()
 
 
 def test_upper_errors_are_quinlans() -> None:
