@@ -38,11 +38,15 @@ def package(tmp_path, monkeypatch):
         'def f(x):\n    """Say."""\n    return x + VALUE  # why\n'
     )
     monkeypatch.setattr(digests_module, "_PACKAGE", root)
-    return root
+    monkeypatch.setenv("MULTILAB_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir()
+    yield root
+    digests_module._kept.cache_clear()
 
 
 def digest():
-    digests_module._read_code.cache_clear()
+    """Return the digest as a new process finds it."""
+    digests_module._kept.cache_clear()
     return code_digest("multilab.methods.a", within="multilab.methods")
 
 
@@ -68,6 +72,33 @@ def test_code_digest_sees_a_changed_line(package):
     before = digest()
     text = (package / "methods" / "a.py").read_text()
     (package / "methods" / "a.py").write_text(text.replace("x + VALUE", "x - VALUE"))
+    assert digest() != before
+
+
+def test_code_that_did_not_change_is_not_parsed_again(package, monkeypatch):
+    before = digest()
+    parsed = []
+    parse = digests_module._parse_code
+    monkeypatch.setattr(digests_module, "_parse_code", lambda *asked: parsed.append(asked[1]) or parse(*asked))
+    assert digest() == before
+    assert not parsed
+    shared = package / "methods" / "shared.py"
+    shared.write_text(shared.read_text().replace("1", "2"))  # the same size
+    assert digest() != before
+    assert parsed == ["multilab.methods.shared"]
+
+
+@pytest.mark.parametrize("damage", ["", "[]", '{"a": 1}', '{"a": [1]}'])
+def test_a_damaged_record_of_parsed_code_is_made_anew(package, tmp_path, damage):
+    before = digest()
+    (tmp_path / "cache" / "code-digests.json").write_text(damage)
+    assert digest() == before
+
+
+def test_a_name_that_becomes_a_module_is_followed(package):
+    (package / "methods" / "a.py").write_text("from multilab.methods import late\n")
+    before = digest()
+    (package / "methods" / "late.py").write_text("VALUE = 1\n")
     assert digest() != before
 
 

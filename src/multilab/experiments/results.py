@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from multilab.experiments.cells import Cell
-from multilab.experiments.running import indices
 from multilab.experiments.settings import Study
 from multilab.experiments.store import Store
 
@@ -49,6 +48,7 @@ def evaluate_cell(cell: Cell, store: Store, conventions: str = "default", paper:
     """
     from multilab.claims import quantities
     from multilab.datasets import load
+    from multilab.experiments.running import indices
     from multilab.metrics import score_all
 
     _, test = indices(cell.part)

@@ -10,10 +10,7 @@ import time
 import traceback
 import warnings
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from threadpoolctl import threadpool_limits
+from typing import TYPE_CHECKING, Any
 
 from multilab.experiments.cells import Cell, Part
 from multilab.experiments.errors import ExperimentError
@@ -21,6 +18,9 @@ from multilab.experiments.measuring import Meter, model_bytes
 from multilab.experiments.seeds import seed_estimator, seed_for
 from multilab.experiments.settings import Method
 from multilab.experiments.store import Store
+
+if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy, and a worker imports it beside the others
+    import numpy as np
 
 __all__ = ["Inputs", "build", "ensure", "gather", "indices", "run_cell"]
 
@@ -52,6 +52,8 @@ def _splits(dataset: str, protocol: str) -> list[Any]:
 def indices(part: Part) -> tuple[np.ndarray, np.ndarray]:
     """Return the training and the test rows of a part."""
     if part.split < 0:
+        import numpy as np
+
         every = np.arange(len(_dataset(part.dataset).Y))
         train, test = every, every[:0]
     else:
@@ -66,6 +68,8 @@ def indices(part: Part) -> tuple[np.ndarray, np.ndarray]:
 
 def inner_folds(Y: np.ndarray, folds: int, order: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return stratified folds of a training part: positions within it."""
+    import numpy as np
+
     from multilab.datasets import IterativeStratifiedKFold
 
     splitter = IterativeStratifiedKFold(n_splits=folds, order=order, random_state=seed)
@@ -112,6 +116,8 @@ def gather(cell: Cell, store: Store) -> Inputs:
     if not cell.reads:
         X_train, X_test = _scaled(cell.method, data.X[train], data.X[test])
         return Inputs(X_train, Y_train, X_test, Y_test)
+    import numpy as np
+
     for read in cell.reads:
         ensure(read, store)
     S_train = [store.arrays(read.key)["scores"] for read in cell.reads[0::2]]
@@ -131,6 +137,8 @@ def run_cell(cell: Cell, store: Store) -> str | None:
     """Run one cell and store it; return ``None``, or the one-line reason of its failure (stored as a record)."""
     if store.has(cell.key):
         return None
+    from threadpoolctl import threadpool_limits
+
     from multilab.ground import MultilabError
 
     record: dict[str, Any] = {"key": cell.key, "label": cell.label, "parts": cell.identity, **_environment(cell)}
@@ -156,6 +164,8 @@ def _axes(cell: Cell) -> tuple[str, str, str]:
 
 def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, bytes]]:
     """Fit on the training rows, score the test rows."""
+    import numpy as np
+
     inputs = gather(cell, store)
     method = cell.method
     files: dict[str, bytes] = {}
@@ -207,6 +217,8 @@ def _scores(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, 
 
 def predict_both(estimator: Any, X: Any, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
     """Return scores (float64) and decisions (uint8) of an estimator, computed once where it offers that."""
+    import numpy as np
+
     from multilab.methods.stacking.out_of_fold import score_matrix
 
     if hasattr(estimator, "predict_both"):

@@ -9,23 +9,20 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.running import run_cell
 from multilab.experiments.store import Store
 
+if TYPE_CHECKING:  # imported where it is needed: most stages of a second `dvc repro` have nothing to run
+    from concurrent.futures import Future, ProcessPoolExecutor
+
 __all__ = ["jobs", "run_cells", "side_by_side"]
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-# A forked worker is there in milliseconds, where a fresh Python takes half a second; elsewhere forking is not safe.
-_CONTEXT = get_context("fork" if sys.platform == "linux" else "spawn")
 
 
 def jobs() -> int:
@@ -78,11 +75,19 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], n_jobs: int) -> Ite
     workers = min(n_jobs, len(items))
     if workers <= 1:
         return map(work, items)
-    pool = ProcessPoolExecutor(workers, mp_context=_CONTEXT, initializer=_begin_worker)
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # A forked worker is there in milliseconds, where a fresh Python takes half a second; elsewhere forking is not safe.
+    context = get_context("fork" if sys.platform == "linux" else "spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
     return _finished(pool, [pool.submit(work, item) for item in items])
 
 
-def _finished(pool: ProcessPoolExecutor, futures: list[Any]) -> Iterator[Any]:
+def _finished(pool: ProcessPoolExecutor, futures: list[Future[R]]) -> Iterator[R]:
+    from concurrent.futures import as_completed
+    from concurrent.futures.process import BrokenProcessPool
+
     try:
         yield from (future.result() for future in as_completed(futures))
     except BrokenProcessPool:
@@ -96,12 +101,17 @@ def _finished(pool: ProcessPoolExecutor, futures: list[Any]) -> Iterator[Any]:
 
 def _one_by_one(cells: list[Cell], store: Store) -> Iterator[tuple[str, str | None]]:
     if cells:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
         with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as fresh:
             yield from (fresh.submit(_outcome, cell, store).result() for cell in cells)
 
 
 def _begin_worker() -> None:
     """Die at once when interrupted, and with the parent: a worker of a killed parent would wait for work for ever."""
+    from multiprocessing import parent_process
+
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = parent_process()
     assert parent is not None

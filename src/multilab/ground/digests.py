@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from multilab.ground.files import write_atomically
+from multilab.ground.places import data_dir
 
 if TYPE_CHECKING:  # NumPy is not imported here, so that keys can be computed in a few milliseconds
     import numpy as np
@@ -17,6 +22,7 @@ if TYPE_CHECKING:  # NumPy is not imported here, so that keys can be computed in
 __all__ = ["array_digest", "canonical_json", "code_digest", "json_digest"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_KEPT = "code-digests.json"
 
 
 def canonical_json(value: Any) -> str:
@@ -70,7 +76,8 @@ def code_digest(module: str, within: str | Iterable[str]) -> str:
         stat = path.stat()
         tree, imports = _read_code(str(path), name, stat.st_mtime_ns, stat.st_size)
         seen[name] = tree
-        queue += [i for i in imports if any(i == p or i.startswith(p + ".") for p in prefixes)]
+        queue += [i for i in map(_imported, imports) if any(i == p or i.startswith(p + ".") for p in prefixes)]
+    _keep()
     return json_digest(seen)
 
 
@@ -86,9 +93,47 @@ def _module_file(name: str) -> Path | None:
     return None
 
 
+def _read_code(path: str, module: str, mtime: int, size: int) -> tuple[str, list[str]]:
+    """Return the digest of a file's syntax tree and what it imports, ``module`` or ``module:name``.
+
+    Parsing takes most of the time of a stage with nothing to do, so what was read is kept in the data folder for as
+    long as the file has the same time (in nanoseconds) and size.
+    """
+    kept, mark = _kept(), [sys.version, module, mtime, size]
+    if kept.get(path, [None])[0] != mark:
+        kept[path] = [mark, *_parse_code(path, module)]
+        _new.append(path)
+    _, digest, imports = kept[path]
+    return digest, imports
+
+
+_new: list[str] = []  # files read since the last _keep()
+
+
 @functools.cache
-def _read_code(path: str, module: str, _mtime: int, _size: int) -> tuple[str, tuple[str, ...]]:
-    """Return the digest of a file's syntax tree and the modules it imports."""
+def _kept() -> dict[str, list[Any]]:
+    try:
+        found = json.loads((data_dir() / _KEPT).read_text("utf-8"))
+        return found if isinstance(found, dict) and all(len(entry) == 3 for entry in found.values()) else {}
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _keep() -> None:
+    if _new and data_dir().is_dir():
+        _new.clear()
+        with contextlib.suppress(OSError):  # a folder that is shared read-only
+            write_atomically(data_dir() / _KEPT, json.dumps(_kept()))
+
+
+def _imported(what: str) -> str:
+    """Return the module that an import reads: a name imported from a package may be a module or not."""
+    module, _, name = what.partition(":")
+    whole = f"{module}.{name}"
+    return whole if name and _module_file(whole) else module
+
+
+def _parse_code(path: str, module: str) -> tuple[str, list[str]]:
     tree = ast.parse(Path(path).read_bytes())
     package = module if Path(path).name == "__init__.py" else module.rpartition(".")[0]
     imports: set[str] = set()
@@ -99,12 +144,10 @@ def _read_code(path: str, module: str, _mtime: int, _size: int) -> tuple[str, tu
             stem = node.module or ""
             if node.level:
                 stem = ".".join([*package.split(".")[: len(package.split(".")) - node.level + 1], stem]).strip(".")
-            for alias in node.names:
-                whole = f"{stem}.{alias.name}"
-                imports.add(whole if _module_file(whole) else stem)
+            imports.update(f"{stem}:{alias.name}" for alias in node.names)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             _drop_docstring(node)
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(sorted(imports))
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), sorted(imports)
 
 
 def _drop_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
