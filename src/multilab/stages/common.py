@@ -58,14 +58,13 @@ class Progress:
         if not total:
             yield from stream
             return
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bar
 
-        console = Console(stderr=True)
-        if console.is_terminal:
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-            with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar:
+            with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as bar:
                 yield from bar.track(stream, total=total, description=self.title)
             return
         for count, item in enumerate(stream, 1):
