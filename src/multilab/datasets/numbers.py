@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 __all__ = ["dense_numbers", "sparse_numbers", "to_number"]
 
+_PART = 1 << 16
 _PLAIN = b"0123456789+-.eE,\n"
 _DELIMITER = np.zeros(256, dtype=bool)
 _DELIMITER[list(b" ,{}\n")] = True
@@ -47,19 +48,33 @@ def dense_numbers(body: bytes, columns: int) -> np.ndarray | None:
 
     Numbers are rounded as Python's ``float`` does. Empty lines are skipped.
     """
-    body = _tidy(body)
+    parts = []
+    start = 0
+    while start < len(body):  # in parts whose arrays stay in the cache, and in memory that is had already
+        end = body.find(b"\n", start + _PART) + 1 or len(body)
+        part = _dense_lines(body[start:end], columns)
+        if part is None:
+            return None
+        parts.append(part)
+        start = end
+    return np.concatenate(parts) if any(map(len, parts)) else None
+
+
+def _dense_lines(body: bytes, columns: int) -> np.ndarray | None:
+    body = _trimmed(body)
     if b" " in body:
         for mark in (b",", b"\n"):
             for loose in (b" " + mark, mark + b" "):
                 while loose in body:
                     body = body.replace(loose, mark)
     if not body:
-        return None
+        return np.empty((0, columns))
     marks, kinds = _marks(body)
     ends = kinds[kinds != ord(".")] == ord("\n")
     rows = int(ends.sum()) + 1
     if len(ends) != rows * columns - 1 or not ends[columns - 1 :: columns].all():
-        return None
+        full = _without_empty_lines(body)
+        return _dense_lines(full, columns) if len(full) < len(body) else None
     flat = _parse(body.replace(b"\n", b","), marks, kinds)
     return None if flat is None else flat.reshape(rows, columns)
 
@@ -70,7 +85,7 @@ def sparse_numbers(body: bytes, columns: int) -> sp.csr_array | None:
     Stored zeros are kept. The structure is checked on the delimiters alone: between braces they must
     alternate blank and comma, and only a value may hold anything but digits.
     """
-    body = _tidy(body)
+    body = _without_empty_lines(_trimmed(body))
     for loose, tight in ((b", ", b","), (b"{ ", b"{"), (b" }", b"}")):
         body = body.replace(loose, tight)
     octets = np.frombuffer(body, dtype=np.uint8)
@@ -110,18 +125,23 @@ def _as_csr(flat: np.ndarray, counts: np.ndarray, columns: int) -> sp.csr_array 
     return None if repeated.any() else table
 
 
-def _tidy(body: bytes) -> bytes:
-    """Return the text without empty lines."""
+def _trimmed(body: bytes) -> bytes:
     if b"\r" in body:
         body = body.replace(b"\r\n", b"\n")
-    return b"\n".join(filter(None, body.split(b"\n"))).strip(b" ")
+    return body.strip(b" \n")
+
+
+def _without_empty_lines(body: bytes) -> bytes:
+    return b"\n".join(filter(None, body.split(b"\n")))
 
 
 def _marks(text: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Return the places of commas, line ends and decimal points, and which of them each is."""
     octets = np.frombuffer(text, dtype=np.uint8)
-    marks = np.flatnonzero((octets == ord(",")) | (octets == ord("\n")) | (octets == ord(".")))
-    return marks, octets[marks]
+    marks = np.flatnonzero(octets < ord("/"))  # blanks and signs, too
+    kinds = octets[marks]
+    wanted = (kinds == ord(",")) | (kinds == ord(".")) | (kinds == ord("\n"))
+    return (marks, kinds) if wanted.all() else (marks[wanted], kinds[wanted])
 
 
 def _parse(text: bytes, marks: np.ndarray, kinds: np.ndarray) -> np.ndarray | None:
@@ -150,7 +170,7 @@ def _short_decimals(text: bytes, marks: np.ndarray, points: np.ndarray) -> np.nd
     and the end, ``points`` those of them that are points.
     """
     octets = np.frombuffer(text, dtype=np.uint8)
-    if (octets - np.uint8(ord("+")) > ord("9") - ord("+")).any():  # only + , - . / 0-9 lie in that range
+    if octets.min() < ord("+") or octets.max() > ord("9"):  # only + , - . / 0-9 lie in that range
         return None
     digits = text.translate(None, b".")
     # NumPy would read a lone sign as 0, and without its point .-5 as -5.
@@ -163,8 +183,11 @@ def _short_decimals(text: bytes, marks: np.ndarray, points: np.ndarray) -> np.nd
         return None
     flat = whole.astype(np.float64)
     if len(points):
-        places = marks[points + 1] - marks[points] - 1
-        if (np.diff(points) == 1).any() or places.max() >= len(_POWERS):
+        places = np.diff(marks)[points] - 1
+        if (points[1:] - points[:-1] == 1).any() or places.max() >= len(_POWERS):
             return None
-        flat[points - np.arange(len(points))] /= _POWERS[places]
+        if len(points) == len(flat):
+            flat /= _POWERS[places]
+        else:
+            flat[points - np.arange(len(points))] /= _POWERS[places]
     return flat
