@@ -14,7 +14,9 @@ from multilab.methods.elm.elastic_net_kernel_elm import ElasticNetKernelELM
 from multilab.methods.elm.kernel_elm import KernelELM
 from multilab.methods.elm.kernel_loss import KernelLoss
 from multilab.methods.elm.sparse_penalty import SparsePenalty
+from multilab.methods.elm.working_sets import solve_sparse
 from multilab.methods.kernels import kernel_matrix
+from multilab.methods.stacking.solve import solve
 from multilabel_checks import make_data
 
 GAMMA = 1.5
@@ -226,6 +228,33 @@ def test_a_warm_path_is_the_single_solutions() -> None:
             assert alone.converged
             assert one.objective_path[-1] == pytest.approx(alone.objective_path[-1], rel=1e-10)
             np.testing.assert_allclose(one.W, alone.W, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+@pytest.mark.parametrize("ridge", ["rkhs", "frobenius"])
+def test_working_sets_reach_the_minimum_of_the_whole_problem(ridge: str, by_row: bool) -> None:
+    rng = np.random.default_rng(12)
+    X = rng.uniform(size=(400, 5))
+    targets = np.sign(np.column_stack([X[:, 0] - 0.5, X[:, 1] - X[:, 2], np.ones(400)]))
+    omega = kernel_matrix(X, gamma=3.0)
+    alpha, lam = 0.9, 0.02 * lambda_max(omega @ targets, 0.9, SparsePenalty(1.0, by_row))
+    loss, penalty = (
+        KernelLoss.from_kernel(omega, targets, ridge=ridge).with_ridge(1e-3 * lam),
+        SparsePenalty(lam * alpha, by_row),
+    )
+    rows = np.array([3, 17, 200])
+    W, whole = np.zeros_like(targets), np.zeros_like(targets)
+    W[rows] = rng.normal(size=(3, 3))
+    part = loss.restricted(rows)
+    np.testing.assert_allclose(part.apply(W[rows]), loss.apply(W)[rows], rtol=1e-9)
+    assert part.value(W[rows], part.apply(W[rows])) == pytest.approx(loss.value(W, loss.apply(W)), rel=1e-12)
+    fast = solve_sparse(loss, penalty, whole, tol=1e-7, max_iter=20_000)
+    full = solve(loss, penalty, whole, tol=1e-9, kkt_tol=0.0, max_iter=20_000)
+    assert 0 < fast.W.any(axis=1).sum() < 0.3 * len(X)  # so that the whole problem was never needed
+    assert fast.gap <= 1e-7
+    assert fast.objective_path[-1] == pytest.approx(full.objective_path[-1], rel=1.1e-7)
+    assert fast.objective_path[-1] == pytest.approx(loss.value(fast.W, loss.apply(fast.W)) + penalty.value(fast.W))
+    assert elastic_net(KernelLoss.from_kernel(omega, targets), lam, alpha, tol=1e-6, max_iter=3).n_iter <= 4
 
 
 @pytest.mark.parametrize("ridge", ["rkhs", "frobenius"])

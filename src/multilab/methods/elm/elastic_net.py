@@ -10,6 +10,7 @@ from scipy.linalg import eigh, svd
 
 from multilab.methods.elm.kernel_loss import KernelLoss
 from multilab.methods.elm.sparse_penalty import SparsePenalty
+from multilab.methods.elm.working_sets import solve_sparse
 from multilab.methods.stacking.certificates import Solution
 from multilab.methods.stacking.solve import solve
 
@@ -33,7 +34,8 @@ def elastic_net(
 ) -> Solution:
     """Minimise loss + lam (alpha |W| + (1 - alpha) tr(W^T R W)) to a relative duality gap of ``tol``.
 
-    ADMM in the eigenbasis, where each least squares step is exact; alpha = 0 is a closed form.
+    ADMM in the eigenbasis, where each least squares step is exact, on a few rows of W where that is enough; alpha = 0
+    is a closed form.
 
     Parameters
     ----------
@@ -42,9 +44,12 @@ def elastic_net(
     start : ndarray of shape (n, p), optional
         Where to begin; not changed.
     """
-    parts: tuple[Any, Any] = (loss.with_ridge(2.0 * lam * (1.0 - alpha)), SparsePenalty(lam * alpha, by_row))
+    penalty = SparsePenalty(lam * alpha, by_row)
+    whole: tuple[Any, Any] = (loss.with_ridge(2.0 * lam * (1.0 - alpha)), penalty)
     begin = np.zeros_like(loss.cross) if start is None else start
-    return solve(*parts, begin, tol=tol, kkt_tol=0.0, max_iter=max_iter)
+    if penalty.is_zero or tol == 0 or penalty.dual_scale(loss.cross, 1.0) >= 1.0:
+        return solve(*whole, begin, tol=tol, kkt_tol=0.0, max_iter=max_iter)
+    return solve_sparse(*whole, begin, tol=tol, max_iter=max_iter)
 
 
 def elastic_net_path(loss: KernelLoss, lams: Iterable[float], alpha: float, **options: Any) -> list[Solution]:

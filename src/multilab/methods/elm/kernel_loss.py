@@ -97,6 +97,23 @@ class KernelLoss:
         """Return the same loss with another r >= 0; nothing is recomputed but n sums."""
         return replace(self, curvature=self.squares + r * self.ridge_values)
 
+    def restricted(self, rows: np.ndarray) -> Self:
+        """Return the loss of the given rows of W alone, the others being zero, r included and not to be changed."""
+        basis = self.vectors[rows]
+        values, vectors = eigh((basis * self.curvature.T) @ basis.T, driver="evd", check_finite=False)
+        values = np.maximum(values, 0.0)[:, None]
+        cross = self.cross[rows]
+        return replace(
+            self,
+            vectors=vectors,
+            squares=values,
+            ridge_values=np.zeros_like(values),
+            null=1e-13 * float(values[-1, 0]),
+            cross=cross,
+            cross_rotated=vectors.T @ cross,
+            curvature=values,
+        )
+
     @property
     def lipschitz(self) -> float:
         """Return the exact Lipschitz constant of the gradient."""
