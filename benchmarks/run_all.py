@@ -19,7 +19,7 @@ from typing import Any
 from common import CHECKOUT, arguments, machine
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "pipeline", "memory")
+SCRIPTS = ("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "elm_path", "pipeline", "memory")
 
 
 def table(results: list[dict[str, Any]]) -> str:

@@ -116,6 +116,18 @@ def test_the_grid_is_solved_by_both_and_the_check_sees_a_gap(script):
     assert grid.solved([*points, points[0]._replace(excess=2e-4)]).startswith("DIFFERENT")
 
 
+def test_kernel_paths_agree_with_their_peers_and_the_checks_see_a_gap(script):
+    from multilab.methods.kernels import kernel_matrix
+
+    paths = script("elm_path")
+    X, Y, X_test = paths.simulated(80, 20, 30, 3)
+    kernels = kernel_matrix(X), 2.0 * Y - 1.0, kernel_matrix(X_test, X)
+    assert paths.ridges(kernels, 7).check.startswith("same scores")
+    line, _ = paths.elastic_nets(kernels, 3, 0.5)
+    assert line.check.startswith("same minima")
+    assert paths.solved(1e-5, 2e-4, 1e-8).startswith("DIFFERENT")
+
+
 def test_stages_are_timed_from_start_to_start(script):
     pipeline = script("pipeline")
     lines = [

@@ -1,0 +1,85 @@
+"""Extreme learning machine: least squares of -1/+1 labels on a random hidden layer."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import lstsq
+
+from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.elm.hidden_layer import draw_weights, hidden_output
+
+__all__ = ["ELM"]
+
+
+class ELM(MultiLabelClassifier):
+    """Multi-label extreme learning machine.
+
+    With H = sigmoid(X A + b), A and b random, it takes beta = pinv(H) Y, Y in {-1, +1}; the scores are
+    sigmoid(x A + b) beta.
+
+    Parameters
+    ----------
+    n_hidden : int, default=500
+        Hidden units, L. The ML-EKELM paper does not say how many it used.
+    weight_range : float, default=1.0
+        A and b are uniform on (-weight_range, weight_range).
+    random_state : int, RandomState or None
+        Seed of A and b.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (d, L)
+        A.
+    bias_ : ndarray of shape (L,)
+    coef_ : ndarray of shape (L, p)
+        beta, one column for each of the p distinct columns of Y.
+    column_ : ndarray of shape (q,)
+        Which column of ``coef_`` belongs to each label.
+    n_labels_, n_features_in_, classes_
+        See `MultiLabelClassifier`.
+
+    Notes
+    -----
+    Features are expected in [0, 1]. A label is assigned iff its score is
+    >= 0. The pseudo-inverse comes from the singular values, so that H may have any rank; the paper's eq. (7)
+    leaves out the deficient case. Equal label columns are solved once and get bit-identical scores.
+
+    References
+    ----------
+    Equations (1) to (8) of the ML-EKELM paper; G.-B. Huang, Q.-Y. Zhu, C.-K. Siew. Extreme learning machine:
+    theory and applications. Neurocomputing 70, 2006, 489-501.
+    """
+
+    def __init__(self, n_hidden: int = 500, weight_range: float = 1.0, random_state: Any = None) -> None:
+        self.n_hidden = n_hidden
+        self.weight_range = weight_range
+        self.random_state = random_state
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+
+        Raises
+        ------
+        MethodError
+            If an argument is out of range.
+        """
+        X, Y = self._validate_fit(X, Y)
+        if not self.n_hidden >= 1:
+            raise MethodError(f"n_hidden={self.n_hidden}: there must be at least one hidden unit")
+        if not self.weight_range > 0:
+            raise MethodError(f"weight_range={self.weight_range}: it must be positive")
+        self.weights_, self.bias_ = draw_weights(X.shape[1], self.n_hidden, self.weight_range, self.random_state)
+        columns, self.column_ = np.unique(Y, axis=1, return_inverse=True)
+        self.coef_ = self._output_weights(hidden_output(X, self.weights_, self.bias_), 2.0 * columns - 1.0)
+        return self
+
+    def _output_weights(self, H: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        return lstsq(H, targets, cond=max(H.shape) * np.finfo(float).eps)[0]
+
+    def _score_kind(self) -> str:
+        return "margin"
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return (hidden_output(X, self.weights_, self.bias_) @ self.coef_)[:, self.column_]

@@ -1,0 +1,76 @@
+"""Regularised extreme learning machine: ridge regression of -1/+1 labels on a random hidden layer."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from multilab.methods.base import MethodError
+from multilab.methods.elm.elm import ELM
+
+__all__ = ["RELM"]
+
+
+class RELM(ELM):
+    """Multi-label regularised extreme learning machine.
+
+    Minimises ||beta||_F^2 / 2 + C / 2 ||Y - H beta||_F^2 over the output weights of `ELM`.
+
+    Parameters
+    ----------
+    n_hidden : int, default=500
+        Hidden units, L.
+    weight_range : float, default=1.0
+        Bound of the random weights.
+    C : float, default=1.0
+        Weight of the training error, positive.
+    random_state : int, RandomState or None
+        Seed of the hidden layer.
+
+    Attributes
+    ----------
+    weights_, bias_, coef_, column_, n_labels_, n_features_in_, classes_
+        See `ELM`.
+
+    Notes
+    -----
+    beta = (I_L / C + H^T H)^(-1) H^T Y where L <= n, else the equal H^T (I_n / C + H H^T)^(-1) Y: the smaller
+    matrix is factorised. Eq. (14) of the ML-EKELM paper calls the n-dimensional I L-dimensional, and eq. (15)
+    applies the H of the training rows to every row.
+
+    References
+    ----------
+    Equations (13) to (15) of the ML-EKELM paper; W.-Y. Deng, Q.-H. Zheng, L. Chen, X.-B. Xu. Research on
+    extreme learning of neural networks. Chinese Journal of Computers 33(2), 2010.
+    """
+
+    def __init__(
+        self, n_hidden: int = 500, weight_range: float = 1.0, C: float = 1.0, random_state: Any = None
+    ) -> None:
+        super().__init__(n_hidden=n_hidden, weight_range=weight_range, random_state=random_state)
+        self.C = C
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+
+        Raises
+        ------
+        MethodError
+            If an argument is out of range.
+        """
+        if not self.C > 0:
+            raise MethodError(f"C={self.C}: it must be positive")
+        return super().fit(X, Y)
+
+    def _output_weights(self, H: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        n, units = H.shape
+        if units <= n:
+            return cho_solve(cho_factor(_plus_ridge(H.T @ H, 1.0 / self.C)), H.T @ targets)
+        return H.T @ cho_solve(cho_factor(_plus_ridge(H @ H.T, 1.0 / self.C)), targets)
+
+
+def _plus_ridge(gram: np.ndarray, ridge: float) -> np.ndarray:
+    gram.flat[:: len(gram) + 1] += ridge
+    return gram
