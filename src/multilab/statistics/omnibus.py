@@ -56,7 +56,7 @@ def friedman(ranks: np.ndarray, tie_correction: bool = True) -> float:
     """
     n, k = ranks.shape
     deviations = ranks.mean(axis=0) - (k + 1) / 2  # equal to the form above, without its cancellation
-    chi2 = 12 * n / (k * (k + 1)) * float(deviations @ deviations)
+    chi2 = 12 * n / (k * (k + 1)) * math.fsum(deviations**2)  # the same in every order of the methods
     if not tie_correction:
         return chi2
     ties = sum(int(t) ** 3 - int(t) for row in ranks for t in np.unique(row, return_counts=True)[1])
