@@ -37,11 +37,17 @@ def main(argv: list[str]) -> int:
 
 
 def show(markdown: str) -> None:
-    """Print a Markdown table for a terminal, ranks in brackets."""
+    """Print a Markdown table for a terminal, ranks in brackets; a wide one with the methods as rows."""
     from rich.console import Console
     from rich.markdown import Markdown
 
-    columns = 20 * (markdown.partition("\n")[0].count("|") - 1)  # a table wider than the terminal wraps its numbers
+    head, _, *rows = [line.strip("| ").split(" | ") for line in markdown.strip().splitlines()]
+    if len(head) > len(rows) + 1:
+        first, *others = zip(head, *rows, strict=True)
+        rule = "|:---|" + "---:|" * len(rows)
+        written = ["| " + " | ".join(row) + " |" for row in (first, *others)]
+        markdown = "\n".join([written[0], rule, *written[1:]])
+    columns = 25 * (markdown.partition("\n")[0].count("|") - 1)  # wider than the terminal, a table wraps its numbers
     console = Console(width=max(shutil.get_terminal_size().columns, min(columns, 160)))
     console.print(Markdown(re.sub(r" <sub>(.*?)</sub>", r" (\1)", markdown.strip())))
 
