@@ -108,6 +108,7 @@ MUTATIONS = (
             (
                 "src/multilab/experiments/running.py",
                 "    train = scaler.fit_transform(X_train)\n",
+                "    import numpy as np\n\n"
                 "    train = scaler.fit(np.vstack([X_train, 1.5 * X_test])).transform(X_train)\n",
             ),
         ),
