@@ -143,6 +143,7 @@ class Study:
     (:class:`ColumnSet`): run, scored and published like the others, and compared within their set.
     ``settings`` are blocks ``{methods, datasets, set}`` that change arguments of methods (on datasets) in this study;
     ``guards`` are such blocks that only the gate computes, on the first dataset.
+    ``rope`` is that of the Bayesian test, which ``null`` leaves out.
     ``paper`` names the printed cells it is held against, ``claims`` the sentences to check (see
     :func:`multilab.claims.check_claims`). ``analyses`` are computed beyond scores (see
     :func:`multilab.experiments.analyses.unit.units_of`).
@@ -158,7 +159,7 @@ class Study:
     headline: str = "ranking_loss"
     conventions: str = "default"
     alpha: float = 0.05
-    rope: float = 0.01
+    rope: float | None = 0.01
     control: str | None = None
     seed: int = 0
     settings: tuple[dict[str, Any], ...] = ()
