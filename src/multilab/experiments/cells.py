@@ -21,6 +21,7 @@ __all__ = [
     "base_score_cells",
     "cell_for",
     "guard_cells",
+    "library_versions",
     "parts_of",
     "study_cells",
     "study_parts",
@@ -94,7 +95,7 @@ class Cell:
             "seed": self.seed,
             "reads": [cell.key for cell in self.reads],
             "code": self.method.code(),
-            "versions": _versions(),
+            "versions": library_versions(),
         }
         if self.kind == "scores":
             parts["inner"] = self.method.inner
@@ -126,7 +127,8 @@ def scores_cell(member: Cell, inner: dict[str, Any]) -> Cell:
 
 
 @functools.cache
-def _versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
+    """Return the versions of the libraries that decide numbers; they are part of every key."""
     return {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 import functools
 import importlib
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from multilab.experiments.cells import SCHEMA, Cell, parts_of
+from multilab.experiments.cells import SCHEMA, Cell, library_versions, parts_of
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study
 from multilab.ground import code_digest, json_digest
@@ -70,7 +69,7 @@ class Unit:
             "analysis": self.analysis,
             "settings": self.settings,
             "code": _code(self.analysis),
-            "versions": _versions(),
+            "versions": library_versions(),
         }
         if self.cell is None:
             return parts | {"generator": self.generator, "repetition": self.split, "seed": self.seed}
@@ -96,11 +95,6 @@ class Unit:
 @functools.cache
 def _code(analysis: str) -> str:
     return code_digest(f"{__package__}.{analysis}", within=_CODE_WITHIN)
-
-
-@functools.cache
-def _versions() -> dict[str, str]:
-    return {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
 
 
 def module_of(analysis: str) -> ModuleType:
