@@ -54,7 +54,7 @@ def study(tmp_path_factory):
         "methods": NINE,
         "metrics": METRICS,
         "paper": "mlwse",
-        "method_titles": {"ebr": "EBR", "ecc": "ECC", "ebr-tuned": "EBR (tuned)"},
+        "method_titles": {"ebr": "EBR", "ecc": "ECC", "ebr-tuned": "EBR (tuned)", "ecc-tuned": "ECC (tuned)"},
         "columns": {
             "tuned": {
                 "about": "Tuned inside the training part.",
@@ -233,6 +233,14 @@ def test_column_sets_are_compared_with_the_untuned(study, text):
         assert piece in section
     overview = re.search(r'<section id="result">.*?</section>', text, re.S).group()
     assert "tuned" not in overview
+
+
+def test_a_set_of_methods_that_the_study_does_not_run_otherwise_has_its_titles_and_no_balance(study):
+    others = {**study.info, "methods": [m for m in study.methods if m not in ("ebr", "ecc")]}
+    alone = replace(study, info=others, methods=tuple(others["methods"]))
+    (tuned,) = column_sets(alone)
+    assert tuned.heads == ("EBR", "ECC")
+    assert tuned.balance == ()
 
 
 def test_statistics_of_a_set_must_belong_to_its_scores(study, tmp_path):

@@ -84,7 +84,7 @@ def _view(study: Study, name: str, block: Mapping[str, Any]) -> SetView:
         tables=tuple(tables),
         headline=headline,
         pictures=rank_pictures(part, main) if main else (),
-        balance=tuple(_balance(study, part, column, base) for column, base in columns.items()),
+        balance=tuple(_balance(study, part, c, base) for c, base in columns.items() if base in study.methods),
         splits=tuple(f"fold {split}" for split in splits),
         chosen=_chosen(tuned, part.titles, splits),
     )
@@ -94,7 +94,7 @@ def _part(study: Study, name: str, block: Mapping[str, Any], columns: Mapping[st
     """Return the set as a study of its own, so that the tables of a study serve it."""
     datasets = tuple(block.get("datasets") or study.datasets)
     summaries = {metric: summarise(study.scores, metric, datasets, list(columns)) for metric in study.metrics}
-    titles = {column: study.method_title(base) for column, base in columns.items()}
+    titles = {c: study.method_title(c).removesuffix(f" ({name})") for c in columns}
     return replace(
         study,
         info={**study.info, "method_titles": titles, "columns": {}},
@@ -132,7 +132,7 @@ def _balance(study: Study, part: Study, column: str, base: str) -> Balance:
     cells = []
     for metric in study.metrics:
         own, comparison = study.summaries[metric].mean, part.comparisons.get(metric)
-        if base not in own.columns or comparison is None:
+        if comparison is None:
             cells.append(("–", 0))
             continue
         change = (part.summaries[metric].mean[column] - own[base].reindex(list(part.datasets))).dropna()
