@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 
+import pandas as pd
 import pytest
+
+from multilab.claims.verdicts import compared
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +63,16 @@ def test_the_lock_has_hashes_and_no_address(checkout):
     assert text.count("--hash=sha256:") >= len(pinned)
     for path in checkout.glob("*.lock"):
         assert path.name in ("requirements.lock", "dvc.lock")
+
+
+def test_it_says_of_the_mlwse_study_what_its_files_say(readme, checkout):
+    folder = checkout / "reports" / "mlwse"
+    known, printed, agree, share = compared(pd.read_csv(folder / "cells.csv")["verdict"])
+    outcomes = Counter(claim["outcome"] for claim in json.loads((folder / "claims.json").read_text()))
+    words = " ".join(readme.split())
+    percent = f"{float(share.removesuffix(' %')):.0f} %"
+    assert f"{known} of {printed} can be compared, and {agree} of these ({percent}) agree" in words
+    told = {5: "five", 10: "ten", 15: "fifteen"}
+    assert set(outcomes) == {"holds", "fails"}
+    holds, fails = told[outcomes["holds"]], told[outcomes["fails"]]
+    assert f"{told[outcomes.total()]} claims {holds} hold on our numbers and {fails} fail" in words
