@@ -1,6 +1,6 @@
-"""What every multi-label classifier must do; each check takes an unfitted estimator and asserts.
+"""What every multi-label classifier and transformer must do; each check takes an unfitted estimator and asserts.
 
-``ALL_CHECKS`` lists them. An estimator that cannot pass one names it, with the reason, in its class attribute
+``ALL_CHECKS`` lists those of classifiers, ``TRANSFORMER_CHECKS`` those of transformers. An estimator that cannot pass one names it, with the reason, in its class attribute
 ``_expected_failed_checks`` (which also serves scikit-learn's own checks).
 """
 
@@ -16,9 +16,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from multilab.methods.base import MethodError
+from multilab.methods.neighbours.mlknn import MLkNN
 
 # Relative to scores of order one: sums taken in another order, not another result.
 ROUNDING = 1e-8
@@ -252,6 +254,92 @@ def check_wrong_input(estimator: Any) -> None:
         _fitted(estimator, np.where(X > 0.9, np.nan, X), Y)
 
 
+def _transformed(transformer: Any, X: Any, Y: Any, X_test: Any) -> np.ndarray:
+    made = _fitted(transformer, X, Y).transform(X_test)
+    return made.toarray() if sp.issparse(made) else np.asarray(made)
+
+
+def transformer_shapes(transformer: Any) -> None:
+    """New rows become as many rows of finite numbers, each by itself, with a name per column."""
+    X, Y, X_test = make_data()
+    model = _fitted(transformer, X, Y)
+    made = np.asarray(model.transform(X_test))
+    assert made.shape[0] == len(X_test)
+    assert made.shape[1] >= 1
+    assert np.isfinite(made).all()
+    np.testing.assert_allclose(model.transform(X_test[3:5]), made[3:5], rtol=0, atol=ROUNDING)
+    if hasattr(model, "get_feature_names_out"):
+        assert len(model.get_feature_names_out()) == made.shape[1]
+
+
+def transformer_inputs_untouched(transformer: Any) -> None:
+    """Nothing of the caller's changes, and read-only arrays will do; the global generator is not read."""
+    X, Y, X_test = make_data()
+    before = [a.copy() for a in (X, Y, X_test)]
+    for array in (X, Y, X_test):
+        array.setflags(write=False)
+    first = _transformed(transformer, X, Y, X_test)
+    np.random.seed(12345)  # noqa: NPY002 (a method that reads the global generator shall be caught)
+    np.testing.assert_array_equal(_transformed(transformer, X, Y, X_test), first)
+    for array, copy in zip((X, Y, X_test), before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def transformer_label_types(transformer: Any) -> None:
+    """Y as booleans, floats, data frame or sparse matrix means the same."""
+    X, Y, X_test = make_data()
+    expected = _transformed(transformer, X, Y, X_test)
+    for given in (Y.astype(bool), Y.astype(float), pd.DataFrame(Y), sp.csr_array(Y)):
+        np.testing.assert_array_equal(_transformed(transformer, X, given, X_test), expected)
+
+
+def transformer_sparse_input(transformer: Any) -> None:
+    """Sparse X gives what dense X gives."""
+    X, Y, X_test = make_data()
+    X, X_test = np.where(X > 0.5, X, 0), np.where(X_test > 0.5, X_test, 0)
+    if not get_tags(transformer).input_tags.sparse:
+        with pytest.raises(TypeError, match=r"(?i)sparse"):
+            _fitted(transformer, sp.csr_matrix(X), Y)
+        return
+    expected = _transformed(transformer, X, Y, X_test)
+    made = _transformed(transformer, sp.csc_array(X), Y, sp.csr_array(X_test))
+    np.testing.assert_allclose(made, expected, rtol=0, atol=ROUNDING)
+
+
+def transformer_degenerate_labels(transformer: Any) -> None:
+    """Labels that are never or always set, and a single label, are labels like any other."""
+    X, Y, X_test = make_data()
+    Y[:, 0], Y[:, 2] = 0, 1
+    for given in (Y, Y[:, 1:2]):
+        assert np.isfinite(_transformed(transformer, X, given, X_test)).all()
+
+
+def transformer_wrong_input(transformer: Any) -> None:
+    """Mistakes are refused with a message that names them."""
+    X, Y, X_test = make_data()
+    with pytest.raises(ValueError, match="features"):
+        _fitted(transformer, X, Y).transform(X_test[:, :-1])
+    with pytest.raises(MethodError, match="0 and 1"):
+        _fitted(transformer, X, 2 * Y)
+    with pytest.raises(MethodError, match="two dimensions"):
+        _fitted(transformer, X, Y[:, 0])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        _fitted(transformer, X, Y[:-1])
+    with pytest.raises(ValueError, match="NaN"):
+        _fitted(transformer, np.where(X > 0.9, np.nan, X), Y)
+
+
+def transformer_in_a_pipeline(transformer: Any) -> None:
+    """Before ML-kNN it is a multi-label classifier; a pickled one gives the same."""
+    X, Y, X_test = make_data()
+    model = Pipeline([("change", clone(transformer)), ("classify", MLkNN(k=3))]).fit(X, Y)
+    assert model.predict(X_test).shape == (len(X_test), Y.shape[1])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X_test), model.predict_proba(X_test))
+
+
+TRANSFORMER_CHECKS: list[Callable[[Any], None]] = [
+    check for name, check in sorted(globals().items()) if name.startswith("transformer_") and callable(check)
+]
 ALL_CHECKS: list[Callable[[Any], None]] = [
     check for name, check in sorted(globals().items()) if name.startswith("check_") and callable(check)
 ]

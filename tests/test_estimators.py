@@ -14,6 +14,7 @@ import pytest
 import yaml
 from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -21,6 +22,7 @@ import multilabel_checks
 from multilab import methods
 from multilab.methods import discovery
 from multilab.methods.base import MethodError, MultiLabelClassifier, check_labels
+from multilab.methods.transformer import MultiLabelTransformer
 
 CONF = Path(__file__).resolve().parents[1] / "conf" / "method"
 NOT_ARGUMENTS = {
@@ -49,10 +51,32 @@ MULTILABEL_REASONS = {
         "check_decision_proba_consistency": "passes 1-D y; Y is 0/1 with one column per label",
     },
 }
+# The same for transformers that learn from 0/1 label columns.
+TRANSFORMER_REASONS = {
+    "check_estimators_dtypes": ONE_TO_TWO,
+    "check_fit2d_1feature": ONE_TO_TWO,
+    "check_transformer_data_not_an_array": "passes 1-D y; Y is 0/1 with one column per label",
+    "check_transformer_general": "passes 1-D y; Y is 0/1 with one column per label",
+    "check_transformer_preserve_dtypes": "passes 1-D y; Y is 0/1 with one column per label",
+}
+
+
+class FirstSeen(MultiLabelTransformer):
+    """Keeps the columns whose mean differs where the first label is set: the smallest transformer of its kind."""
+
+    def fit(self, X: Any, Y: Any) -> FirstSeen:
+        X, Y = self._validate_fit(X, Y)
+        self.kept_ = np.flatnonzero(np.asarray(X.T @ (Y[:, 0] - Y[:, 0].mean())).ravel() != 0)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return self._validate_transform(X)[:, self.kept_]
 
 
 def build(value: Any) -> Any:
     """Make objects of the nested ``_target_`` entries of a YAML file."""
+    if isinstance(value, list):
+        return [build(v) for v in value]
     if isinstance(value, dict) and "_target_" in value:
         module, _, name = value["_target_"].rpartition(".")
         arguments = {k: build(v) for k, v in value.items() if k != "_target_"}
@@ -79,7 +103,7 @@ def found() -> dict[str, Any]:
 
 def reasons(estimator: Any) -> dict[str, str]:
     """Return why an estimator need not pass some checks, by the name of the check."""
-    collected: dict[str, str] = {}
+    collected: dict[str, str] = dict(TRANSFORMER_REASONS) if isinstance(estimator, MultiLabelTransformer) else {}
     if isinstance(estimator, MultiLabelClassifier):
         for attributes, some in MULTILABEL_REASONS.items():
             if all(hasattr(estimator, a) for a in attributes):
@@ -89,7 +113,7 @@ def reasons(estimator: Any) -> dict[str, str]:
     return collected | getattr(estimator, "_expected_failed_checks", {})
 
 
-@parametrize_with_checks(list(found().values()), expected_failed_checks=reasons, xfail_strict=True)
+@parametrize_with_checks([*found().values(), FirstSeen()], expected_failed_checks=reasons, xfail_strict=True)
 def test_scikit_learn_check(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -104,8 +128,20 @@ def test_multilabel_check(name: str, check: Any, request: pytest.FixtureRequest)
     check(estimator)
 
 
+@pytest.mark.parametrize("check", multilabel_checks.TRANSFORMER_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize(
+    "transformer", [*(e for e in found().values() if isinstance(e, MultiLabelTransformer)), FirstSeen()], ids=repr
+)
+def test_transformer_check(transformer: Any, check: Any, request: pytest.FixtureRequest) -> None:
+    reason = reasons(transformer).get(check.__name__)
+    if reason:
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    check(transformer)
+
+
 def test_every_method_file_names_an_estimator_and_its_arguments() -> None:
     known = {f"{c.__module__}.{c.__qualname__}": c for c in methods.all_estimators()}
+    known["sklearn.pipeline.Pipeline"] = Pipeline  # of a transformer and a classifier
     for path in CONF.glob("*.yaml"):
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         cls = known[content["_target_"]]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.running import build
+from multilab.experiments.running import build, learned, predict_both
 from multilab.experiments.search import distributions
 from multilab.experiments.settings import Method, load_method, load_protocol, load_study, names, plain, study_from
 from multilab.ground import conf_dir
@@ -102,3 +103,21 @@ def test_a_wrong_setting_is_one_clear_line(call, message):
     with pytest.raises(ExperimentError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_a_pipeline_is_a_method_like_any_other():
+    select = {"_target_": "sklearn.feature_selection.SelectKBest", "k": 4}
+    steps = [["select", select], ["classify", {"_target_": "multilab.methods.neighbours.mlknn.MLkNN", "k": 5}]]
+    content = {"_target_": "sklearn.pipeline.Pipeline", "steps": steps, "select__k": 2, "keep": ["select__scores_"]}
+    method = Method.from_mapping("x", content)
+    assert method.code() == Method.from_mapping("y", {"_target_": steps[1][1]["_target_"]}).code()
+    model = build(method)
+    X, y = np.random.default_rng(0).normal(size=(40, 5)), np.arange(40) % 2
+    model[:-1].fit(X, y)
+    model[-1].fit(model[:-1].transform(X), y[:, None])
+    scores, decisions = predict_both(model, X, 1)
+    np.testing.assert_array_equal(scores, model.predict_proba(X))
+    np.testing.assert_array_equal(decisions, model.predict(X))
+    np.testing.assert_array_equal(learned(model, "select__scores_"), model.named_steps["select"].scores_)
+    assert learned(model, "select__no_such_thing_") is None
+    assert learned(model[-1], "n_labels_") == 1

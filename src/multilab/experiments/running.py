@@ -22,7 +22,7 @@ from multilab.experiments.store import Store
 if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy, and a worker imports it beside the others
     import numpy as np
 
-__all__ = ["Inputs", "build", "ensure", "gather", "indices", "run_cell"]
+__all__ = ["Inputs", "build", "ensure", "gather", "indices", "learned", "predict_both", "run_cell"]
 
 
 @dataclass
@@ -185,7 +185,7 @@ def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, A
         scores, decisions = predict_both(estimator, inputs.X_test, inputs.Y_train.shape[1])
     arrays = {"scores": scores, "decisions": decisions}
     for name in cell.method.keep:
-        value = getattr(estimator, name, None)
+        value = learned(estimator, name)
         if value is not None:
             arrays[f"learned_{name}"] = np.asarray(value)
     measured = {
@@ -215,12 +215,25 @@ def _scores(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, 
     return {"scores": scores}, measured, {}
 
 
+def learned(estimator: Any, name: str) -> Any:
+    """Return a fitted attribute, of a pipeline's step by scikit-learn's nested name (``select__ranking_``)."""
+    step, _, attribute = name.partition("__")
+    if attribute and hasattr(estimator, "named_steps"):
+        return getattr(estimator.named_steps[step], attribute, None)
+    return getattr(estimator, name, None)
+
+
 def predict_both(estimator: Any, X: Any, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores (float64) and decisions (uint8) of an estimator, computed once where it offers that."""
+    """Return scores (float64) and decisions (uint8) of an estimator, computed once where it offers that.
+
+    Of a pipeline the last step is asked, about what the others made of X.
+    """
     import numpy as np
 
     from multilab.methods.stacking.out_of_fold import score_matrix
 
+    if hasattr(estimator, "named_steps") and hasattr(estimator[-1], "predict_both"):
+        X, estimator = estimator[:-1].transform(X), estimator[-1]
     if hasattr(estimator, "predict_both"):
         scores, decisions = estimator.predict_both(X)
     else:
