@@ -71,7 +71,7 @@ def test_pruned_sets_that_prune_nothing_are_the_label_powerset() -> None:
     # no label set is frequent: nothing is left to prune to
     assert_equal(PrunedSets(FIXED, p=len(Y)).fit(X, Y), powerset, X_test)
     assert_equal(PrunedSets(TREE, p=0, random_state=5).fit(X, Y), powerset, X_test)  # an integer is the seed itself
-    assert PrunedSets(FIXED, random_state=np.random.RandomState(4)).fit(X, Y)._inputs.base.random_state != 5  # noqa: NPY002
+    assert PrunedSets(FIXED, random_state=np.random.RandomState(4)).fit(X, Y)._inputs.base.random_state != 5
 
 
 def test_rakel_with_single_labels_is_binary_relevance_and_with_all_the_powerset() -> None:

@@ -35,7 +35,7 @@ class PrunedSets(MultiLabelClassifier):
         with more than b labels.
     b : int, default=2
     random_state : int or RandomState, optional
-        Seed of the base classifier; None leaves its own.
+        Seed of the base classifier, an integer as it is; None leaves its own.
 
     Attributes
     ----------
