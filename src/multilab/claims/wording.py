@@ -36,6 +36,18 @@ WORDS = {
     "{margin} better than at both ends{fixed}.",
     "flat_in": "On every dataset: at each value of {by}, {metric} of {method} ranges over at most {tolerance}{fixed}.",
     "monotone_in": "On every dataset: {y} of {method} goes {direction} with {x} by Spearman's correlation.",
+    "significant_share": "By {metrics}, over {datasets}: by Nemenyi's test {method} is better than each of {better_than} "
+    "among {methods}, and better in a share of at least {share} of all pairs of a measure and an opponent.",
+    "same_every_time": "By {metrics}, on {datasets}: every repetition of each of {methods} gives the same value.",
+    "costs_between": "Over {datasets}: the mean {metric} of {method} is more than that of each of {more_than} and less "
+    "than that of each of {less_than}.",
+    "zero_weights": "On the median of {datasets}: a share of at least {at_least} of the weights is exactly 0, for each "
+    "of {methods}.",
+    "settles_within": "On every one of {datasets}: {y} of {method} has settled (to {tolerance}) after at most {limit} "
+    "sweeps.",
+    "settles_near": "{y} of {method} has settled (to {tolerance}) after this many sweeps, give or take {slack}: {at}.",
+    "wavers_only_on": "Within {until} sweeps the Hamming loss of {method} rises again by at least {tolerance} on "
+    "{datasets} and on no other dataset.",
     "below_by": "On every dataset: {y} is below {limit} for good from this {x} on: {at}.",
 }
 """One sentence per check with the names of its arguments; ``all_of`` is made of its parts."""
@@ -54,6 +66,7 @@ def in_words(name: str, arguments: Mapping[str, Any]) -> str:
     sentence = WORDS[name].format_map(said)
     if values.get("most"):
         sentence = sentence.replace("more cells than it loses", "more than half of all cells")
+        sentence = sentence.replace("On every one of", "On more than half of")
     return sentence
 
 
