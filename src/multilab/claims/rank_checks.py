@@ -172,14 +172,14 @@ def best_share(
     methods: Sequence[str],
     at_least: int,
     datasets: Sequence[str] | None = None,
-    place: int = 1,
+    within: int = 1,
 ) -> Finding:
-    """Holds if the method has rank ``place`` or better (ties included) in at least so many cells."""
+    """Holds if the method has rank ``within`` or better (ties included) in at least so many cells."""
     reached = alone = cells = 0
     for metric in metrics:
         table = evidence.means(metric, methods, datasets)
         rank = table.rank(axis=1, method="min", ascending=direction_of(metric) == "min")
-        reached += int((rank[method] <= place).sum())
+        reached += int((rank[method] <= within).sum())
         alone += int(((rank[method] == 1) & ((rank == 1).sum(axis=1) == 1)).sum())
         cells += len(table)
     return Finding.of(reached >= at_least, {"reached": reached, "alone first": alone, "cells": cells})

@@ -19,7 +19,7 @@ WORDS = {
     "methods {methods}.",
     "wins_minus_losses": "By {metrics}, on {datasets}: each of {methods} wins more cells than it loses against each of "
     "{against}; a cell is one dataset and one measure.",
-    "best_share": "By {metrics}, on {datasets}: {method} has rank {place} or better among {methods} in at least "
+    "best_share": "By {metrics}, on {datasets}: {method} has rank {within} or better among {methods} in at least "
     "{at_least} cells; a cell is one dataset and one measure.",
     "beats": "By {metrics}, over {datasets}: each of {methods} is better than each of {against} by Wilcoxon's "
     "signed-rank test.",
@@ -81,6 +81,6 @@ def _said(key: str, value: Any) -> str:
         return f"the best of {_said('', value)}"
     if isinstance(value, list | tuple):
         return ", ".join(_said(key, one) for one in value)
-    if key in ("metric", "metrics") and value in METRICS:
-        return METRICS[value].title
+    if key in ("metric", "metrics"):
+        return METRICS[value].title if value in METRICS else str(value).replace("_", " ")
     return f"{value:g}" if isinstance(value, float) else str(value)
