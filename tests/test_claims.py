@@ -473,7 +473,7 @@ def test_a_claim_that_is_not_well_formed_is_refused(claim, message):
         check_claims([claim], evidence(THREE))
 
 
-@pytest.mark.parametrize("study", ["mlwse"])
+@pytest.mark.parametrize("study", ["mlwse", "mlekelm"])
 def test_the_claims_of_a_study_name_checks_and_their_arguments(study):
     known = all_checks()
     for claim in load_study(study).claims:

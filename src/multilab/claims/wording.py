@@ -36,8 +36,8 @@ WORDS = {
     "{margin} better than at both ends{fixed}.",
     "flat_in": "On every dataset: at each value of {by}, {metric} of {method} ranges over at most {tolerance}{fixed}.",
     "monotone_in": "On every dataset: {y} of {method} goes {direction} with {x} by Spearman's correlation.",
-    "significant_share": "By {metrics}, over {datasets}: by Nemenyi's test {method} is better than each of {better_than} "
-    "among {methods}, and better in a share of at least {share} of all pairs of a measure and an opponent.",
+    "significant_share": "By {metrics}, over {datasets}: by Nemenyi's test {method} is better than each of "
+    "{better_than} among {methods}, and better in a share of at least {share} of all pairs of a measure and another.",
     "same_every_time": "By {metrics}, on {datasets}: every repetition of each of {methods} gives the same value.",
     "costs_between": "Over {datasets}: the mean {metric} of {method} is more than that of each of {more_than} and less "
     "than that of each of {less_than}.",

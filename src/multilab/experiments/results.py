@@ -90,8 +90,9 @@ def measured(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
 def tuned(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
     """Return what the searches of tuned cells chose, a row per argument.
 
-    A search whose result stands for all repetitions is told once. ``value`` is JSON, as in the ``trials.csv`` kept with the cell; ``metric`` and ``best`` are what was optimised and
-    its best mean over the inner folds; ``tune_seconds`` is for the whole search.
+    A search whose result stands for all repetitions is told once. ``value`` is JSON, as in the ``trials.csv`` kept with
+    the cell; ``metric`` and ``best`` are what was optimised and its best mean over the inner folds; ``tune_seconds`` is
+    for the whole search.
     """
     import pandas as pd
 
