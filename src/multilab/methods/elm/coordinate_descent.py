@@ -98,9 +98,9 @@ def _descend(
     """Update the rows of a block in place; return by how much. ``correlation`` is D_j^T R at its beginning."""
     step = np.zeros_like(W)
     for i, norm in _curved(gram):
-        old = W[i : i + 1]
-        pull = correlation[i : i + 1] - gram[i : i + 1, :i] @ step[:i] + norm * old
-        new = penalty.prox(pull, 1.0) / (norm + ridge)
+        old = W[i]
+        pull = correlation[i] - gram[i, :i] @ step[:i] + norm * old
+        new = penalty.prox_row(pull) / (norm + ridge)
         step[i] = new - old
         W[i] = new
     return step
