@@ -123,8 +123,10 @@ def test_kernel_paths_agree_with_their_peers_and_the_checks_see_a_gap(script):
     X, Y, X_test = paths.simulated(80, 20, 30, 3)
     kernels = kernel_matrix(X), 2.0 * Y - 1.0, kernel_matrix(X_test, X)
     assert paths.ridges(kernels, 7).check.startswith("same scores")
-    line, _ = paths.elastic_nets(kernels, 3, 0.5)
+    line, notes = paths.elastic_nets(kernels, 3, 0.5, 2)
     assert line.check.startswith("same minima")
+    assert "for 2 of 3 labels" in line.value
+    assert "after 2000 sweeps: 0 of 6" in notes[-1]
     assert paths.solved(1e-5, 2e-4, 1e-8).startswith("DIFFERENT")
 
 
