@@ -12,6 +12,7 @@ import pandas as pd
 from multilab.reports.drawing import new_figure, styled, svg_uri
 from multilab.reports.errors import ReportError
 from multilab.reports.figures import heatmap
+from multilab.reports.nystroem_pictures import nystroem_pictures
 from multilab.reports.pictures import Picture
 from multilab.reports.sensitivity_pictures import own_argument, sensitivity_pictures
 from multilab.reports.study import Study
@@ -44,6 +45,7 @@ def analysis_pictures(study: Study) -> list[tuple[str, tuple[Picture, ...]]]:
         ("Convergence of the paper’s algorithms (Fig. 6)", "convergence", _convergence),
         ("Sparsity against the strength of the penalty", "sparsity", _sparsity),
         ("Hamming loss and objective by sweep (Fig. 2)", "sweeps", sweeps_pictures),
+        ("What a Nystroem approximation costs", "nystroem", nystroem_pictures),
     ]
     found = []
     for title, name, maker in makers:
