@@ -47,11 +47,10 @@ class RankingSelector(SelectorMixin, MultiLabelTransformer):
             If an argument is out of range or there are too few instances.
         """
         X, Y = self._validate_fit(X, Y)
-        count = self._count(X.shape[1])
         self.scores_ = self._score(X, Y)
         self.ranking_ = np.empty(X.shape[1], dtype=np.int64)
         self.ranking_[np.argsort(-self.scores_, kind="stable")] = np.arange(1, X.shape[1] + 1)
-        self.support_ = self.ranking_ <= count
+        self.support_ = self.ranking_ <= self._count(X.shape[1])
         return self
 
     @abstractmethod
