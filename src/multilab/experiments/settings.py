@@ -119,7 +119,8 @@ def _modules(value: Any) -> list[str]:
 class ColumnSet:
     """Further columns of a study, called ``<method>-<set>``: methods set another way, or tuned, on some datasets.
 
-    The study's own settings of a method hold in a set too; its ``settings`` are applied after them.
+    The study's own settings of a method hold in a set too; its ``settings`` are applied after them. Columns that are
+    ``beside`` also stand in the tables of the study's own methods, without a rank.
     """
 
     name: str
@@ -128,6 +129,7 @@ class ColumnSet:
     about: str = ""
     settings: tuple[dict[str, Any], ...] = ()
     tune: dict[str, Any] | None = None
+    beside: bool = False
 
     @property
     def columns(self) -> dict[str, str]:
@@ -267,7 +269,8 @@ def _column_set(study: Study, name: str, block: Mapping[str, Any]) -> ColumnSet:
         for word in set(named) - set(known):
             raise ExperimentError(f"{where}: no {what} is called {word!r}{_meant(word, known)}")
     settings = tuple(block.get("settings", ()))
-    return ColumnSet(name, methods, datasets, block.get("about", ""), settings, block.get("tune", study.tune))
+    more = {"tune": block.get("tune", study.tune), "beside": bool(block.get("beside", False))}
+    return ColumnSet(name, methods, datasets, block.get("about", ""), settings, **more)
 
 
 def _check_keys(where: str, what: str, values: Mapping[str, Any], known: set[str]) -> None:

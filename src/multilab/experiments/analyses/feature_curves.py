@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multilab.experiments.analyses.problem import measured
 from multilab.experiments.errors import ExperimentError
+from multilab.methods.neighbours.feature_path import mlknn_path
+from multilab.methods.neighbours.mlknn import MLkNN
+from multilab.metrics import score_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,13 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["FILE", "compute", "counts", "finish"]
 
 FILE = "feature_curves"
+READS_CELL = True
 
 
 def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     """Return metrics of ML-kNN on the first features of the ranking that the unit's cell has stored.
 
-    Settings are ``metrics``, ``points`` (numbers of features, evenly spread up to all, besides the number that the method
-    keeps, for which ``kept`` is true) and ``beyond``: false stops there.
+    Settings are ``metrics``, ``conventions`` (a preset of them), ``points`` (how many numbers of features, evenly spread up to all) and ``beyond``. The
+    number of features that the method keeps is a point too, with ``kept`` true; without ``beyond`` it is the last.
 
     Raises
     ------
@@ -32,27 +35,29 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
         If the method is not a selector before ML-kNN on features as they are.
     """
     from multilab.experiments.running import build, ensure, gather
-    from multilab.methods.neighbours.feature_path import mlknn_path
-    from multilab.methods.neighbours.mlknn import MLkNN
 
     assert unit.cell is not None
     classifier = getattr(build(unit.cell.method), "named_steps", {}).get("classify")
-    plain = isinstance(classifier, MLkNN) and classifier.exclude_self and classifier.scale is None
     ensure(unit.cell, store)
     stored = store.arrays(unit.cell.key)
-    if not plain or "learned_select__ranking_" not in stored:
+    if (
+        not isinstance(classifier, MLkNN)
+        or (classifier.exclude_self, classifier.scale) != (True, None)
+        or "learned_select__ranking_" not in stored
+    ):
         raise ExperimentError(
             f"{unit.label}: expected steps select, classify with ML-kNN, and keep: [select__ranking_]"
         )
     inputs = gather(unit.cell, store)
     order, kept = np.argsort(stored["learned_select__ranking_"]), int(stored["learned_select__support_"].sum())
     numbers = counts(len(order), kept, unit.settings["points"], unit.settings["beyond"])
-    names = unit.settings["metrics"]
+    names, preset = unit.settings["metrics"], unit.settings["conventions"]
     path = mlknn_path(inputs.X_train, inputs.Y_train, inputs.X_test, order, numbers, classifier.k, classifier.s)
     rows: dict[str, list[Any]] = {"features": [], "kept": [], "metric": [], "value": []}
     for number, scores in zip(numbers, path, strict=True):
-        for name, value in measured(inputs.Y_test, scores, names).items():
-            for column, entry in zip(rows, (number, number == kept, name, value), strict=True):
+        found = score_all(inputs.Y_test, scores, conventions=preset)
+        for name in names:
+            for column, entry in zip(rows, (number, number == kept, name, found[name]), strict=True):
                 rows[column].append(entry)
     return rows
 
