@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from multilab.reports.curve_pictures import curve_pictures
 from multilab.reports.drawing import new_figure, styled, svg_uri
 from multilab.reports.errors import ReportError
 from multilab.reports.figures import heatmap
@@ -42,6 +43,7 @@ def analysis_pictures(study: Study) -> list[tuple[str, tuple[Picture, ...]]]:
         ("Sensitivity to the parameters (Figs. 4 and 5)", "sensitivity", sensitivity_pictures),
         ("Convergence of the paper’s algorithms (Fig. 6)", "convergence", _convergence),
         ("Sparsity against the strength of the penalty", "sparsity", _sparsity),
+        ("Metrics over the number of features (Figs. 3 to 6)", "feature_curves", curve_pictures),
     ]
     found = []
     for title, name, maker in makers:

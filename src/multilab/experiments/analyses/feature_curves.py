@@ -26,8 +26,9 @@ READS_CELL = True
 def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     """Return metrics of ML-kNN on the first features of the ranking that the unit's cell has stored.
 
-    Settings are ``metrics``, ``conventions`` (a preset of them), ``points`` (how many numbers of features, evenly spread up to all) and ``beyond``. The
-    number of features that the method keeps is a point too, with ``kept`` true; without ``beyond`` it is the last.
+    Settings are ``metrics``, ``conventions`` (a preset of them), ``points`` (how many numbers of features, evenly
+    spread up to all) and ``beyond``. The number of features that the method keeps is a point too, with ``kept`` true;
+    without ``beyond`` it is the last.
 
     Raises
     ------
