@@ -1,0 +1,1 @@
+"""Transformers to a few dimensions that depend most on the labels."""
