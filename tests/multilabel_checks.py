@@ -1,7 +1,8 @@
 """What every multi-label classifier and transformer must do; each check takes an unfitted estimator and asserts.
 
-``ALL_CHECKS`` lists those of classifiers, ``TRANSFORMER_CHECKS`` those of transformers. An estimator that cannot pass one names it, with the reason, in its class attribute
-``_expected_failed_checks`` (which also serves scikit-learn's own checks).
+``ALL_CHECKS`` lists those of classifiers, ``TRANSFORMER_CHECKS`` those of transformers. An estimator that cannot pass
+one names it, with the reason, in its class attribute ``_expected_failed_checks`` (which also serves scikit-learn's own
+checks).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from laboratory import Laboratory
 from multilab.experiments import running
-from multilab.experiments.analyses import affinity, convergence, sensitivity, sparsity, table3
+from multilab.experiments.analyses import affinity, convergence, sensitivity, sparsity, sweeps, table3
 from multilab.experiments.analyses.running import run_units, tables
 from multilab.experiments.analyses.unit import Unit, module_of, units_of
 from multilab.experiments.cells import Cell, Part
@@ -128,6 +128,40 @@ def test_sparsity_goes_from_nothing_to_everything(inputs, method):
     _, model = fitted(made, inputs)
     strongest = model.alpha_max_ if method == "mlwse_l1" else model.lambda_max_
     assert own["strength"] / own["ratio"] == pytest.approx(strongest)
+
+
+SWEEPS = {"every": 4, "sweeps": 30, "certified": 1e-10, "max_iter": 20_000}
+
+
+@pytest.mark.parametrize("method", ["mlekelm", "mlekelm_released"])
+def test_a_sweep_is_the_model_stopped_there(inputs, method):
+    made = unit("sweeps", method, SWEEPS)
+    found = frame(sweeps, made).set_index("sweep")
+    assert found.index[:5].tolist() == [0, 1, 2, 3, 4]
+    assert found.index[-1] == 30
+    best = running.build(made.cell.method).set_params(solver="admm", stop="gap", tol=1e-12, max_sweeps=50_000)
+    lowest = best.fit(inputs.X_train, inputs.Y_train).objective_path_[-1]
+    for count in (1, 3, 30):
+        model = running.build(made.cell.method).set_params(solver="cd", stop="gap", tol=0.0, max_sweeps=count)
+        model.fit(inputs.X_train, inputs.Y_train)
+        loss = score_all(inputs.Y_test, *model.predict_both(inputs.X_test))["hamming_loss"]
+        assert found.loc[count, "hamming_loss"] == pytest.approx(loss, abs=1e-12)
+        assert found.loc[count, "gap"] == pytest.approx(model.objective_path_[-1] / lowest - 1, rel=1e-6, abs=1e-9)
+    assert (found["gap"] >= 0).all()
+    assert (found["certified"] <= 1e-10).all()
+
+
+def test_sweep_0_is_the_constant_model(inputs):
+    majority = (inputs.Y_train.mean(axis=0) > 0.5) != inputs.Y_test
+    for method, expected in (("mlekelm", inputs.Y_test.mean()), ("mlekelm_released", majority.mean())):
+        found = frame(sweeps, unit("sweeps", method, SWEEPS))
+        assert found["hamming_loss"].iloc[0] == pytest.approx(expected, abs=1e-12)
+        assert found["gap"].iloc[0] == found["gap"].max()
+
+
+def test_only_the_elastic_net_has_sweeps(inputs):
+    with pytest.raises(ExperimentError, match="only the elastic-net kernel machine has sweeps"):
+        sweeps.compute(unit("sweeps", "mlkelm", SWEEPS), Store())
 
 
 def test_a_variant_that_is_not_taken_apart_is_refused(inputs):

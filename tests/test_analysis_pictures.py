@@ -39,12 +39,22 @@ def tables():
         [(m, d, r, r == 1e-3, r, r, 0.2 + r / 10, 0.6 - r / 2) for m, d in both for r in (1.0, 0.1, 1e-3)],
         columns=["method", "dataset", "ratio", "paper", "zeros", "zero_blocks", "hamming_loss", "example_f1"],
     )
+    sweeps = pd.DataFrame(
+        [
+            (m, f"set{d}", s, 0.1 / (1 + s), 1.0 / (1 + s), 1e-9)
+            for m in METHODS
+            for d in range(5)
+            for s in (0, 1, 2, 100)
+        ],
+        columns=["method", "dataset", "sweep", "hamming_loss", "gap", "certified"],
+    )
     return {
         "scenarios": pd.concat(kinds),
         "affinity": curves,
         "sensitivity": points,
         "convergence": gaps,
         "sparsity": zeros,
+        "sweeps": sweeps,
     }
 
 
@@ -92,8 +102,8 @@ def test_nothing_is_drawn_without_tables(folder):
 
 def test_every_table_gives_its_pictures_in_the_order_of_the_paper(folder):
     found = drawn(folder, **tables())
-    assert [len(pictures) for _, pictures in found] == [1, 2, 2, 1, 1]
-    assert [title.partition("(Fig")[2][:4] for title, _ in found] == [". 2)", ". 3)", "s. 4", ". 6)", ""]
+    assert [len(pictures) for _, pictures in found] == [1, 2, 2, 1, 1, 2]
+    assert [title.partition("(Fig")[2][:4] for title, _ in found] == [". 2)", ". 3)", "s. 4", ". 6)", "", ". 2)"]
     for _, pictures in found:
         for picture in pictures:
             assert "<svg" in words(picture)
@@ -118,6 +128,13 @@ def test_a_value_changes_its_picture_only(folder):
     assert [title for title in before if before[title] != after[title]] == [
         "Convergence of the paper’s algorithms (Fig. 6)"
     ]
+
+
+def test_the_sweeps_have_a_panel_per_dataset_and_say_where_they_end(folder):
+    ((_, pictures),) = drawn(folder, sweeps=tables()["sweeps"])
+    assert [words(picture).count(">set") for picture in pictures] == [5, 5]
+    assert "After 100 sweeps the distance is 0.0099 to 0.0099." in pictures[0].caption
+    assert "MLWSE-L21" in pictures[1].caption
 
 
 def test_the_matrices_need_kept_weights(folder):

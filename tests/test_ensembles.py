@@ -66,10 +66,12 @@ def test_one_member_without_sampling_is_the_base_method(base: Any) -> None:
 
 def test_pruned_sets_that_prune_nothing_are_the_label_powerset() -> None:
     X, Y, X_test = make_data(seed=2)
-    powerset = LabelPowerset(TREE, random_state=4).fit(X, Y)
-    assert_equal(PrunedSets(TREE, p=0, random_state=4).fit(X, Y), powerset, X_test)
+    powerset = LabelPowerset(FIXED).fit(X, Y)
+    assert_equal(PrunedSets(FIXED, p=0).fit(X, Y), powerset, X_test)
     # no label set is frequent: nothing is left to prune to
-    assert_equal(PrunedSets(TREE, p=len(Y), random_state=4).fit(X, Y), powerset, X_test)
+    assert_equal(PrunedSets(FIXED, p=len(Y)).fit(X, Y), powerset, X_test)
+    assert_equal(PrunedSets(TREE, p=0, random_state=5).fit(X, Y), powerset, X_test)  # an integer is the seed itself
+    assert PrunedSets(FIXED, random_state=np.random.RandomState(4)).fit(X, Y)._inputs.base.random_state != 5
 
 
 def test_rakel_with_single_labels_is_binary_relevance_and_with_all_the_powerset() -> None:

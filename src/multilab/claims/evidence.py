@@ -38,12 +38,13 @@ class Evidence:
     Attributes
     ----------
     scores : DataFrame
-        Columns dataset, split, method, metric, value.
+        Columns dataset, split, method, metric, value, of our results ``key``, of the print ``std``; costs among them.
     learned : mapping of (method, dataset) to mapping of name to array
         Fitted attributes on the first split.
     tables : mapping of str to DataFrame
         Further tables of the study by name: ``sensitivity`` (method, dataset, one column per parameter, metric, value),
-        ``convergence`` (method, dataset, iteration, gap), ``affinity`` (method, dataset, beta, correlation).
+        ``convergence`` (method, dataset, iteration, gap), ``affinity`` (method, dataset, beta, correlation),
+        ``sweeps`` (method, dataset, sweep, hamming_loss, gap).
     alpha : float
         Level of the tests.
     """
@@ -83,6 +84,18 @@ class Evidence:
             raise NotYet(f"not run: {', '.join(lacking[:5])}" + (f" and {len(lacking) - 5} more" * (len(lacking) > 5)))
         table = rows.set_index(["dataset", "split", "method"])["value"].unstack()
         return table.reindex(columns=wanted).reindex(listed, level="dataset")
+
+    def rows(self, metric: str, method: str, datasets: Iterable[str] | None = None) -> pd.DataFrame:
+        """Return the rows of one metric and method, of the datasets named or of all it has.
+
+        Raises
+        ------
+        NotYet
+            If it was not run on one of them.
+        """
+        self.runs(metric, [method], datasets)
+        found = self.scores[(self.scores["metric"] == metric) & (self.scores["method"] == method)]
+        return found if datasets is None else found[found["dataset"].isin(list(datasets))]
 
     def means(self, metric: str, methods: Iterable[str], datasets: Iterable[str] | None = None) -> pd.DataFrame:
         """Return the means over splits, datasets x methods; NaN where a method did not finish. Raises as ``runs``."""
@@ -142,5 +155,5 @@ def printed_evidence(cells: pd.DataFrame, alpha: float = 0.05) -> Evidence:
     alpha : float
         Level of the tests.
     """
-    rows = cells.rename(columns={"mean": "value"})[["dataset", "method", "metric", "value"]].assign(split=0)
+    rows = cells.rename(columns={"mean": "value"})[["dataset", "method", "metric", "value", "std"]].assign(split=0)
     return Evidence(rows.drop_duplicates(["dataset", "method", "metric"]), alpha=alpha)

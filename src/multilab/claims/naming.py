@@ -13,7 +13,7 @@ from multilab.claims.selectors import mask, read_yaml
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Aliases", "Column", "Derived", "aliases", "any_of", "quantities"]
+__all__ = ["Aliases", "Column", "Derived", "Diagrams", "aliases", "any_of", "quantities"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,15 @@ class Derived:
 
 
 @dataclass(frozen=True)
+class Diagrams:
+    """A printed figure of critical-difference diagrams, one per measure, of what is in ``tables``."""
+
+    figure: str
+    title: str
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Aliases:
     """The alias table of one paper; see ``aliases.yaml`` for the meaning of its parts."""
 
@@ -51,6 +60,7 @@ class Aliases:
     spread: tuple[dict[str, Any], ...] = ()
     dnf: tuple[dict[str, Any], ...] = ()
     derived: tuple[Derived, ...] = ()
+    diagrams: tuple[Diagrams, ...] = ()
 
     def named(self, cells: pd.DataFrame, conventions: str = "default") -> pd.DataFrame:
         """Return our names for printed cells: columns ``dataset``, ``method``, ``quantity``, ``scale``.
@@ -93,6 +103,10 @@ def aliases(paper: str) -> Aliases:
         derived=tuple(
             Derived(rule["where"], rule["kind"], tuple(map(str, rule.get("tables", ()))))
             for rule in found.get("derived") or ()
+        ),
+        diagrams=tuple(
+            Diagrams(str(rule["figure"]), rule["title"], tuple(map(str, rule["tables"])))
+            for rule in found.get("diagrams") or ()
         ),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -19,6 +20,7 @@ __all__ = [
     "best_share",
     "direction_of",
     "friedman_rejects",
+    "significant_share",
     "wins_minus_losses",
 ]
 
@@ -106,6 +108,35 @@ def friedman_rejects(
 
 
 @check
+def significant_share(
+    evidence: Evidence,
+    metrics: Sequence[str],
+    method: str,
+    methods: Sequence[str],
+    better_than: Sequence[str],
+    share: float,
+    datasets: Sequence[str] | None = None,
+) -> Finding:
+    """Holds if Nemenyi's test finds the method better than all of ``better_than`` by every metric, and often enough.
+
+    ``share`` is the least share of all pairs of a metric and an opponent that it must win significantly.
+    """
+    numbers: dict[str, Any] = {}
+    won = pairs = 0
+    holds = True
+    for metric in metrics:
+        table = _ranks(evidence, metric, methods, datasets)
+        ranks, limit = table.mean(axis=0), nemenyi_cd(len(methods), len(table), evidence.alpha)
+        beaten = [other for other in methods if other != method and ranks[other] - ranks[method] > limit]
+        worse = [other for other in methods if other != method and ranks[method] - ranks[other] > limit]
+        numbers[metric] = {"better than": ", ".join(beaten) or "none", "worse than": ", ".join(worse) or "none"}
+        won, pairs = won + len(beaten), pairs + len(methods) - 1
+        holds &= set(better_than) <= set(beaten)
+    holds &= won >= share * pairs - 1e-9
+    return Finding.of(holds, {**numbers, "share": f"{won} of {pairs}", "CD": round(limit, 4)})
+
+
+@check
 def wins_minus_losses(
     evidence: Evidence,
     methods: Sequence[str],
@@ -141,14 +172,14 @@ def best_share(
     methods: Sequence[str],
     at_least: int,
     datasets: Sequence[str] | None = None,
-    place: int = 1,
+    within: int = 1,
 ) -> Finding:
-    """Holds if the method has rank ``place`` or better (ties included) in at least so many cells."""
+    """Holds if the method has rank ``within`` or better (ties included) in at least so many cells."""
     reached = alone = cells = 0
     for metric in metrics:
         table = evidence.means(metric, methods, datasets)
         rank = table.rank(axis=1, method="min", ascending=direction_of(metric) == "min")
-        reached += int((rank[method] <= place).sum())
+        reached += int((rank[method] <= within).sum())
         alone += int(((rank[method] == 1) & ((rank == 1).sum(axis=1) == 1)).sum())
         cells += len(table)
     return Finding.of(reached >= at_least, {"reached": reached, "alone first": alone, "cells": cells})

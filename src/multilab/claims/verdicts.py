@@ -44,16 +44,18 @@ def summarised(scores: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     scores : DataFrame
-        Columns dataset, split, method, metric, value.
+        Columns dataset, split, method, metric, value; where there is ``key``, rows of equal key are one result.
 
     Returns
     -------
     DataFrame
-        Columns dataset, method, metric, mean, std (NaN for a single split). A value that is NaN on some split makes
-        the mean NaN.
+        Columns dataset, method, metric, mean, std (NaN for a single split or result). A value that is NaN on some
+        split makes the mean NaN.
     """
-    groups = scores.groupby(["dataset", "method", "metric"], sort=False)["value"]
-    found = groups.agg(mean=lambda v: math.fsum(v) / len(v), std=lambda v: v.std(ddof=1, skipna=False))
+    groups = scores.groupby(["dataset", "method", "metric"], sort=False)
+    found = groups["value"].agg(mean=lambda v: math.fsum(v) / len(v), std=lambda v: v.std(ddof=1, skipna=False))
+    if "key" in scores:
+        found["std"] = found["std"].where(groups["key"].nunique() > 1)
     return found.reset_index()
 
 

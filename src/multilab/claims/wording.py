@@ -19,7 +19,7 @@ WORDS = {
     "methods {methods}.",
     "wins_minus_losses": "By {metrics}, on {datasets}: each of {methods} wins more cells than it loses against each of "
     "{against}; a cell is one dataset and one measure.",
-    "best_share": "By {metrics}, on {datasets}: {method} has rank {place} or better among {methods} in at least "
+    "best_share": "By {metrics}, on {datasets}: {method} has rank {within} or better among {methods} in at least "
     "{at_least} cells; a cell is one dataset and one measure.",
     "beats": "By {metrics}, over {datasets}: each of {methods} is better than each of {against} by Wilcoxon's "
     "signed-rank test.",
@@ -36,6 +36,18 @@ WORDS = {
     "{margin} better than at both ends{fixed}.",
     "flat_in": "On every dataset: at each value of {by}, {metric} of {method} ranges over at most {tolerance}{fixed}.",
     "monotone_in": "On every dataset: {y} of {method} goes {direction} with {x} by Spearman's correlation.",
+    "significant_share": "By {metrics}, over {datasets}: by Nemenyi's test {method} is better than each of "
+    "{better_than} among {methods}, and better in a share of at least {share} of all pairs of a measure and another.",
+    "same_every_time": "By {metrics}, on {datasets}: every repetition of each of {methods} gives the same value.",
+    "costs_between": "Over {datasets}: the mean {metric} of {method} is more than that of each of {more_than} and less "
+    "than that of each of {less_than}.",
+    "zero_weights": "On the median of {datasets}: a share of at least {at_least} of the weights is exactly 0, for each "
+    "of {methods}.",
+    "settles_within": "On every one of {datasets}: {y} of {method} has settled (to {tolerance}) after at most {limit} "
+    "sweeps.",
+    "settles_near": "{y} of {method} has settled (to {tolerance}) after this many sweeps, give or take {slack}: {at}.",
+    "wavers_only_on": "Within {until} sweeps the Hamming loss of {method} rises again by at least {tolerance} on "
+    "{datasets} and on no other dataset.",
     "below_by": "On every dataset: {y} is below {limit} for good from this {x} on: {at}.",
 }
 """One sentence per check with the names of its arguments; ``all_of`` is made of its parts."""
@@ -54,6 +66,7 @@ def in_words(name: str, arguments: Mapping[str, Any]) -> str:
     sentence = WORDS[name].format_map(said)
     if values.get("most"):
         sentence = sentence.replace("more cells than it loses", "more than half of all cells")
+        sentence = sentence.replace("On every one of", "On more than half of")
     return sentence
 
 
@@ -68,6 +81,6 @@ def _said(key: str, value: Any) -> str:
         return f"the best of {_said('', value)}"
     if isinstance(value, list | tuple):
         return ", ".join(_said(key, one) for one in value)
-    if key in ("metric", "metrics") and value in METRICS:
-        return METRICS[value].title
+    if key in ("metric", "metrics"):
+        return METRICS[value].title if value in METRICS else str(value).replace("_", " ")
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -6,6 +6,7 @@ Light on purpose (no NumPy): keys are computed on every ``dvc repro``.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -36,7 +37,8 @@ class Part:
     """A train/test division of a dataset: split ``split`` of a protocol, or an inner fold of its training part.
 
     ``inner`` is ``(folds, order, seed, index)`` for fold ``index`` of the training part, or ``None``. ``split = -1``
-    with ``inner = None`` takes all rows for training (used to tune on a whole dataset).
+    with ``inner = None`` takes all rows for training (used to tune on a whole dataset). In the second ``repetition``
+    (1) of a protocol of five splits the first has the number 5.
     """
 
     dataset: str
@@ -45,6 +47,7 @@ class Part:
     split: int
     digest: str
     inner: tuple[int, int, int, int] | None = None
+    repetition: int = 0
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,9 @@ def cell_for(part: Part, method: Method, study: Study) -> Cell:
     """Return the train cell of a method on a part, as a study sets it."""
     asked = study.tune_of(method.name)
     tune = tuple(sorted(asked.items())) if asked and method.search else None
-    return Cell("train", part, method, study.seed, tune, study.measure == "alone")
+    _, reseeded = study.repeats_of(method.name)
+    seed = study.seed + (part.repetition if reseeded else 0)
+    return Cell("train", part, method, seed, tune, study.measure == "alone")
 
 
 def study_parts(study: Study) -> list[Part]:
@@ -168,11 +173,24 @@ def study_parts(study: Study) -> list[Part]:
 def study_cells(study: Study, method: str, parts: Iterable[Part] | None = None) -> list[Cell]:
     """Return the train cells of one column of a study: its datasets x splits, in that order.
 
-    ``parts`` are those of the study, for who asks for several columns: finding them takes most of the time.
+    Repetitions of a method that is not seeded anew are one cell, listed as often as there are repetitions. ``parts``
+    are those of the study, for who asks for several columns: finding them takes most of the time.
     """
     datasets = study.datasets_of(method)
     chosen = [part for name in datasets for part in parts_of(name, study.protocol)] if parts is None else parts
-    return [cell_for(part, study.method(method, part.dataset), study) for part in chosen if part.dataset in datasets]
+    times, _ = study.repeats_of(method)
+    repeated = _repeated([part for part in chosen if part.dataset in datasets], times)
+    return [cell_for(part, study.method(method, part.dataset), study) for part in repeated]
+
+
+def _repeated(parts: list[Part], times: int) -> list[Part]:
+    """Return the parts of every dataset so many times over, numbered on."""
+    found = []
+    for _, group in itertools.groupby(parts, key=lambda part: part.dataset):
+        own = list(group)
+        for repetition in range(times):
+            found += [replace(p, split=p.split + repetition * len(own), repetition=repetition) for p in own]
+    return found
 
 
 def guard_cells(study: Study, method: str) -> list[Cell]:

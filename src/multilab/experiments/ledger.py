@@ -17,7 +17,7 @@ from multilab.experiments.store import Store
 
 __all__ = ["claims_text", "judged", "study_evidence", "unavailable"]
 
-_TABLES = ("sensitivity", "convergence", "affinity")
+_TABLES = ("sensitivity", "convergence", "affinity", "sweeps")
 
 
 def judged(study: Study, folder: Path) -> pd.DataFrame:
@@ -35,16 +35,14 @@ def judged(study: Study, folder: Path) -> pd.DataFrame:
 
     if study.paper is None:
         raise ExperimentError(f"study {study.name} is held against no paper; name one with paper: in its YAML")
-    ours = [summarised(_scores(folder))]
-    if (folder / "measured.csv").is_file():
-        ours.append(summarised(_melted(pd.read_csv(folder / "measured.csv"))))
+    ours = [summarised(_scores(folder)), summarised(_measured(folder))]
     printed = published(study.paper)
     ours += _data(sorted(set(printed["dataset"]) & set(study.datasets)), printed)
     return judge_paper(study.paper, pd.concat(ours), study.conventions, unavailable(printed["dataset"].unique()))
 
 
 def study_evidence(study: Study, folder: Path, store: Store) -> Any:
-    """Return what a study's claims are checked on: scores, what was learned on first splits, and further tables."""
+    """Return what a study's claims are checked on: scores, costs, what was learned on first splits, further tables."""
     from multilab.claims import Evidence
 
     arrays = {
@@ -54,7 +52,7 @@ def study_evidence(study: Study, folder: Path, store: Store) -> Any:
         if cell.part.split == 0 and cell.method.keep and store.has(cell.key)
     }
     tables = {n: pd.read_csv(folder / f"{n}.csv") for n in _TABLES if (folder / f"{n}.csv").is_file()}
-    return Evidence(_scores(folder), arrays, tables, study.alpha)
+    return Evidence(pd.concat([_scores(folder), _measured(folder)]), arrays, tables, study.alpha)
 
 
 def claims_text(study: Study, folder: Path, store: Store) -> str:
@@ -81,8 +79,14 @@ def _scores(folder: Path) -> pd.DataFrame:
     return pd.concat([pd.read_csv(path, float_precision="round_trip") for path in paths], ignore_index=True)
 
 
-def _melted(measured: pd.DataFrame) -> pd.DataFrame:
-    return measured.melt(["dataset", "split", "method"], list(MEASURED), "metric", "value").dropna(subset="value")
+def _measured(folder: Path) -> pd.DataFrame:
+    """Return what was measured, in the form of scores, and ``total_seconds`` to fit and to predict."""
+    named = ["dataset", "split", "method", "key"]
+    if not (folder / "measured.csv").is_file():
+        return pd.DataFrame(columns=[*named, "metric", "value"])
+    found = pd.read_csv(folder / "measured.csv")
+    found["total_seconds"] = found["fit_seconds"] + found["predict_seconds"]
+    return found.melt(named, [*MEASURED, "total_seconds"], "metric", "value").dropna(subset="value")
 
 
 def _data(names: Iterable[str], printed: pd.DataFrame) -> list[pd.DataFrame]:

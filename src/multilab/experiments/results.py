@@ -64,11 +64,14 @@ def evaluate(study: Study, cells: Iterable[Cell], store: Store) -> pd.DataFrame:
     """Return every (dataset, split, method, metric) of a study's cells in a fixed order, with the cell key."""
     import pandas as pd
 
-    rows = [
-        (study.name, cell.part.dataset, cell.part.split, cell.method.name, metric, value, cell.key)
-        for cell in cells
-        for metric, value in evaluate_cell(cell, store, study.conventions, study.paper).items()
-    ]
+    known: dict[tuple[str, str], dict[str, float]] = {}  # one cell may stand for many repetitions, and in many columns
+    rows = []
+    for cell in cells:
+        asked = cell.key, cell.method.name
+        if asked not in known:
+            known[asked] = evaluate_cell(cell, store, study.conventions, study.paper)
+        place = study.name, cell.part.dataset, cell.part.split, cell.method.name
+        rows += [(*place, metric, value, cell.key) for metric, value in known[asked].items()]
     return pd.DataFrame(rows, columns=["study", "dataset", "split", "method", "metric", "value", "key"])
 
 
@@ -87,18 +90,20 @@ def measured(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
 def tuned(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
     """Return what the searches of tuned cells chose, a row per argument.
 
-    ``value`` is JSON, as in the ``trials.csv`` kept with the cell; ``metric`` and ``best`` are what was optimised and
-    its best mean over the inner folds; ``tune_seconds`` is for the whole search.
+    A search whose result stands for all repetitions is told once. ``value`` is JSON, as in the ``trials.csv`` kept with
+    the cell; ``metric`` and ``best`` are what was optimised and its best mean over the inner folds; ``tune_seconds`` is
+    for the whole search.
     """
     import pandas as pd
 
     from multilab.metrics import METRICS
 
-    rows = []
+    rows, told = [], set()
     for cell in cells:
-        record = store.record(cell.key)
-        if "tuned" not in record:
+        record, asked = store.record(cell.key), (cell.key, cell.method.name)
+        if "tuned" not in record or asked in told:
             continue
+        told.add(asked)
         trials = pd.read_csv(store.path(cell.key) / "trials.csv", float_precision="round_trip")
         metric = str(trials.columns[-1])
         best = trials[metric].agg(METRICS[metric].direction)

@@ -57,7 +57,8 @@ def indices(part: Part) -> tuple[np.ndarray, np.ndarray]:
         every = np.arange(len(_dataset(part.dataset).Y))
         train, test = every, every[:0]
     else:
-        split = _splits(part.dataset, part.protocol)[part.split]
+        splits = _splits(part.dataset, part.protocol)
+        split = splits[part.split % len(splits)]
         train, test = split.train, split.test
     if part.inner is None:
         return train, test

@@ -128,6 +128,7 @@ class ColumnSet:
     about: str = ""
     settings: tuple[dict[str, Any], ...] = ()
     tune: dict[str, Any] | None = None
+    repeats: dict[str, Any] | None = None
 
     @property
     def columns(self) -> dict[str, str]:
@@ -143,6 +144,8 @@ class Study:
     (:class:`ColumnSet`): run, scored and published like the others, and compared within their set.
     ``settings`` are blocks ``{methods, datasets, set}`` that change arguments of methods (on datasets) in this study;
     ``guards`` are such blocks that only the gate computes, on the first dataset.
+    ``repeats`` is ``{times, methods}``: so often the splits are gone through, by the named methods with another seed
+    each time; one result of every other method stands for all its repetitions.
     ``rope`` is that of the Bayesian test, which ``null`` leaves out.
     ``paper`` names the printed cells it is held against, ``claims`` the sentences to check (see
     :func:`multilab.claims.check_claims`). ``analyses`` are computed beyond scores (see
@@ -165,6 +168,7 @@ class Study:
     settings: tuple[dict[str, Any], ...] = ()
     guards: tuple[dict[str, Any], ...] = ()
     tune: dict[str, Any] | None = None
+    repeats: dict[str, Any] | None = None
     measure: str = "shared"
     notes: str = ""
     paper: str | None = None
@@ -193,6 +197,11 @@ class Study:
     def tune_of(self, name: str) -> dict[str, Any] | None:
         """Return how a column is tuned, ``None`` if it is not."""
         return (self.column_set(name) or self).tune
+
+    def repeats_of(self, name: str) -> tuple[int, bool]:
+        """Return how often a column goes through the splits, and whether with another seed each time."""
+        asked = (self.column_set(name) or self).repeats or {"times": 1, "methods": ()}
+        return asked["times"], self.base(name) in asked["methods"]
 
     def method(self, name: str, dataset: str | None = None) -> Method:
         """Return the method of a column as this study sets it, for one dataset if named."""
@@ -243,6 +252,7 @@ def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
     for key in ("metrics", "settings", "guards", "claims", "analyses"):
         if key in values:
             values[key] = tuple(values[key])
+    values["repeats"] = _checked_repeats(f"conf/study/{name}.yaml", values.get("repeats"))
     sets = values.pop("columns", None) or {}
     study = Study(
         name=name,
@@ -266,8 +276,22 @@ def _column_set(study: Study, name: str, block: Mapping[str, Any]) -> ColumnSet:
     for what, (named, known) in asked.items():
         for word in set(named) - set(known):
             raise ExperimentError(f"{where}: no {what} is called {word!r}{_meant(word, known)}")
-    settings = tuple(block.get("settings", ()))
-    return ColumnSet(name, methods, datasets, block.get("about", ""), settings, block.get("tune", study.tune))
+    settings, tune = tuple(block.get("settings", ())), block.get("tune", study.tune)
+    repeats = _checked_repeats(where, block.get("repeats", study.repeats))
+    return ColumnSet(name, methods, datasets, block.get("about", ""), settings, tune, repeats)
+
+
+def _checked_repeats(where: str, block: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return what is said of repetitions, refused if it is not ``{times, methods}``."""
+    if block is None:
+        return None
+    times, methods = block.get("times"), block.get("methods")
+    whole = isinstance(times, int) and not isinstance(times, bool) and times >= 1
+    if set(block) != {"times", "methods"} or not whole or not isinstance(methods, list):
+        raise ExperimentError(f"{where}: repeats is {{times: 10, methods: [elm]}}, not {dict(block)}")
+    for word in set(methods) - set(names("method")):
+        raise ExperimentError(f"{where}: repeats: no method is called {word!r}{_meant(word, names('method'))}")
+    return dict(block)
 
 
 def _check_keys(where: str, what: str, values: Mapping[str, Any], known: set[str]) -> None:

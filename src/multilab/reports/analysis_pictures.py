@@ -15,6 +15,7 @@ from multilab.reports.figures import heatmap
 from multilab.reports.pictures import Picture
 from multilab.reports.sensitivity_pictures import own_argument, sensitivity_pictures
 from multilab.reports.study import Study
+from multilab.reports.sweeps_pictures import sweeps_pictures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +43,7 @@ def analysis_pictures(study: Study) -> list[tuple[str, tuple[Picture, ...]]]:
         ("Sensitivity to the parameters (Figs. 4 and 5)", "sensitivity", sensitivity_pictures),
         ("Convergence of the paper’s algorithms (Fig. 6)", "convergence", _convergence),
         ("Sparsity against the strength of the penalty", "sparsity", _sparsity),
+        ("Hamming loss and objective by sweep (Fig. 2)", "sweeps", sweeps_pictures),
     ]
     found = []
     for title, name, maker in makers:

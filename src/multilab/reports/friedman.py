@@ -16,7 +16,7 @@ from multilab.reports.study import Study, metric_title
 from multilab.reports.tables import number
 from multilab.statistics import Comparison, compare, summarise
 
-__all__ = ["FriedmanRow", "FriedmanTable", "friedman_tables"]
+__all__ = ["FriedmanRow", "FriedmanTable", "compared_cells", "diagram", "friedman_tables"]
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ def _table(
     for cell in cells.to_dict("records"):
         part = basis[basis["metric"] == cell["metric"]]
         uniform = _uniform(part)
-        printed = _compared(study, part, "printed_mean", str(cell["metric"]), uniform)
-        mixed = _compared(study, part, "our_mean", str(cell["metric"]), uniform)
+        printed = compared_cells(study, part, "printed_mean", str(cell["metric"]), uniform)
+        mixed = compared_cells(study, part, "our_mean", str(cell["metric"]), uniform)
         ours = _measured(study, part, uniform)
         rows.append(_row(str(cell["metric"]), uniform, str(cell["printed_mean"]), printed, mixed, ours))
         shown = [(c, told) for c, told in ((printed, "the printed cells"), (ours, "our values")) if c is not None]
-        pictures.append((metric_title(str(cell["metric"])), tuple(_picture(c, told, words) for c, told in shown)))
+        pictures.append((metric_title(str(cell["metric"])), tuple(diagram(c, told, words) for c, told in shown)))
     rest = all_cells[(all_cells["table"] == number_of) & ~mask(all_cells, rule.where)]
     return FriedmanTable(
         table=number_of,
@@ -105,7 +105,7 @@ def _uniform(part: pd.DataFrame) -> str:
     return str(part["our_metric"].str.partition(".")[0].mode().iloc[0])
 
 
-def _compared(study: Study, part: pd.DataFrame, value: str, metric: str, uniform: str) -> Comparison | None:
+def compared_cells(study: Study, part: pd.DataFrame, value: str, metric: str, uniform: str) -> Comparison | None:
     """Compare the methods by one column of the printed cells, over the datasets where nobody lacks a value.
 
     A cell that did not finish in print counts as last there.
@@ -164,7 +164,8 @@ def _f(comparison: Comparison | None) -> str:
     return number(comparison.F) if math.isinf(comparison.F) else f"{comparison.F:.3f}"
 
 
-def _picture(comparison: Comparison, told: str, words: Words) -> Picture:
+def diagram(comparison: Comparison, told: str, words: Words) -> Picture:
+    """Return the critical-difference diagram of one measure in the words of the paper; ``told`` is whose values."""
     titles = {name: words("method", name) for name in comparison.methods}
     order = sorted(comparison.ranks, key=lambda name: (comparison.ranks[name], name))
     ranks = ", ".join(f"{titles[name]} {comparison.ranks[name]:.2f}" for name in order)

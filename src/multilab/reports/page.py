@@ -18,6 +18,7 @@ from multilab.reports.errors import ReportError
 from multilab.reports.friedman import friedman_tables
 from multilab.reports.paper import MARKS, Note, Words, known_errata, note, paper_tables, tally
 from multilab.reports.pictures import Picture, convergence_picture, learned_pictures, rank_pictures
+from multilab.reports.rank_figures import rank_figures
 from multilab.reports.study import Study, load_study, metric_title
 from multilab.reports.tables import Cell, ScoreTable, cost_tables, number, p_text, score_table
 from multilab.statistics import Comparison
@@ -116,6 +117,7 @@ def _render(study: Study) -> str:
         compared=() if study.cells is None else compared(study.cells["verdict"]),
         tables=(tables := paper_tables(study, words)),
         friedman=friedman_tables(study, words),
+        diagrams=rank_figures(study, words),
         misprints=_misprints(study, {note.id for table in tables for note in table.notes}),
         claims=(claims := claim_views(study)),
         outcomes=outcomes(claims),
@@ -155,12 +157,14 @@ def _overview_row(view: MetricView) -> OverviewRow | None:
 
 def _facts(study: Study) -> list[tuple[str, str]]:
     """Return the study in numbers, for the head of the page."""
-    splits = study.scores.groupby("dataset")["split"].nunique()
+    times = (study.info.get("repeats") or {}).get("times", 1)
+    splits = study.scores.groupby("dataset")["split"].nunique() // times
     low, high = (int(splits.min()), int(splits.max())) if len(splits) else (0, 0)
     facts = [
         ("datasets", str(len(study.datasets))),
         ("methods", str(len(study.methods))),
-        ("splits each", str(low) if low == high else f"{low}–{high}"),
+        ("split each" if low == high == 1 else "splits each", str(low) if low == high else f"{low}–{high}"),
+        *([("repetitions", str(times))] if times > 1 else []),
         ("metrics", str(len(study.metrics))),
     ]
     if "key" in study.scores:

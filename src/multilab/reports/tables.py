@@ -137,7 +137,8 @@ def cost_tables(study: Study) -> tuple[CostTable, ...]:
         values = pd.to_numeric(study.measured[column], errors="coerce") / divisor
         if not (values.fillna(0) > 0).any():
             continue
-        long = study.measured[["dataset", "split", "method"]].assign(metric=column, value=values)
+        named = [name for name in ("dataset", "split", "method", "key") if name in study.measured]
+        long = study.measured[named].assign(metric=column, value=values)
         summary = summarise(long, column, study.datasets, study.methods)
         ranks = rank_rows(summary.mean, "min")
         rows = []

@@ -22,7 +22,8 @@ class Summary:
     metric : str
         Name of the quantity.
     mean, std : DataFrame of shape (n datasets, k methods)
-        ``std`` is the sample standard deviation (ddof = 1) over the splits, NaN for a single split.
+        ``std`` is the sample standard deviation (ddof = 1) over the splits, NaN for a single split, and where one
+        result stands for all of them.
     splits : DataFrame of shape (n, k), int
         How many splits the mean is over.
     unfinished : tuple of (dataset, method)
@@ -48,7 +49,8 @@ def summarise(
     Parameters
     ----------
     scores : DataFrame
-        Long format with the columns ``dataset``, ``split``, ``method``, ``metric``, ``value``.
+        Long format with the columns ``dataset``, ``split``, ``method``, ``metric``, ``value``; where there is
+        ``key``, rows of equal key are one result.
     metric : str
         Which rows to take.
     datasets, methods : sequence of str, optional
@@ -82,11 +84,13 @@ def summarise(
     count = _spread(cells.count(), index, columns).fillna(0).astype(int)
     needed = rows.groupby("dataset")["split"].nunique().reindex(index).fillna(0)
     short = count.lt(needed, axis=0)
+    results = rows.groupby(["dataset", "method"])["key" if "key" in rows else "split"].nunique()
+    once = _spread(results, index, columns).eq(1)
     unfinished = tuple((d, m) for d in index for m in columns if short.loc[d, m])
     return Summary(
         metric=metric,
         mean=_spread(cells.agg(_exact_mean), index, columns).mask(short),
-        std=_spread(cells.std(ddof=1), index, columns).mask(short),
+        std=_spread(cells.std(ddof=1), index, columns).mask(short | once),
         splits=count,
         unfinished=unfinished,
     )

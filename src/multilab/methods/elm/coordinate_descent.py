@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ def coordinate_descent(
     tol: float,
     stop: Literal["gap", "step"] = "gap",
     scale: np.ndarray | float = 1.0,
+    watch: Callable[[np.ndarray, float], object] | None = None,
 ) -> Solution:
     r"""Minimise ||Y - D W||_F^2 / 2 + penalty(W) + r ||W||_F^2 / 2 from W = 0, row after row of W.
 
@@ -46,6 +47,8 @@ def coordinate_descent(
         change of a sweep is at most ``tol`` times the largest weight, and the gap ``tol`` ||Y||_F^2.
     scale : float or ndarray of shape (p,)
         By which the columns of W are divided before "step" compares them.
+    watch : callable, optional
+        Called with W, not to be changed or kept, and the objective there: at W = 0 and after each sweep.
 
     Notes
     -----
@@ -62,6 +65,8 @@ def coordinate_descent(
     largest_correlation = float(np.abs(correlation).max(initial=0.0))
     path: list[float] = []
     best_dual, converged = 0.0, False
+    if watch:
+        watch(W, 0.5 * target_square)
     while len(path) < max_sweeps and not converged:
         change = 0.0
         for block, gram in zip(blocks, grams, strict=True):
@@ -72,6 +77,8 @@ def coordinate_descent(
         correlation = columns @ residual - ridge * W
         square = float(np.vdot(residual, residual)) + ridge * float(np.vdot(W, W))
         path.append(0.5 * square + penalty.value(W))
+        if watch:
+            watch(W, path[-1])
         best_dual = max(best_dual, _dual(penalty, correlation, float(np.vdot(targets, residual)), square))
         gap = max(0.0, path[-1] - best_dual)
         if stop == "gap":
@@ -91,9 +98,9 @@ def _descend(
     """Update the rows of a block in place; return by how much. ``correlation`` is D_j^T R at its beginning."""
     step = np.zeros_like(W)
     for i, norm in _curved(gram):
-        old = W[i : i + 1]
-        pull = correlation[i : i + 1] - gram[i : i + 1, :i] @ step[:i] + norm * old
-        new = penalty.prox(pull, 1.0) / (norm + ridge)
+        old = W[i]
+        pull = correlation[i] - gram[i, :i] @ step[:i] + norm * old
+        new = penalty.prox_row(pull) / (norm + ridge)
         step[i] = new - old
         W[i] = new
     return step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -145,6 +146,23 @@ class ElasticNetKernelELM(MultiLabelClassifier):
         MethodError
             If an argument is out of range, or two do not go together.
         """
+        return self._fit(X, Y)
+
+    def fit_watched(self, X: Any, Y: Any, watch: Callable[[float], object]) -> Self:
+        """Fit by coordinate descent, calling ``watch`` with the objective at beta = 0 and after each sweep.
+
+        There ``coef_``, ``intercept_``, ``column_`` and ``gamma_`` are those of the sweep, so it can ask for scores.
+
+        Raises
+        ------
+        MethodError
+            As `fit`, and if the solver is not "cd".
+        """
+        if self.solver != "cd":
+            raise MethodError(f"solver={self.solver!r}: only the sweeps of 'cd' can be watched")
+        return self._fit(X, Y, watch)
+
+    def _fit(self, X: Any, Y: Any, watch: Callable[[float], object] | None = None) -> Self:
         self._check_arguments()
         X, Y = self._validate_fit(X, Y)
         self.gamma_ = resolve_gamma(self.gamma, X)
@@ -157,9 +175,18 @@ class ElasticNetKernelELM(MultiLabelClassifier):
         targets_mean = targets.mean(axis=0) if self.fit_intercept else np.zeros(len(counts))
         if self.fit_intercept:
             omega -= omega_mean
-        solution = self._solve(omega, targets - targets_mean, weights)
-        self.coef_ = solution.W / weights
-        self.intercept_ = (targets_mean - omega_mean @ solution.W) / weights
+
+        def keep(W: np.ndarray) -> None:
+            self.coef_ = W / weights
+            self.intercept_ = (targets_mean - omega_mean @ W) / weights
+
+        def show(W: np.ndarray, objective: float) -> None:
+            keep(W)
+            if watch:
+                watch(objective)
+
+        solution = self._solve(omega, targets - targets_mean, weights, show)
+        keep(solution.W)
         self.objective_path_, self.n_iter_ = solution.objective_path, solution.n_iter
         self.dual_gap_, self.kkt_ = solution.gap, solution.kkt
         if self.tol > 0 and not solution.converged:
@@ -171,7 +198,13 @@ class ElasticNetKernelELM(MultiLabelClassifier):
             )
         return self
 
-    def _solve(self, design: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Solution:
+    def _solve(
+        self,
+        design: np.ndarray,
+        targets: np.ndarray,
+        weights: np.ndarray,
+        watch: Callable[[np.ndarray, float], object],
+    ) -> Solution:
         scale = 1.0 / len(design) if self.loss_scale == "mean" else 1.0
         unit = SparsePenalty(1.0, self.penalty == "l21")
         self.lambda_max_ = scale * lambda_max(design.T @ targets, self.alpha, unit)
@@ -186,6 +219,7 @@ class ElasticNetKernelELM(MultiLabelClassifier):
                 tol=self.tol,
                 stop=self.stop,
                 scale=weights,
+                watch=lambda W, objective: watch(W, scale * objective),
             )
             solution.objective_path[:] *= scale
             return solution

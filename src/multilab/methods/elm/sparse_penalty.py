@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +50,13 @@ class SparsePenalty:
             return X - np.minimum(np.maximum(X, -threshold), threshold)
         sizes = self.sizes(X)
         return X * np.maximum(0.0, 1.0 - threshold / np.where(sizes > 0, sizes, 1.0))
+
+    def prox_row(self, x: np.ndarray) -> np.ndarray:
+        """Return :meth:`prox` with step 1 of one row, shape (p,): in a loop over rows half of the time is here."""
+        if not self.by_row:
+            return x - np.minimum(np.maximum(x, -self.strength), self.strength)
+        size = math.sqrt(float(x @ x))
+        return x * (1.0 - self.strength / size) if size > self.strength else np.zeros_like(x)
 
     def dual_scale(self, A: np.ndarray, at_most: float) -> float:
         """Return the largest s <= at_most with s A in the dual ball: no entry (row) of A larger than t."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.svm import SVC
+from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.ensembles.members import base_classifier
-from multilab.methods.transformation.binary import seeded
+from multilab.methods.transformation.binary import quiet_fit
 from multilab.methods.transformation.inputs import make_inputs
-from multilab.methods.transformation.label_powerset import distinct_rows, fit_sets
+from multilab.methods.transformation.label_powerset import SetModel, distinct_rows
 
 __all__ = ["PrunedSets", "prune"]
 
@@ -33,7 +35,7 @@ class PrunedSets(MultiLabelClassifier):
         with more than b labels.
     b : int, default=2
     random_state : int or RandomState, optional
-        Seed of the base classifier; None leaves its own.
+        Seed of the base classifier, an integer as it is; None leaves its own.
 
     Attributes
     ----------
@@ -88,11 +90,28 @@ class PrunedSets(MultiLabelClassifier):
 
     def _learn(self, X: Any, Y: np.ndarray) -> Self:
         rows, sets = prune(Y, self.p, self.strategy, self.b)
-        base = base_classifier(self.estimator)
-        self._inputs = make_inputs(seeded(base, self.random_state, None), X[rows])
+        self._inputs = make_inputs(self._base(), X[rows])
         self.label_sets_, classes = distinct_rows(sets)
-        self._model = fit_sets(self._inputs.base, self._inputs.training().matrix, classes)
+        self._model = SetModel(None, np.arange(len(self.label_sets_)))
+        if len(self.label_sets_) > 1:
+            model = quiet_fit(self._inputs.base, self._inputs.training().matrix, classes)
+            self._model = SetModel(model, self._model.classes)
         return self
+
+    def _base(self) -> BaseEstimator:
+        """Return the clone that is fitted.
+
+        It is the only one, and an integer is its seed as it is: a member of EPS takes milliseconds, of which a second
+        clone and another random generator would be 5 %.
+        """
+        model = clone(base_classifier(self.estimator))
+        changes: dict[str, Any] = {"decision_function_shape": "ovo"} if isinstance(model, SVC) else {}
+        if self.random_state is not None:
+            seed = self.random_state
+            seed = seed if isinstance(seed, int) else int(check_random_state(seed).randint(2**31 - 1))
+            names = (n for n in model.get_params() if n == "random_state" or n.endswith("__random_state"))
+            changes |= dict.fromkeys(names, seed)
+        return model.set_params(**changes)
 
     def _both(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         probabilities = self._model.probabilities(self._inputs.query(X).matrix)
