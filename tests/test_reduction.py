@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.linalg import subspace_angles
 from scipy.spatial.distance import cdist, pdist
+from sklearn.base import clone
 from sklearn.decomposition import KernelPCA as ScikitLearnKernelPCA
 
 from multilab.methods import KLSCCA, KernelMDDM, KernelPCA, LSKernelMDDM, MLkNN, OLSKernelMDDM
@@ -200,14 +201,16 @@ def test_kernel_pca_is_that_of_scikit_learn():
         np.testing.assert_allclose(Z.var(axis=0), model.eigenvalues_ / len(X), rtol=1e-8)
 
 
-@pytest.mark.parametrize("reducer", [KernelMDDM(), LSKernelMDDM(), LSKernelMDDM(eta=0.1)])
-def test_the_first_columns_are_the_smaller_embedding(reducer):
+@pytest.mark.parametrize(
+    "reducer", [KernelMDDM(), KernelPCA(), KLSCCA(), LSKernelMDDM(), LSKernelMDDM(eta=0.1), OLSKernelMDDM(max_iter=20)]
+)
+def test_embeddings_to_fewer_dimensions_are_those_of_fits(reducer):
     X, Y, X_test = sample()
-    whole = reducer.fit(X, Y).transform(X_test)
-    few = reducer.set_params(n_components=2).fit(X, Y).transform(X_test)
-    reducer.set_params(n_components=None)
-    assert reducer.nested
-    np.testing.assert_allclose(few, whole[:, :2], rtol=0, atol=1e-6)
+    counts = [1, 2, 5]
+    for count, (Z, Z_test) in zip(counts, reducer.embeddings(X, Y, X_test, counts), strict=True):
+        alone = clone(reducer).set_params(n_components=count)
+        np.testing.assert_allclose(Z, alone.fit_transform(X, Y), rtol=0, atol=1e-6)
+        np.testing.assert_allclose(Z_test, alone.transform(X_test), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("reducer", [KernelMDDM(), LSKernelMDDM(), LSKernelMDDM(eta=1.0), OLSKernelMDDM(max_iter=20)])

@@ -1,1 +1,1 @@
-"""Reducers: transformers to few dimensions that learn from labels. They stand before a classifier in a `Pipeline`."""
+"""Transformers to a few dimensions that depend most on the labels."""

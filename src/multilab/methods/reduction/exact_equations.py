@@ -92,8 +92,11 @@ class KernelSpectrum:
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """See `Equations`."""
-        inverse = np.divide(1.0, self.w, out=np.zeros_like(self.w), where=self._kept)
-        return self.U @ (inverse[:, None] * (self.U.T @ B))
+        return self.U @ self.solve_turned(self.U.T @ B)
+
+    def solve_turned(self, turned: np.ndarray) -> np.ndarray:
+        """Return the solution as coefficients of the eigenvectors, from the targets U^T B in that form."""
+        return np.divide(1.0, self.w, out=np.zeros_like(self.w), where=self._kept)[:, None] * turned
 
     def ridge(self, B: np.ndarray, eta: float, penalty: str = "l2") -> np.ndarray:
         """Return U diag(w / (w^2 + eta)) U^T B, eq. (5), or for the penalty "rkhs" U diag(1 / (w + eta)) U^T B."""

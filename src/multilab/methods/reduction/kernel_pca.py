@@ -57,7 +57,7 @@ class KernelPCA(KernelReducer):
         self.gamma = gamma
         self.gamma_factor = gamma_factor
 
-    def _coefficients(self, K: np.ndarray, X: Any, Y: np.ndarray) -> np.ndarray:
+    def coefficients(self, K: np.ndarray, X: Any, Y: np.ndarray) -> np.ndarray:
         if self.n_components is not None and self.n_components < 1:
             raise MethodError(f"n_components={self.n_components}: there must be at least one dimension")
         count = min(self.n_components or Y.shape[1], len(K))

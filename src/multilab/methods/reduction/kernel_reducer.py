@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ ONE_DIMENSION = {"check_transformer_n_iter": "passes 1-D y; Y is 0/1 with one co
 class KernelReducer(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
     """Reducer to Z = K(X, X_train) P with the Gaussian kernel exp(-gamma |x - x'|^2).
 
-    A subclass writes ``_coefficients`` (P), and ``_embedding`` where K P is known better than by the product.
+    A subclass writes ``coefficients``, and ``_embedding`` where K P is known better than by the product.
 
     Attributes
     ----------
@@ -31,9 +32,6 @@ class KernelReducer(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
     """
 
     _small: ClassVar[dict[str, Any]] = {"n_components": 3}
-    nested: ClassVar[bool] = True
-    """Whether the first columns of an embedding are the embedding to fewer dimensions."""
-
     n_components: int | None
     gamma: float | Literal["median", "scale", "auto"]
     gamma_factor: float
@@ -63,9 +61,29 @@ class KernelReducer(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
             made[rows] = (self._centring(K) if self._centring else K) @ self.coef_
         return made
 
+    def embeddings(
+        self, X: Any, Y: Any, X_new: Any, dimensions: Iterable[int]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the embeddings of training and new rows to several numbers of dimensions, from one fit.
+
+        The columns of a smaller embedding are the first of a larger one; `OLSKernelMDDM` does otherwise. The reducer's
+        own ``n_components`` should be at least the largest number.
+        """
+        Z, Z_new = self.fit_transform(X, Y), self.transform(X_new)
+        yield from ((Z[:, :count], Z_new[:, :count]) for count in dimensions)
+
     @abstractmethod
-    def _coefficients(self, K: np.ndarray, X: Any, Y: np.ndarray) -> np.ndarray:
-        """Return P of shape (n, r) from the kernel matrix of the training rows, centred if asked, and their labels."""
+    def coefficients(self, K: np.ndarray, X: Any, Y: np.ndarray) -> np.ndarray:
+        """Return P of shape (n, r) and set what else is learned.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n, n)
+            Kernel matrix of the training rows, centred if asked.
+        X : ndarray or CSR matrix of shape (n, d)
+            The training rows, of which equal ones are found.
+        Y : ndarray of shape (n, q)
+        """
 
     def _embedding(self, K: np.ndarray) -> np.ndarray:
         """Return the embedding of the training rows, once ``coef_`` is there."""
@@ -73,13 +91,16 @@ class KernelReducer(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
 
     def _fit(self, X: Any, Y: Any) -> np.ndarray:
         X, Y = self._validate_fit(X, Y)
+        K = self._training_kernel(X)
+        self.coef_ = self.coefficients(K, X, Y)
+        return self._embedding(K)
+
+    def _training_kernel(self, X: Any) -> np.ndarray:
         self.gamma_ = kernel_width(self.gamma, self.gamma_factor, X)
         K = training_kernel(X, self.gamma_)
         self._X = X.copy()
         self._centring = Centring(K) if self.center_kernel else None
-        K = self._centring(K) if self._centring else K
-        self.coef_ = self._coefficients(K, X, Y)
-        return self._embedding(K)
+        return self._centring(K) if self._centring else K
 
     @property
     def _n_features_out(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,9 +11,9 @@ from multilab.methods.base import MethodError
 from multilab.methods.reduction.exact_equations import KernelSpectrum
 from multilab.methods.reduction.kernel_reducer import ONE_DIMENSION, KernelReducer
 from multilab.methods.reduction.label_problem import centred_labels, label_directions
-from multilab.methods.reduction.stiefel import StiefelSolution, orthonormal_regression, polar_factor
+from multilab.methods.reduction.stiefel import orthonormal_regression, polar_factor
 
-__all__ = ["OLSKernelMDDM", "orthonormal_coefficients"]
+__all__ = ["OLSKernelMDDM"]
 
 
 class OLSKernelMDDM(KernelReducer):
@@ -51,7 +52,6 @@ class OLSKernelMDDM(KernelReducer):
     none is the solution to fewer dimensions.
     """
 
-    nested: ClassVar[bool] = False
     _small: ClassVar[dict[str, Any]] = {"n_components": 3, "max_iter": 50}
     _expected_failed_checks: ClassVar[dict[str, str]] = ONE_DIMENSION
 
@@ -73,22 +73,28 @@ class OLSKernelMDDM(KernelReducer):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _coefficients(self, K: np.ndarray, X: Any, Y: np.ndarray) -> np.ndarray:
+    def coefficients(self, K: np.ndarray, X: Any, Y: np.ndarray) -> np.ndarray:
+        return self._in_eigenbasis(KernelSpectrum(K), Y, self.n_components)
+
+    def embeddings(
+        self, X: Any, Y: Any, X_new: Any, dimensions: Iterable[int]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """See `KernelReducer`: a search for each number of dimensions, in one eigenbasis."""
+        X, Y = self._validate_fit(X, Y)
+        K = self._training_kernel(X)
+        spectrum = KernelSpectrum(K)
+        for count in dimensions:
+            self.coef_ = self._in_eigenbasis(spectrum, Y, count)
+            yield self._embedding(K), self.transform(X_new)
+
+    def _in_eigenbasis(self, spectrum: KernelSpectrum, Y: np.ndarray, count: int | None) -> np.ndarray:
         if not self.eta > 0:
             raise MethodError(f"eta={self.eta}: the strength at the start must be positive")
-        directions = label_directions(centred_labels(Y), self.n_components)
+        directions = label_directions(centred_labels(Y), count)
         self.eigenvalues_ = directions.eigenvalues
-        spectrum = KernelSpectrum(K)
-        found = orthonormal_coefficients(spectrum, directions.B, self.eta, self.tol, self.max_iter)
+        turned = spectrum.U.T @ directions.B
+        start = polar_factor((spectrum.w / (spectrum.w**2 + self.eta))[:, None] * turned)
+        found = orthonormal_regression(spectrum.w, turned, start, self.tol, self.max_iter)
         self.objective_, self.n_iter_ = float(found.objective_path.min()), len(found.objective_path) - 1
         self.gradient_norm_ = found.gradient_norm / (found.first_gradient_norm or 1.0)
         return spectrum.U @ found.P
-
-
-def orthonormal_coefficients(
-    spectrum: KernelSpectrum, B: np.ndarray, eta: float, tol: float, max_iter: int
-) -> StiefelSolution:
-    """Return the solution in the eigenbasis of K, from the polar factor of the ridge solution of strength eta."""
-    turned = spectrum.U.T @ B
-    start = polar_factor((spectrum.w / (spectrum.w**2 + eta))[:, None] * turned)
-    return orthonormal_regression(spectrum.w, turned, start, tol, max_iter)
