@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 from sklearn.decomposition import KernelPCA as ScikitLearnKernelPCA
 
-from multilab.methods import KLSCCA, KernelMDDM, KernelPCA, LSKernelMDDM, MLkNN, OLSKernelMDDM
+from multilab.methods import KLSCCA, KernelMDDM, KernelPCA, LSKernelMDDM, MLkNN, NystroemLSKernelMDDM, OLSKernelMDDM
 from multilab.methods.base import MethodError
 from multilab.methods.kernels import kernel_matrix, median_gamma, squared_distances
 from multilab.methods.reduction.label_problem import centred_labels, label_directions
@@ -232,6 +232,23 @@ def test_centring_changes_new_rows_only():
     assert relative(KernelMDDM(center_kernel=True).fit(X, Y).transform(X_test), centred.transform(X_test)) < 1e-4
 
 
+@pytest.mark.parametrize("penalty", ["l2", "rkhs"])
+def test_all_rows_as_landmarks_are_the_kernel_itself(penalty, monkeypatch):
+    X, Y, X_test = sample()
+    whole = LSKernelMDDM(eta=0.5, penalty=penalty).fit(X, Y)
+    model = NystroemLSKernelMDDM(n_landmarks=500, eta=0.5, penalty=penalty)
+    assert relative(model.fit(X, Y).transform(X_test), whole.transform(X_test)) < 1e-6
+    assert model.residual_ == pytest.approx(whole.residual_, abs=1e-6)
+    few = NystroemLSKernelMDDM(n_landmarks=60, eta=0.5, penalty=penalty, random_state=0).fit(X, Y)
+    assert len(few.landmarks_) == len(few.coef_) == 60
+    B = label_directions(centred_labels(Y), None).B
+    assert few.residual_ == pytest.approx(relative(few.transform(X), B), abs=1e-10)
+    assert 1e-3 < relative(few.transform(X_test), whole.transform(X_test)) < 1.0
+    once = few.transform(X_test)
+    monkeypatch.setattr("multilab.methods.reduction.training_kernel._BLOCK_ENTRIES", 1000)
+    np.testing.assert_allclose(few.fit(X, Y).transform(X_test), once, rtol=0, atol=1e-8)
+
+
 def test_kernel_width_and_equal_rows(monkeypatch):
     X, _, _ = sample(equal=3)
     X[5], X[6] = 0.0, -0.0
@@ -275,6 +292,7 @@ def test_a_data_frame_comes_out_where_asked():
         (KernelPCA(n_components=0), "at least one dimension"),
         (KernelMDDM(solver="svd"), "'dense', 'factored' or 'ifp'"),
         (OLSKernelMDDM(eta=0.0), "eta=0.0"),
+        (NystroemLSKernelMDDM(eta=0.0), "eta=0.0 must be positive"),
         (LSKernelMDDM(gamma=-1.0), "gamma=-1.0"),
     ],
 )

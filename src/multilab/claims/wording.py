@@ -48,6 +48,9 @@ WORDS = {
     "settles_near": "{y} of {method} has settled (to {tolerance}) after this many sweeps, give or take {slack}: {at}.",
     "wavers_only_on": "Within {until} sweeps the Hamming loss of {method} rises again by at least {tolerance} on "
     "{datasets} and on no other dataset.",
+    "agree_within": "By {metrics}, on {datasets}: {methods} differ by at most {tolerance}{of_means}.",
+    "steeper": "On every dataset: the log-log slope of the cost of {variant} is above that of each of {others}.",
+    "alike_at": "On every dataset: at {x} {at} the largest {y} of {variants} is at most {factor} times the least.",
     "below_by": "On every dataset: {y} is below {limit} for good from this {x} on: {at}.",
 }
 """One sentence per check with the names of its arguments; ``all_of`` is made of its parts."""
@@ -73,6 +76,8 @@ def in_words(name: str, arguments: Mapping[str, Any]) -> str:
 def _said(key: str, value: Any) -> str:
     if value is None:
         return _UNSAID.get(key, "")
+    if key == "of_means":
+        return " in the means" if value else " on every split"
     if key == "fixed":
         return f" ({_said('', value)})"
     if isinstance(value, Mapping):

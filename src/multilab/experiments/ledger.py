@@ -17,7 +17,7 @@ from multilab.experiments.store import Store
 
 __all__ = ["claims_text", "judged", "study_evidence", "unavailable"]
 
-_TABLES = ("sensitivity", "convergence", "affinity", "sweeps")
+_TABLES = ("sensitivity", "convergence", "affinity", "sweeps", "dimension", "reduction_time", "regularisation")
 
 
 def judged(study: Study, folder: Path) -> pd.DataFrame:

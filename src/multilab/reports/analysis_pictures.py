@@ -13,6 +13,7 @@ from multilab.reports.drawing import new_figure, styled, svg_uri
 from multilab.reports.errors import ReportError
 from multilab.reports.figures import heatmap
 from multilab.reports.pictures import Picture
+from multilab.reports.reduction_pictures import dimension_pictures, regularisation_pictures, time_pictures
 from multilab.reports.sensitivity_pictures import own_argument, sensitivity_pictures
 from multilab.reports.study import Study
 from multilab.reports.sweeps_pictures import sweeps_pictures
@@ -44,6 +45,9 @@ def analysis_pictures(study: Study) -> list[tuple[str, tuple[Picture, ...]]]:
         ("Convergence of the paper’s algorithms (Fig. 6)", "convergence", _convergence),
         ("Sparsity against the strength of the penalty", "sparsity", _sparsity),
         ("Hamming loss and objective by sweep (Fig. 2)", "sweeps", sweeps_pictures),
+        ("Metrics over the dimension (Figs. 1 to 3)", "dimension", dimension_pictures),
+        ("Time over the number of training instances (Fig. 4)", "reduction_time", time_pictures),
+        ("Steps of LSQR and ridges as regularisers", "regularisation", regularisation_pictures),
     ]
     found = []
     for title, name, maker in makers:

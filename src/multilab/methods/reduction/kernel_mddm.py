@@ -83,6 +83,7 @@ class KernelMDDM(KernelReducer):
         self.max_iter = max_iter
 
     def coefficients(self, K: np.ndarray, X: Any, Y: np.ndarray) -> np.ndarray:
+        """See `KernelReducer`."""
         solvers = {"dense": self._dense, "factored": self._factored, "ifp": self._inverse_free}
         if self.solver not in solvers:
             raise MethodError(f"solver={self.solver!r}: give 'dense', 'factored' or 'ifp'")

@@ -58,6 +58,7 @@ class KernelPCA(KernelReducer):
         self.gamma_factor = gamma_factor
 
     def coefficients(self, K: np.ndarray, X: Any, Y: np.ndarray) -> np.ndarray:
+        """See `KernelReducer`."""
         if self.n_components is not None and self.n_components < 1:
             raise MethodError(f"n_components={self.n_components}: there must be at least one dimension")
         count = min(self.n_components or Y.shape[1], len(K))

@@ -109,6 +109,7 @@ class LSKernelMDDM(KernelReducer):
         self.cv = cv
 
     def coefficients(self, K: np.ndarray, X: Any, Y: np.ndarray) -> np.ndarray:
+        """See `KernelReducer`."""
         how = Regression(self.solver, self.penalty, self.tol, self.max_iter)
         etas = [float(eta) for eta in np.atleast_1d(self.eta)]
         if not etas or min(etas) < 0 or (len(etas) > 1 and min(etas) == 0):

@@ -74,6 +74,7 @@ class OLSKernelMDDM(KernelReducer):
         self.max_iter = max_iter
 
     def coefficients(self, K: np.ndarray, X: Any, Y: np.ndarray) -> np.ndarray:
+        """See `KernelReducer`."""
         return self._in_eigenbasis(KernelSpectrum(K), Y, self.n_components)
 
     def embeddings(
