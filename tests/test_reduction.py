@@ -104,6 +104,14 @@ def test_klscca_is_lskmddm_turned(eta):
     assert relative(KLSCCA(eta=eta).fit(X, Y).coef_, turned) < 1e-10
 
 
+@pytest.mark.parametrize("solver", ["dense", "factored"])
+def test_a_kernel_whose_square_is_not_definite(solver):
+    X, Y, X_test = sample(d=1)
+    theirs, ours = KernelMDDM(solver=solver).fit(X, Y), LSKernelMDDM().fit(X, Y)
+    np.testing.assert_allclose(theirs.eigenvalues_, ours.eigenvalues_, rtol=1e-6)
+    assert relative(theirs.transform(X_test), ours.transform(X_test)) < 1e-4
+
+
 def test_klscca_reaches_every_canonical_correlation():
     X, Y, _ = sample()
     Z = KLSCCA().fit_transform(X, Y)

@@ -80,15 +80,17 @@ class KernelSpectrum:
     w : ndarray of shape (n,)
         Eigenvalues, ascending.
     U : ndarray of shape (n, n)
+    kept : boolean ndarray of shape (n,)
+        Which eigenvalues are above 1e-10 of the largest.
     """
 
     def __init__(self, K: np.ndarray) -> None:
         self.w, self.U = eigh(K, driver="evd", check_finite=False)
-        self._kept = self.w > _RANGE_TOLERANCE * self.w[-1]
+        self.kept = self.w > _RANGE_TOLERANCE * self.w[-1]
 
     def project(self, Q: np.ndarray) -> np.ndarray:
         """See `Equations`."""
-        return self.U @ np.where(self._kept[:, None], self.U.T @ Q, 0.0)
+        return self.U @ np.where(self.kept[:, None], self.U.T @ Q, 0.0)
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """See `Equations`."""
@@ -96,7 +98,7 @@ class KernelSpectrum:
 
     def solve_turned(self, turned: np.ndarray) -> np.ndarray:
         """Return the solution as coefficients of the eigenvectors, from the targets U^T B in that form."""
-        return np.divide(1.0, self.w, out=np.zeros_like(self.w), where=self._kept)[:, None] * turned
+        return np.divide(1.0, self.w, out=np.zeros_like(self.w), where=self.kept)[:, None] * turned
 
     def ridge(self, B: np.ndarray, eta: float, penalty: str = "l2") -> np.ndarray:
         """Return U diag(w / (w^2 + eta)) U^T B, eq. (5), or for the penalty "rkhs" U diag(1 / (w + eta)) U^T B."""

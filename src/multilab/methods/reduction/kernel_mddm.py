@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky, eigh, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh, solve_triangular
+from scipy.linalg.lapack import dpocon
 from scipy.sparse import csr_array
 
 from multilab.methods.base import MethodError
+from multilab.methods.reduction.exact_equations import KernelSpectrum
 from multilab.methods.reduction.inverse_free import largest_pairs
 from multilab.methods.reduction.kernel_reducer import ONE_DIMENSION, KernelReducer
 from multilab.methods.reduction.label_problem import centred_labels, label_directions, sign_of_largest
@@ -17,6 +19,7 @@ from multilab.methods.reduction.training_kernel import equal_rows
 __all__ = ["KernelMDDM"]
 
 _JITTER = 1e-14  # of K K
+_CLEAR = 10.0  # how far above it the least eigenvalue must be
 _NEAR = 1e-8  # of K, in its preconditioner
 _ZERO = 1e-10
 
@@ -53,8 +56,13 @@ class KernelMDDM(KernelReducer):
 
     Notes
     -----
-    K K + 1e-12 (trace / n) I stands for K K, which equal rows make singular ("dense", "factored"). The sign of a column
-    is such that the entry of largest magnitude of its covariances with the labels is positive, as in `LSKernelMDDM`.
+    The problem is solved for the coefficients that are the same on equal rows. K K + 1e-14 (trace / n) I stands for
+    K K; where that is singular all the same, "dense" and "factored" solve the problem on the eigenvectors of K with
+    eigenvalues above 1e-10 of the largest. The condition of K K bounds what accuracy there is; least squares needs that
+    of K only.
+
+    The sign of a column is such that the entry of largest magnitude of its covariances with the labels is positive, as
+    in `LSKernelMDDM`.
 
     References
     ----------
@@ -93,18 +101,23 @@ class KernelMDDM(KernelReducer):
         basis = csr_array((1.0 / np.sqrt(sizes[groups]), (np.arange(len(K)), groups)))
         K, Q = basis.T @ (basis.T @ K).T, basis.T @ Q
         count = len(label_directions(Q, self.n_components).eigenvalues)
-        values, G = solvers[self.solver](K, Q, count)
+        try:
+            values, G = solvers[self.solver](K, Q, count)
+        except LinAlgError:
+            values, G = _on_range(K, Q, count)
         kept = values > _ZERO * values[0]
         self.eigenvalues_, G = values[kept], G[:, kept]
         return basis @ (G * sign_of_largest(Q.T @ (K @ G)))
 
     def _dense(self, K: np.ndarray, Q: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        F, n = K @ Q, len(K)
-        values, G = eigh(F @ F.T, _square(K), subset_by_index=[n - count, n - 1])
-        return values[::-1], G[:, ::-1]
+        factor, F, n = _factor_of_square(K), K @ Q, len(K)
+        half = solve_triangular(factor, F @ F.T, lower=True, check_finite=False)
+        whitened = solve_triangular(factor, half.T, lower=True, check_finite=False)
+        values, G = eigh(whitened, subset_by_index=[n - count, n - 1], check_finite=False)
+        return values[::-1], solve_triangular(factor, G[:, ::-1], lower=True, trans="T")
 
     def _factored(self, K: np.ndarray, Q: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        factor = cholesky(_square(K), lower=True, overwrite_a=True, check_finite=False)
+        factor = _factor_of_square(K)
         left, singular, _ = np.linalg.svd(solve_triangular(factor, K @ Q, lower=True), full_matrices=False)
         return singular[:count] ** 2, solve_triangular(factor, left[:, :count], lower=True, trans="T")
 
@@ -127,8 +140,27 @@ class KernelMDDM(KernelReducer):
         return pairs.values, pairs.vectors
 
 
-def _square(K: np.ndarray) -> np.ndarray:
-    """Return K K + 1e-14 (trace / n) I."""
+def _on_range(K: np.ndarray, Q: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the solutions among the eigenvectors of K that are not those of 0, where K K is definite."""
+    spectrum = KernelSpectrum(K)
+    w, U = spectrum.w[spectrum.kept], spectrum.U[:, spectrum.kept]
+    left, singular, _ = np.linalg.svd(U.T @ Q, full_matrices=False)
+    return singular[:count] ** 2, U @ (left[:, :count] / w[:, None])
+
+
+def _factor_of_square(K: np.ndarray) -> np.ndarray:
+    """Return the lower Cholesky factor of K K + 1e-14 (trace / n) I.
+
+    Raises
+    ------
+    LinAlgError
+        If what is added is of the size of the smallest eigenvalue, so that it would decide the solution.
+    """
     M = K @ K
-    M[np.diag_indices_from(M)] += _JITTER * np.trace(M) / len(M)
-    return M
+    added = _JITTER * np.trace(M) / len(M)
+    M[np.diag_indices_from(M)] += added
+    norm = np.abs(M).sum(axis=0).max()
+    factor = cholesky(M, lower=True, overwrite_a=True, check_finite=False)
+    if dpocon(factor, norm, uplo="L")[0] * norm < _CLEAR * added:
+        raise LinAlgError("the square of the kernel matrix is singular")
+    return factor
