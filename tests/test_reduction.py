@@ -265,11 +265,14 @@ def test_kernel_width_and_equal_rows(monkeypatch):
     assert groups[5] == groups[6]
     assert groups.max() + 1 == len(np.unique(X, axis=0))
     np.testing.assert_array_equal(equal_rows(sp.csr_array(X)), groups)
-    assert kernel_width("median", 2.0, X) == 2 * median_gamma(squared_distances(X))
+    for rows in (X, X[:-1], X[:2], X[:1]):
+        K, width = training_kernel(rows, "median", 2.0)
+        assert width == kernel_width("median", 2.0, rows) == 2 * median_gamma(squared_distances(rows))
+        np.testing.assert_array_equal(K, kernel_matrix(rows, gamma=width))
     with pytest.raises(MethodError, match="gamma_factor"):
         kernel_width("median", 0.0, X)
     monkeypatch.setattr("multilab.methods.reduction.training_kernel._BLOCK_ENTRIES", 1000)
-    np.testing.assert_allclose(training_kernel(X, 0.3), kernel_matrix(X, gamma=0.3), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(training_kernel(X, 0.3)[0], kernel_matrix(X, gamma=0.3), rtol=0, atol=1e-14)
 
 
 def test_blocks_of_new_rows_are_put_together(monkeypatch):

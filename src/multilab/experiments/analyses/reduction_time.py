@@ -27,7 +27,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     call it then.
     """
     from multilab.experiments.running import gather
-    from multilab.methods.reduction.training_kernel import kernel_width, training_kernel
+    from multilab.methods.reduction.training_kernel import training_kernel
 
     assert unit.cell is not None
     inputs, settings = gather(unit.cell, store), unit.settings
@@ -35,7 +35,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     seconds = []
     for n in settings["sizes"]:
         X, Y = inputs.X_train[:n], inputs.Y_train[:n]
-        K = training_kernel(X, kernel_width(reducer.gamma, reducer.gamma_factor, X))
+        K, _ = training_kernel(X, reducer.gamma, reducer.gamma_factor)
         taken = []
         for _ in range(settings["repeats"]):
             began = time.process_time()

@@ -32,16 +32,16 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     from multilab.methods.kernels import kernel_matrix
     from multilab.methods.reduction.exact_equations import KernelSpectrum
     from multilab.methods.reduction.label_problem import centred_labels, group_means, label_directions
-    from multilab.methods.reduction.training_kernel import equal_rows, kernel_width, training_kernel
+    from multilab.methods.reduction.training_kernel import equal_rows, training_kernel
     from multilab.metrics import score_all
 
     assert unit.cell is not None
     reducer, classifier = reducer_of(unit)
     inputs, settings = gather(unit.cell, store), unit.settings
-    gamma = kernel_width(reducer.gamma, reducer.gamma_factor, inputs.X_train)
+    K, gamma = training_kernel(inputs.X_train, reducer.gamma, reducer.gamma_factor)
     groups = equal_rows(inputs.X_train)
     B = label_directions(group_means(centred_labels(inputs.Y_train), groups)[groups], reducer.n_components).B
-    spectrum = KernelSpectrum(training_kernel(inputs.X_train, gamma))
+    spectrum = KernelSpectrum(K)
     across = kernel_matrix(inputs.X_test, inputs.X_train, gamma=gamma) @ spectrum.U
     turned = spectrum.U.T @ B
     rows: dict[str, list[Any]] = {"kind": [], "strength": [], "residual": [], "metric": [], "value": []}

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
-from scipy.linalg.lapack import dpocon
+from scipy.linalg.lapack import dlange, dpocon
 
 from multilab.methods.reduction.label_problem import group_means
 
@@ -56,8 +56,8 @@ class GroupedEquations:
     def __init__(self, K: np.ndarray, groups: np.ndarray) -> None:
         _, first, self.sizes = np.unique(groups, return_index=True, return_counts=True)
         self.groups = groups
-        M = K[np.ix_(first, first)]  # a copy, which the factor overwrites
-        norm = np.abs(M).sum(axis=0).max()
+        M = K.take(first, axis=0).take(first, axis=1)  # a copy, which the factor overwrites
+        norm = dlange("1", M.T)
         self._factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
         if dpocon(self._factor[0], norm, uplo="L")[0] < _RCOND:
             raise LinAlgError("the kernel matrix of the distinct rows is nearly singular")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh, solve_triangular
-from scipy.linalg.lapack import dpocon
+from scipy.linalg.lapack import dlange, dpocon
 from scipy.sparse import csr_array
 
 from multilab.methods.base import MethodError
@@ -159,7 +159,7 @@ def _factor_of_square(K: np.ndarray) -> np.ndarray:
     M = K @ K
     added = _JITTER * np.trace(M) / len(M)
     M[np.diag_indices_from(M)] += added
-    norm = np.abs(M).sum(axis=0).max()
+    norm = dlange("1", M.T)
     factor = cholesky(M, lower=True, overwrite_a=True, check_finite=False)
     if dpocon(factor, norm, uplo="L")[0] * norm < _CLEAR * added:
         raise LinAlgError("the square of the kernel matrix is singular")

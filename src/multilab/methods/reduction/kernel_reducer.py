@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from multilab.methods.kernels import kernel_matrix
-from multilab.methods.reduction.training_kernel import Centring, kernel_width, row_blocks, training_kernel
+from multilab.methods.reduction.training_kernel import Centring, row_blocks, training_kernel
 from multilab.methods.transformer import MultiLabelTransformer
 
 __all__ = ["ONE_DIMENSION", "KernelReducer"]
@@ -96,8 +96,7 @@ class KernelReducer(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
         return self._embedding(K)
 
     def _training_kernel(self, X: Any) -> np.ndarray:
-        self.gamma_ = kernel_width(self.gamma, self.gamma_factor, X)
-        K = training_kernel(X, self.gamma_)
+        K, self.gamma_ = training_kernel(X, self.gamma, self.gamma_factor)
         self._X = X.copy()
         self._centring = Centring(K) if self.center_kernel else None
         return self._centring(K) if self._centring else K

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.methods.base import MethodError
-from multilab.methods.kernels import kernel_matrix, resolve_gamma
+from multilab.methods.kernels import kernel_matrix, resolve_gamma, squared_distances
 
 __all__ = ["Centring", "equal_rows", "kernel_width", "row_blocks", "training_kernel"]
 
@@ -24,9 +24,22 @@ def kernel_width(gamma: float | str, factor: float, X: Any) -> float:
     """
     if not factor > 0:
         raise MethodError(f"gamma_factor={factor}: the factor of the kernel width must be positive")
-    if gamma == "median" and X.shape[0] > _MEDIAN_ROWS:
+    if gamma != "median":
+        return factor * resolve_gamma(gamma, X)
+    if X.shape[0] > _MEDIAN_ROWS:
         X = X[np.linspace(0, X.shape[0] - 1, _MEDIAN_ROWS).astype(int)]
-    return factor * resolve_gamma(gamma, X)
+    return factor * _median_gamma(squared_distances(X))
+
+
+def _median_gamma(squared: np.ndarray) -> float:
+    """Return what `multilab.methods.kernels.median_gamma` returns, three times as fast for thousands of rows."""
+    above = np.concatenate([row[i + 1 :] for i, row in enumerate(squared)])
+    if not above.size:
+        return 1.0
+    half = above.size // 2
+    above.partition([half - 1, half] if above.size % 2 == 0 else half)
+    middle = np.sqrt(above[half - 1 + above.size % 2 : half + 1]).mean()
+    return float(1.0 / (2.0 * middle**2)) if middle > 0 else 1.0
 
 
 def row_blocks(rows: int, columns: int) -> Iterator[slice]:
@@ -35,17 +48,23 @@ def row_blocks(rows: int, columns: int) -> Iterator[slice]:
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
-def training_kernel(X: Any, gamma: float) -> np.ndarray:
-    """Return the kernel matrix of the rows of X with a diagonal of ones, shape (n, n); one block more is held."""
+def training_kernel(X: Any, gamma: float | str, factor: float = 1.0) -> tuple[np.ndarray, float]:
+    """Return the kernel matrix of the rows of X, its diagonal of ones, shape (n, n), and its gamma as `kernel_width`.
+
+    Beside the matrix one more block of 256 MiB is held.
+    """
     n = X.shape[0]
-    blocks = list(row_blocks(n, n))
-    if len(blocks) == 1:
-        return kernel_matrix(X, gamma=gamma)
+    if gamma == "median" and n <= _MEDIAN_ROWS and factor > 0:
+        squared = squared_distances(X)
+        width = factor * _median_gamma(squared)
+        squared *= -width
+        return np.exp(squared, out=squared), width
+    width = kernel_width(gamma, factor, X)
     K = np.empty((n, n))
-    for rows in blocks:
-        K[rows] = kernel_matrix(X[rows], X, gamma=gamma)
+    for rows in row_blocks(n, n):
+        K[rows] = kernel_matrix(X[rows], X, gamma=width)
     np.fill_diagonal(K, 1.0)
-    return K
+    return K, width
 
 
 def equal_rows(X: Any) -> np.ndarray:
