@@ -1,12 +1,14 @@
 """Time the two paths of the ML-EKELM study on Arts: elastic nets against scikit-learn, ridges against Cholesky.
 
-    MULTILAB_DATA=... python benchmarks/elm_path.py [--points 20] [--ridges 200] [--alpha 0.5 0.02]
+    MULTILAB_DATA=... python benchmarks/elm_path.py [--points 20] [--ridges 200] [--alpha 0.5 0.02] [--labels 4]
 
 Elastic nets: the l1 problem at 20 values of lambda from lambda_max to lambda_max / 1000, warm-started, all labels
 together, to a certified relative gap of 1e-4; the eigendecomposition counts. The peer is scikit-learn's
-``ElasticNet(precompute=Gram, warm_start=True)``, label by label, Gram matrix shared and not counted; its ``tol`` is set
-so that it certifies the same gap (1e-4 of the minimum, which it is told). Also shown: with its own default tolerance of
-1e-4 of |y|^2, which is a larger gap.
+``ElasticNet(precompute=Gram, warm_start=True)``, label by label, on four labels from the rarest to the most frequent,
+its time multiplied up to all of them. It is stopped for it as soon as it is within 1e-4 of the minimum, which it cannot
+know (its own criterion, asked for that gap, took more than seven times the sweeps on the label this was tried on): how
+many sweeps that takes is found beforehand, in tens, and not timed, nor is the Gram matrix. Where it is not there after
+2000 sweeps it is counted as if it were, and the note says how far it is.
 
 Ridges: the scores of the test rows under 200 values of C at one gamma; the peer is a Cholesky solution for each.
 
@@ -22,6 +24,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet
+from threadpoolctl import threadpool_limits
 
 from common import Line, arguments, race, show
 from multilab.methods.elm.elastic_net import elastic_net_path, lambda_max, ridge_scores
@@ -30,6 +33,7 @@ from multilab.methods.elm.sparse_penalty import SparsePenalty
 from multilab.methods.kernels import kernel_matrix
 
 GAP = 1e-4
+LOOK, CAP = 10, 2000  # sweeps of scikit-learn
 Kernels = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -64,22 +68,39 @@ def minima(omega: np.ndarray, targets: np.ndarray, W: np.ndarray, lam: float, al
     return squares + lam * (alpha * np.abs(W).sum(axis=0) + (1 - alpha) * (W**2).sum(axis=0))
 
 
-def peer_path(
-    omega: np.ndarray, gram: np.ndarray, targets: np.ndarray, lams: np.ndarray, alpha: float, tols: np.ndarray
-) -> list[np.ndarray]:
-    """Return scikit-learn's solutions; ``tols`` (lambdas, labels) is what each fit is given."""
-    found = [np.empty_like(targets) for _ in lams]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for label, y in enumerate(targets.T):
-            net = ElasticNet(l1_ratio=alpha / (2 - alpha), fit_intercept=False, precompute=gram, warm_start=True)
-            for i, lam in enumerate(lams):
-                net.set_params(alpha=lam * (2 - alpha) / len(omega), tol=tols[i, label], max_iter=20_000)
-                found[i][:, label] = net.fit(omega, y, check_input=False).coef_
-    return found
+class Peer:
+    """scikit-learn's path of one label."""
+
+    def __init__(self, omega: np.ndarray, gram: np.ndarray, y: np.ndarray, lams: np.ndarray, alpha: float) -> None:
+        self.omega, self.y, self.lams, self.alpha = omega, y, lams, alpha
+        options = {"l1_ratio": alpha / (2 - alpha), "fit_intercept": False, "precompute": gram, "copy_X": False}
+        self.net = ElasticNet(tol=0.0, warm_start=True, **options)
+
+    def step(self, lam: float, sweeps: int) -> np.ndarray:
+        """Go on from the last weights for so many sweeps; return the weights."""
+        self.net.set_params(alpha=lam * (2 - self.alpha) / len(self.omega), max_iter=sweeps)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return self.net.fit(self.omega, self.y, check_input=False).coef_
+
+    def needed(self, best: np.ndarray) -> tuple[list[int], list[float]]:
+        """Return the sweeps that each point takes until it is within GAP of ``best``, and how far it is then."""
+        sweeps, excess = [0] * len(self.lams), [np.inf] * len(self.lams)
+        for i, lam in enumerate(self.lams):
+            while excess[i] > GAP and sweeps[i] < CAP:
+                W = self.step(lam, LOOK)[:, None]
+                sweeps[i] += LOOK
+                excess[i] = minima(self.omega, self.y[:, None], W, lam, self.alpha)[0] / best[i] - 1
+        return sweeps, excess
+
+    def run(self, sweeps: list[int]) -> None:
+        """Follow the path, what is to be timed."""
+        self.net.coef_ = np.zeros(len(self.omega))
+        for lam, count in zip(self.lams, sweeps, strict=True):
+            self.step(lam, count)
 
 
-def elastic_nets(kernels: Kernels, points: int, alpha: float) -> tuple[Line, list[str]]:
+def elastic_nets(kernels: Kernels, points: int, alpha: float, labels: int) -> tuple[Line, list[str]]:
     """Race the paths of elastic nets."""
     omega, targets, _ = kernels
     omega = np.asfortranarray(omega)
@@ -90,38 +111,40 @@ def elastic_nets(kernels: Kernels, points: int, alpha: float) -> tuple[Line, lis
 
     exact = elastic_net_path(KernelLoss.from_kernel(omega, targets), lams, alpha, tol=1e-8, max_iter=5000)
     best = np.array([minima(omega, targets, s.W, lam, alpha) for s, lam in zip(exact, lams, strict=True)])
-    squares = (targets**2).sum(axis=0)
     gram = omega.T @ omega
-    own, equal = np.full_like(best, 1e-4), GAP * best / squares
-    taken, outputs = race(
-        {
-            "ours": ours,
-            "equal": lambda: peer_path(omega, gram, targets, lams, alpha, equal),
-            "own": lambda: peer_path(omega, gram, targets, lams, alpha, own),
-        },
-        1,
-    )
+    by_size = np.argsort(targets.sum(axis=0), kind="stable")
+    asked = by_size[np.linspace(0, len(by_size) - 1, min(labels, len(by_size))).round().astype(int)]
+    peers = [Peer(omega, gram, targets[:, j], lams, alpha) for j in asked]
+    with threadpool_limits(1):
+        needed = [peer.needed(best[:, j]) for peer, j in zip(peers, asked, strict=True)]
 
-    def excess(solutions: list[np.ndarray]) -> float:
-        values = [minima(omega, targets, W, lam, alpha).sum() for W, lam in zip(solutions, lams, strict=True)]
-        return float(max(np.array(values) / best.sum(axis=1) - 1))
+    def theirs() -> None:
+        for peer, (sweeps, _) in zip(peers, needed, strict=True):
+            peer.run(sweeps)
 
-    true = {"ours": excess([s.W for s in outputs["ours"]]), **{k: excess(outputs[k]) for k in ("equal", "own")}}
-    gap, reference = (max(s.gap for s in solutions) for solutions in (outputs["ours"], exact))
-    ratio = taken["equal"] / taken["ours"]
+    taken, outputs = race({"ours": ours, "theirs": theirs}, 1)
+    solutions = outputs["ours"]
+    reached = np.array([minima(omega, targets, s.W, lam, alpha).sum() for s, lam in zip(solutions, lams, strict=True)])
+    excess = float(max(reached / best.sum(axis=1) - 1))
+    gap, reference = (max(s.gap for s in found) for found in (solutions, exact))
+    all_labels = taken["theirs"] * len(by_size) / len(asked)
+    ratio = all_labels / taken["ours"]
     line = Line(
         f"scikit-learn's time to multilab's, path of {points} elastic nets, alpha {alpha:g}",
-        f"{ratio:.1f}x ({taken['equal']:.1f} and {taken['ours']:.1f} s)",
+        f"{ratio:.1f}x ({all_labels:.1f} s, from {taken['theirs']:.1f} s for {len(asked)} of {len(by_size)} labels, "
+        f"and {taken['ours']:.1f} s)",
         ">= 1x",
         ratio >= 1,
-        f"{solved(gap, true['ours'], reference)}, scikit-learn's {true['equal']:.0e}",
+        solved(gap, excess, reference),
     )
-    iterations = [s.n_iter for s in outputs["ours"]]
-    zeros = [float((s.W == 0).mean()) for s in outputs["ours"]]
+    iterations = [s.n_iter for s in solutions]
+    zeros = [float((s.W == 0).mean()) for s in solutions]
+    sweeps, short = (np.array(one) for one in zip(*needed, strict=True))
     return line, [
         f"alpha {alpha:g}: iterations {min(iterations)} to {max(iterations)}, {sum(iterations)} in all; zero weights "
         f"{100 * zeros[-1]:.0f} % at the smallest lambda, {100 * zeros[points // 2]:.0f} % in the middle",
-        f"alpha {alpha:g}: scikit-learn at its own tol 1e-4 {taken['own']:.1f} s, true gap {true['own']:.0e}",
+        f"alpha {alpha:g}: scikit-learn {sweeps.sum() / len(asked):.0f} sweeps a label, at most {sweeps.max()}; "
+        f"not within {GAP:.0e} after {CAP} sweeps: {(short > GAP).sum()} of {short.size}, largest {short.max():.0e}",
     ]
 
 
@@ -164,12 +187,13 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--points", type=int, default=20, help="values of lambda")
     parser.add_argument("--ridges", type=int, default=200, help="values of C")
     parser.add_argument("--alpha", type=float, nargs="*", default=[0.5, 0.02])
+    parser.add_argument("--labels", type=int, default=4, help="labels that scikit-learn is timed on")
     chosen = parser.parse_args(argv)
     kernels, source = arts()
     lines = [ridges(kernels, chosen.ridges)]
     notes = [f"{source}: {kernels[0].shape[0]} training rows, {kernels[1].shape[1]} labels, gamma 1"]
     for alpha in chosen.alpha:
-        line, more = elastic_nets(kernels, chosen.points, alpha)
+        line, more = elastic_nets(kernels, chosen.points, alpha, chosen.labels)
         lines.append(line)
         notes += more
     show("Kernel machines on yahoo-arts", lines, notes, chosen.json)

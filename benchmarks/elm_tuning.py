@@ -9,13 +9,14 @@ part. Nothing is shared between trials but the data: each has another kernel wid
 from __future__ import annotations
 
 import os
+import resource
 import time
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from common import Line, arguments, show
-from multilab.experiments.cells import Cell, parts_of
+from multilab.experiments.cells import Cell, Part, parts_of
 from multilab.experiments.settings import load_method, load_protocol
 from multilab.experiments.store import Store
 from multilab.experiments.workers import jobs, run_cells
@@ -23,9 +24,8 @@ from multilab.experiments.workers import jobs, run_cells
 SECONDS = 300
 
 
-def tuned_cells(dataset: str, trials: int) -> list[Cell]:
+def tuned_cells(part: Part, trials: int) -> list[Cell]:
     """Return a tuned cell per kernel method, the longest first."""
-    (part,) = parts_of(dataset, load_protocol("official"))
     l1 = load_method("mlekelm")
     l21 = replace(l1.with_params({"penalty": "l21"}), name="mlekelm (l21)")
     methods = [l1, l21, load_method("mlkelm"), load_method("mlekelm_released"), load_method("mlkelm_nystroem")]
@@ -36,13 +36,19 @@ def tuned_cells(dataset: str, trials: int) -> list[Cell]:
 def tune(cells: list[Cell], folder: Path, n_jobs: int) -> tuple[float, list[str]]:
     """Run the cells; return the seconds they took together and what is to say of each."""
     store = Store(folder)
-    began = time.perf_counter()
+    before, began = _processor_seconds(), time.perf_counter()
     failed = run_cells(cells, store, n_jobs)
     taken = time.perf_counter() - began
     if failed:
         raise SystemExit("; ".join(f"{label}: {reason}" for label, reason in failed.items()))
     records = [(cell.method.name, store.record(cell.key)) for cell in cells]
-    return taken, [f"{name}: {r['tune_seconds']:.0f} s, {best(r['tuned'])}" for name, r in records]
+    notes = [f"{name}: {r['tune_seconds']:.0f} s, {best(r['tuned'])}" for name, r in records]
+    return taken, [*notes, f"processor time {_processor_seconds() - before:.0f} s"]
+
+
+def _processor_seconds() -> float:
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in both)
 
 
 def best(found: dict[str, float]) -> str:
@@ -57,7 +63,8 @@ def main(argv: list[str] | None = None) -> None:
     if not os.environ.get("MULTILAB_DATA"):
         print(f"no MULTILAB_DATA: tuning on {chosen.dataset} is left out")
         return
-    cells = tuned_cells(chosen.dataset, chosen.trials)
+    (part,) = parts_of(chosen.dataset, load_protocol("official"))
+    cells = tuned_cells(part, chosen.trials)
     with TemporaryDirectory(prefix="multilab-bench-") as folder:
         taken, notes = tune(cells, Path(folder), jobs())
     line = Line(

@@ -2,7 +2,7 @@
 
     MULTILAB_DATA=... python benchmarks/run_all.py
 
-On an idle machine: anything beside it makes the wall times, and with them the verdicts, meaningless. Less than 15
+On an idle machine: anything beside it makes the wall times, and with them the verdicts, meaningless. Some 20
 minutes on two cores.
 """
 
@@ -19,8 +19,10 @@ from typing import Any
 from common import CHECKOUT, arguments, machine
 
 HERE = Path(__file__).resolve().parent
-# elm_path.py is run by hand: scikit-learn needs far longer for its half than everything else together
-SCRIPTS = ("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "pipeline", "memory")
+SCRIPTS = (
+    *("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "elm_path", "elm_tuning", "nystroem"),
+    *("pipeline", "memory"),
+)
 
 
 def table(results: list[dict[str, Any]]) -> str:

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from laboratory import Laboratory
 from multilab.experiments import running
-from multilab.experiments.analyses import affinity, convergence, sensitivity, sparsity, sweeps, table3
+from multilab.experiments.analyses import affinity, convergence, nystroem, sensitivity, sparsity, sweeps, table3
 from multilab.experiments.analyses.running import run_units, tables
 from multilab.experiments.analyses.unit import Unit, module_of, units_of
 from multilab.experiments.cells import Cell, Part
@@ -162,6 +162,26 @@ def test_sweep_0_is_the_constant_model(inputs):
 def test_only_the_elastic_net_has_sweeps(inputs):
     with pytest.raises(ExperimentError, match="only the elastic-net kernel machine has sweeps"):
         sweeps.compute(unit("sweeps", "mlkelm", SWEEPS), Store())
+
+
+def test_more_landmarks_come_nearer_to_the_exact_machine(inputs):
+    settings = {"landmarks": [10, 40, 128], "draws": 2, "metrics": ["hamming_loss", "ranking_loss"]}
+    found = frame(nystroem, unit("nystroem", "mlkelm", settings))
+    assert found.columns[-2:].tolist() == ["hamming_loss", "ranking_loss"]
+    assert found.groupby("held_out")["train_rows"].unique().explode().to_dict() == {False: 160, True: 128}
+    exact, near = found[found["exact"]], found[~found["exact"]]
+    assert exact["difference"].tolist() == [0.0, 0.0]
+    assert exact["landmarks"].tolist() == [160, 128]
+    mean = near.groupby(["held_out", "landmarks"])["difference"].mean().unstack()
+    assert (mean[10] > mean[40]).all()
+    assert (mean[40] > 2 * mean[128]).all()
+    assert mean.loc[True, 128] < 1e-8  # all training rows are landmarks
+    whole = near[near["held_out"] & (near["landmarks"] == 128)]
+    for name in ("hamming_loss", "ranking_loss"):
+        assert whole[name].tolist() == exact.loc[exact["held_out"], name].tolist() * 2
+        assert found.loc[~found["held_out"], name].isna().all()
+    with pytest.raises(ExperimentError, match="expected the kernel machine"):
+        nystroem.compute(unit("nystroem", "mlekelm", settings), Store())
 
 
 def test_a_variant_that_is_not_taken_apart_is_refused(inputs):

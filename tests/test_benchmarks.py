@@ -116,16 +116,59 @@ def test_the_grid_is_solved_by_both_and_the_check_sees_a_gap(script):
     assert grid.solved([*points, points[0]._replace(excess=2e-4)]).startswith("DIFFERENT")
 
 
-def test_kernel_paths_agree_with_their_peers_and_the_checks_see_a_gap(script):
+def test_kernel_paths_agree_with_their_peers_and_the_checks_see_a_gap(script, monkeypatch):
     from multilab.methods.kernels import kernel_matrix
 
     paths = script("elm_path")
+    monkeypatch.setattr(paths, "CAP", 50)
     X, Y, X_test = paths.simulated(80, 20, 30, 3)
     kernels = kernel_matrix(X), 2.0 * Y - 1.0, kernel_matrix(X_test, X)
     assert paths.ridges(kernels, 7).check.startswith("same scores")
-    line, _ = paths.elastic_nets(kernels, 3, 0.5)
+    line, notes = paths.elastic_nets(kernels, 3, 0.5, 2)
     assert line.check.startswith("same minima")
+    assert "for 2 of 3 labels" in line.value
+    assert "at most 50; not within 1e-04 after 50 sweeps: 4 of 6" in notes[-1]
     assert paths.solved(1e-5, 2e-4, 1e-8).startswith("DIFFERENT")
+
+
+def test_the_peer_is_timed_on_the_sweeps_it_needs(script):
+    from multilab.methods.elm.elastic_net import elastic_net_path
+    from multilab.methods.elm.kernel_loss import KernelLoss
+    from multilab.methods.kernels import kernel_matrix
+
+    paths = script("elm_path")
+    X, Y, _ = paths.simulated(80, 20, 30, 1)
+    omega, y = np.asfortranarray(kernel_matrix(X)), 2.0 * Y - 1.0
+    lams = np.array([0.5, 0.1]) * np.abs(omega @ y).max()
+    exact = elastic_net_path(KernelLoss.from_kernel(omega, y), lams, 0.5, tol=1e-9)
+    best = np.array([paths.minima(omega, y, s.W, lam, 0.5)[0] for s, lam in zip(exact, lams, strict=True)])
+    peer = paths.Peer(omega, omega.T @ omega, y[:, 0], lams, 0.5)
+    sweeps, excess = peer.needed(best)
+    assert all(-1e-8 < one <= paths.GAP for one in excess)
+    assert all(paths.LOOK <= one < paths.CAP for one in sweeps)
+    peer.run(sweeps)
+    again = paths.minima(omega, y, peer.net.coef_[:, None], lams[-1], 0.5)[0] / best[-1] - 1
+    assert again == pytest.approx(excess[-1], abs=1e-9)
+
+
+def test_tuning_runs_every_kernel_method(script, tmp_path):
+    tuning = script("elm_tuning")
+    part = tuning.parts_of("digit-segments", {"kfold": 3, "stratify": 1, "seed": 0})[0]
+    cells = tuning.tuned_cells(part, 2)
+    assert len({cell.key for cell in cells}) == len(cells) == 5
+    quickest = [cell for cell in cells if cell.method.name == "mlkelm"]
+    _, notes = tuning.tune(quickest, tmp_path, 1)
+    assert "mlkelm: " in notes[0]
+    assert "gamma" in notes[0]
+
+
+def test_the_memory_of_nystroem_stands_beside_the_exact_scores(script):
+    nystroem = script("nystroem")
+    line, note = nystroem.measure(600, 50, 20, 3)
+    assert line.met
+    assert line.check.startswith("same scores")
+    assert "on 600 rows" in note
+    assert nystroem.agree(1e-3).startswith("DIFFERENT")
 
 
 def test_stages_are_timed_from_start_to_start(script):

@@ -272,6 +272,35 @@ def test_many_ridges_from_one_eigendecomposition(ridge: str) -> None:
         np.testing.assert_allclose(found, omega_test @ beta, rtol=0, atol=1e-8)
 
 
+@pytest.mark.parametrize("penalty", ["l1", "l21"])
+def test_watched_sweeps_are_those_of_the_fit(penalty: str) -> None:
+    X, Y, omega, targets = problem()
+    model = ElasticNetKernelELM(
+        penalty=penalty, gamma=GAMMA, lam=0.3, alpha=0.3, solver="cd", tol=0.0, max_sweeps=5, loss_scale="mean"
+    )
+    seen: list[tuple[float, np.ndarray]] = []
+    model.fit_watched(X, Y, lambda value: seen.append((value, model.coef_[:, model.column_])))
+    assert len(seen) == 6
+    assert not seen[0][1].any()
+    for value, beta in seen:
+        expected = objective(omega, targets, beta, 0.3 * len(X), 0.3, penalty) / len(X)
+        assert value == pytest.approx(expected, rel=1e-12)
+    plain = ElasticNetKernelELM(**model.get_params()).fit(X, Y)
+    assert np.array_equal(plain.coef_, model.coef_)
+    assert plain.objective_path_.tolist() == [value for value, _ in seen[1:]]
+    with pytest.raises(MethodError, match="only the sweeps of 'cd' can be watched"):
+        ElasticNetKernelELM().fit_watched(X, Y, print)
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+def test_a_row_shrinks_as_in_a_matrix(by_row: bool) -> None:
+    penalty = SparsePenalty(0.8, by_row)
+    rows = np.vstack([np.zeros(3), np.random.default_rng(0).normal(size=(20, 3)), [0.8, 0.0, 0.0]])
+    one_by_one = np.array([penalty.prox_row(row) for row in rows])
+    np.testing.assert_allclose(one_by_one, penalty.prox(rows, 1.0), rtol=1e-14, atol=0)
+    assert (one_by_one == 0).all(axis=1).any()
+
+
 def test_refitting_gives_the_same_bits() -> None:
     X, Y, X_test = make_data(seed=11)
     for arguments in ({}, {"penalty": "l21", "fit_intercept": True}, {"solver": "cd", "max_sweeps": 7, "tol": 0}):

@@ -78,6 +78,13 @@ def test_wrong_repetitions_are_one_clear_line(repeats, message):
 def test_one_result_that_stands_for_all_repetitions_has_no_spread():
     rows = [("d", s, "a", "x", 1.0, "one") for s in range(3)] + [("d", s, "b", "x", 2.0, f"{s}") for s in range(3)]
     scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value", "key"])
+    ten = pd.DataFrame([("d", s, "a", "x", 15 / 997, "one") for s in range(10)], columns=scores.columns)
+    for mean in (
+        summarise(ten, "x").mean.loc["d", "a"],
+        summarised(ten)["mean"][0],
+        Evidence(ten).means("x", ["a"]).iloc[0, 0],
+    ):
+        assert mean == 15 / 997  # the rounded sum of ten of them is not ten times it
     for std in (summarise(scores, "x").std.loc["d"], summarised(scores).set_index("method")["std"]):
         assert np.isnan(std["a"])
         assert std["b"] == 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from multilab.claims.errors import ClaimsError, NotYet
+from multilab.statistics.summary import exact_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,7 +101,7 @@ class Evidence:
         """Return the means over splits, datasets x methods; NaN where a method did not finish. Raises as ``runs``."""
         runs = self.runs(metric, methods, datasets)
         order = list(dict.fromkeys(runs.index.get_level_values("dataset")))
-        return runs.groupby(level="dataset").agg(lambda v: math.fsum(v) / len(v)).reindex(order)
+        return runs.groupby(level="dataset").agg(exact_mean).reindex(order)
 
     def table(self, name: str, **chosen: Any) -> pd.DataFrame:
         """Return the rows of a further table whose columns have the chosen values.

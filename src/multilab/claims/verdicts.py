@@ -14,6 +14,7 @@ from multilab.claims.erratum import Erratum, errata, touched
 from multilab.claims.errors import ClaimsError
 from multilab.claims.naming import Aliases, aliases, any_of
 from multilab.claims.printed import published
+from multilab.statistics.summary import exact_mean
 
 __all__ = ["BEYOND", "COLUMNS", "MISSING", "VERDICTS", "compared", "decimals", "judge", "judge_paper", "summarised"]
 
@@ -53,7 +54,7 @@ def summarised(scores: pd.DataFrame) -> pd.DataFrame:
         split makes the mean NaN.
     """
     groups = scores.groupby(["dataset", "method", "metric"], sort=False)
-    found = groups["value"].agg(mean=lambda v: math.fsum(v) / len(v), std=lambda v: v.std(ddof=1, skipna=False))
+    found = groups["value"].agg(mean=exact_mean, std=lambda v: v.std(ddof=1, skipna=False))
     if "key" in scores:
         found["std"] = found["std"].where(groups["key"].nunique() > 1)
     return found.reset_index()

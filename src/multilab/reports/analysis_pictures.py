@@ -12,6 +12,7 @@ import pandas as pd
 from multilab.reports.drawing import new_figure, styled, svg_uri
 from multilab.reports.errors import ReportError
 from multilab.reports.figures import heatmap
+from multilab.reports.nystroem_pictures import nystroem_pictures
 from multilab.reports.pictures import Picture
 from multilab.reports.reduction_pictures import dimension_pictures, regularisation_pictures, time_pictures
 from multilab.reports.sensitivity_pictures import own_argument, sensitivity_pictures
@@ -48,6 +49,7 @@ def analysis_pictures(study: Study) -> list[tuple[str, tuple[Picture, ...]]]:
         ("Metrics over the dimension (Figs. 1 to 3)", "dimension", dimension_pictures),
         ("Time over the number of training instances (Fig. 4)", "reduction_time", time_pictures),
         ("Steps of LSQR and ridges as regularisers", "regularisation", regularisation_pictures),
+        ("What a Nystroem approximation costs", "nystroem", nystroem_pictures),
     ]
     found = []
     for title, name, maker in makers:

@@ -102,7 +102,7 @@ def _numbers(
         title=title,
         reason=titled(reason),
         heads=tuple(_key(head, titled) for head in heads),
-        rows=tuple((_key(k, titled), tuple(_text(v.get(head)) for head in heads)) for k, v in flat.items()),
+        rows=tuple((_key(k, titled), tuple(titled(_text(v.get(head))) for head in heads)) for k, v in flat.items()),
         pairs=tuple((_key(k, titled), _text(v)) for k, v in found.items() if not isinstance(v, Mapping)),
     )
     rest = [

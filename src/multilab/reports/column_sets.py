@@ -85,7 +85,7 @@ def _view(study: Study, name: str, block: Mapping[str, Any]) -> SetView:
         headline=headline,
         pictures=rank_pictures(part, main) if main else (),
         balance=tuple(_balance(study, part, c, base) for c, base in columns.items() if base in study.methods),
-        splits=tuple(f"fold {split}" for split in splits),
+        splits=tuple(f"fold {split}" for split in splits) if len(splits) > 1 else ("values",),
         chosen=_chosen(tuned, part.titles, splits),
     )
 

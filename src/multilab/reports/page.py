@@ -125,7 +125,8 @@ def _render(study: Study) -> str:
         card_columns=[(key, title) for key, title in _CARD_COLUMNS if any(key in c for c in study.cards.values())],
         learned=[(item, shown) for item in study.learned if (shown := learned_pictures(study, item))],
         figures=analysis_pictures(study),
-        curves=convergence_picture(study, study.learned),
+        # a run that its authors stop after two sweeps has no minimum to be drawn against; sweeps.csv has
+        curves=None if (study.folder / "sweeps.csv").is_file() else convergence_picture(study, study.learned),
         costs=cost_tables(study),
         settings=_settings(study),
         environment=_flat(study.environment),

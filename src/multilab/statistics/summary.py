@@ -10,7 +10,7 @@ import pandas as pd
 
 from multilab.statistics.errors import StatisticsError
 
-__all__ = ["Summary", "summarise"]
+__all__ = ["Summary", "exact_mean", "summarise"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,16 +89,20 @@ def summarise(
     unfinished = tuple((d, m) for d in index for m in columns if short.loc[d, m])
     return Summary(
         metric=metric,
-        mean=_spread(cells.agg(_exact_mean), index, columns).mask(short),
+        mean=_spread(cells.agg(exact_mean), index, columns).mask(short),
         std=_spread(cells.std(ddof=1), index, columns).mask(short | once),
         splits=count,
         unfinished=unfinished,
     )
 
 
-def _exact_mean(values: pd.Series) -> float:
-    """Return the mean rounded once: the order of rows must neither make nor break a tie between methods."""
-    return math.fsum(values) / len(values)
+def exact_mean(values: pd.Series) -> float:
+    """Return the mean rounded once, NaN if a value is; of equal values it is that value.
+
+    Neither the order of the rows nor their number must make or break a tie between methods.
+    """
+    first = float(values.iloc[0])
+    return first if (values == first).all() else math.fsum(values) / len(values)
 
 
 def _spread(values: pd.Series, index: list[str], columns: list[str]) -> pd.DataFrame:
