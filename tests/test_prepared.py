@@ -290,6 +290,16 @@ def test_splits_are_drawn_once_and_kept(colours, monkeypatch):
     assert load("colours").Y.shape == (20, 2)  # the sidecars do not disturb the store
 
 
+@pytest.mark.parametrize("size", [0.7, 14])
+def test_random_divisions_are_drawn_once_and_kept(size, colours):
+    colours({"full": FULL * 4})
+    protocol = {"holdout": {"train_size": size}, "repeats": 2}
+    drawn = splits("colours", protocol)
+    assert [len(split.train) for split in drawn] == [14, 14]
+    assert split_digests("colours", protocol) == [split.digest for split in splits("colours", protocol)]
+    assert [split.digest for split in drawn] == [split.digest for split in splits("colours", protocol)]
+
+
 @pytest.mark.parametrize("kind", ["json", "npz"])
 @pytest.mark.parametrize("damage", ["cut", "gone", "other"])
 def test_damaged_splits_are_drawn_anew(kind, damage, colours):

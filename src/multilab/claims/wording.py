@@ -59,6 +59,9 @@ WORDS = {
     "features that both have{excepted}.",
     "curve_areas": "By {metrics}, on {datasets}: the area under the curve of {method} over the number of features is "
     "better in at least so many cells than: {against}; a cell is one dataset and one measure.",
+    "agree_within": "By {metrics}, on {datasets}: {methods} differ by at most {tolerance}{of_means}.",
+    "steeper": "On every dataset: the log-log slope of the cost of {variant} is above that of each of {others}.",
+    "alike_at": "On every dataset: at {x} {at} the largest {y} of {variants} is at most {factor} times the least.",
     "below_by": "On every dataset: {y} is below {limit} for good from this {x} on: {at}.",
 }
 """One sentence per check with the names of its arguments; ``all_of`` is made of its parts."""
@@ -84,6 +87,8 @@ def in_words(name: str, arguments: Mapping[str, Any]) -> str:
 def _said(key: str, value: Any) -> str:
     if value is None:
         return _UNSAID.get(key, "")
+    if key == "of_means":
+        return " in the means" if value else " on every split"
     if key == "fixed":
         return f" ({_said('', value)})"
     if key == "excepted":

@@ -167,7 +167,7 @@ def cell_for(part: Part, method: Method, study: Study) -> Cell:
 
 def study_parts(study: Study) -> list[Part]:
     """Return the parts of all datasets of a study, in that order."""
-    return [part for dataset in study.datasets for part in parts_of(dataset, study.protocol)]
+    return [part for dataset in study.datasets for part in parts_of(dataset, study.protocol_of(dataset))]
 
 
 def study_cells(study: Study, method: str, parts: Iterable[Part] | None = None) -> list[Cell]:
@@ -177,7 +177,7 @@ def study_cells(study: Study, method: str, parts: Iterable[Part] | None = None) 
     are those of the study, for who asks for several columns: finding them takes most of the time.
     """
     datasets = study.datasets_of(method)
-    chosen = [part for name in datasets for part in parts_of(name, study.protocol)] if parts is None else parts
+    chosen = [part for name in datasets for part in parts_of(name, study.protocol_of(name))] if parts is None else parts
     times, _ = study.repeats_of(method)
     repeated = _repeated([part for part in chosen if part.dataset in datasets], times)
     return [cell_for(part, study.method(method, part.dataset), study) for part in repeated]
@@ -200,7 +200,7 @@ def guard_cells(study: Study, method: str) -> list[Cell]:
         if method in block["methods"]:
             changed = study.method(method).with_params(block["set"])
             name = f"{method}[{' '.join(f'{key}={value}' for key, value in block['set'].items())}]"
-            parts = parts_of(study.datasets[0], study.protocol)
+            parts = parts_of(study.datasets[0], study.protocol_of(study.datasets[0]))
             found += [cell_for(part, replace(changed, name=name), study) for part in parts]
     return found
 

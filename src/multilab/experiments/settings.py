@@ -145,6 +145,7 @@ class Study:
     ``methods`` are the study's own, compared on all its datasets. ``columns`` are sets of further columns
     (:class:`ColumnSet`): run, scored and published like the others, and compared within their set.
     ``settings`` are blocks ``{methods, datasets, set}`` that change arguments of methods (on datasets) in this study;
+    ``protocols`` holds the protocol of single datasets where it is not ``protocol``.
     ``guards`` are such blocks that only the gate computes, on the first dataset.
     ``repeats`` is ``{times, methods}``: so often the splits are gone through, by the named methods with another seed
     each time; one result of every other method stands for all its repetitions.
@@ -167,6 +168,7 @@ class Study:
     rope: float | None = 0.01
     control: str | None = None
     seed: int = 0
+    protocols: dict[str, dict[str, Any]] = field(default_factory=dict)
     settings: tuple[dict[str, Any], ...] = ()
     guards: tuple[dict[str, Any], ...] = ()
     tune: dict[str, Any] | None = None
@@ -191,6 +193,10 @@ class Study:
         """Return the method behind a column: the stem of its YAML."""
         found = self.column_set(name)
         return found.columns[name] if found else name
+
+    def protocol_of(self, dataset: str) -> dict[str, Any]:
+        """Return how a dataset is divided."""
+        return self.protocols.get(dataset, self.protocol)
 
     def datasets_of(self, name: str) -> tuple[str, ...]:
         """Return the datasets a column is run on."""

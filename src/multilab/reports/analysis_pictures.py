@@ -15,6 +15,7 @@ from multilab.reports.errors import ReportError
 from multilab.reports.figures import heatmap
 from multilab.reports.nystroem_pictures import nystroem_pictures
 from multilab.reports.pictures import Picture
+from multilab.reports.reduction_pictures import dimension_pictures, regularisation_pictures, time_pictures
 from multilab.reports.sensitivity_pictures import own_argument, sensitivity_pictures
 from multilab.reports.study import Study
 from multilab.reports.sweeps_pictures import sweeps_pictures
@@ -46,6 +47,9 @@ def analysis_pictures(study: Study) -> list[tuple[str, tuple[Picture, ...]]]:
         ("Convergence of the paper’s algorithms (Fig. 6)", "convergence", _convergence),
         ("Sparsity against the strength of the penalty", "sparsity", _sparsity),
         ("Hamming loss and objective by sweep (Fig. 2)", "sweeps", sweeps_pictures),
+        ("Metrics over the dimension (Figs. 1 to 3)", "dimension", dimension_pictures),
+        ("Time over the number of training instances (Fig. 4)", "reduction_time", time_pictures),
+        ("Steps of LSQR and ridges as regularisers", "regularisation", regularisation_pictures),
         ("What a Nystroem approximation costs", "nystroem", nystroem_pictures),
         ("Metrics over the number of features (Figs. 3 to 6)", "feature_curves", curve_pictures),
     ]

@@ -17,7 +17,7 @@ def main(argv: list[str]) -> int:
     facts = []
     for name in Progress("preparing data")(study.datasets, len(study.datasets)):
         datasets.prepare(name)
-        digests = [split.digest for split in datasets.splits(name, study.protocol)]
+        digests = [split.digest for split in datasets.splits(name, study.protocol_of(name))]
         facts.append({**dataset_facts(name), "split_digests": digests})
     write_atomically(results_dir(study.name) / "datasets.json", json.dumps(facts, indent=1, sort_keys=True) + "\n")
     return 0

@@ -148,7 +148,7 @@ def _units(study: Study, block: dict[str, Any]) -> list[Unit]:
                 raise ExperimentError(f"study {study.name}: {name} is for simulated data, which {dataset} is not")
             found += [Unit(name, dataset, i, None, made, settings, study.seed) for i in range(splits or 1)]
             continue
-        for part in parts_of(dataset, study.protocol)[:splits]:
+        for part in parts_of(dataset, study.protocol_of(dataset))[:splits]:
             for method in block["methods"]:
                 cell = Cell("train", part, study.method(method, dataset), study.seed)
                 found.append(Unit(name, dataset, part.split, cell, None, settings, study.seed))

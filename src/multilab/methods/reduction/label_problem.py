@@ -1,0 +1,83 @@
+"""The label side of MDDM and CCA: directions that depend on the labels alone, from a c x c eigenproblem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from multilab.methods.base import MethodError
+
+__all__ = ["LabelDirections", "centred_labels", "group_means", "label_directions", "rowwise_product", "sign_of_largest"]
+
+_RANK_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class LabelDirections:
+    """Eigenvectors of H L H = Q Q^T with L = Y Y^T, eq. (2) and Lemma 1 of the LSkMDDM paper.
+
+    Attributes
+    ----------
+    B : ndarray of shape (n, r)
+        Orthonormal columns, by falling eigenvalue.
+    V : ndarray of shape (c, r)
+        Eigenvectors of Q^T Q; in each the entry of largest magnitude is positive. B = Q V / sqrt(eigenvalues).
+    eigenvalues : ndarray of shape (r,)
+    """
+
+    B: np.ndarray
+    V: np.ndarray
+    eigenvalues: np.ndarray
+
+
+def centred_labels(Y: np.ndarray) -> np.ndarray:
+    """Return Q = H Y, each label minus its frequency, shape (n, c)."""
+    return Y - Y.mean(axis=0)
+
+
+def group_means(Q: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Return the means of the rows of Q over groups of equal instances, shape (groups, c)."""
+    sums = np.zeros((groups.max() + 1, Q.shape[1]))
+    np.add.at(sums, groups, Q)
+    return sums / np.bincount(groups)[:, None]
+
+
+def label_directions(Q: np.ndarray, n_components: int | None) -> LabelDirections:
+    """Solve the label problem of Q = H Y for its leading directions.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (n, c)
+    n_components : int or None
+        At most so many; None for all. There are rank(Q) of them: labels that are constant, or copies of others, add
+        none. Eigenvalues up to 1e-10 of the largest count as 0.
+
+    Raises
+    ------
+    MethodError
+        If no label varies, or n_components is not positive.
+    """
+    if n_components is not None and n_components < 1:
+        raise MethodError(f"n_components={n_components}: there must be at least one dimension")
+    eigenvalues, V = np.linalg.eigh(Q.T @ Q)
+    eigenvalues, V = eigenvalues[::-1], V[:, ::-1]
+    rank = int(np.sum(eigenvalues > _RANK_TOLERANCE * eigenvalues[0])) if eigenvalues[0] > 0 else 0
+    if rank == 0:
+        raise MethodError("no label varies over the training instances: there is nothing to learn a reduction from")
+    kept = slice(rank if n_components is None else min(rank, n_components))
+    eigenvalues, V = eigenvalues[kept], V[:, kept]
+    V = V * sign_of_largest(V)
+    return LabelDirections(rowwise_product(Q, V / np.sqrt(eigenvalues)), V, eigenvalues)
+
+
+def rowwise_product(Q: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Return Q times a matrix such that equal rows of Q become rows equal to the last bit."""
+    distinct, place = np.unique(Q, axis=0, return_inverse=True)
+    return (distinct @ matrix)[place.ravel()]
+
+
+def sign_of_largest(V: np.ndarray) -> np.ndarray:
+    """Return the sign of the entry of largest magnitude in each column, shape (r,)."""
+    largest = V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])]
+    return np.where(largest < 0, -1.0, 1.0)
