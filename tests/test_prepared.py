@@ -290,6 +290,14 @@ def test_splits_are_drawn_once_and_kept(colours, monkeypatch):
     assert load("colours").Y.shape == (20, 2)  # the sidecars do not disturb the store
 
 
+@pytest.mark.parametrize("size", [0.4, 8])
+def test_random_divisions_are_drawn_by_share_or_number(size, colours):
+    colours({"full": FULL * 4})
+    drawn = splits("colours", {"holdout": {"train_size": size}, "repeats": 3})
+    assert [(len(s.train), len(s.test)) for s in drawn] == [(8, 12)] * 3
+    assert len({s.digest for s in drawn}) == 3
+
+
 @pytest.mark.parametrize("kind", ["json", "npz"])
 @pytest.mark.parametrize("damage", ["cut", "gone", "other"])
 def test_damaged_splits_are_drawn_anew(kind, damage, colours):
