@@ -102,7 +102,8 @@ def test_study_json_tells_the_studys_own_methods_from_the_others():
     assert list(found["methods"]) == ["mlknn", "mlwse_l1"]
     assert found["all_methods"] == ["mlknn", "mlwse_l1", "mlknn-tuned", "mlwse_l1-tuned"]
     told = {"name": "tuned", "about": "why", "methods": ["mlknn-tuned", "mlwse_l1-tuned"], "datasets": ("scene",)}
-    assert found["columns"] == {"tuned": {**told, "settings": (), "tune": TUNE, "repeats": None}}
+    more = {"settings": (), "tune": TUNE, "repeats": None, "beside": False}
+    assert found["columns"] == {"tuned": told | more}
     assert found["method_titles"]["mlknn-tuned"] == "ML-kNN (tuned)"
 
 

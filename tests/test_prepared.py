@@ -295,7 +295,8 @@ def test_random_divisions_are_drawn_once_and_kept(size, colours):
     colours({"full": FULL * 4})
     protocol = {"holdout": {"train_size": size}, "repeats": 2}
     drawn = splits("colours", protocol)
-    assert [len(split.train) for split in drawn] == [14, 14]
+    assert [(len(split.train), len(split.test)) for split in drawn] == [(14, 6)] * 2
+    assert len({split.digest for split in drawn}) == 2
     assert split_digests("colours", protocol) == [split.digest for split in splits("colours", protocol)]
     assert [split.digest for split in drawn] == [split.digest for split in splits("colours", protocol)]
 
