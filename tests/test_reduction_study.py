@@ -6,6 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multilab.claims.checks import run_check
+from multilab.claims.evidence import Evidence
+from multilab.claims.wording import in_words
 from multilab.experiments import running
 from multilab.experiments.analyses import dimension, reduction_time, regularisation
 from multilab.experiments.analyses.unit import Unit
@@ -15,6 +18,7 @@ from multilab.experiments.settings import load_method, load_study
 from multilab.experiments.store import Store
 from multilab.methods import LSKernelMDDM, MLkNN
 from multilab.metrics import score_all
+from multilab.reports.reduction_pictures import dimension_pictures, regularisation_pictures, time_pictures
 
 METRICS = ["average_precision", "macro_auc"]
 
@@ -118,3 +122,78 @@ def test_the_study_divides_each_dataset_as_the_paper_does():
     assert set(sizes.values()) == {4000}
     assert len(sizes) == 11
     assert {study.protocol_of(name)["repeats"] for name in study.datasets} == {10}
+
+
+def evidence(**tables):
+    rows = [
+        (dataset, split, method, "macro_f1", value)
+        for dataset, split, a, b in (("x", 0, 0.5, 0.5), ("x", 1, 0.6, 0.4), ("y", 0, 0.7, 0.7), ("y", 1, 0.1, 0.1))
+        for method, value in (("a", a), ("b", b))
+    ]
+    scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+    return Evidence(scores, tables=tables)
+
+
+def test_methods_agree_on_every_split_or_in_the_means():
+    asked = {"methods": ["a", "b"], "metrics": ["macro_f1"]}
+    assert run_check("agree_within", {**asked, "tolerance": 0.21}, evidence()).outcome == "holds"
+    found = run_check("agree_within", {**asked, "tolerance": 0.19}, evidence())
+    assert found.outcome == "fails"
+    assert found.numbers == {"macro_f1": "0.2 on x, split 1"}
+    of_means = {**asked, "tolerance": 0.11, "of_means": True}
+    assert run_check("agree_within", of_means, evidence()).outcome == "holds"
+    assert run_check("agree_within", {**of_means, "tolerance": 0.09}, evidence()).outcome == "fails"
+    assert run_check("agree_within", {**asked, "tolerance": 0.0, "datasets": ["y"]}, evidence()).outcome == "holds"
+    assert "on every split" in in_words("agree_within", {**asked, "tolerance": 0.1})
+    assert "in the means" in in_words("agree_within", of_means)
+
+
+def costs():
+    rows = [
+        {"variant": v, "dataset": d, "n": n, "seconds": factor * (n / 100) ** slope, "slope": slope}
+        for v, slope, factor in (("cubic", 3.0, 1.0), ("square", 2.0, 1.5))
+        for d in ("x", "y")
+        for n in (100, 200)
+    ]
+    return pd.DataFrame(rows).assign(method="m")
+
+
+def test_which_cost_grows_faster_and_which_are_alike():
+    ours = evidence(reduction_time=costs())
+    steep = {"table": "reduction_time", "variant": "cubic", "others": ["square"]}
+    assert run_check("steeper", steep, ours).outcome == "holds"
+    assert run_check("steeper", {**steep, "margin": 1.5}, ours).outcome == "fails"
+    assert run_check("steeper", {**steep, "variant": "square", "others": ["cubic"]}, ours).outcome == "fails"
+    alike = {"table": "reduction_time", "variants": ["cubic", "square"], "x": "n", "at": 100, "y": "seconds"}
+    assert run_check("alike_at", {**alike, "factor": 1.6}, ours).outcome == "holds"
+    assert run_check("alike_at", {**alike, "factor": 1.4}, ours).outcome == "fails"
+    assert run_check("alike_at", {**alike, "factor": 1.6, "at": 500}, ours).outcome == "inconclusive"
+
+
+def test_the_figures_of_the_paper_are_drawn(tmp_path):
+    study = study_of_a_report(tmp_path)
+    about = [(k, c) for k in ("a", "b") for c in (1, 2)]
+    dimensions = pd.DataFrame(
+        [
+            {"method": k, "dataset": d, "dimension": c, "metric": "macro_auc", "value": 0.1 * c}
+            for k, c in about
+            for d in "xy"
+        ]
+    )
+    (picture,) = dimension_pictures(study, dimensions)
+    assert "Macro AUC" in picture.caption
+    (picture,) = time_pictures(study, costs())
+    assert "cubic 3.0 to 3.0, square 2.0 to 2.0" in picture.caption
+    kinds = [("lsqr", 1.0), ("lsqr", 20.0), ("l2", 0.1), ("l2", 10.0), ("rkhs", 0.1), ("rkhs", 10.0), ("exact", 0.0)]
+    rows = [
+        {"dataset": "x", "kind": k, "strength": s, "metric": "macro_auc", "residual": 0.5, "value": 0.5}
+        for k, s in kinds
+    ]
+    (picture,) = regularisation_pictures(study, pd.DataFrame(rows))
+    assert "LSQR" in picture.alt
+
+
+def study_of_a_report(tmp_path):
+    from types import SimpleNamespace
+
+    return SimpleNamespace(folder=tmp_path, method_title=str)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.reports.curve_pictures import curve_pictures
-from multilab.reports.drawing import new_figure, styled, svg_uri
+from multilab.reports.drawing import decades, new_figure, styled, svg_uri
 from multilab.reports.errors import ReportError
 from multilab.reports.figures import heatmap
 from multilab.reports.nystroem_pictures import nystroem_pictures
@@ -22,7 +22,6 @@ from multilab.reports.sweeps_pictures import sweeps_pictures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
 
 __all__ = ["analysis_pictures"]
 
@@ -74,19 +73,6 @@ def _plain(ax: Axes, title: str = "", x: str = "", y: str = "") -> None:
         ax.spines[side].set_visible(False)
 
 
-def _decades(axis: Axis, step: int = 1) -> None:
-    """Scale an axis logarithmically and write its powers of ten."""
-    from matplotlib.ticker import LogLocator, NullLocator
-
-    (axis.axes.set_xscale if axis is axis.axes.xaxis else axis.axes.set_yscale)("log")
-    axis.set_major_locator(LogLocator(base=10.0**step, numticks=20))
-    axis.set_major_formatter(lambda value, _: "10" + f"{round(math.log10(value))}".translate(_RAISED))
-    axis.set_minor_locator(NullLocator())
-
-
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
 def _scenarios(study: Study, table: pd.DataFrame) -> Iterable[Picture]:
     """Fig. 2: points and true curve of each scenario."""
     names = list(dict.fromkeys(table["dataset"]))
@@ -133,7 +119,7 @@ def _affinity(study: Study, table: pd.DataFrame) -> Iterable[Picture]:
             ax.axhline(0, color=_INK, lw=0.8)
             ax.axvline(own_argument(study, method, "beta"), color=_SOFT, lw=0.9, ls=":")
             ax.set(ylim=(-1.02, 1.02))
-            _decades(ax.xaxis)
+            decades(ax.xaxis)
             _plain(ax, study.method_title(method), "β", "")
         panels[0].set_ylabel("Spearman correlation")
         panels[0].legend(fontsize=7, frameon=False, loc="lower left", ncols=3)
@@ -189,8 +175,8 @@ def _convergence(study: Study, table: pd.DataFrame) -> Iterable[Picture]:
                 ax.plot(rows["iteration"], rows["gap"], label=study.method_title(str(method)), **style)
             ax.axhline(1e-3, color=_SOFT, lw=0.9, ls=":")
             ax.axvline(200, color=_SOFT, lw=0.9, ls=":")
-            _decades(ax.xaxis)
-            _decades(ax.yaxis)
+            decades(ax.xaxis)
+            decades(ax.yaxis)
             _plain(ax, name, "iteration", "")
         panels[0].set_ylabel("(F − F*) / F*")
         panels[0].legend(fontsize=7, frameon=False, loc="lower left")
@@ -231,7 +217,7 @@ def _sparsity(study: Study, table: pd.DataFrame) -> Iterable[Picture]:
                     ax.plot(rows["ratio"], rows[key], label=study.method_title(str(method)), **style)
                     for ratio in own:
                         ax.axvline(ratio, color=style["color"], lw=0.9, ls=":")
-                    _decades(ax.xaxis, 2)
+                    decades(ax.xaxis, 2)
                     _plain(ax, name if key == "zeros" else "", "", words if column == 0 else "")
             grid[-1, column].set_xlabel("α / α_max, λ / λ_max")
         grid[0, 0].legend(fontsize=7, frameon=False, loc="center left")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from multilab.reports.errors import ReportError
 
 if TYPE_CHECKING:
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["new_figure", "png_bytes", "styled", "svg_uri"]
+__all__ = ["decades", "new_figure", "png_bytes", "styled", "svg_uri"]
 
 
 _LONG = re.compile(r"(\.\d\d)\d+")
@@ -83,3 +85,16 @@ def png_bytes(figure: Figure, dpi: int = 160) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
     return buffer.getvalue()
+
+
+def decades(axis: Axis, step: int = 1) -> None:
+    """Scale an axis logarithmically and write its powers of ten."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    (axis.axes.set_xscale if axis is axis.axes.xaxis else axis.axes.set_yscale)("log")
+    axis.set_major_locator(LogLocator(base=10.0**step, numticks=20))
+    axis.set_major_formatter(lambda value, _: "10" + f"{round(math.log10(value))}".translate(_RAISED))
+    axis.set_minor_locator(NullLocator())
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

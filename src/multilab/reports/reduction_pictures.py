@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from multilab.metrics import METRICS
-from multilab.reports.drawing import new_figure, styled, svg_uri
+from multilab.reports.drawing import decades, new_figure, styled, svg_uri
 from multilab.reports.pictures import Picture
 from multilab.reports.study import Study
 
@@ -63,7 +63,7 @@ def time_pictures(study: Study, table: pd.DataFrame) -> Iterable[Picture]:
             for place, (variant, curve) in enumerate(here.groupby("variant", sort=False)):
                 _curve(ax, curve["n"], curve["seconds"], place, str(variant))
             ax.set_xscale("log")
-            ax.set_yscale("log")
+            decades(ax.yaxis)
             _plain(ax, name, "training instances")
             _numbers(ax.xaxis, sizes)
         panels[0].set_ylabel("seconds")
@@ -97,7 +97,7 @@ def regularisation_pictures(study: Study, table: pd.DataFrame) -> Iterable[Pictu
                     _curve(grid[1, column], curve["strength"], curve["value"], place, _PENALTIES[str(kind)])
                 for ax, x in zip(grid[:, column], ("steps of LSQR", "η"), strict=True):
                     ax.axhline(exact, color=_INK, lw=0.9, ls=":", label="exact")
-                    ax.set_xscale("log")
+                    decades(ax.xaxis)
                     _plain(ax, name if ax is grid[0, column] else "", x)
                 grid[0, column].axvline(20, color=_SOFT, lw=0.9, ls=":")
             for row in grid:
