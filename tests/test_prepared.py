@@ -290,6 +290,13 @@ def test_splits_are_drawn_once_and_kept(colours, monkeypatch):
     assert load("colours").Y.shape == (20, 2)  # the sidecars do not disturb the store
 
 
+def test_a_share_of_the_rows_is_held_out(colours):
+    colours({"full": FULL * 4})
+    drawn = splits("colours", {"holdout": {"train_size": 0.7}, "repeats": 2})
+    assert [(len(s.train), len(s.test)) for s in drawn] == [(14, 6), (14, 6)]
+    assert split_digests("colours", {"holdout": {"train_size": 0.7}, "repeats": 2}) == [s.digest for s in drawn]
+
+
 @pytest.mark.parametrize("kind", ["json", "npz"])
 @pytest.mark.parametrize("damage", ["cut", "gone", "other"])
 def test_damaged_splits_are_drawn_anew(kind, damage, colours):

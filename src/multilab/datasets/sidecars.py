@@ -44,7 +44,7 @@ def splits(name: str, protocol: Mapping[str, Any]) -> list[Split]:
     folder = prepare(name).path
     kept = _read(folder, plan)
     if kept is None:
-        kept = _draw(name, plan)
+        kept = _draw(name, protocol)
         with contextlib.suppress(OSError):  # a store that is shared read-only: drawn again next time
             _write(folder, plan, kept)
     return kept
@@ -61,12 +61,12 @@ def split_digests(name: str, protocol: Mapping[str, Any]) -> list[str] | None:
     return None if record is None else [entry["digest"] for entry in record["splits"]]
 
 
-def _draw(name: str, plan: dict[str, Any]) -> list[Split]:
+def _draw(name: str, protocol: Mapping[str, Any]) -> list[Split]:
     from multilab.datasets.folds import make_splits
 
     dataset = load(name)
     try:
-        return make_splits(dataset.Y, plan, dataset.splits)
+        return make_splits(dataset.Y, protocol, dataset.splits)
     except DatasetError as error:
         raise DatasetError(f"{name}: {error.reason}") from None
 
