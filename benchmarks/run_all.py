@@ -19,7 +19,7 @@ from typing import Any
 from common import CHECKOUT, arguments, machine
 
 HERE = Path(__file__).resolve().parent
-# elm_path.py is run by hand: scikit-learn needs far longer for its half than everything else together
+# elm_path.py and forests.py are run by hand: each needs far longer than everything else together
 SCRIPTS = ("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "pipeline", "memory")
 
 

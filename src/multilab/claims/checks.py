@@ -13,7 +13,7 @@ from multilab.claims.evidence import Evidence, Finding
 __all__ = ["all_checks", "check", "check_claims", "checked", "run_check"]
 
 _CHECKS: dict[str, Callable[..., Finding]] = {}
-_HOMES = ("rank_checks", "value_checks", "learned_checks", "grid_checks")
+_HOMES = ("rank_checks", "value_checks", "learned_checks", "grid_checks", "cost_checks")
 _KEYS = {"id", "sentence", "check", "expected", "printed", "place"}
 
 

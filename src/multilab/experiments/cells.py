@@ -162,7 +162,11 @@ def cell_for(part: Part, method: Method, study: Study) -> Cell:
 
 def study_parts(study: Study) -> list[Part]:
     """Return the parts of all datasets of a study, in that order."""
-    return [part for dataset in study.datasets for part in parts_of(dataset, study.protocol)]
+    return [part for dataset in study.datasets for part in _used_parts(study, dataset)]
+
+
+def _used_parts(study: Study, dataset: str) -> list[Part]:
+    return parts_of(dataset, study.protocol)[: study.splits.get(dataset)]
 
 
 def study_cells(study: Study, method: str, parts: Iterable[Part] | None = None) -> list[Cell]:
@@ -171,7 +175,7 @@ def study_cells(study: Study, method: str, parts: Iterable[Part] | None = None) 
     ``parts`` are those of the study, for who asks for several columns: finding them takes most of the time.
     """
     datasets = study.datasets_of(method)
-    chosen = [part for name in datasets for part in parts_of(name, study.protocol)] if parts is None else parts
+    chosen = [part for name in datasets for part in _used_parts(study, name)] if parts is None else parts
     return [cell_for(part, study.method(method, part.dataset), study) for part in chosen if part.dataset in datasets]
 
 

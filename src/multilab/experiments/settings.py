@@ -143,6 +143,7 @@ class Study:
     (:class:`ColumnSet`): run, scored and published like the others, and compared within their set.
     ``settings`` are blocks ``{methods, datasets, set}`` that change arguments of methods (on datasets) in this study;
     ``guards`` are such blocks that only the gate computes, on the first dataset.
+    ``splits`` bounds how many splits of the protocol are used, by dataset (default all): ``{slashdot: 2}``.
     ``rope`` is that of the Bayesian test, which ``null`` leaves out.
     ``paper`` names the printed cells it is held against, ``claims`` the sentences to check (see
     :func:`multilab.claims.check_claims`). ``analyses`` are computed beyond scores (see
@@ -164,6 +165,7 @@ class Study:
     seed: int = 0
     settings: tuple[dict[str, Any], ...] = ()
     guards: tuple[dict[str, Any], ...] = ()
+    splits: dict[str, int] = field(default_factory=dict)
     tune: dict[str, Any] | None = None
     measure: str = "shared"
     notes: str = ""

@@ -12,6 +12,7 @@ import pandas as pd
 from multilab.reports.drawing import new_figure, styled, svg_uri
 from multilab.reports.errors import ReportError
 from multilab.reports.figures import heatmap
+from multilab.reports.forest_pictures import region_pictures
 from multilab.reports.pictures import Picture
 from multilab.reports.sensitivity_pictures import own_argument, sensitivity_pictures
 from multilab.reports.study import Study
@@ -42,6 +43,7 @@ def analysis_pictures(study: Study) -> list[tuple[str, tuple[Picture, ...]]]:
         ("Sensitivity to the parameters (Figs. 4 and 5)", "sensitivity", sensitivity_pictures),
         ("Convergence of the paper’s algorithms (Fig. 6)", "convergence", _convergence),
         ("Sparsity against the strength of the penalty", "sparsity", _sparsity),
+        ("Regions of feature interactions (Fig. 1)", "regions", region_pictures),
     ]
     found = []
     for title, name, maker in makers:

@@ -213,6 +213,9 @@ class IMLDF(MeasureAwareForest):
         new = (one.represent(Z, self.confidence, self.label_repr) for one, Z in zip(regions, inputs, strict=True))
         return [np.hstack([X, features, beside]) for features in new]
 
+    def _layers(self) -> list[Layer]:
+        return [*([self._first] if self.add_probabilities else []), *self._last.values()]
+
     def _by_measure(self, X: np.ndarray, measures: Sequence[str]) -> dict[str, np.ndarray]:
         wanted = {name: int(self.n_layers_[self._measures.index(name)]) for name in measures}
         inputs, beside = [X] * len(next(iter(self._last.values())).forests), np.empty((len(X), 0), dtype=np.float32)

@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.forests.compact import CompactForest
 from multilab.methods.forests.growing import single_precision
-from multilab.methods.forests.layers import Settings, held_out
+from multilab.methods.forests.layers import Layer, Settings, held_out
 from multilab.methods.forests.measures import MEASURES, losses
 
 __all__ = ["Growth", "MeasureAwareForest"]
@@ -56,7 +57,7 @@ class Growth:
 class MeasureAwareForest(MultiLabelClassifier, ABC):
     """A cascade of layers of forests that is grown by one of six measures, or by each of several.
 
-    A subclass writes ``fit`` and ``_by_measure``.
+    A subclass writes ``fit``, ``_layers`` and ``_by_measure``.
     """
 
     _expected_failed_checks: ClassVar[dict[str, str]] = {
@@ -111,6 +112,15 @@ class MeasureAwareForest(MultiLabelClassifier, ABC):
 
     def _scores(self, X: Any) -> np.ndarray:
         return self._by_measure(single_precision(X), self._measures[:1])[self._measures[0]]
+
+    @property
+    def forests_(self) -> list[CompactForest]:
+        """All forests that prediction asks."""
+        return [forest for layer in self._layers() for row in layer.forests for forest in row]
+
+    @abstractmethod
+    def _layers(self) -> list[Layer]:
+        """Return the layers that are kept."""
 
     @abstractmethod
     def _by_measure(self, X: np.ndarray, measures: Sequence[str]) -> dict[str, np.ndarray]:

@@ -166,6 +166,9 @@ class MLDF(MeasureAwareForest):
             growth.add(scores.mean(axis=0), Y)
         return steps[: growth.best - 1]
 
+    def _layers(self) -> list[Layer]:
+        return [self._first, *(step.layer for steps in self._steps.values() for step in steps)]
+
     def _by_measure(self, X: np.ndarray, measures: Sequence[str]) -> dict[str, np.ndarray]:
         K = len(self._first.forests)
         first = self._first.predict([X] * K, self.n_jobs)

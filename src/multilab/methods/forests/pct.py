@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.forests.compact import CompactForest
 from multilab.methods.forests.growing import Kind, grow_forest, single_precision
 
 __all__ = ["ERFPCT", "RFPCT"]
@@ -100,6 +101,11 @@ class RFPCT(MultiLabelClassifier):
             min_samples_leaf=self.min_samples_leaf,
         )
         return self
+
+    @property
+    def forests_(self) -> list[CompactForest]:
+        """All forests that prediction asks."""
+        return [self.forest_]
 
     def _scores(self, X: Any) -> np.ndarray:
         return self.forest_.predict(single_precision(X))
