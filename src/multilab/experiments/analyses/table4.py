@@ -36,7 +36,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     ``compact_mb`` is the dump of the model as it is here. Dumps are counted, not written.
 
     For a model with regions ``without_inner_forests`` is the largest difference between its scores and those of a copy
-    made of what is stored, and ``stored_trees`` are the trees in it.
+    made of what is stored, and ``stored_trees`` are the trees in it. ``memory_mb`` is the peak of the fit.
     """
     if unit.cell is None:
         raise ExperimentError("the analysis table4 is of methods: name them")
@@ -56,7 +56,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
         if suffix:
             continue
         rows += [("train_time_s", fit.seconds), ("test_time_s", _asked(estimator, inputs.X_test))]
-        rows += [("peak_mb", fit.peak_mb), ("layers", float(layers))]
+        rows += [("memory_mb", fit.peak_mb), ("layers", float(layers))]
         if hasattr(estimator, "regions_"):
             copy = pickle.loads(pickle.dumps(estimator, protocol=5))
             apart = np.abs(copy.predict_proba(inputs.X_test) - estimator.predict_proba(inputs.X_test)).max()
