@@ -49,11 +49,11 @@ def region_pictures(study: Study, table: pd.DataFrame) -> Iterable[Picture]:
                 ax.tick_params(labelsize=7, colors=_SOFT)
             for ax in (points, depth):
                 ax.set(xlabel="x", ylabel="y", xlim=(boxes["x"].min(), boxes["x2"].max()))
-            points.legend(fontsize=6, ncols=2, loc="lower left", framealpha=0.85, edgecolor="none")
+            points.legend(fontsize=6, loc="lower left", framealpha=0.85, edgecolor="none")
             uri = svg_uri(figure)
         caption = (
-            f"Interactions of x and y in {name} with the labels high (y above its median), right (x > 0) and both. "
-            "Left: the points and the regions of the most stable interactions. Middle: what the first of them gives a "
+            f"Interactions of x and y in {name} with the labels high (y above its median) and right (x > 0), each with "
+            "noise, and both. Left: the points and the regions of the most stable interactions. Middle: what the first of them gives a "
             "point as confidence, the sum of the distances to its thresholds in units of the features' ranges; 0 "
             "outside. It grows away from the corner, not from the boundary, as the printed formula has it. Right: the "
             "share of the points inside each region that have each label."

@@ -29,8 +29,8 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     """Return points, regions, label shares and, for the first region, the confidence over the plane.
 
     The points are those of a scenario, with x and y as the two features. Their labels are ``high`` (y above the
-    scenario's threshold), ``right`` (x > 0) and ``both``. The regions are found as in a layer of iMLDF, by the rule
-    ``settings.rule``, and the first ``settings.regions`` are told.
+    scenario's threshold), ``right`` (x > 0), both with noise, and ``both``. The regions are found as in a layer of
+    iMLDF, by the rule ``settings.rule``, and the first ``settings.regions`` are told.
     """
     points, Y = plane(unit.generator or {})
     _, importances = grow_forest("random", points, Y, unit.seed, n_estimators=100)
@@ -59,8 +59,9 @@ def plane(generator: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Return the points, shape (n, 2), and their labels, shape (n, 3)."""
     made = {name: value for name, value in generator.items() if name != "name"}
     sample = sample_scenario(**made)
-    high = sample.y_real > scenario_threshold(made["k"], made.get("threshold", "median"))
-    right = sample.X[:, 0] > 0
+    noise = np.random.default_rng(made["seed"]).normal(size=(2, len(sample.X)))
+    high = sample.y_real + noise[0] > scenario_threshold(made["k"], made.get("threshold", "median"))
+    right = sample.X[:, 0] + noise[1] > 0
     points = np.column_stack([sample.X[:, 0], sample.y_real]).astype(np.float32)
     return points, np.column_stack([high, right, high & right]).astype(np.uint8)
 
