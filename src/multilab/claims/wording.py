@@ -62,11 +62,20 @@ WORDS = {
     "agree_within": "By {metrics}, on {datasets}: {methods} differ by at most {tolerance}{of_means}.",
     "steeper": "On every dataset: the log-log slope of the cost of {variant} is above that of each of {others}.",
     "alike_at": "On every dataset: at {x} {at} the largest {y} of {variants} is at most {factor} times the least.",
+    "ratio": "On each of {datasets}: {metric} of {method} divided by that of {to} is from {at_least} to {at_most}.",
+    "not_worse": "By {metrics}, on {datasets}: {method} is as good as {than} or better in at least {at_least} cells; a "
+    "cell is one dataset and one measure.",
     "below_by": "On every dataset: {y} is below {limit} for good from this {x} on: {at}.",
 }
 """One sentence per check with the names of its arguments; ``all_of`` is made of its parts."""
 
-_UNSAID = {"datasets": "all datasets with results", "against": "every other one", "alpha": "the study's level"}
+_UNSAID = {
+    "datasets": "all datasets with results",
+    "against": "every other one",
+    "alpha": "the study's level",
+    "at_least": "0",
+    "at_most": "infinity",
+}
 
 
 def in_words(name: str, arguments: Mapping[str, Any]) -> str:

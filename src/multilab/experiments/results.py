@@ -44,7 +44,7 @@ def evaluate_cell(cell: Cell, store: Store, conventions: str = "default", paper:
     """Return all metrics of one finished train cell.
 
     With a paper, also those it prints under other conventions: ``ranking_loss.mulan`` is the ranking loss under the
-    preset ``mulan``.
+    preset ``mulan``. Where a method predicts for single metrics, each of these is taken from its own prediction.
     """
     from multilab.claims import quantities
     from multilab.datasets import load
@@ -52,12 +52,19 @@ def evaluate_cell(cell: Cell, store: Store, conventions: str = "default", paper:
     from multilab.metrics import score_all
 
     _, test = indices(cell.part)
-    arrays = store.arrays(cell.key)
-    asked = load(cell.part.dataset).Y[test], arrays["scores"], arrays["decisions"]
-    found = score_all(*asked, conventions=conventions)
+    Y, arrays = load(cell.part.dataset).Y[test], store.arrays(cell.key)
     wanted = quantities(paper, cell.method.name, conventions) if paper else []
-    others = {preset: score_all(*asked, conventions=preset) for preset in {preset for _, preset in wanted}}
-    return found | {f"{metric}.{preset}": others[preset][metric] for metric, preset in wanted}
+    presets = [conventions, *{preset for _, preset in wanted}]
+
+    def scored(suffix: str) -> dict[str, dict[str, float]]:
+        asked = Y, arrays[f"scores{suffix}"], arrays[f"decisions{suffix}"]
+        return {preset: score_all(*asked, conventions=preset) for preset in presets}
+
+    found = scored("")
+    for measure in (name.partition(".")[2] for name in arrays if name.startswith("scores.")):
+        for preset, values in scored(f".{measure}").items():
+            found[preset][measure] = values[measure]
+    return found[conventions] | {f"{metric}.{preset}": found[preset][metric] for metric, preset in wanted}
 
 
 def evaluate(study: Study, cells: Iterable[Cell], store: Store) -> pd.DataFrame:

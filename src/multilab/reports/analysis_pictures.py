@@ -13,6 +13,7 @@ from multilab.reports.curve_pictures import curve_pictures
 from multilab.reports.drawing import decades, new_figure, styled, svg_uri
 from multilab.reports.errors import ReportError
 from multilab.reports.figures import heatmap
+from multilab.reports.forest_pictures import region_pictures
 from multilab.reports.nystroem_pictures import nystroem_pictures
 from multilab.reports.pictures import Picture
 from multilab.reports.reduction_pictures import dimension_pictures, regularisation_pictures, time_pictures
@@ -51,6 +52,7 @@ def analysis_pictures(study: Study) -> list[tuple[str, tuple[Picture, ...]]]:
         ("Steps of LSQR and ridges as regularisers", "regularisation", regularisation_pictures),
         ("What a Nystroem approximation costs", "nystroem", nystroem_pictures),
         ("Metrics over the number of features (Figs. 3 to 6)", "feature_curves", curve_pictures),
+        ("Regions of feature interactions (Fig. 1)", "regions", region_pictures),
     ]
     found = []
     for title, name, maker in makers:

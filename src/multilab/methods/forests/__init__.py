@@ -1,0 +1,1 @@
+"""Forests of predictive clustering trees, alone and in cascades."""

@@ -1,0 +1,1 @@
+"""Variants of ensembles on sets of labels."""
