@@ -20,7 +20,7 @@ from common import CHECKOUT, arguments, machine
 
 HERE = Path(__file__).resolve().parent
 # elm_path.py is run by hand: scikit-learn needs far longer for its half than everything else together
-SCRIPTS = ("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "pipeline", "memory")
+SCRIPTS = ("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "selection", "pipeline", "memory")
 
 
 def table(results: list[dict[str, Any]]) -> str:
