@@ -6,8 +6,8 @@ One thread. The search for the nearest hits and misses of every label of yahoo-s
 of each class) against scikit-learn's brute force per label and class, which must find the same distances, and of
 exactly tied rows the first: ties are found again by exact distances. ReliefF on one label of yeast (1500 x 103) against
 skrebate, which must give the same weights. ML-kNN on the first 1/20, 2/20, ... of the features of yahoo-social as LWMF
-ranks them, 2000 training and 3000 test rows, against fitting it anew each time, which must give the same scores. Without
-``MULTILAB_DATA`` the data are simulated in the same shapes.
+ranks them, 2000 training and 3000 test rows, against fitting it anew each time, which must give the same scores.
+Without ``MULTILAB_DATA`` the data are simulated in the same shapes.
 """
 
 from __future__ import annotations

@@ -171,6 +171,21 @@ def test_the_memory_of_nystroem_stands_beside_the_exact_scores(script):
     assert nystroem.agree(1e-3).startswith("DIFFERENT")
 
 
+def test_selection_finds_the_same_rows_and_curves_and_the_checks_see_a_gap(script, monkeypatch):
+    monkeypatch.delenv("MULTILAB_DATA", raising=False)
+    selection = script("selection")
+    social = X, Y, new = selection.data("none", 60, 30, 25, 4)
+    assert (X.shape, new.shape, Y.sum(axis=0).min()) == ((60, 25), (30, 25), 1)
+    usable = Y[:, Y.sum(axis=0) >= 2]
+    ours, theirs = selection.nearest_of_classes(X, usable), selection.per_label(X, usable)
+    assert selection.same_hits(X, usable, ours, theirs).startswith("identical")
+    theirs[0, 0, 0] += 1e-3
+    ours[0][1, 5, 0] += 1
+    assert selection.same_hits(X, usable, ours, theirs) == "DIFFERENT: 2 distances or rows"
+    assert selection.curve(social, 4, 1).check == "identical 480 scores"
+    assert selection.hits(social, 1).check.startswith("identical")
+
+
 def test_stages_are_timed_from_start_to_start(script):
     pipeline = script("pipeline")
     lines = [

@@ -121,3 +121,12 @@ def test_a_pipeline_is_a_method_like_any_other():
     np.testing.assert_array_equal(learned(model, "select__scores_"), model.named_steps["select"].scores_)
     assert learned(model, "select__no_such_thing_") is None
     assert learned(model[-1], "n_labels_") == 1
+
+
+def test_what_a_search_found_is_written_where_it_is_read():
+    from multilab.stages.adhoc import with_best
+
+    nested = {"_target_": "x", "estimator": {"_target_": "y", "C": 1}, "k": 3}
+    assert with_best(nested, {"estimator__C": 2, "k": 4}) == {**nested, "estimator": {"_target_": "y", "C": 2}, "k": 4}
+    pipeline = {"_target_": "sklearn.pipeline.Pipeline", "steps": []}
+    assert with_best(pipeline, {"select__k": 2}) == {**pipeline, "select__k": 2}

@@ -15,8 +15,8 @@ from multilab.reports.study import Study, metric_title
 __all__ = ["curve_pictures"]
 
 _STYLES = (
-    {"color": "#7a8794", "ls": "--"},
-    {"color": "#7a8794", "ls": ":"},
+    {"color": "#0b3c49", "ls": "-"},
+    {"color": "#0b3c49", "ls": "--"},
     {"color": "#3f6b4f", "ls": "-."},
     {"color": "#8a5a9e", "ls": "-", "marker": "s", "ms": 2.5},
     {"color": "#b3541e", "ls": "-", "lw": 1.9},

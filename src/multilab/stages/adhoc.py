@@ -184,6 +184,8 @@ def with_best(mapping: dict[str, Any], best: dict[str, Any]) -> dict[str, Any]:
     found = json.loads(json.dumps(mapping))
     for name, value in best.items():
         at, *rest = name.split("__")
+        if rest and at not in found:  # a step of a pipeline: its arguments may stand beside the steps
+            at, rest = name, []
         place = found
         while rest:
             place, at, rest = place[at], rest[0], rest[1:]
