@@ -21,7 +21,7 @@ from common import CHECKOUT, arguments, machine
 HERE = Path(__file__).resolve().parent
 SCRIPTS = (
     *("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "elm_path", "elm_tuning", "nystroem"),
-    *("pipeline", "memory"),
+    *("reduction", "pipeline", "memory"),
 )
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
 import tomllib
-from collections import Counter
 
-import pandas as pd
 import pytest
 
-from multilab.claims.verdicts import compared
+from multilab.reports import ledger_markdown
 
 
 @pytest.fixture(scope="module")
@@ -65,13 +62,8 @@ def test_the_lock_has_hashes_and_no_address(checkout):
         assert path.name in ("requirements.lock", "dvc.lock")
 
 
-def test_it_says_of_the_mlwse_study_what_its_files_say(readme, checkout):
-    folder = checkout / "reports" / "mlwse"
-    known, printed, agree, share = compared(pd.read_csv(folder / "cells.csv")["verdict"])
-    outcomes = Counter(claim["outcome"] for claim in json.loads((folder / "claims.json").read_text()))
-    words = " ".join(readme.split())
-    assert f"{known} of {printed} can be compared, and {agree} of these ({share}) agree" in words
-    told = {5: "five", 10: "ten", 15: "fifteen"}
-    assert set(outcomes) == {"holds", "fails"}
-    holds, fails = told[outcomes["holds"]], told[outcomes["fails"]]
-    assert f"{told[outcomes.total()]} claims {holds} hold on our numbers and {fails} fail" in words
+def test_its_table_of_claims_says_what_the_reports_say(readme, checkout, monkeypatch):
+    monkeypatch.chdir(checkout)
+    table = readme.partition("<!-- table ledger -->\n")[2].partition("<!-- end ledger -->")[0]
+    assert table == ledger_markdown("reports")
+    assert "MLWSE" in table

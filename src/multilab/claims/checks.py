@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from multilab.claims.errors import ClaimsError, NotYet
@@ -13,7 +14,7 @@ from multilab.claims.evidence import Evidence, Finding
 __all__ = ["all_checks", "check", "check_claims", "checked", "run_check"]
 
 _CHECKS: dict[str, Callable[..., Finding]] = {}
-_HOMES = ("rank_checks", "value_checks", "learned_checks", "grid_checks", "run_checks", "reduction_checks")
+_HOMES = tuple(sorted(path.stem for path in Path(__file__).parent.glob("*_checks.py")))
 _KEYS = {"id", "sentence", "check", "expected", "printed", "place"}
 
 

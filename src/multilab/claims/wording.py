@@ -48,6 +48,17 @@ WORDS = {
     "settles_near": "{y} of {method} has settled (to {tolerance}) after this many sweeps, give or take {slack}: {at}.",
     "wavers_only_on": "Within {until} sweeps the Hamming loss of {method} rises again by at least {tolerance} on "
     "{datasets} and on no other dataset.",
+    "wins_at_least": "By {metrics}, on {datasets}: {method} is better in at least so many cells than: {against}; a "
+    "cell is one dataset and one measure.",
+    "best_mean": "By {metrics}: no other of {methods} has a better mean over {datasets} than {method}.",
+    "separated": "By {metrics}, over {datasets}: Bonferroni-Dunn's test at {alpha} finds {control} better than others "
+    "of {methods} in at least {at_least} pairs.",
+    "faster": "On each of {datasets}: fitting {against} takes at least {times} times as long as fitting {method}.",
+    "kept_as_many": "On every dataset: {others} keep as many features as {method}.",
+    "curve_above": "On each of {datasets}: {metric} of {method} is better than that of {others} at every number of "
+    "features that both have{excepted}.",
+    "curve_areas": "By {metrics}, on {datasets}: the area under the curve of {method} over the number of features is "
+    "better in at least so many cells than: {against}; a cell is one dataset and one measure.",
     "agree_within": "By {metrics}, on {datasets}: {methods} differ by at most {tolerance}{of_means}.",
     "steeper": "On every dataset: the log-log slope of the cost of {variant} is above that of each of {others}.",
     "alike_at": "On every dataset: at {x} {at} the largest {y} of {variants} is at most {factor} times the least.",
@@ -80,6 +91,8 @@ def _said(key: str, value: Any) -> str:
         return " in the means" if value else " on every split"
     if key == "fixed":
         return f" ({_said('', value)})"
+    if key == "excepted":
+        return ", except on " + ", ".join(f"{name} at {low} to {high}" for name, (low, high) in value.items())
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_said('', one)}" for name, one in value.items())
     if key == "best" and not isinstance(value, str) and len(value) > 1:

@@ -17,7 +17,7 @@ from multilab.experiments.store import Store
 
 __all__ = ["claims_text", "judged", "study_evidence", "unavailable"]
 
-_TABLES = ("sensitivity", "convergence", "affinity", "sweeps", "dimension", "reduction_time", "regularisation")
+_NOT_TABLES = ("cells", "scores")
 
 
 def judged(study: Study, folder: Path) -> pd.DataFrame:
@@ -51,7 +51,7 @@ def study_evidence(study: Study, folder: Path, store: Store) -> Any:
         for cell in study_cells(study, method)
         if cell.part.split == 0 and cell.method.keep and store.has(cell.key)
     }
-    tables = {n: pd.read_csv(folder / f"{n}.csv") for n in _TABLES if (folder / f"{n}.csv").is_file()}
+    tables = {path.stem: pd.read_csv(path) for path in sorted(folder.glob("*.csv")) if path.stem not in _NOT_TABLES}
     return Evidence(pd.concat([_scores(folder), _measured(folder)]), arrays, tables, study.alpha)
 
 

@@ -119,7 +119,8 @@ def _modules(value: Any) -> list[str]:
 class ColumnSet:
     """Further columns of a study, called ``<method>-<set>``: methods set another way, or tuned, on some datasets.
 
-    The study's own settings of a method hold in a set too; its ``settings`` are applied after them.
+    The study's own settings of a method hold in a set too; its ``settings`` are applied after them. Columns that are
+    ``beside`` also stand in the tables of the study's own methods, without a rank.
     """
 
     name: str
@@ -129,6 +130,7 @@ class ColumnSet:
     settings: tuple[dict[str, Any], ...] = ()
     tune: dict[str, Any] | None = None
     repeats: dict[str, Any] | None = None
+    beside: bool = False
 
     @property
     def columns(self) -> dict[str, str]:
@@ -282,9 +284,10 @@ def _column_set(study: Study, name: str, block: Mapping[str, Any]) -> ColumnSet:
     for what, (named, known) in asked.items():
         for word in set(named) - set(known):
             raise ExperimentError(f"{where}: no {what} is called {word!r}{_meant(word, known)}")
-    settings, tune = tuple(block.get("settings", ())), block.get("tune", study.tune)
+    settings = tuple(block.get("settings", ()))
     repeats = _checked_repeats(where, block.get("repeats", study.repeats))
-    return ColumnSet(name, methods, datasets, block.get("about", ""), settings, tune, repeats)
+    more = {"tune": block.get("tune", study.tune), "repeats": repeats, "beside": bool(block.get("beside", False))}
+    return ColumnSet(name, methods, datasets, block.get("about", ""), settings, **more)
 
 
 def _checked_repeats(where: str, block: Mapping[str, Any] | None) -> dict[str, Any] | None:

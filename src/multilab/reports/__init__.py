@@ -13,6 +13,7 @@ _HOMES = {
     "convergence": "figures",
     "headline_markdown": "headline",
     "heatmap": "figures",
+    "ledger_markdown": "headline",
     "load_study": "study",
     "save_headline_png": "headline",
 }

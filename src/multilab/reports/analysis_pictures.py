@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from multilab.reports.curve_pictures import curve_pictures
 from multilab.reports.drawing import decades, new_figure, styled, svg_uri
 from multilab.reports.errors import ReportError
 from multilab.reports.figures import heatmap
@@ -49,6 +50,7 @@ def analysis_pictures(study: Study) -> list[tuple[str, tuple[Picture, ...]]]:
         ("Time over the number of training instances (Fig. 4)", "reduction_time", time_pictures),
         ("Steps of LSQR and ridges as regularisers", "regularisation", regularisation_pictures),
         ("What a Nystroem approximation costs", "nystroem", nystroem_pictures),
+        ("Metrics over the number of features (Figs. 3 to 6)", "feature_curves", curve_pictures),
     ]
     found = []
     for title, name, maker in makers:

@@ -1,10 +1,15 @@
-"""What a README shows of a study: one table in Markdown and one picture."""
+"""What a README shows of a study: one table in Markdown and one picture; and of all studies: what holds."""
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
 from pathlib import Path
 
+import pandas as pd
+
+from multilab.claims.verdicts import compared
 from multilab.ground import write_atomically
 from multilab.reports.drawing import new_figure, png_bytes, styled
 from multilab.reports.errors import ReportError
@@ -12,7 +17,7 @@ from multilab.reports.figures import cd_diagram, dots
 from multilab.reports.study import Study, load_study, metric_title
 from multilab.reports.tables import Cell, score_table
 
-__all__ = ["headline_markdown", "save_headline_png"]
+__all__ = ["headline_markdown", "ledger_markdown", "save_headline_png"]
 
 
 def headline_markdown(study_dir: Path | str, metric: str | None = None) -> str:
@@ -39,6 +44,34 @@ def headline_markdown(study_dir: Path | str, metric: str | None = None) -> str:
     lines += [f"| {_escape(d)} | " + " | ".join(_markdown(cell) for cell in cells) + " |" for d, cells in table.rows]
     if table.average_ranks:
         lines.append("| *average rank* | " + " | ".join(_markdown(cell) for cell in table.average_ranks) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def ledger_markdown(reports: Path | str) -> str:
+    """Return what the studies of papers found as a Markdown table: printed cells that agree, claims that hold.
+
+    Parameters
+    ----------
+    reports : path
+        The folder of the studies' folders; those without ``claims.json`` are left out.
+    """
+    lines = [
+        "| study | printed cells | can be compared | agree | ours better | ours worse | claims | hold | fail |",
+        "|:---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for path in sorted(Path(reports).glob("*/claims.json")):
+        outcomes = Counter(claim["outcome"] for claim in json.loads(path.read_text(encoding="utf-8")))
+        if not outcomes:
+            continue
+        title = json.loads((path.parent / "study.json").read_text(encoding="utf-8"))["title"]
+        verdicts = pd.read_csv(path.parent / "cells.csv")["verdict"]
+        known, printed, agree, share = compared(verdicts)
+        counts = Counter(verdicts)
+        cells = f"{printed} | {known} | " + (
+            f"{agree} ({share}) | {counts['better']} | {counts['worse']}" if known else "– | – | –"
+        )
+        told = f"{outcomes.total()} | {outcomes['holds']} | {outcomes['fails']}"
+        lines.append(f"| [{_escape(title)}]({path.parent.as_posix()}/) | {cells} | {told} |")
     return "\n".join(lines) + "\n"
 
 

@@ -148,7 +148,7 @@ def _overview_row(view: MetricView) -> OverviewRow | None:
         table.metric,
         table.title,
         table.arrow,
-        table.average_ranks,
+        table.average_ranks[: comparison.k],
         number(comparison.F),
         number(comparison.F_crit),
         "–" if comparison.p is None else p_text(comparison.p, ""),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from multilab.reports.study import Study, metric_title
+from multilab.reports.study import Study, metric_title, set_columns
 from multilab.statistics import Comparison, rank_rows, summarise
 
 __all__ = ["Cell", "CostTable", "ScoreTable", "cost_tables", "number", "p_text", "rank_text", "score_table"]
@@ -102,10 +102,14 @@ def rank_text(rank: float) -> str:
 def score_table(study: Study, metric: str) -> ScoreTable:
     """Return the table of one metric; bold cells and ranks are those of the study's :class:`Comparison`.
 
+    Columns of sets that stand beside the study's methods follow, without ranks.
+
     Values of about one and less get four decimals, larger ones three, as the papers print them; ranks and
     the best are found from the unrounded means.
     """
-    summary = study.summaries[metric]
+    beside = _beside(study)
+    methods = (*study.methods, *beside)
+    summary = summarise(study.scores, metric, study.datasets, methods) if beside else study.summaries[metric]
     comparison = study.comparisons.get(metric)
     largest = summary.mean.abs().max().max()
     decimals = 4 if math.isnan(largest) or largest < 1.5 else 3
@@ -115,17 +119,23 @@ def score_table(study: Study, metric: str) -> ScoreTable:
         values, spreads = summary.mean.loc[dataset], summary.std.loc[dataset]
         present = [ranks[m] for m in ranks if m in values and not math.isnan(values[m])]
         best = min(present, default=math.nan)
-        cells = [_cell(values[m], spreads[m], lambda v: f"{v:.{decimals}f}", ranks.get(m), best) for m in study.methods]
+        cells = [_cell(values[m], spreads[m], lambda v: f"{v:.{decimals}f}", ranks.get(m), best) for m in methods]
         rows.append((dataset, tuple(cells)))
     return ScoreTable(
         metric=metric,
         title=metric_title(metric),
         arrow={"min": "↓", "max": "↑"}[comparison.direction] if comparison else "",
-        heads=tuple(study.method_title(m) for m in study.methods),
+        heads=tuple(study.method_title(m) for m in methods),
         rows=tuple(rows),
-        average_ranks=_average_ranks(study.methods, comparison),
+        average_ranks=_average_ranks(methods, comparison),
         spread=any(cell.std for _, cells in rows for cell in cells),
     )
+
+
+def _beside(study: Study) -> tuple[str, ...]:
+    """Return the columns of sets that stand in the study's own tables."""
+    sets = (study.info.get("columns") or {}).items()
+    return tuple(column for name, block in sets if block.get("beside") for column in set_columns(name, block))
 
 
 def cost_tables(study: Study) -> tuple[CostTable, ...]:

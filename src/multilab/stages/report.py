@@ -53,14 +53,17 @@ def show(markdown: str) -> None:
 
 
 def write_readme(folder: Path) -> None:
-    """Write the picture of a study, and its headline table between the two marks in the README."""
-    from multilab.reports import headline_markdown, save_headline_png
+    """Write the picture of a study, and between their marks in the README its headline table and that of all claims."""
+    from multilab.reports import headline_markdown, ledger_markdown, save_headline_png
 
     save_headline_png(folder, Path("docs/pictures") / f"{folder.name}.png")
     readme = Path("README.md")
-    start, stop = f"<!-- table {folder.name} -->", f"<!-- end {folder.name} -->"
-    block = f"{start}\n{headline_markdown(folder).strip()}\n{stop}"
-    text, count = re.subn(re.escape(start) + ".*?" + re.escape(stop), lambda _: block, readme.read_text(), flags=re.S)
-    if count != 1:
-        raise ExperimentError(f"README.md: {start} ... {stop} stands {count} times; it must stand once")
+    text = readme.read_text()
+    for name, table in {folder.name: headline_markdown(folder), "ledger": ledger_markdown(folder.parent)}.items():
+        start, stop = f"<!-- table {name} -->", f"<!-- end {name} -->"
+        before, found, rest = text.partition(start)
+        _, ended, after = rest.partition(stop)
+        if not (found and ended) or start in after:
+            raise ExperimentError(f"README.md: {start} ... {stop} must stand there once")
+        text = f"{before}{start}\n{table.strip()}\n{stop}{after}"
     write_atomically(readme, text)

@@ -73,6 +73,8 @@ class Unit:
         }
         if self.cell is None:
             return parts | {"generator": self.generator, "repetition": self.split, "seed": self.seed}
+        if _has(self.analysis, "READS_CELL = True"):  # what the cell stored is analysed
+            return parts | {"cell": self.cell.key}
         whole = self.cell.identity
         return parts | {name: whole[name] for name in ("method", "dataset", "split", "reads")}
 
@@ -105,7 +107,13 @@ def module_of(analysis: str) -> ModuleType:
 @functools.cache
 def _known() -> tuple[str, ...]:
     """Return the names of the analyses: the modules here that write a file."""
-    return tuple(sorted(p.stem for p in Path(__file__).parent.glob("*.py") if "\nFILE = " in p.read_text()))
+    return tuple(sorted(p.stem for p in Path(__file__).parent.glob("*.py") if _has(p.stem, "FILE = ")))
+
+
+@functools.cache
+def _has(analysis: str, words: str) -> bool:
+    """Return whether a line of an analysis begins with these words; importing it would take longer."""
+    return f"\n{words}" in Path(__file__).with_name(f"{analysis}.py").read_text()
 
 
 def units_of(study: Study) -> list[Unit]:

@@ -1,0 +1,1 @@
+"""Naive Bayes for many labels, and the genetic search for its features."""

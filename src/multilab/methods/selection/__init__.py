@@ -1,0 +1,1 @@
+"""Selectors: features ranked by how well they tell the labels apart."""
