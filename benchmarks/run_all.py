@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 # forests.py is run by hand: it needs far longer than everything else together
 SCRIPTS = (
     *("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "elm_path", "elm_tuning", "nystroem"),
-    *("selection", "pipeline", "memory"),
+    *("selection", "reduction", "pipeline", "memory"),
 )
 
 

@@ -10,7 +10,7 @@ from scipy.sparse.linalg import lsqr as scipy_lsqr
 from multilab.methods.reduction.exact_equations import GroupedEquations, KernelSpectrum, equations
 from multilab.methods.reduction.inverse_free import largest_pairs
 from multilab.methods.reduction.iterative import conjugate_gradients, lsqr, lsqr_iterates
-from multilab.methods.reduction.label_problem import label_directions
+from multilab.methods.reduction.label_problem import group_means, label_directions
 from multilab.methods.reduction.stiefel import orthonormal_regression, polar_factor
 
 
@@ -118,3 +118,11 @@ def test_lemma_1():
     np.testing.assert_allclose(directions.B.T @ directions.B, np.eye(4), atol=1e-12)
     assert (np.diff(directions.eigenvalues) <= 0).all()
     assert label_directions(Q, 2).B.shape == (30, 2)
+
+
+def test_means_of_groups():
+    groups, Q = np.array([0, 1, 0, 0, 2, 1]), np.full((6, 2), 0.1)
+    np.testing.assert_array_equal(group_means(Q, groups), Q[:3])
+    Q = np.random.default_rng(0).normal(size=(6, 2))
+    expected = [Q[groups == group].mean(axis=0) for group in range(3)]
+    np.testing.assert_allclose(group_means(Q, groups), expected, rtol=0, atol=1e-15)

@@ -37,10 +37,14 @@ def centred_labels(Y: np.ndarray) -> np.ndarray:
 
 
 def group_means(Q: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Return the means of the rows of Q over groups of equal instances, shape (groups, c)."""
-    sums = np.zeros((groups.max() + 1, Q.shape[1]))
-    np.add.at(sums, groups, Q)
-    return sums / np.bincount(groups)[:, None]
+    """Return the means of the rows of Q over groups of equal instances, shape (groups, c).
+
+    The mean of equal rows is that row to the last bit: sums are taken of differences from the first of each group.
+    """
+    _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
+    sums = np.zeros((len(first), Q.shape[1]))
+    np.add.at(sums, groups, Q - Q[first][groups])
+    return Q[first] + sums / sizes[:, None]
 
 
 def label_directions(Q: np.ndarray, n_components: int | None) -> LabelDirections:
