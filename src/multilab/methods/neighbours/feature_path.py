@@ -12,7 +12,7 @@ from multilab.methods.neighbours.search import _candidates, _exact_distances
 
 __all__ = ["mlknn_path", "neighbour_path"]
 
-_ROWS = 512  # queries at a time: their distances stay in the processor's cache
+_ROWS = 64  # queries at a time: their distances stay in a core's own cache
 _WIDTH = 3  # most queries have fewer candidates than this many times k
 
 
@@ -102,11 +102,12 @@ def neighbour_path(
 
 def _equal_rows(group: np.ndarray, part: np.ndarray) -> np.ndarray:
     """Return numbers that are equal for rows that were equal before and are in the new columns."""
+    shared = np.flatnonzero(np.bincount(group)[group] > 1)
     seen: dict[tuple[int, bytes], int] = {}
-    part = np.ascontiguousarray(part) + 0.0  # -0 is 0
-    return np.array(
-        [seen.setdefault((g, row.tobytes()), len(seen)) for g, row in zip(group.tolist(), part, strict=True)]
-    )
+    numbers = np.arange(len(group), 2 * len(group))  # of rows that had no equal any more
+    for place, row in zip(shared.tolist(), np.ascontiguousarray(part[shared]) + 0.0, strict=True):  # -0 is 0
+        numbers[place] = seen.setdefault((int(group[place]), row.tobytes()), len(seen))
+    return numbers
 
 
 def _nearest_sets(bounds: np.ndarray, slack: np.ndarray, k: int, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
