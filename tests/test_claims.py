@@ -473,7 +473,7 @@ def test_a_claim_that_is_not_well_formed_is_refused(claim, message):
         check_claims([claim], evidence(THREE))
 
 
-@pytest.mark.parametrize("study", ["mlwse"])
+@pytest.mark.parametrize("study", ["mlwse", "imldf"])
 def test_the_claims_of_a_study_name_checks_and_their_arguments(study):
     known = all_checks()
     for claim in load_study(study).claims:
@@ -609,7 +609,7 @@ def test_every_check_has_words_for_all_its_arguments():
         assert named <= set(inspect.signature(function).parameters)
 
 
-@pytest.mark.parametrize("study", ["mlwse"])
+@pytest.mark.parametrize("study", ["mlwse", "imldf"])
 def test_the_claims_of_a_study_are_told_in_words(study):
     for claim in load_study(study).claims:
         given = {key: value for key, value in claim.items() if key not in ("id", "check", "sentence")}
