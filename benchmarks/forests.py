@@ -3,7 +3,8 @@
     MULTILAB_DATA=... python benchmarks/forests.py [--dataset slashdot] [--layers 20] [--trees 100]
 
 70 % of the rows are for training, features scaled to [0, 1]. MLDF and iMLDF grow all layers. At the published size (20
-layers, 100 trees, slashdot) this takes hours; fewer trees tell the same ratios. Without MULTILAB_DATA, simulated data.
+layers, 100 trees, slashdot) this takes most of an hour. With few trees the ratios of storage are the same, and the
+regions, which cost the same whatever the trees, slow iMLDF's prediction down. Without MULTILAB_DATA, simulated data.
 
 *Paths*: the tightest condition per leaf, side and feature of all trees of a forest, by walking up from all leaves at
 once, and by a recursive walk down, which must find the same.

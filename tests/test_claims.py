@@ -19,7 +19,7 @@ from multilab.claims.learned_checks import cosines
 from multilab.claims.naming import Aliases, Column, Derived
 from multilab.claims.selectors import mask
 from multilab.claims.verdicts import COLUMNS, MISSING, VERDICTS, decimals, judge, judge_paper, summarised
-from multilab.experiments.settings import load_study
+from multilab.experiments.settings import load_study, names
 from multilab.metrics import METRICS
 from multilab.metrics.conventions import PRESETS
 
@@ -473,7 +473,7 @@ def test_a_claim_that_is_not_well_formed_is_refused(claim, message):
         check_claims([claim], evidence(THREE))
 
 
-@pytest.mark.parametrize("study", ["mlwse", "mlekelm"])
+@pytest.mark.parametrize("study", [name for name in names("study") if load_study(name).claims])
 def test_the_claims_of_a_study_name_checks_and_their_arguments(study):
     known = all_checks()
     for claim in load_study(study).claims:
@@ -609,7 +609,7 @@ def test_every_check_has_words_for_all_its_arguments():
         assert named <= set(inspect.signature(function).parameters)
 
 
-@pytest.mark.parametrize("study", ["mlwse"])
+@pytest.mark.parametrize("study", ["mlwse", "imldf"])
 def test_the_claims_of_a_study_are_told_in_words(study):
     for claim in load_study(study).claims:
         given = {key: value for key, value in claim.items() if key not in ("id", "check", "sentence")}

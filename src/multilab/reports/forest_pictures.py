@@ -53,10 +53,10 @@ def region_pictures(study: Study, table: pd.DataFrame) -> Iterable[Picture]:
             uri = svg_uri(figure)
         caption = (
             f"Interactions of x and y in {name} with the labels high (y above its median) and right (x > 0), each with "
-            "noise, and both. Left: the points and the regions of the most stable interactions. Middle: what the first of them gives a "
-            "point as confidence, the sum of the distances to its thresholds in units of the features' ranges; 0 "
-            "outside. It grows away from the corner, not from the boundary, as the printed formula has it. Right: the "
-            "share of the points inside each region that have each label."
+            "noise, and both. Left: the points and the regions of the most stable interactions. Middle: what the first "
+            "of them gives a point as confidence, the sum of the distances to its thresholds in units of the features' "
+            "ranges; 0 outside. It grows away from the corner, not from the boundary, as the printed formula has it. "
+            "Right: the share of the points inside each region that have each label."
         )
         yield Picture(uri, f"Regions of interactions in {name}", caption, 960)
 
