@@ -56,11 +56,14 @@ class Difference:
 
 
 def fingerprint(cell: Cell, store: Store, conventions: str = "default", paper: str | None = None) -> dict[str, float]:
-    """Return all metrics of a cell and, so that no change hides behind a rank, the norms of its arrays."""
+    """Return all metrics of a cell and, so that no change hides behind a rank, the norms of its arrays.
+
+    Norms are of finite entries: the loss of a layer that was not grown is NaN, that of a measure not defined infinite.
+    """
     numbers = dict(evaluate_cell(cell, store, conventions, paper))
     for name, array in store.arrays(cell.key).items():
         if name == "scores" or (name.startswith("learned_") and array.ndim == 2):
-            numbers[f"norm of {name}"] = float(np.linalg.norm(array))
+            numbers[f"norm of {name}"] = float(np.linalg.norm(array[np.isfinite(array)]))
     return numbers
 
 
