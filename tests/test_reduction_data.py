@@ -11,7 +11,7 @@ from multilab.methods import KLSCCA, KernelMDDM, LSKernelMDDM, MLkNN
 from multilab.methods.reduction.training_kernel import equal_rows
 from multilab.metrics import score_all
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.usefixtures("benchmark_data")]
 
 
 def parts(name, rows):
