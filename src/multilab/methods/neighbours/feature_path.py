@@ -12,7 +12,8 @@ from multilab.methods.neighbours.search import _candidates, _exact_distances
 
 __all__ = ["mlknn_path", "neighbour_path"]
 
-_ROWS = 64  # queries at a time: their distances stay in a core's own cache
+_ROWS = 64  # queries whose distances are made and looked through at a time: they stay in a core's own cache
+_SETS = 512  # queries whose neighbours are told at a time, of the few candidates left
 _WIDTH = 3  # most queries have fewer candidates than this many times k
 
 
@@ -74,7 +75,7 @@ def neighbour_path(
     norms, group = np.zeros(len(rows)), np.zeros(n, dtype=np.int64)
     # |z|^2 - 2 x.z: without |x|^2, which is the same for a whole row; transposed, as BLAS wants it
     partial = np.zeros((n, len(rows)), order="F")
-    blocks = [slice(start, min(start + _ROWS, len(rows))) for start in range(0, len(rows), _ROWS)]
+    blocks = [slice(start, min(start + _SETS, len(rows))) for start in range(0, len(rows), _SETS)]
     found = np.empty((len(rows), k), dtype=np.int64)
     done = 0
     for count in counts:
@@ -88,15 +89,22 @@ def neighbour_path(
         chosen = np.sort(order[:count])
         columns = X[:, chosen]
         for block in blocks:
-            here = partial[:, block]
-            dgemm(1.0, left.T, right[block].T, beta=1.0, c=here, trans_a=True, overwrite_c=True)
-            own = np.arange(block.start, min(block.stop, n))
-            partial[own, own] = np.inf
-            found[block], unclear = _nearest_sets(here.T, slack[block], k, group)
+            pieces = []
+            for start in range(block.start, block.stop, _ROWS):
+                few = slice(start, min(start + _ROWS, block.stop))
+                here = partial[:, few]
+                dgemm(1.0, left.T, right[few].T, beta=1.0, c=here, trans_a=True, overwrite_c=True)
+                own = np.arange(start, min(few.stop, n))
+                partial[own, own] = np.inf
+                owners, candidates = _candidates(here.T, slack[few], k)
+                pieces.append((owners + (start - block.start), candidates, here.T[owners, candidates]))
+            found[block], unclear = _nearest_sets(
+                *map(np.concatenate, zip(*pieces, strict=True)), slack[block], k, group
+            )
             if len(unclear):
                 place = unclear + block.start
                 queries = rows[np.ix_(place, chosen)]
-                found[place] = _by_exact_distance(here.T[unclear], slack[place], k, columns, queries)
+                found[place] = _by_exact_distance(partial[:, place].T, slack[place], k, columns, queries)
         yield found[:n].copy(), found[n:].copy()
 
 
@@ -110,25 +118,26 @@ def _equal_rows(group: np.ndarray, part: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def _nearest_sets(bounds: np.ndarray, slack: np.ndarray, k: int, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _nearest_sets(
+    owners: np.ndarray, candidates: np.ndarray, values: np.ndarray, slack: np.ndarray, k: int, group: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest rows of each query, and the queries of which the distances do not tell.
 
-    Of rows tied within the slack those with the smallest numbers are taken, which is right if they are equal.
+    Given are pairs of a query and a candidate, sorted, with their distances. Of rows tied within the slack those with
+    the smallest numbers are taken, which is right if they are equal.
     """
-    owners, candidates = _candidates(bounds, slack, k)
-    values = bounds[owners, candidates]
-    size = np.bincount(owners, minlength=len(bounds))
+    size = np.bincount(owners, minlength=len(slack))
     first = np.cumsum(size) - size
     kth = _kth_smallest(values, owners, first, size, k)
     excess = values - kth[owners]
     surely, maybe = excess < -slack[owners], np.abs(excess) <= slack[owners]
-    room = k - np.bincount(owners[surely], minlength=len(bounds))
+    room = k - np.bincount(owners[surely], minlength=len(slack))
     tied = np.cumsum(maybe)
     place = tied - (tied[first] - maybe[first])[owners]  # 1 for the first tied candidate of a query
     found = candidates[surely | (maybe & (place <= room[owners]))].reshape(-1, k)
     whose, which = owners[maybe], group[candidates[maybe]]
-    count = np.bincount(whose, minlength=len(bounds))
-    differ = np.zeros(len(bounds), dtype=bool)
+    count = np.bincount(whose, minlength=len(slack))
+    differ = np.zeros(len(slack), dtype=bool)
     differ[whose[which != which[(np.cumsum(count) - count)[whose]]]] = True
     return found, np.flatnonzero(differ & (count > room))
 
