@@ -98,9 +98,8 @@ def neighbour_path(
                 partial[own, own] = np.inf
                 owners, candidates = _candidates(here.T, slack[few], k)
                 pieces.append((owners + (start - block.start), candidates, here.T[owners, candidates]))
-            found[block], unclear = _nearest_sets(
-                *map(np.concatenate, zip(*pieces, strict=True)), slack[block], k, group
-            )
+            owners, candidates, values = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
+            found[block], unclear = _nearest_sets(owners, candidates, values, slack[block], k, group)
             if len(unclear):
                 place = unclear + block.start
                 queries = rows[np.ix_(place, chosen)]
