@@ -309,3 +309,19 @@ def test_long_curves_are_thinned_and_keep_their_ends():
         x = ax.lines[0].get_xdata()
     assert len(x) <= 150
     assert (x[0], x[-1]) == (1, 5000)
+
+
+def test_columns_of_ours_stand_in_the_printed_tables_unjudged(checkout):
+    study = load_study(checkout / "reports" / "lwmf")
+    scores = study.scores[study.scores["method"] == "mlknn-all"].groupby(["metric", "dataset"])["value"].mean()
+    tables = {table.number: table for table in paper_tables(study, Words.of(study))}
+    for number, metric, digits in (("2", "average_precision", 4), ("5", "coverage", 4)):
+        table, (block,) = tables[number], tables[number].blocks
+        place = block.heads.index("ML-kNN (all)")
+        found = [cells[place].ours for _, cells in block.rows]
+        ours = scores[metric]
+        assert found[:-1] == [f"{ours[cells[0].place[0]]:.{digits}f}" for _, cells in block.rows[:-1]]
+        assert found[-1] == f"{ours.mean():.{digits}f}"
+        assert block.agreeing[place] == "–"
+        assert sum(count for _, count, _ in table.verdicts) == 35  # the printed cells alone
+    assert "ML-kNN (all)" not in str(tables["6"].blocks)  # ranks are of the printed methods

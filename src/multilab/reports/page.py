@@ -16,7 +16,8 @@ from multilab.reports.claim_views import claim_views, outcomes
 from multilab.reports.column_sets import column_sets
 from multilab.reports.errors import ReportError
 from multilab.reports.friedman import friedman_tables
-from multilab.reports.paper import MARKS, Note, Words, known_errata, note, paper_tables, tally
+from multilab.reports.paper import Words, known_errata, note, paper_tables, tally
+from multilab.reports.paper_parts import MARKS, Note
 from multilab.reports.pictures import Picture, convergence_picture, learned_pictures, rank_pictures
 from multilab.reports.rank_figures import rank_figures
 from multilab.reports.study import Study, load_study, metric_title

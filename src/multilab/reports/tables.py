@@ -11,7 +11,17 @@ import pandas as pd
 from multilab.reports.study import Study, metric_title, set_columns
 from multilab.statistics import Comparison, rank_rows, summarise
 
-__all__ = ["Cell", "CostTable", "ScoreTable", "cost_tables", "number", "p_text", "rank_text", "score_table"]
+__all__ = [
+    "Cell",
+    "CostTable",
+    "ScoreTable",
+    "beside_columns",
+    "cost_tables",
+    "number",
+    "p_text",
+    "rank_text",
+    "score_table",
+]
 
 _COSTS = (
     ("fit_seconds", "Time to fit", "s", 1.0),
@@ -107,7 +117,7 @@ def score_table(study: Study, metric: str) -> ScoreTable:
     Values of about one and less get four decimals, larger ones three, as the papers print them; ranks and
     the best are found from the unrounded means.
     """
-    beside = _beside(study)
+    beside = beside_columns(study)
     methods = (*study.methods, *beside)
     summary = summarise(study.scores, metric, study.datasets, methods) if beside else study.summaries[metric]
     comparison = study.comparisons.get(metric)
@@ -132,7 +142,7 @@ def score_table(study: Study, metric: str) -> ScoreTable:
     )
 
 
-def _beside(study: Study) -> tuple[str, ...]:
+def beside_columns(study: Study) -> tuple[str, ...]:
     """Return the columns of sets that stand in the study's own tables."""
     sets = (study.info.get("columns") or {}).items()
     return tuple(column for name, block in sets if block.get("beside") for column in set_columns(name, block))
