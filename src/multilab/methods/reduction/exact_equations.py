@@ -6,14 +6,14 @@ from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
-from scipy.linalg.lapack import dlange, dpocon
+from scipy.linalg.blas import dnrm2
 
 from multilab.methods.reduction.label_problem import group_means
 
 __all__ = ["Equations", "GroupedEquations", "KernelSpectrum", "equations"]
 
 _RANGE_TOLERANCE = 1e-10  # eigenvalues up to this share of the largest are 0
-_RCOND = 1e-12
+_CONDITION = 1e12
 
 
 class Equations(Protocol):
@@ -50,16 +50,19 @@ class GroupedEquations:
     Raises
     ------
     LinAlgError
-        If M is not positive definite or nearly singular (reciprocal condition below 1e-12).
+        If M is not positive definite or nearly singular: trace M times |M^-1 z| / |z|, z random signs, is above 1e12.
     """
 
     def __init__(self, K: np.ndarray, groups: np.ndarray) -> None:
         _, first, self.sizes = np.unique(groups, return_index=True, return_counts=True)
         self.groups = groups
-        M = K.take(first, axis=0).take(first, axis=1)  # a copy, which the factor overwrites
-        norm = dlange("1", M.T)
-        self._factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
-        if dpocon(self._factor[0], norm, uplo="L")[0] < _RCOND:
+        # a copy, for the factor to overwrite
+        M = K.copy() if len(first) == len(K) else K.take(first, axis=0).take(first, axis=1)
+        trace = float(np.trace(M))
+        # M is its transpose, in the order of Fortran, which needs no other copy
+        self._factor = cho_factor(M.T, lower=True, overwrite_a=True, check_finite=False)
+        probe = np.random.default_rng(0).choice([-1.0, 1.0], size=len(M))
+        if trace * dnrm2(cho_solve(self._factor, probe, check_finite=False)) > _CONDITION * dnrm2(probe):
             raise LinAlgError("the kernel matrix of the distinct rows is nearly singular")
 
     def project(self, Q: np.ndarray) -> np.ndarray:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.blas import dsyrk
+from scipy.linalg.blas import dnrm2, dsyrk
 
 from multilab.methods.base import MethodError
 from multilab.methods.reduction.exact_equations import KernelSpectrum
 from multilab.methods.reduction.iterative import conjugate_gradients, lsqr
+from multilab.methods.reduction.label_problem import product
 
 __all__ = ["Regression", "chosen_eta", "regressions", "relative_residual"]
 
@@ -60,7 +61,7 @@ def regressions(how: Regression, K: np.ndarray, B: np.ndarray, etas: Sequence[fl
 
 
 def _by_cholesky(penalty: str, K: np.ndarray, B: np.ndarray, etas: Sequence[float]) -> list[np.ndarray]:
-    # dsyrk fills the upper triangle in the order of Fortran, which is the lower one here
+    # dsyrk fills the upper triangle in the order of Fortran; transposed twice, nothing is copied
     gram, target = (dsyrk(1.0, K.T, trans=1).T, K @ B) if penalty == "l2" else (K, B)
     own = np.diag(gram).copy()
     found = []
@@ -68,7 +69,7 @@ def _by_cholesky(penalty: str, K: np.ndarray, B: np.ndarray, etas: Sequence[floa
         ridged = gram.copy()
         np.fill_diagonal(ridged, own + eta)
         try:
-            factor = cho_factor(ridged, lower=True, overwrite_a=True, check_finite=False)
+            factor = cho_factor(ridged.T, lower=False, overwrite_a=True, check_finite=False)
             found.append(cho_solve(factor, target, check_finite=False))
         except LinAlgError:  # eta is below the rounding of K K
             found.append(KernelSpectrum(K).ridge(B, eta, penalty))
@@ -107,4 +108,4 @@ def chosen_eta(how: Regression, K: np.ndarray, B: np.ndarray, etas: Sequence[flo
 
 def relative_residual(K: np.ndarray, P: np.ndarray, B: np.ndarray) -> float:
     """Return |K P - B|_F / |B|_F."""
-    return float(np.linalg.norm(K @ P - B) / np.linalg.norm(B))
+    return float(dnrm2((product(K, P) - B).ravel()) / dnrm2(B.ravel()))

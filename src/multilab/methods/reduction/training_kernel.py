@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -70,9 +71,10 @@ def training_kernel(X: Any, gamma: float | str, factor: float = 1.0) -> tuple[np
 def equal_rows(X: Any) -> np.ndarray:
     """Return for each row of X the number of its group of equal rows, shape (n,): 0, 1, ... in order of appearance."""
     if sp.issparse(X):
-        X = X.copy()
-        X.eliminate_zeros()
-        bounds = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        if not np.all(X.data):
+            X = X.copy()
+            X.eliminate_zeros()
+        bounds = pairwise(X.indptr.tolist())
         rows: Iterator[bytes] = (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in bounds)
     else:
         rows = (row.tobytes() for row in X + 0.0)  # -0.0 becomes 0.0
