@@ -19,7 +19,7 @@ from multilab.experiments.cells import Cell, Part, study_cells
 from multilab.experiments.results import evaluate_cell
 from multilab.experiments.settings import load_method, load_study
 from multilab.experiments.store import Store
-from multilab.methods.forests.growing import grow_forest
+from multilab.methods.forests.compact import CompactForest
 from multilab.metrics import score_all
 from multilab.reports.forest_pictures import region_pictures
 from test_forests import make_data
@@ -44,7 +44,7 @@ def test_plain_bytes_are_what_scikit_learns_trees_take() -> None:
     X, Y = make_data(300, q=8)
     X = X.astype(np.float32)
     forest = RandomForestClassifier(20, random_state=0).fit(X, Y)
-    compact, _ = grow_forest("random", X, Y, 0, n_estimators=20)
+    compact = CompactForest.of([one.tree_ for one in forest.estimators_], np.arange(8), np.zeros(8), X.shape[1])
     trees = sum(len(pickle.dumps(one.tree_, protocol=5)) for one in forest.estimators_)
     assert table4.plain_bytes(compact) == pytest.approx(trees, rel=1e-3)
     assert trees < len(pickle.dumps(forest, protocol=5)) < 1.1 * trees

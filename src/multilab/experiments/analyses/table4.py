@@ -32,7 +32,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     ``settings.layers`` has the number of layers by dataset, all grown and used; ``settings.fewer`` that of a second
     run of which only the storage is told. ``train_time_s`` is of one fit, ``test_time_s`` the median of five
     predictions of the test rows in one process, by one cascade. ``storage_mb`` is what a dump without compression
-    writes where trees are kept as scikit-learn keeps them, which is what the paper's numbers are about;
+    writes where trees are kept as scikit-learn's classifiers keep them, which is what the paper's numbers are about;
     ``compact_mb`` is the dump of the model as it is here. Dumps are counted, not written.
 
     For a model with regions ``without_inner_forests`` is the largest difference between its scores and those of a copy
@@ -81,7 +81,7 @@ def _asked(estimator: Any, X: Any) -> float:
 
 
 def plain_bytes(forest: CompactForest) -> int:
-    """Return how many bytes the trees of a forest take as scikit-learn keeps them, without what is around a tree."""
+    """Return how many bytes the trees take as scikit-learn's classifiers keep them, without what is around a tree."""
     classes = [2] * len(forest.varied)
     return sum(model_bytes(forest.tree(place, classes)) for place in range(forest.n_trees))
 

@@ -20,9 +20,9 @@ NODE = np.dtype([("left", "<i4"), ("right", "<i4"), ("feature", "<i4"), ("thresh
 class CompactForest:
     """The trees of a forest one after another, with one probability per leaf and label.
 
-    scikit-learn keeps two doubles per label for every node, leaf or not, and 64 bytes besides: for many labels eight
-    times as much. Splits are the same: X is single precision, so a threshold rounded down to it sends every value the
-    same way. Leaf probabilities lose what lies beyond 7 digits.
+    A classification tree of scikit-learn keeps two doubles per label for every node, leaf or not, and 64 bytes besides:
+    for many labels eight times as much. Splits are the same: X is single precision, so a threshold rounded down to it
+    sends every value the same way. Leaf probabilities lose what lies beyond 7 digits.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class CompactForest:
 
     @classmethod
     def of(cls, trees: Sequence[Tree], varied: np.ndarray, constant: np.ndarray, n_features: int) -> CompactForest:
-        """Take what is needed of scikit-learn's trees, which were fitted on the ``varied`` labels."""
+        """Take what is needed of scikit-learn's trees, fitted on the ``varied`` labels as 0/1 targets or as classes."""
         nodes, leaves = [], []
         for tree in trees:
             at_leaf = tree.children_left < 0
@@ -58,7 +58,7 @@ class CompactForest:
             packed["feature"] = np.where(at_leaf, np.cumsum(at_leaf) - 1, tree.feature)
             packed["threshold"] = float32_below(tree.threshold)
             nodes.append(packed)
-            leaves.append(tree.value[at_leaf, :, 1].astype(np.float32))
+            leaves.append(tree.value[at_leaf, :, -1].astype(np.float32))
         return cls(
             np.concatenate(nodes) if nodes else np.empty(0, dtype=NODE),
             _starts(nodes),

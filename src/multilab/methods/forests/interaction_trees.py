@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeRegressor
 
 from multilab.methods.forests.growing import seed_at
 from multilab.methods.forests.paths import ABOVE, BELOW, TreeStack
-from multilab.methods.transformation.binary import quiet_fit
 
 __all__ = ["Found", "ThresholdRule", "Trees", "ranked", "sampled_sets"]
 
@@ -55,8 +54,7 @@ def sampled_sets(Z: np.ndarray, Y: np.ndarray, importances: np.ndarray, trees: T
         size = min(_COLUMNS, int(np.count_nonzero(weights)))
         columns.append(np.sort(rng.choice(len(weights), size, replace=False, p=weights / weights.sum())))
         part = np.ascontiguousarray(Z[np.ix_(rows, columns[-1])])
-        model = DecisionTreeClassifier(random_state=seed_at(seed, place))
-        grown.append(quiet_fit(model, part, labels[:, 0] if labels.shape[1] == 1 else labels).tree_)
+        grown.append(DecisionTreeRegressor(random_state=seed_at(seed, place)).fit(part, labels).tree_)
     used = np.unique(np.concatenate(columns))
     stack = TreeStack.of(grown, [np.searchsorted(used, some) for some in columns])
     return [found for level in _levels(stack, len(used), trees, rng) for found in _sets(level, used)]

@@ -45,7 +45,7 @@ class RFPCT(MultiLabelClassifier):
 
     Notes
     -----
-    The trees are scikit-learn's with several outputs, whose mean Gini index orders splits as the variance does. Leaf
+    The trees are scikit-learn's regression trees with several 0/1 outputs, see `grow_forest`. Leaf
     probabilities are kept in single precision, X is compared in single precision. A sparse X is made dense. Kocev et
     al. try ``floor(d / 10) + 1`` features per split; the iMLDF paper the square root.
 
