@@ -30,10 +30,11 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     """Return seconds and megabytes of one method on one split.
 
     ``settings.layers`` has the number of layers by dataset, all grown and used; ``settings.fewer`` that of a second
-    run of which only the storage is told. ``train_time_s`` is of one fit, ``test_time_s`` the median of five
-    predictions of the test rows in one process, by one cascade. ``storage_mb`` is what a dump without compression
-    writes where trees are kept as scikit-learn's classifiers keep them, which is what the paper's numbers are about;
-    ``compact_mb`` is the dump of the model as it is here. Dumps are counted, not written.
+    run of which only the storage is told; ``settings.n_jobs`` the threads that every method is fitted with.
+    ``train_time_s`` is of one fit, ``test_time_s`` the median of five predictions of the test rows on one thread, by
+    one cascade. ``storage_mb`` is what a dump without compression writes where trees are kept as
+    scikit-learn's classifiers keep them, which is what the paper's numbers are about; ``compact_mb`` is the dump of the
+    model as it is here. Dumps are counted, not written.
 
     For a model with regions ``without_inner_forests`` is the largest difference between its scores and those of a copy
     made of what is stored, and ``stored_trees`` are the trees in it. ``memory_mb`` is the peak of the fit.
@@ -47,8 +48,10 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
         if "n_layers" in method.params:
             method = method.with_params({"n_layers": layers, "early_stopping": False, "measure": "ranking_loss"})
         estimator = seed_estimator(build(method), unit.cell.seed, unit.dataset, str(unit.split), method.target)
+        estimator.set_params(n_jobs=unit.settings.get("n_jobs", 1))
         with Meter() as fit:
             estimator.fit(inputs.X_train, inputs.Y_train)
+        estimator.set_params(n_jobs=1)
         compact = model_bytes(estimator)
         forests = estimator.forests_
         plain = compact - sum(map(model_bytes, forests)) + sum(map(plain_bytes, forests))
