@@ -16,6 +16,7 @@ from multilab.methods.elm.kernel_loss import KernelLoss
 from multilab.methods.elm.sparse_penalty import SparsePenalty
 from multilab.methods.kernels import kernel_matrix, resolve_gamma
 from multilab.methods.stacking.certificates import Solution
+from multilab.methods.ties import merge_ties
 
 __all__ = ["ElasticNetKernelELM"]
 
@@ -240,7 +241,7 @@ class ElasticNetKernelELM(MultiLabelClassifier):
 
     def _scores(self, X: Any) -> np.ndarray:
         kernel = kernel_matrix(X, self._X, kernel="rbf", gamma=self.gamma_)
-        return (kernel @ self.coef_ + self.intercept_)[:, self.column_]
+        return merge_ties(kernel @ self.coef_ + self.intercept_)[:, self.column_]
 
     def _check_arguments(self) -> None:
         for name, allowed in _CHOICES.items():

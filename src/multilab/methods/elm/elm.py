@@ -9,8 +9,11 @@ from scipy.linalg import lstsq
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.elm.hidden_layer import draw_weights, hidden_output
+from multilab.methods.ties import merge_ties
 
 __all__ = ["ELM"]
+
+_RANK = 1e-8  # singular values up to this share of the largest are 0: smaller ones would multiply rounding errors
 
 
 class ELM(MultiLabelClassifier):
@@ -76,10 +79,10 @@ class ELM(MultiLabelClassifier):
         return self
 
     def _output_weights(self, H: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        return lstsq(H, targets, cond=max(H.shape) * np.finfo(float).eps)[0]
+        return lstsq(H, targets, cond=_RANK)[0]
 
     def _score_kind(self) -> str:
         return "margin"
 
     def _scores(self, X: Any) -> np.ndarray:
-        return (hidden_output(X, self.weights_, self.bias_) @ self.coef_)[:, self.column_]
+        return merge_ties(hidden_output(X, self.weights_, self.bias_) @ self.coef_)[:, self.column_]

@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.kernels import kernel_matrix, resolve_gamma
+from multilab.methods.ties import merge_ties
 
 __all__ = ["KernelELM"]
 
@@ -101,7 +102,7 @@ class KernelELM(MultiLabelClassifier):
         return "margin"
 
     def _scores(self, X: Any) -> np.ndarray:
-        return (self._kernel(X, self._X) @ self.coef_)[:, self.column_]
+        return merge_ties(self._kernel(X, self._X) @ self.coef_)[:, self.column_]
 
     def _kernel(self, X: Any, Z: Any = None) -> np.ndarray:
         return kernel_matrix(X, Z, kernel=self.kernel, gamma=self.gamma_, degree=self.degree, coef0=self.coef0)

@@ -11,8 +11,11 @@ from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.kernels import kernel_matrix, resolve_gamma
+from multilab.methods.ties import merge_ties
 
 __all__ = ["NystroemKernelELM"]
+
+_RANK = 1e-10  # eigenvalues up to this share of the largest are rounding errors
 
 _ROWS = 4096
 
@@ -105,7 +108,7 @@ class NystroemKernelELM(MultiLabelClassifier):
 
     def _scores(self, X: Any) -> np.ndarray:
         parts = [kernel_matrix(X[rows], self._Z, gamma=self.gamma_) @ self.coef_ for rows in _blocks(X.shape[0])]
-        return np.vstack(parts)[:, self.column_]
+        return merge_ties(np.vstack(parts))[:, self.column_]
 
 
 def _blocks(n: int) -> Iterator[slice]:
@@ -116,5 +119,5 @@ def _blocks(n: int) -> Iterator[slice]:
 def _inverse_root(kernel: np.ndarray) -> np.ndarray:
     """Return T with T T^T the pseudo-inverse of a positive semidefinite matrix, shape (r, rank)."""
     values, vectors = eigh(kernel)
-    kept = values > len(values) * np.finfo(float).eps * values[-1]
+    kept = values > _RANK * values[-1]
     return vectors[:, kept] / np.sqrt(values[kept])

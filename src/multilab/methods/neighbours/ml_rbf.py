@@ -7,14 +7,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import lstsq
+from scipy.sparse import issparse
 from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.kernels import squared_distances
+from multilab.methods.ties import merge_ties
 
 __all__ = ["MLRBF"]
+
+_APART = 1e-6  # relative: a row as near to one starting centre as to another would go where rounding says
+_RANK = 1e-8  # singular values up to this share of the largest are 0: smaller ones would multiply rounding errors
 
 
 class MLRBF(MultiLabelClassifier):
@@ -85,7 +90,7 @@ class MLRBF(MultiLabelClassifier):
         self.centres_ = np.vstack([np.empty((0, X.shape[1])), *centres])
         apart = pdist(self.centres_)
         self.width_ = self.mu * float(apart.mean()) if apart.any() else 1.0
-        self.coef_ = lstsq(self._basis(X), 2.0 * distinct - 1.0)[0]
+        self.coef_ = lstsq(self._basis(X), 2.0 * distinct - 1.0, cond=_RANK)[0]
         return self
 
     def _cluster(self, instances: Any, seed: int) -> np.ndarray:
@@ -93,7 +98,11 @@ class MLRBF(MultiLabelClassifier):
         k = math.ceil(self.ratio * instances.shape[0])
         if k == 1:
             return np.asarray(instances.mean(axis=0)).reshape(1, -1)
-        return KMeans(k, init="random", n_init=1, random_state=seed).fit(instances).cluster_centers_
+        random = np.random.RandomState(seed)
+        start = instances[random.choice(instances.shape[0], k, replace=False, p=np.full(instances.shape[0], 1.0) / instances.shape[0])]
+        start = start.toarray() if issparse(start) else start
+        start = start * (1.0 + _APART * random.uniform(size=start.shape))
+        return KMeans(k, init=start, n_init=1).fit(instances).cluster_centers_
 
     def _basis(self, X: Any) -> np.ndarray:
         """Return 1 and the basis functions, shape (m, h + 1)."""
@@ -104,4 +113,4 @@ class MLRBF(MultiLabelClassifier):
         return "margin"
 
     def _scores(self, X: Any) -> np.ndarray:
-        return (self._basis(X) @ self.coef_)[:, self.column_]
+        return merge_ties(self._basis(X) @ self.coef_)[:, self.column_]

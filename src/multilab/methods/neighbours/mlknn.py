@@ -31,6 +31,10 @@ class MLkNN(MultiLabelClassifier):
     scale : {None, "minmax"}, default=None
         "minmax" divides each feature by its range in the training part before distances are taken (a constant
         feature is ignored); this is Weka's default and therefore Mulan's.
+    tie_tol : float, default=0.0
+        Distances are rounded to about this share of the largest distance from the mean (see `exact_neighbours`). For
+        features that are computed, such as an embedding: 1e-9 makes ties of what differs by rounding errors only,
+        which another processor would order otherwise. Features read from a file need none.
 
     Attributes
     ----------
@@ -61,11 +65,13 @@ class MLkNN(MultiLabelClassifier):
         s: float = 1.0,
         exclude_self: bool = True,
         scale: Literal["minmax"] | None = None,
+        tie_tol: float = 0.0,
     ) -> None:
         self.k = k
         self.s = s
         self.exclude_self = exclude_self
         self.scale = scale
+        self.tie_tol = tie_tol
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q), with n > k.
@@ -80,10 +86,12 @@ class MLkNN(MultiLabelClassifier):
             raise MethodError(f"s={self.s}: the smoothing must be positive")
         if self.scale not in (None, "minmax"):
             raise MethodError(f"scale={self.scale!r}: give None or 'minmax'")
+        if not 0 <= self.tie_tol < 1:
+            raise MethodError(f"tie_tol={self.tie_tol}: it lies in [0, 1)")
         self._inverse_range = _inverse_range(X) if self.scale == "minmax" else None
         self._X = self._scaled(X)
         self._Y = Y
-        neighbours, _ = exact_neighbours(self._X, self.k, exclude_self=self.exclude_self)
+        neighbours, _ = exact_neighbours(self._X, self.k, exclude_self=self.exclude_self, tie_tol=self.tie_tol)
         self.prior_ = (self.s + Y.sum(axis=0)) / (2.0 * self.s + len(Y))
         self.posterior_ = self._posterior(self._count(neighbours))
         return self
@@ -99,7 +107,7 @@ class MLkNN(MultiLabelClassifier):
         return present / (present + absent)
 
     def _scores(self, X: Any) -> np.ndarray:
-        neighbours, _ = exact_neighbours(self._X, self.k, self._scaled(X))
+        neighbours, _ = exact_neighbours(self._X, self.k, self._scaled(X), tie_tol=self.tie_tol)
         return self.posterior_[np.arange(self.n_labels_), self._count(neighbours)]
 
     def _count(self, neighbours: np.ndarray) -> np.ndarray:

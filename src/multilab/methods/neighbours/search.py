@@ -19,7 +19,7 @@ _GROUPS_PER_NEIGHBOUR = 8
 
 
 def exact_neighbours(
-    X_train: Any, k: int, X: Any = None, *, exclude_self: bool = True
+    X_train: Any, k: int, X: Any = None, *, exclude_self: bool = True, tie_tol: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest training rows of each query row by Euclidean distance.
 
@@ -33,6 +33,9 @@ def exact_neighbours(
         Query rows; the training rows themselves when None.
     exclude_self : bool, default=True
         With ``X=None``: a row is not its own neighbour (its duplicates may be). Without effect otherwise.
+    tie_tol : float, default=0.0
+        Distances are rounded to about ``tie_tol`` times the largest distance of a training row from their mean, so
+        that distances which differ by rounding errors of computed features only are ties.
 
     Returns
     -------
@@ -65,14 +68,17 @@ def exact_neighbours(
             else f"k={k}: there must be at least one neighbour"
         )
     queries = X_train if X is None else X
+    grid = _grid(X_train, tie_tol) if tie_tol else 0.0
     indices = np.empty((queries.shape[0], k), dtype=np.int64)
     distances = np.empty((queries.shape[0], k))
-    for start, lower, slack in _lower_bounds(X_train, queries):
+    for start, lower, slack in _lower_bounds(X_train, queries, grid):
         block = slice(start, start + lower.shape[0])
         if itself:
             np.fill_diagonal(lower[:, start:], np.inf)
         owners, candidates = _candidates(lower, slack, k)
         exact = _exact_distances(X_train, queries[block], owners, candidates)
+        if grid > 0:
+            exact = np.rint(exact / grid) * grid
         # lexsort: by query, then distance, then index; the first k of each query are its neighbours
         order = np.lexsort((candidates, exact, owners))
         first = np.searchsorted(owners, np.arange(lower.shape[0]))
@@ -82,7 +88,15 @@ def exact_neighbours(
     return indices, distances
 
 
-def _lower_bounds(X_train: Any, X: Any) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+def _grid(X: Any, tie_tol: float) -> float:
+    """Return the power of two below ``tie_tol`` times the largest distance of a row from the mean of all."""
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    squared = _squared_norms(X) - 2.0 * np.asarray(X @ mean).ravel() + mean @ mean
+    radius = float(np.sqrt(max(squared.max(), 0.0)))
+    return float(2.0 ** np.floor(np.log2(tie_tol * radius))) if radius > 0 else 0.0
+
+
+def _lower_bounds(X_train: Any, X: Any, grid: float = 0.0) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Yield (first row, lower bounds of the squared distances, gap to the upper bounds) block by block.
 
     The bound covers the rounding of the product, of the exact distance and of its square root: with d terms
@@ -101,7 +115,9 @@ def _lower_bounds(X_train: Any, X: Any) -> Iterator[tuple[int, np.ndarray, np.nd
         lower *= -2.0
         lower += (1.0 - doubt) * norms
         lower += (1.0 - doubt) * query_norms[start : start + step, None]
-        yield start, lower, 2.0 * doubt * (norms.max() + query_norms[start : start + step])
+        reach = norms.max() + query_norms[start : start + step]
+        # rounding moves a distance by up to grid / 2 and a squared one by grid times the distance
+        yield start, lower, 2.0 * doubt * reach + grid * (2.0 * np.sqrt(2.0 * reach) + grid)
 
 
 def _candidates(lower: np.ndarray, slack: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
