@@ -14,6 +14,7 @@ from multilab.methods import KLSCCA, KernelMDDM, KernelPCA, LSKernelMDDM, MLkNN,
 from multilab.methods.base import MethodError
 from multilab.methods.kernels import kernel_matrix, median_gamma, squared_distances
 from multilab.methods.reduction.label_problem import centred_labels, label_directions
+from multilab.methods.reduction.stiefel import global_orthonormal_regression
 from multilab.methods.reduction.training_kernel import equal_rows, kernel_width, training_kernel
 
 
@@ -185,18 +186,40 @@ def test_the_chosen_penalty_is_the_best_on_rows_left_out():
     np.testing.assert_array_equal(model.transform(X_test), LSKernelMDDM(eta=1.0).fit(X, Y).transform(X_test))
 
 
-def test_orthonormal_coefficients():
+def test_orthonormal_coefficients_by_the_search():
     X, Y, _ = sample()
-    model = OLSKernelMDDM(max_iter=1000, tol=1e-3).fit(X, Y)
+    model = OLSKernelMDDM(solver="search", max_iter=1000, tol=1e-3).fit(X, Y)
     K, B = kernel_and_targets(X, Y)
     np.testing.assert_allclose(model.coef_.T @ model.coef_, np.eye(5), rtol=0, atol=1e-12)
     assert model.objective_ == pytest.approx(np.sum((K @ model.coef_ - B) ** 2), rel=1e-10)
     assert model.gradient_norm_ <= 1e-2
-    start = OLSKernelMDDM(max_iter=0).fit(X, Y)
+    start = OLSKernelMDDM(solver="search", max_iter=0).fit(X, Y)
     assert model.objective_ < start.objective_
     assert start.n_iter_ == 0
     left, _, right = np.linalg.svd(LSKernelMDDM(eta=1.0).fit(X, Y).coef_, full_matrices=False)
     assert relative(start.coef_, left @ right) < 1e-8
+
+
+def test_orthonormal_coefficients_with_the_global_minimum():
+    X, Y, _ = sample()
+    model = OLSKernelMDDM().fit(X, Y)
+    K, B = kernel_and_targets(X, Y)
+    P = model.coef_
+    np.testing.assert_allclose(P.T @ P, np.eye(5), rtol=0, atol=1e-9)
+    assert model.is_global_
+    assert model.objective_ == pytest.approx(np.sum((K @ P - B) ** 2), rel=1e-10)
+    # the multipliers of the constraint, P^T K (B - K P), are symmetric and positive definite: the certificate
+    multipliers = P.T @ (K @ (B - K @ P))
+    np.testing.assert_allclose(multipliers, multipliers.T, rtol=0, atol=1e-8 * np.abs(multipliers).max())
+    assert np.linalg.eigvalsh(multipliers)[0] > 0
+    np.testing.assert_allclose(K @ (B - K @ P), P @ multipliers, rtol=0, atol=1e-8 * np.abs(multipliers).max())
+    search = OLSKernelMDDM(solver="search", max_iter=3000, tol=1e-6).fit(X, Y)
+    assert model.objective_ <= search.objective_ <= model.objective_ * 1.01
+
+
+def test_the_search_is_taken_where_the_global_minimum_is_not_certified():
+    w, B = np.ones(6), np.eye(6, 2) * 0.5  # the unconstrained solution has singular values below 1
+    assert global_orthonormal_regression(w, B) is None
 
 
 def test_kernel_pca_is_that_of_scikit_learn():

@@ -99,7 +99,9 @@ class MLRBF(MultiLabelClassifier):
         if k == 1:
             return np.asarray(instances.mean(axis=0)).reshape(1, -1)
         random = np.random.RandomState(seed)
-        start = instances[random.choice(instances.shape[0], k, replace=False, p=np.full(instances.shape[0], 1.0) / instances.shape[0])]
+        start = instances[
+            random.choice(instances.shape[0], k, replace=False, p=np.full(instances.shape[0], 1.0) / instances.shape[0])
+        ]
         start = start.toarray() if issparse(start) else start
         start = start * (1.0 + _APART * random.uniform(size=start.shape))
         return KMeans(k, init=start, n_init=1).fit(instances).cluster_centers_
