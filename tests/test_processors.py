@@ -1,4 +1,4 @@
-"""The same numbers on every processor: estimators under the BLAS kernels of other core types, in processes of their own.
+"""The same numbers on every processor: estimators under the BLAS kernels of other core types.
 
 `benchmarks/processors.py` measures the same for all methods on real data.
 """
@@ -128,7 +128,7 @@ def test_scores_that_differ_by_rounding_are_equal_and_others_are_not() -> None:
 
 
 def test_rounding_does_not_decide_what_the_kernel_cannot_tell() -> None:
-    """On raw digits the Gaussian kernel is the identity: labels of equal weight have equal scores, whatever the order."""
+    """On raw digits the Gaussian kernel is the identity: labels of equal weight have equal scores."""
     from multilab.datasets import load
 
     data = load("digit-segments")
@@ -175,5 +175,5 @@ def test_neighbours_with_tied_distances_are_those_of_rounded_distances(sparse: b
 
 
 def test_tie_tol_is_checked() -> None:
-    with pytest.raises(ValueError, match="tie_tol=1.0: it lies in"):
+    with pytest.raises(ValueError, match=r"tie_tol=1\.0: it lies in"):
         MLkNN(k=2, tie_tol=1.0).fit(np.eye(4), np.eye(4, dtype=int))

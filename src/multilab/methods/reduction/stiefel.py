@@ -1,4 +1,4 @@
-"""Least squares over matrices with orthonormal columns: the global solution, and the curvilinear search of Wen and Yin."""
+"""Least squares over matrices with orthonormal columns: the global solution, and the search of Wen and Yin."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _uniform_multiplier(w: np.ndarray, C: np.ndarray) -> float:
 
 
 def _dual(w: np.ndarray, C: np.ndarray, Lambda: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the dual value, eigenvalues and eigenvectors of Lambda, and P in that basis (not meant for Lambda <= 0)."""
+    """Return the dual value, eigenvalues and eigenvectors of Lambda, and P in that basis."""
     theta, V = eigh(Lambda)
     turned = C @ V
     P = turned / (w[:, None] ** 2 + np.maximum(theta, np.finfo(float).tiny))
