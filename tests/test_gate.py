@@ -61,7 +61,7 @@ MUTATIONS = (
         "cc",
         (
             (
-                "src/multilab/experiments/running.py",
+                "src/multilab/experiments/fitting.py",
                 "        scores, decisions = predict_both(estimator, inputs.X_test, inputs.Y_train.shape[1])",
                 "        estimator.truth = inputs.Y_test\n"
                 "        scores, decisions = predict_both(estimator, inputs.X_test, inputs.Y_train.shape[1])",
@@ -106,7 +106,7 @@ MUTATIONS = (
         "mlkelm",
         (
             (
-                "src/multilab/experiments/running.py",
+                "src/multilab/experiments/fitting.py",
                 "    train = scaler.fit_transform(X_train)\n",
                 "    import numpy as np\n\n"
                 "    train = scaler.fit(np.vstack([X_train, 1.5 * X_test])).transform(X_train)\n",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -119,3 +120,14 @@ def test_done_names_the_digest_of_every_file(store):
     write(store)
     done = json.loads((store.path(KEY) / "DONE").read_text())
     assert sorted(done) == ["arrays.npz", "config.yaml", "record.json"]
+
+
+def test_a_folder_copied_to_another_key_is_no_hit(store):
+    write(store)
+    shutil.copytree(store.path(KEY), store.path(OTHER))
+    assert store.has(KEY)
+    assert not store.has(OTHER)
+    with pytest.raises(ExperimentError, match="missing or damaged"):
+        store.arrays(OTHER)
+    write(store, OTHER, value=2.0)
+    assert store.arrays(OTHER)["scores"][0, 0] == 2.0

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
-from multilab.experiments.settings import Method, Study, load_method
+from multilab.experiments.settings import LIBRARIES, Method, Study, load_method
 from multilab.ground import code_digest, json_digest
 
 __all__ = [
@@ -22,13 +22,15 @@ __all__ = [
     "base_score_cells",
     "cell_for",
     "guard_cells",
+    "laboratory_code",
     "library_versions",
     "parts_of",
+    "search_code",
     "study_cells",
     "study_parts",
 ]
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised when the meaning of a stored cell changes, so that no older cell is a hit."""
 
 
@@ -98,13 +100,16 @@ class Cell:
             "seed": self.seed,
             "reads": [cell.key for cell in self.reads],
             "code": self.method.code(),
+            "laboratory": laboratory_code(),
             "versions": library_versions(),
         }
+        if outside := self.method.outside():
+            parts["outside"] = outside
         if self.kind == "scores":
             parts["inner"] = self.method.inner
-            parts["code"] += "-" + _out_of_fold_code()[:16]
         if self.tune:
             parts["tune"] = {**dict(self.tune), "search": self.method.search}
+            parts["search"] = {"code": search_code(), "optuna": version("optuna")}
         if self.alone:
             parts["measure"] = "alone"
         if self.method.keep:
@@ -132,12 +137,27 @@ def scores_cell(member: Cell, inner: dict[str, Any]) -> Cell:
 @functools.cache
 def library_versions() -> dict[str, str]:
     """Return the versions of the libraries that decide numbers; they are part of every key."""
-    return {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    return {name: version(name) for name in LIBRARIES}
+
+
+_LABORATORY_WITHIN = (
+    "multilab.experiments.fitting",
+    "multilab.experiments.seeds",
+    "multilab.methods",
+    "multilab.datasets.folds",
+)
 
 
 @functools.cache
-def _out_of_fold_code() -> str:
-    return code_digest("multilab.methods.stacking.out_of_fold", within=("multilab.methods", "multilab.datasets.folds"))
+def laboratory_code() -> str:
+    """Return the digest of what is done around every estimator: rows, scaling, seeds, decisions, out-of-fold scores."""
+    return code_digest("multilab.experiments.fitting", within=_LABORATORY_WITHIN)[:16]
+
+
+@functools.cache
+def search_code() -> str:
+    """Return the digest of the search of tuned cells and of the metrics it optimises."""
+    return code_digest("multilab.experiments.search", within=(*_LABORATORY_WITHIN, "multilab.metrics"))[:16]
 
 
 def parts_of(dataset: str, protocol: dict[str, Any]) -> list[Part]:

@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from multilab.experiments.cells import Cell, Part
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.running import Inputs, build, gather, indices, inner_folds, predict_both
-from multilab.experiments.seeds import seed_estimator, seed_for
+from multilab.experiments.fitting import Inputs, indices, inner_folds, predict_both, seeded_estimator
+from multilab.experiments.running import gather
+from multilab.experiments.seeds import seed_for
 from multilab.experiments.settings import Method
 from multilab.experiments.store import Store
+from multilab.experiments.threads import one_thread
 from multilab.ground import json_digest
 
 __all__ = ["SearchPlan", "distributions", "search", "search_cell"]
@@ -211,9 +212,8 @@ def _inner_inputs(cell: Cell, plan: SearchPlan, store: Store) -> list[Inputs]:
 def _value(method: Method, inputs: Inputs, cell: Cell, plan: SearchPlan) -> float:
     from multilab.metrics import score_all
 
-    axes = (cell.part.dataset_digest, cell.part.digest, method.target)
-    estimator = seed_estimator(build(method), cell.seed, *axes)
-    with threadpool_limits(1):
+    estimator = seeded_estimator(method, cell)
+    with one_thread():
         estimator.fit(inputs.X_train, inputs.Y_train)
         scores, decisions = predict_both(estimator, inputs.X_test, inputs.Y_train.shape[1])
     return score_all(inputs.Y_test, scores, decisions, conventions=plan.conventions)[plan.metric]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,9 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from multilab.experiments.errors import ExperimentError
-from multilab.ground import code_digest, conf_dir
+from multilab.ground import OutsideCodeError, code_digest, conf_dir, outside_code
 
 __all__ = ["ColumnSet", "Method", "Study", "load_method", "load_protocol", "load_study", "names", "plain"]
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn")
+"""The libraries whose versions are in every key."""
 
 _CODE_WITHIN = ("multilab.methods", "multilab.datasets.folds")
 
@@ -92,7 +96,28 @@ class Method:
 
     def code(self) -> str:
         """Return the digest of the code of ``multilab.methods`` that the estimator stands on."""
-        return "-".join(_code(module)[:16] for module in _modules(self.identity()))
+        ours = [target for target in _targets(self.identity()) if target.startswith("multilab.")]
+        return "-".join(dict.fromkeys(_code(_module(target))[:16] for target in ours))
+
+    def outside(self) -> dict[str, Any]:
+        """Return what identifies the code outside the package that the settings name.
+
+        Versions of installed distributions and a digest of files, see :func:`multilab.ground.outside_code`; nothing
+        for scikit-learn, whose version is in every key.
+        """
+        targets = tuple(target for target in _targets(self.identity()) if not target.startswith("multilab."))
+        if targets in _installed:
+            return _installed[targets]
+        try:
+            found = outside_code(targets, known=LIBRARIES)
+        except OutsideCodeError as error:
+            raise ExperimentError(f"conf/method/{self.name}.yaml: {error}") from None
+        if "files" not in found:  # unlike files, installed versions stay as they are while a process runs
+            _installed[targets] = found
+        return found
+
+
+_installed: dict[tuple[str, ...], dict[str, Any]] = {(): {}}
 
 
 @functools.lru_cache(maxsize=256)
@@ -100,18 +125,34 @@ def _code(module: str) -> str:
     return code_digest(module, within=_CODE_WITHIN)
 
 
-def _modules(value: Any) -> list[str]:
-    """Return the modules of this package named by ``_target_`` anywhere in a setting, in order of appearance."""
+def _module(target: str) -> str:
+    """Return the module of a target of this package, or the target itself if its package loads it lazily."""
+    module = target.rpartition(".")[0]
+    return target if module == "multilab.methods" else module
+
+
+_LOOKUPS = (
+    "hydra.utils.get_class",
+    "hydra.utils.get_method",
+    "hydra.utils.get_static_method",
+    "hydra.utils.get_object",
+)
+
+
+def _targets(value: Any) -> list[str]:
+    """Return what ``_target_`` names anywhere in a setting, in order of appearance."""
     found: list[str] = []
     if isinstance(value, Mapping):
         target = value.get("_target_")
-        if isinstance(target, str) and target.startswith("multilab."):
-            found.append(target.rpartition(".")[0])
+        if target in _LOOKUPS:
+            target = value.get("path")
+        if isinstance(target, str):
+            found.append(target)
         for item in value.values():
-            found += _modules(item)
+            found += _targets(item)
     elif isinstance(value, list | tuple):
         for item in value:
-            found += _modules(item)
+            found += _targets(item)
     return list(dict.fromkeys(found))
 
 
@@ -311,21 +352,20 @@ def _check_keys(where: str, what: str, values: Mapping[str, Any], known: set[str
 
 def _read(group: str, name: str) -> dict[str, Any]:
     path = conf_dir() / group / f"{name}.yaml"
-    stat = path.stat() if path.is_file() else None
-    if stat is None:
+    if not path.is_file():
         raise ExperimentError(f"no {group} is called {name!r}{_meant(name, names(group))}; they are in {path.parent}")
-    return _parse(path, stat.st_mtime_ns, stat.st_size)
+    return _parse(path, path.read_bytes())
 
 
 @functools.lru_cache(maxsize=1024)
-def _parse(path: Path, _mtime: int, _size: int) -> dict[str, Any]:
+def _parse(path: Path, content: bytes) -> dict[str, Any]:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
     try:
-        values = plain(OmegaConf.load(path))
-    except (YAMLError, OmegaConfBaseException) as error:
+        values = plain(OmegaConf.load(io.StringIO(content.decode())))
+    except (YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
         raise ExperimentError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
         raise ExperimentError(f"{path}: expected settings (key: value), found {type(values).__name__}")

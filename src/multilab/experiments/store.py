@@ -45,18 +45,21 @@ class Store:
         return self.root / key
 
     def has(self, key: str) -> bool:
-        """Tell whether the cell is there, whole: its ``DONE`` is valid and every file is what ``DONE`` says."""
+        """Tell whether the cell is there, whole: ``DONE`` is valid, every file is as it says, and the key is its own."""
         return self.digests(key) is not None
 
     def digests(self, key: str) -> dict[str, str] | None:
-        """Return the sha256 of the cell's files, or ``None`` if it is missing, unfinished or damaged."""
+        """Return the sha256 of the cell's files, or ``None`` if it is missing, unfinished, damaged or another cell."""
         folder = self.path(key)
         try:
             said = json.loads((folder / "DONE").read_text())
             for name, digest in said.items():
-                if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
+                content = (folder / name).read_bytes()
+                if hashlib.sha256(content).hexdigest() != digest:
                     return None
-        except (OSError, ValueError, AttributeError):
+                if name == "record.json" and json.loads(content)["key"] != key:
+                    return None  # a folder that was copied or renamed
+        except (OSError, ValueError, AttributeError, KeyError, TypeError):
             return None
         return said if "arrays.npz" in said and "record.json" in said else None
 
@@ -104,7 +107,7 @@ class Store:
         contents = {
             "arrays.npz": buffer.getvalue(),
             "config.yaml": config.encode(),
-            "record.json": json.dumps(record, indent=1, sort_keys=True).encode(),
+            "record.json": json.dumps({**record, "key": key}, indent=1, sort_keys=True).encode(),
             **(files or {}),
         }
         folder = self.root / f"{_TEMPORARY}{socket.gethostname()}-{os.getpid()}-{key}"

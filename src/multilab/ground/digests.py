@@ -8,6 +8,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,6 +24,7 @@ __all__ = ["array_digest", "canonical_json", "code_digest", "json_digest"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _KEPT = "code-digests.json"
+_FORMAT = 2  # raised when what is kept of a file changes
 
 
 def canonical_json(value: Any) -> str:
@@ -54,7 +56,7 @@ def code_digest(module: str, within: str | Iterable[str]) -> str:
     Parameters
     ----------
     module : str
-        Dotted name, e.g. ``"multilab.methods.neighbours.mlknn"``.
+        Dotted name of a module or of something in it, e.g. ``"multilab.methods.neighbours.mlknn"``.
     within : str or iterable of str
         Only imports of these packages are followed, e.g. ``"multilab.methods"``.
 
@@ -62,26 +64,29 @@ def code_digest(module: str, within: str | Iterable[str]) -> str:
     -------
     str
         Digest over the syntax trees without docstrings of all files reached, so that a formatter, a comment or a
-        docstring changes nothing. Package ``__init__`` files count only when ``module`` is itself a package that
-        is imported from; nothing is executed.
+        docstring changes nothing. Package ``__init__`` files count only when they are imported from; a name that a
+        package loads lazily (``from multilab.methods import MLkNN``) leads to the file that defines it. Nothing is
+        executed.
     """
-    prefixes = (within,) if isinstance(within, str) else tuple(within)
+    return json_digest(package_code([module], (within,) if isinstance(within, str) else tuple(within)))
+
+
+def package_code(references: Iterable[str], within: tuple[str, ...]) -> dict[str, str]:
+    """Return the digests of the syntax trees of this package's modules that are reached, by module name."""
     seen: dict[str, str] = {}
-    queue = [module]
+    queue = [module for reference in references for module in _modules(reference, ("",))]
     while queue:
         name = queue.pop()
         path = None if name in seen else _module_file(name)
         if path is None:
             continue
-        stat = path.stat()
-        tree, imports = _read_code(str(path), name, stat.st_mtime_ns, stat.st_size)
-        seen[name] = tree
-        queue += [i for i in map(_imported, imports) if any(i == p or i.startswith(p + ".") for p in prefixes)]
-    _keep()
-    return json_digest(seen)
+        seen[name], imports = read_code(path, name)
+        queue += [module for reference in imports for module in _modules(reference, within)]
+    keep_read_code()
+    return seen
 
 
-def _module_file(name: str) -> Path | None:
+def _module_file(name: str) -> str | None:
     """Return the file of a module of this package; asked thousands of times for a few keys, so without Path objects."""
     parts = name.split(".")
     if parts[0] != _PACKAGE.name:
@@ -89,25 +94,54 @@ def _module_file(name: str) -> Path | None:
     base = os.path.join(_PACKAGE, *parts[1:])
     for path in (f"{base}.py", os.path.join(base, "__init__.py")):
         if os.path.isfile(path):
-            return Path(path)
+            return path
     return None
 
 
-def _read_code(path: str, module: str, mtime: int, size: int) -> tuple[str, list[str]]:
-    """Return the digest of a file's syntax tree and what it imports, ``module`` or ``module:name``.
+def _modules(reference: str, within: tuple[str, ...]) -> list[str]:
+    """Return the modules of this package that a dotted reference reads, as far as they lie within some packages."""
+    module, name = reference, ""
+    while module and _module_file(module) is None:
+        module, _, name = module.rpartition(".")
+    if not module:
+        return []
+    found = [module] if _is_within(module, within) else []
+    if name and any(prefix.startswith(module) or module.startswith(prefix) for prefix in within):
+        found += [home for home in _lazy_homes(str(_module_file(module)), module, name) if _is_within(home, within)]
+    return found
 
-    Parsing takes most of the time of a stage with nothing to do, so what was read is kept in the data folder for as
-    long as the file has the same time (in nanoseconds) and size.
+
+def _is_within(module: str, packages: tuple[str, ...]) -> bool:
+    return any(not package or module == package or module.startswith(package + ".") for package in packages)
+
+
+@functools.lru_cache(maxsize=1024)
+def _lazy_homes(path: str, package: str, name: str) -> list[str]:
+    """Return the modules that define a name which a package's ``__getattr__`` loads, found without importing them."""
+    if not path.endswith("__init__.py") or "\ndef __getattr__(" not in Path(path).read_text("utf-8"):
+        return []
+    defines = re.compile(rf"^(?:class|def|async def) {re.escape(name)}\b|^{re.escape(name)}\b[^=\n]*=", re.MULTILINE)
+    folder = Path(path).parent
+    files = [file for file in sorted(folder.rglob("*.py")) if defines.search(file.read_text("utf-8"))]
+    return [".".join((package, *file.relative_to(folder).with_suffix("").parts)) for file in files]
+
+
+def read_code(path: str, module: str) -> tuple[str, list[str]]:
+    """Return the digest of a file's syntax tree and the dotted references of its imports.
+
+    Parsing takes most of the time of a stage with nothing to do, so its result is kept in the data folder for as long
+    as the file has the same content. Times of files are not trusted: copying and unpacking set them at will.
     """
-    kept, mark = _kept(), [sys.version, module, mtime, size]
+    content = Path(path).read_bytes()
+    kept, mark = _kept(), [_FORMAT, sys.version, module, hashlib.sha256(content).hexdigest()]
     if kept.get(path, [None])[0] != mark:
-        kept[path] = [mark, *_parse_code(path, module)]
+        kept[path] = [mark, *_parse_code(path, module, content)]
         _new.append(path)
     _, digest, imports = kept[path]
     return digest, imports
 
 
-_new: list[str] = []  # files read since the last _keep()
+_new: list[str] = []  # files parsed since the last keep_read_code()
 
 
 @functools.cache
@@ -119,35 +153,51 @@ def _kept() -> dict[str, list[Any]]:
         return {}
 
 
-def _keep() -> None:
+def keep_read_code() -> None:
+    """Keep what `read_code` parsed for the next process."""
     if _new and data_dir().is_dir():
         _new.clear()
         with contextlib.suppress(OSError):  # a folder that is shared read-only
             write_atomically(data_dir() / _KEPT, json.dumps(_kept()))
 
 
-def _imported(what: str) -> str:
-    """Return the module that an import reads: a name imported from a package may be a module or not."""
-    module, _, name = what.partition(":")
-    whole = f"{module}.{name}"
-    return whole if name and _module_file(whole) else module
-
-
-def _parse_code(path: str, module: str) -> tuple[str, list[str]]:
-    tree = ast.parse(Path(path).read_bytes())
-    package = module if Path(path).name == "__init__.py" else module.rpartition(".")[0]
+def _parse_code(path: str, module: str, content: bytes) -> tuple[str, list[str]]:
+    tree = ast.parse(content, path)
+    package = module if path.endswith("__init__.py") else module.rpartition(".")[0]
     imports: set[str] = set()
+    names: dict[str, str] = {}  # what an imported name stands for
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            imports.update(alias.name for alias in node.names)
+            for alias in node.names:
+                imports.add(alias.name)
+                top = alias.name.partition(".")[0]
+                names[alias.asname or top] = alias.name if alias.asname else top
         elif isinstance(node, ast.ImportFrom):
             stem = node.module or ""
             if node.level:
                 stem = ".".join([*package.split(".")[: len(package.split(".")) - node.level + 1], stem]).strip(".")
-            imports.update(f"{stem}:{alias.name}" for alias in node.names)
+            imports.update(f"{stem}.{alias.name}" for alias in node.names)
+            names.update({alias.asname or alias.name: f"{stem}.{alias.name}" for alias in node.names})
+    imports.update(_attributes(tree, names))
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             _drop_docstring(node)
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), sorted(imports)
+
+
+def _attributes(tree: ast.AST, names: dict[str, str]) -> set[str]:
+    """Return the dotted references of attributes of imported names: ``methods.MLkNN`` may load a file lazily."""
+    found = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute):
+            continue
+        parts, at = [node.attr], node.value
+        while isinstance(at, ast.Attribute):
+            parts.append(at.attr)
+            at = at.value
+        if isinstance(at, ast.Name) and at.id in names:
+            found.add(".".join([names[at.id], *reversed(parts)]))
+    return found
 
 
 def _drop_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:

@@ -35,7 +35,7 @@ def stage_keys(study: Study) -> dict[str, list[str]]:
         **analyses,
         f"{study.name}-datasets": described,
         f"{study.name}-base_scores": [cell.key for cell in base_score_cells(study, found)],
-        f"{study.name}-evaluate": [everything, code_digest("multilab.metrics", within="multilab.metrics"), *columns],
+        f"{study.name}-evaluate": [everything, _evaluation(), *columns],
         f"{study.name}-stats": [
             _room("multilab.statistics"),
             _room("multilab.reports"),
@@ -43,6 +43,13 @@ def stage_keys(study: Study) -> dict[str, list[str]]:
             json_digest(described),
         ],
     }
+
+
+def _evaluation() -> str:
+    """Return the digest of the metrics and of the code that applies them to stored cells."""
+    claims = ("multilab.claims.naming", "multilab.claims.printed", "multilab.claims.selectors")
+    within = ("multilab.experiments.results", "multilab.metrics", *claims)
+    return json_digest([code_digest(name, within) for name in ("multilab.stages.evaluate", "multilab.metrics")])
 
 
 def _room(package: str) -> str:

@@ -9,10 +9,9 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from threadpoolctl import threadpool_limits
-
 from multilab.experiments.analyses.unit import Unit, module_of
 from multilab.experiments.store import Store
+from multilab.experiments.threads import blas_libraries, one_thread
 from multilab.experiments.workers import jobs, side_by_side
 
 if TYPE_CHECKING:
@@ -38,11 +37,16 @@ def _run(unit: Unit, store: Store) -> tuple[str, str | None]:
     record: dict[str, Any] = {"key": unit.key, "label": unit.label, "parts": unit.identity}
     began = time.perf_counter()
     try:
-        with threadpool_limits(1), warnings.catch_warnings(record=True) as heard:
+        with one_thread(), warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             columns = module_of(unit.analysis).compute(unit, store)
         said = sorted({f"{w.category.__name__}: {w.message}" for w in heard})
-        record |= {"status": "done", "warnings": said[:20], "fit_seconds": time.perf_counter() - began}
+        record |= {
+            "status": "done",
+            "blas": blas_libraries(),
+            "warnings": said[:20],
+            "fit_seconds": time.perf_counter() - began,
+        }
         store.write(unit.key, columns, record, f"analysis: {unit.label}\n")
         return unit.label, None
     except Exception as error:

@@ -28,6 +28,7 @@ _CODE_WITHIN = (
     "multilab.datasets.synthetic",
     "multilab.experiments.seeds",
 )
+_OF_THE_CELL = ("method", "preprocessing", "dataset", "split", "seed", "reads", "laboratory", "outside")
 _KEYS = {"analysis", "methods", "datasets", "splits", "settings"}
 
 
@@ -76,7 +77,8 @@ class Unit:
         if _has(self.analysis, "READS_CELL = True"):  # what the cell stored is analysed
             return parts | {"cell": self.cell.key}
         whole = self.cell.identity
-        return parts | {name: whole[name] for name in ("method", "dataset", "split", "reads")}
+        method_code = {"code": f"{parts['code']}-{whole['code']}"}
+        return parts | method_code | {name: whole[name] for name in _OF_THE_CELL if name in whole}
 
     @functools.cached_property
     def key(self) -> str:
