@@ -75,5 +75,10 @@ def test_every_label_is_in_one_group_of_each_partition_of_cde() -> None:
 
 def test_columns_of_the_papers_keep_the_published_labelsets() -> None:
     assert load_method("rakel").params["cover"] is True
-    for name, column in (("mlwse", "rakel"), ("mlwse", "rakel-svm"), ("mlwse", "rakel-tuned"), ("imldf", "rakel-overlapping")):
+    for name, column in (
+        ("mlwse", "rakel"),
+        ("mlwse", "rakel-svm"),
+        ("mlwse", "rakel-tuned"),
+        ("imldf", "rakel-overlapping"),
+    ):
         assert load_study(name).method(column, "emotions").params["cover"] is False
