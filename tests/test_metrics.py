@@ -276,3 +276,8 @@ def test_the_module_example():
     outcome = doctest.testmod(metrics)
     assert outcome.attempted == 2
     assert outcome.failed == 0
+
+
+def test_documentation_of_presets_names_the_unstable_sort_of_meka():
+    assert "Utils.sort" in preset.__doc__
+    assert preset("meka").ranking_loss_ties == "higher_index"

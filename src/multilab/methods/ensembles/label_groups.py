@@ -16,7 +16,7 @@ from multilab.methods.transformation.binary import LabelScorer, fit_label, score
 from multilab.methods.transformation.inputs import Inputs, make_inputs
 from multilab.methods.transformation.label_powerset import SetModel, distinct_rows, fit_sets
 
-__all__ = ["FittedGroups", "Group", "fit_groups", "random_partitions", "random_subsets"]
+__all__ = ["FittedGroups", "Group", "cover_labels", "fit_groups", "random_partitions", "random_subsets"]
 
 Group = tuple[int, ...]
 _ENUMERATED = 10_000  # subsets listed one by one before drawing
@@ -106,6 +106,26 @@ def random_subsets(q: int, k: int, count: int, random_state: Any) -> list[Group]
     while len(drawn) < count:
         drawn.add(tuple(sorted(rng.permutation(q)[:k].tolist())))
     return sorted(drawn)
+
+
+def cover_labels(subsets: list[Group], q: int, random_state: Any) -> list[Group]:
+    """Return the subsets, changed in one entry per missing label so that together they hold all q labels.
+
+    Each label that no subset holds, in random order, replaces one entry drawn from all entries whose label is in
+    another subset too. Such an entry exists as long as the sizes add up to q or more, and no subset can become equal
+    to another, since only the changed one holds the new label. Subsets that hold all labels are returned as they are.
+    The scheme treats all labels alike, so each is in a subset with the same probability.
+    """
+    rng = check_random_state(random_state)
+    members = [list(subset) for subset in subsets]
+    counts = np.bincount(np.concatenate(members), minlength=q)
+    for label in rng.permutation(np.flatnonzero(counts == 0)).tolist():
+        entries = [(i, j) for i, subset in enumerate(members) for j, held in enumerate(subset) if counts[held] > 1]
+        i, j = entries[rng.randint(len(entries))]
+        counts[members[i][j]] -= 1
+        counts[label] += 1
+        members[i][j] = label
+    return sorted(tuple(sorted(subset)) for subset in members)
 
 
 def random_partitions(q: int, count: int, random_state: Any) -> np.ndarray:

@@ -48,6 +48,20 @@ class PessimisticTree(DecisionTreeClassifier):
     value. A node whose best split is not worth its threshold is a leaf, where C4.5 would try the next best feature.
     Probabilities are the class frequencies of the leaf, as in Weka.
 
+    **This is not J48**, Weka's C4.5, and gives other trees. In addition to the above, J48
+
+    - takes the price off the gain of every feature first, then chooses by gain ratio among the features whose gain is
+      at least the average; here the largest gain is chosen and then compared with its price;
+    - requires on both sides of a numeric threshold a tenth of the node's rows divided by the number of classes, but
+      between ``min_samples_leaf`` and 25 rows, and counts as T only such thresholds; here ``min_samples_leaf`` rows
+      are enough, and every threshold counts;
+    - moves the threshold down to a value of the training set, here it is the middle of two values;
+    - turns a subtree into a leaf before pruning if that adds no error on the training rows;
+    - bounds the errors of a leaf that has some by a normal approximation, here the bound is exact.
+
+    The defaults (confidence .25, two rows per leaf) and the 0.1 errors are J48's. Where a base classifier takes the
+    place of J48 in a comparison with Mulan or MEKA, expect means near theirs, not equal ones.
+
     References
     ----------
     J. R. Quinlan. C4.5: programs for machine learning. 1993, section 4.2; Improved use of continuous attributes in

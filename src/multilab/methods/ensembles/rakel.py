@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.ensembles.label_groups import fit_groups, random_subsets
+from multilab.methods.ensembles.label_groups import cover_labels, fit_groups, random_subsets
 from multilab.methods.ensembles.members import base_classifier
 
 __all__ = ["RAkEL"]
@@ -28,6 +28,9 @@ class RAkEL(MultiLabelClassifier):
         Labels per subset; all labels where there are no more than k.
     n_estimators : int, optional
         Number of subsets, at most C(q, k); min(2q, C(q, k)) when None.
+    cover : bool, default=True
+        Whether each label is in at least one subset, which needs ``n_estimators * k >= q``. False: subsets as
+        published, where a label that no subset holds is never assigned.
     n_jobs : int, optional
         Subsets fitted at the same time; does not change the result.
     random_state : int or RandomState, optional
@@ -44,6 +47,11 @@ class RAkEL(MultiLabelClassifier):
     -----
     The score of a label is the share of positive votes among the subsets that hold it, 0 where none does; it is
     assigned iff >= 0.5. A subset of one label is a binary problem.
+
+    The subsets are drawn as published, all choices of different subsets equally likely. With ``cover`` each label that
+    the draw left out then replaces one entry, drawn from all entries whose label is in another subset too: a draw that
+    holds all labels is not changed, and all labels have the same probability to be in a subset. As published, the 28
+    subsets of 3 of 14 labels miss at least one of them in 1.2 % of the draws, the 200 of 100 labels in 20 %.
 
     Mulan's class without arguments puts binary relevance, not a label powerset, into each subset and is then plain
     binary relevance; MEKA's RAkEL draws subsets that may be equal, and prunes label sets.
@@ -64,12 +72,14 @@ class RAkEL(MultiLabelClassifier):
         estimator: BaseEstimator | None = None,
         k: int = 3,
         n_estimators: int | None = None,
+        cover: bool = True,
         n_jobs: int | None = 1,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.k = k
         self.n_estimators = n_estimators
+        self.cover = cover
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -79,7 +89,7 @@ class RAkEL(MultiLabelClassifier):
         Raises
         ------
         MethodError
-            If k or the number of subsets is not positive.
+            If k or the number of subsets is not positive, or too few subsets were requested to hold all labels.
         """
         X, Y = self._validate_fit(X, Y)
         if self.k < 1 or (self.n_estimators is not None and self.n_estimators < 1):
@@ -87,8 +97,15 @@ class RAkEL(MultiLabelClassifier):
         q = self.n_labels_
         k = min(self.k, q)
         count = min(2 * q if self.n_estimators is None else self.n_estimators, comb(q, k))
+        if self.cover and count * k < q:
+            raise MethodError(
+                f"n_estimators={self.n_estimators} subsets of k={k} labels cannot hold all {q} labels: "
+                f"give n_estimators={-(-q // k)} or more, or cover=False"
+            )
         rng = check_random_state(self.random_state)
         self.subsets_ = random_subsets(q, k, count, rng)
+        if self.cover:
+            self.subsets_ = cover_labels(self.subsets_, q, rng)
         base = base_classifier(self.estimator)
         self._members = fit_groups(base, X, Y, self.subsets_, rng.randint(2**31 - 1), self.n_jobs)
         return self

@@ -15,6 +15,8 @@ from multilab.methods.transformation.label_powerset import distinct_rows
 __all__ = ["MLARAM"]
 
 _BLOCK_ENTRIES = 2**22  # activations held at a time: 32 MiB
+_TIE = 1e-9  # activations and gaps that differ by less are equal: rounding errors are about 1e-15
+_DECIMALS = 12  # of the scores, so that equal shares are equal numbers
 
 
 class MLARAM(MultiLabelClassifier):
@@ -54,6 +56,11 @@ class MLARAM(MultiLabelClassifier):
     activation and by the number of their training rows. The score of a label is its share of these weights.
     **Decisions**: the labels before the largest gap of the sorted scores (all of them where all scores are equal and
     positive; one label alone is assigned iff its score >= 0.5).
+
+    **Ties**: numbers that differ by less than 1e-9 count as equal. Of equally activated prototypes the first takes the
+    row in; of equally large gaps the first, between the highest scores, decides, so that the fewest labels are
+    assigned; labels with equal scores are assigned together. Scores are rounded to 12 decimals. No product of BLAS is
+    involved, so all processors give the same scores.
 
     scikit-multilearn's class scales all features by one range, anew for the test rows, and adds to the caller's Y; its
     scores are not divided by the number of rows, which changes no order.
@@ -112,7 +119,7 @@ class MLARAM(MultiLabelClassifier):
         for row in rows:
             shared = np.minimum(weights[:used], row).sum(axis=1)
             activation = np.where(shared >= needed, shared / _positive(weights[:used].sum(axis=1)), -1.0)
-            best = int(activation.argmax()) if used else -1
+            best = int((activation >= activation.max() - _TIE).argmax()) if used else -1
             if best >= 0 and activation[best] >= 0:
                 np.minimum(weights[best], row, out=weights[best])
             else:
@@ -124,14 +131,16 @@ class MLARAM(MultiLabelClassifier):
     def _both(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         scores = np.empty((X.shape[0], self.n_labels_))
         step = max(1, _BLOCK_ENTRIES // len(self.prototypes_))
-        votes = self.label_sets_ * self.counts_[:, None]
+        votes = np.column_stack([self.label_sets_, np.ones(len(self.prototypes_))]) * self.counts_[:, None]
         for start in range(0, X.shape[0], step):
             activation = self._activation(_dense(X[start : start + step]))
             most, least = activation.max(axis=1, keepdims=True), activation.min(axis=1, keepdims=True)
-            heard = (most - activation) / _positive(most) <= self.threshold * (most - least)
-            activation *= heard
-            scores[start : start + step] = activation @ votes / _positive(activation @ self.counts_)[:, None]
-        scores = np.clip(scores, 0.0, 1.0)  # a share that is 1 but for rounding
+            weights = activation / _positive(most)
+            weights[1.0 - weights > self.threshold * (most - least) + _TIE] = 0.0
+            # added up prototype by prototype: a product of BLAS would round differently on each processor
+            sums = sp.csr_array(weights) @ votes
+            scores[start : start + step] = sums[:, :-1] / _positive(sums[:, -1:])
+        scores = np.clip(scores.round(_DECIMALS), 0.0, 1.0)
         return scores, _before_largest_gap(scores)
 
     def _scores(self, X: Any) -> np.ndarray:
@@ -153,10 +162,11 @@ def _positive(values: np.ndarray) -> np.ndarray:
 
 
 def _before_largest_gap(scores: np.ndarray) -> np.ndarray:
-    """Return the labels that come before the first largest gap of the sorted scores of their row."""
+    """Return the labels that come before the largest gap of the sorted scores of their row, the first of equal gaps."""
     if scores.shape[1] == 1:
         return scores >= 0.5
     ordered = -np.sort(-scores, axis=1)
     gaps = ordered[:, :-1] - ordered[:, 1:]
-    last = np.take_along_axis(ordered, gaps.argmax(axis=1)[:, None], axis=1)
-    return (scores >= last) & (scores > 0)
+    first = (gaps >= gaps.max(axis=1, keepdims=True) - _TIE).argmax(axis=1)
+    last = np.take_along_axis(ordered, first[:, None], axis=1)
+    return (scores >= last - _TIE) & (scores > 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -10,7 +12,7 @@ import scipy.sparse as sp
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.neighbours.search import exact_neighbours
 
-__all__ = ["MLkNN"]
+__all__ = ["MLkNN", "one_hot_columns"]
 
 
 class MLkNN(MultiLabelClassifier):
@@ -30,7 +32,11 @@ class MLkNN(MultiLabelClassifier):
         published). False is what scikit-multilearn does by default.
     scale : {None, "minmax"}, default=None
         "minmax" divides each feature by its range in the training part before distances are taken (a constant
-        feature is ignored); this is Weka's default and therefore Mulan's.
+        feature is ignored); this is Weka's default for numeric features and therefore Mulan's.
+    nominal : sequence of sequences of int, optional
+        The columns of each nominal feature, for ``scale="minmax"``: its one-hot columns (`one_hot_columns` finds them
+        by their names), or its one column of 0 and 1. Two different values of a nominal feature are one unit apart, as
+        in Weka; without this argument each of the two one-hot columns counts one unit.
     tie_tol : float, default=0.0
         Distances are rounded to about this share of the largest distance from the mean (see `exact_neighbours`). For
         features that are computed, such as an embedding: 1e-9 makes ties of what differs by rounding errors only,
@@ -47,8 +53,13 @@ class MLkNN(MultiLabelClassifier):
 
     Notes
     -----
-    The published method is the default. Mulan is ``MLkNN(scale="minmax")``, scikit-multilearn is
-    ``MLkNN(exclude_self=False)``. A label is assigned iff its probability >= 0.5; the paper leaves a tie to
+    The published method is the default. scikit-multilearn is ``MLkNN(exclude_self=False)``. Mulan is
+    ``MLkNN(scale="minmax")`` where all features are numeric, or 0/1 with both values in the training part; with other
+    nominal features it is ``MLkNN(scale="minmax", nominal=one_hot_columns(feature_names))``. Mulan's order among
+    equally distant neighbours is that of a heap, so it may keep others where the k-th and the next are tied.
+
+    A new row without a 1 in the one-hot columns of a feature (a value unknown in training) is half a unit from each
+    value. A label is assigned iff its probability >= 0.5; the paper leaves a tie to
     chance. Neighbours are exact, ties go to the lower row index (`multilab.methods.neighbours.search`).
 
     References
@@ -65,12 +76,14 @@ class MLkNN(MultiLabelClassifier):
         s: float = 1.0,
         exclude_self: bool = True,
         scale: Literal["minmax"] | None = None,
+        nominal: Sequence[Sequence[int]] | None = None,
         tie_tol: float = 0.0,
     ) -> None:
         self.k = k
         self.s = s
         self.exclude_self = exclude_self
         self.scale = scale
+        self.nominal = nominal
         self.tie_tol = tie_tol
 
     def fit(self, X: Any, Y: Any) -> Self:
@@ -88,7 +101,13 @@ class MLkNN(MultiLabelClassifier):
             raise MethodError(f"scale={self.scale!r}: give None or 'minmax'")
         if not 0 <= self.tie_tol < 1:
             raise MethodError(f"tie_tol={self.tie_tol}: it lies in [0, 1)")
-        self._inverse_range = _inverse_range(X) if self.scale == "minmax" else None
+        if self.scale is None and self.nominal is not None:
+            raise MethodError("nominal is for scale='minmax': without it features have no common unit")
+        self._columns, self._factors = None, None
+        if self.scale == "minmax":
+            self._factors = _inverse_range(X)
+        if self.nominal is not None:
+            self._columns, self._factors = _with_nominal(X, self._factors, self.nominal)
         self._X = self._scaled(X)
         self._Y = Y
         neighbours, _ = exact_neighbours(self._X, self.k, exclude_self=self.exclude_self, tie_tol=self.tie_tol)
@@ -120,9 +139,27 @@ class MLkNN(MultiLabelClassifier):
         return chosen @ self._Y
 
     def _scaled(self, X: Any) -> Any:
-        if self._inverse_range is None:
+        if self._factors is None:
             return X
-        return X @ sp.diags_array(self._inverse_range) if sp.issparse(X) else X * self._inverse_range
+        if self._columns is not None:
+            X = X[:, self._columns] if sp.issparse(X) else X.take(self._columns, axis=1)
+        if not sp.issparse(X):
+            return X * self._factors
+        scaled = sp.csr_array(X @ sp.diags_array(self._factors))
+        scaled.sort_indices()
+        return scaled
+
+
+def one_hot_columns(feature_names: Sequence[str]) -> list[list[int]]:
+    """Return the columns of each nominal feature: neighbouring columns called ``feature=value``.
+
+    This is how `multilab.datasets` names the one-hot columns of a nominal feature. A single column, such as that of a
+    feature with the values 0 and 1, is not in the result.
+    """
+    names = [str(name) for name in feature_names]
+    one_hot = [j for j, name in enumerate(names) if "=" in name]
+    features = [list(columns) for _, columns in groupby(one_hot, key=lambda j: names[j].partition("=")[0])]
+    return [columns for columns in features if len(columns) > 1]
 
 
 def _inverse_range(X: Any) -> np.ndarray:
@@ -132,3 +169,38 @@ def _inverse_range(X: Any) -> np.ndarray:
     else:
         span = np.ptp(X, axis=0)
     return np.divide(1.0, span, out=np.zeros_like(span), where=span > 0)
+
+
+def _with_nominal(X: Any, factors: np.ndarray, nominal: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return which columns to take and their factors, so that two values of a nominal feature are 1 apart.
+
+    One-hot columns are taken twice and halved: the square of the distance is 4 (1/2)^2, which has no rounding error.
+    Nominal columns are first, so that their sum is exact and equal distances are equal numbers.
+    """
+    features = [np.asarray(columns, dtype=np.intp).ravel() for columns in nominal]
+    flat = np.concatenate([np.empty(0, dtype=np.intp), *features])
+    if flat.size and (flat.min() < 0 or flat.max() >= X.shape[1]):
+        wrong = flat.min() if flat.min() < 0 else flat.max()
+        raise MethodError(f"nominal has column {wrong}; the columns of X are 0 to {X.shape[1] - 1}")
+    if len(np.unique(flat)) < flat.size:
+        raise MethodError("nominal has a column twice; give each column of a nominal feature once")
+    for columns in features:
+        _check_one_hot(X, columns)
+    singles = np.concatenate([flat[:0], *(c for c in features if len(c) == 1)])
+    one_hot = np.concatenate([flat[:0], *(c for c in features if len(c) > 1)])
+    others = np.setdiff1d(np.arange(X.shape[1]), flat)
+    units = [np.full(2 * one_hot.size, 0.5), np.ones(singles.size), factors[others]]
+    return np.concatenate([one_hot, one_hot, singles, others]), np.concatenate(units)
+
+
+def _check_one_hot(X: Any, columns: np.ndarray) -> None:
+    part = X[:, columns]
+    values = part.toarray() if sp.issparse(part) else part
+    wrong = ~np.isin(values, (0.0, 1.0)).all(axis=1)
+    if len(columns) > 1:
+        wrong |= values.sum(axis=1) != 1
+    if wrong.any():
+        rule = "a single 1, else 0," if len(columns) > 1 else "0 or 1"
+        raise MethodError(
+            f"nominal columns {columns.tolist()} must hold {rule} in each row; row {wrong.argmax()} does not"
+        )
