@@ -167,7 +167,7 @@ def test_label_options_that_fit(write):
         {"label_names": ["l1", "l2"]},
     ):
         assert read(path, **options).Y.tolist() == [[1, 0], [0, 1]]
-    with pytest.raises(DatasetError, match=r"names.txt:2: label 'l3' is not a column"):
+    with pytest.raises(DatasetError, match=r"names.txt:2: the name on this line is not a column"):
         read(path, label_columns=write("l2\nl3\n", "names.txt"))
 
 

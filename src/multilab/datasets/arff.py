@@ -117,8 +117,10 @@ def _sparse_codes(table: sp.csr_array, columns: Sequence[Column]) -> bool:
     values = table.data[entries]
     if (values > highest[table.indices[entries]]).any() or not np.isin(values, (0.0, 1.0)).all():
         return False
+    order = np.argsort(table.indices, kind="stable")
+    bounds = np.searchsorted(table.indices[order], np.arange(len(columns) + 1))
     for j in np.flatnonzero(nominal & ~plain).tolist():
-        mine = table.indices == j
+        mine = order[bounds[j] : bounds[j + 1]]
         column_values = table.data[mine]
         if not _encode(column_values, columns[j]):
             return False

@@ -12,9 +12,21 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from multilab.datasets.card_checks import check_sha, check_type, checked_mapping, did_you_mean, stays_inside
+from multilab.datasets.card_checks import (
+    check_count,
+    check_generator,
+    check_sha,
+    check_split,
+    check_type,
+    checked_mapping,
+    checked_reader,
+    did_you_mean,
+    stays_inside,
+)
+from multilab.datasets.card_yaml import read_card_yaml
 from multilab.datasets.errors import DatasetError
 from multilab.ground.places import conf_dir
+from multilab.ground.text import excerpt
 
 __all__ = ["READER_OPTIONS", "ROLES", "Card", "CardFile", "Expected", "card", "cards"]
 
@@ -33,6 +45,8 @@ READER_OPTIONS = (
     "missing",
 )
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_REPOSITORY = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+", re.ASCII)
+_URL = re.compile(r"https://[!-~]+|http://(127\.0\.0\.1|localhost)(:\d+)?/[!-~]*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -149,6 +163,12 @@ class Card:
         """Return the file of a role, or None."""
         return next((f for f in self.files if f.role == role), None)
 
+    @property
+    def label_files(self) -> dict[str, Path]:
+        """Reader options whose value is a file of names in the card's folder, with the full path of each."""
+        names = {key: self.reader.get(key) for key in ("label_columns", "label_names")}
+        return {key: self.location.parent / value for key, value in names.items() if isinstance(value, str)}
+
 
 def cards() -> list[str]:
     """Return the names of all cards, sorted; those of unavailable sets included."""
@@ -163,16 +183,22 @@ def card(name: str) -> Card:
     DatasetError
         There is no such card (a similar name is suggested), two folders have one, or the card is malformed:
         the message names the file and the key.
+
+    Notes
+    -----
+    A card is data. Everything in it is checked here, before any other program sees it: the text by
+    :func:`multilab.datasets.card_yaml.read_card_yaml`, then every key and the type of every value. Nothing in it is
+    imported, called, interpolated or followed out of its folder.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise DatasetError(f"{name!r} is not a dataset name (small letters, digits, '.', '_' and '-')")
+        raise DatasetError(f"{excerpt(repr(name))} is not a dataset name (small letters, digits, '.', '_' and '-')")
     found = [path for folder in _folders() if (path := folder / f"{name}.yaml").is_file()]
     if not found:
         hint = did_you_mean(name, cards()) or f" (searched: {', '.join(map(str, _folders()))})"
         raise DatasetError(f"there is no dataset {name!r}{hint}")
     if len(found) > 1:
         raise DatasetError(f"two cards are called {name!r}: {' and '.join(map(str, found))}; rename one")
-    return _parse(_read_yaml(found[0]), found[0])
+    return _parse(read_card_yaml(found[0]), found[0])
 
 
 def _folders() -> list[Path]:
@@ -180,24 +206,11 @@ def _folders() -> list[Path]:
     return list(dict.fromkeys(folder.resolve() for folder in [*extra, conf_dir() / "dataset"] if folder.is_dir()))
 
 
-def _read_yaml(path: Path) -> Any:
-    try:
-        import yaml
-    except ImportError:  # the core package does without YAML
-        raise DatasetError("reading cards needs PyYAML: pip install 'multilab[lab]'", path) from None
-    try:
-        return yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or error
-        raise DatasetError(f"not valid YAML: {problem}", path, mark.line + 1 if mark else None) from None
-
-
 def _parse(content: Any, path: Path) -> Card:
     known = [f.name for f in fields(Card) if f.name != "location"]
     values = checked_mapping(content, "the card", known, path)
     if values.get("name", path.stem) != path.stem:
-        raise DatasetError(f"name is {values['name']!r} but the file is called {path.name}", path)
+        raise DatasetError(f"name is {excerpt(repr(values['name']))} but the file is called {path.name}", path)
     values["name"] = path.stem
     for key in ("title", "reason", "licence", "citation", "upstream", "notes"):
         check_type(values, key, str, path)
@@ -209,10 +222,15 @@ def _parse(content: Any, path: Path) -> Card:
         raise DatasetError("title is missing", path)
     check_sha(values.get("digest"), "digest", path)
     check_type(values, "files", list, path)
-    checked_mapping(values.get("reader", {}), "reader", READER_OPTIONS, path)
-    for split in values.get("splits", {}):
+    if "reader" in values:
+        values["reader"] = checked_reader(values["reader"], READER_OPTIONS, path)
+    if "generator" in values:
+        check_generator(values["generator"], path)
+    for split, rule in values.get("splits", {}).items():
         if not isinstance(split, str) or not _NAME.fullmatch(split):
-            raise DatasetError(f"splits: {split!r} is not a name (small letters, digits, '.', '_', '-')", path)
+            shown = excerpt(repr(split))
+            raise DatasetError(f"splits: {shown} is not a name (small letters, digits, '.', '_', '-')", path)
+        check_split(split, rule, path)
     values["expected"] = _expected(values.get("expected", {}), path)
     values["files"] = tuple(_file(entry, i, path) for i, entry in enumerate(values.get("files", [])))
     made = Card(location=path, **values)
@@ -223,8 +241,7 @@ def _parse(content: Any, path: Path) -> Card:
 def _expected(content: Any, path: Path) -> Expected:
     values = checked_mapping(content, "expected", [f.name for f in fields(Expected)], path)
     for key, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            raise DatasetError(f"expected.{key} must be a number, not {value!r}", path)
+        check_count(value, f"expected.{key}", path, whole=key != "cardinality")
     return Expected(**values)
 
 
@@ -237,15 +254,16 @@ def _file(content: Any, position: int, path: Path) -> CardFile:
     for key in ("repository", "commit", "source", "url", "member"):
         check_type(values, key, str, path, where)
     for key in ("bytes", "archive_bytes"):
-        check_type(values, key, int, path, where)
+        if key in values:
+            check_count(values[key], f"{where}: {key}", path)
     check_sha(values.get("sha256"), f"{where}.sha256", path)
     made = CardFile(**values)
     if made.role not in ROLES and not made.is_variant:
         hint = did_you_mean(made.role, ROLES)
-        raise DatasetError(f"{where}: role {made.role!r} is none of {', '.join(ROLES)}{hint}", path)
+        raise DatasetError(f"{where}: role {excerpt(repr(made.role))} is none of {', '.join(ROLES)}{hint}", path)
     for key in ("path", "source", "member"):
         if (value := getattr(made, key)) is not None and not stays_inside(value):
-            raise DatasetError(f"{where}: {key} {value!r} must be relative and may not leave its folder", path)
+            raise DatasetError(f"{where}: {key} {excerpt(repr(value))} must be relative and may not leave its folder", path)
     _check_address(made, where, path)
     return made
 
@@ -255,11 +273,11 @@ def _check_address(file: CardFile, where: str, path: Path) -> None:
     if any(parts) and (not all(parts) or file.url):
         raise DatasetError(f"{where}: an address is repository, commit and source together, or url alone", path)
     if file.commit and not re.fullmatch(r"[0-9a-f]{40}", file.commit):
-        raise DatasetError(f"{where}: commit must be the full 40 hex digits, not {file.commit!r}", path)
-    if file.repository and not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", file.repository):
+        raise DatasetError(f"{where}: commit must be the full 40 hex digits, not {excerpt(repr(file.commit))}", path)
+    if file.repository and not _REPOSITORY.fullmatch(file.repository):
         raise DatasetError(f"{where}: repository must be https://github.com/<owner>/<name>", path)
-    if file.url and not re.match(r"https://|http://(127\.0\.0\.1|localhost)[:/]", file.url):
-        raise DatasetError(f"{where}: url must begin with https://", path)
+    if file.url and not _URL.fullmatch(file.url):
+        raise DatasetError(f"{where}: url must begin with https:// and be plain ASCII without blanks", path)
     if file.addressed and (file.sha256 is None or file.bytes is None):
         raise DatasetError(f"{where}: a file with an address needs bytes and sha256 of its content", path)
     if file.member and (not file.addressed or file.archive_bytes is None):
@@ -279,7 +297,7 @@ def _check_sources(card: Card) -> None:
     if len(set(names)) != len(names):
         raise DatasetError("two files have the same name", card.location)
     if card.generator is not None:
-        if roles or "name" not in card.generator:
+        if roles:
             raise DatasetError("generator needs a name, and no files beside it", card.location)
         return
     if not any(need <= set(roles) for need in ({"full"}, {"train+test"}, {"train", "test"})):

@@ -15,8 +15,9 @@ import scipy.sparse as sp
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.labels_xml import read_label_names
 from multilab.datasets.numbers import to_number
-from multilab.datasets.opening import Limits, decode, read_bytes, require_cells
+from multilab.datasets.opening import MAX_NAMES_BYTES, Limits, decode, read_bytes, require_cells
 from multilab.datasets.raw import RawData
+from multilab.ground.text import excerpt
 
 __all__ = ["Column", "LabelOptions", "assemble", "canonical_csr"]
 
@@ -103,7 +104,9 @@ class LabelOptions:
         known = {c.name for c in columns}
         for name, line in wanted.items():
             if name not in known:
-                raise DatasetError(f"label '{name}' is not a column of {Path(path).name}", source, line)
+                is_list_file = line is not None and self.labels_xml is None  # any file may have been named: not quoted
+                shown = "the name on this line" if is_list_file else f"label '{excerpt(name)}'"
+                raise DatasetError(f"{shown} is not a column of {Path(path).name}", source, line)
         return np.array([c.name in wanted for c in columns])
 
     def _wanted(self, path: PathLike) -> tuple[PathLike, dict[str, int | None]]:
@@ -112,10 +115,10 @@ class LabelOptions:
             return self.labels_xml, dict(read_label_names(self.labels_xml))
         names = self.label_columns if self.label_columns is not None else self.label_names
         assert names is not None
-        if isinstance(names, str) and ("," in names or not Path(names).is_file()):
+        if isinstance(names, str) and ("," in names or not os.path.isfile(names)):
             return path, {name.strip(): None for name in names.split(",") if name.strip()}
         if isinstance(names, str | os.PathLike):
-            lines = decode(read_bytes(names)).split("\n")
+            lines = decode(read_bytes(names, Limits(max_bytes=MAX_NAMES_BYTES))).split("\n")
             return names, {text.strip(): i for i, text in enumerate(lines, 1) if text.strip()}
         return path, dict.fromkeys(names)
 
@@ -155,15 +158,18 @@ def assemble(table: Any, columns: Sequence[Column], labels: np.ndarray, path: Pa
     """
     require_cells(table.shape[0], len(labels), "the label matrix", path, limits)
     features = np.setdiff1d(np.arange(len(columns)), labels)
-    Y = table[:, labels]
+    Y = table[:, labels].astype(np.uint8)  # codes are 0 or 1: checked by the readers
     Y = Y.toarray() if sp.issparse(Y) else Y
     flipped = [k for k, j in enumerate(labels) if not columns[j].plain]
     for k in flipped:
-        Y[:, k] = np.asarray(columns[labels[k]].numbers)[Y[:, k].astype(np.intp)]
+        Y[:, k] = np.asarray(columns[labels[k]].numbers)[Y[:, k]]
     values = table[:, features]
     missing = int(np.isnan(values.data if sp.issparse(values) else values).sum())
     chosen = [columns[j] for j in features]
-    X, names = (values, [c.name for c in chosen]) if all(c.plain for c in chosen) else _coded(values, chosen)
+    if all(c.plain for c in chosen):
+        X, names = values, [c.name for c in chosen]
+    else:
+        X, names = _coded(values, chosen, path, limits)
     X = canonical_csr(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64) + 0.0  # no -0.0
     return RawData(
         X=X,
@@ -176,31 +182,86 @@ def assemble(table: Any, columns: Sequence[Column], labels: np.ndarray, path: Pa
     )
 
 
-def _coded(values: Any, columns: Sequence[Column]) -> tuple[Any, list[str]]:
+def _coded(values: Any, columns: Sequence[Column], path: PathLike, limits: Limits) -> tuple[Any, list[str]]:
     """Return the features with every nominal column as 0/1 columns, and their names."""
-    sparse = sp.issparse(values)
-    by_column = values.tocsc() if sparse else values
-    blocks, names = [], []
+    names: list[str] = []
+    for column in columns:
+        expands = not column.plain and not column.binary
+        names += [f"{column.name}={value}" for value in column.values or ()] if expands else [column.name]
+        if len(names) > limits.max_columns:
+            raise DatasetError(f"more than {limits.max_columns} columns, nominal values counted", path, column.line)
+    coded = _coded_sparse if sp.issparse(values) else _coded_dense
+    return coded(values, columns, len(names), path, limits), names
+
+
+def _coded_dense(
+    values: np.ndarray, columns: Sequence[Column], width: int, path: PathLike, limits: Limits
+) -> np.ndarray:
+    require_cells(len(values), width, "the table, one column per nominal value,", path, limits, itemsize=8)
+    X = np.zeros((len(values), width))
+    start = 0
     for j, column in enumerate(columns):
-        block = by_column[:, [j]]
+        codes = values[:, j]
         if column.plain:
-            names.append(column.name)
+            X[:, start] = codes
+            start += 1
+            continue
+        absent = np.isnan(codes)
+        code = np.where(absent, 0, codes).astype(np.intp)
+        if column.binary:
+            X[:, start] = np.asarray(column.numbers)[code]
+            stop = start + 1
         else:
-            codes = block.toarray().ravel() if sparse else block.ravel()
-            if column.binary:
-                names.append(column.name)
-                block = _looked_up(codes, np.asarray(column.numbers))
-            else:
-                names += [f"{column.name}={value}" for value in column.values or ()]
-                block = _looked_up(codes, np.eye(len(column.values or ())))
-            block = sp.csc_array(block) if sparse else block
-        blocks.append(block)
-    return (sp.hstack(blocks, format="csr") if sparse else np.hstack(blocks)), names
+            stop = start + len(column.values or ())
+            X[np.arange(len(codes)), start + code] = 1.0
+        X[absent, start:stop] = np.nan
+        start = stop
+    return X
 
 
-def _looked_up(codes: np.ndarray, meaning: np.ndarray) -> np.ndarray:
-    """Return one row of ``meaning`` per code; a missing code gives NaN throughout."""
-    absent = np.isnan(codes)
-    found = meaning.reshape(len(meaning), -1)[np.where(absent, 0, codes).astype(np.intp)]
-    found[absent] = np.nan
-    return found
+def _coded_sparse(
+    values: Any, columns: Sequence[Column], width: int, path: PathLike, limits: Limits
+) -> sp.csr_array:
+    """Code the columns of a sparse table; an entry that a row leaves out has the first value of its column."""
+    n = values.shape[0]
+    by_column = sp.csc_array(values)
+    absent = np.add.reduceat(np.append(np.isnan(by_column.data), False), by_column.indptr[:-1], dtype=np.int64)
+    absent[np.diff(by_column.indptr) == 0] = 0  # for an empty column, reduceat returns the next entry
+    entries = sum(
+        n + int(k) * (1 if column.binary else len(column.values or ()))
+        for k, column in zip(absent, columns, strict=True)
+        if not column.plain
+    )
+    require_cells(entries, 1, "the coded table", path, limits, itemsize=24)
+    rows, positions, data = list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
+    start = 0
+    for j, column in enumerate(columns):
+        stored = slice(by_column.indptr[j], by_column.indptr[j + 1])
+        if column.plain:
+            row, position, value = by_column.indices[stored], np.array([start]), by_column.data[stored]
+            width_here = 1
+        else:
+            codes = np.zeros(n)
+            codes[by_column.indices[stored]] = by_column.data[stored]
+            width_here = 1 if column.binary else len(column.values or ())
+            row, position, value = _entries(codes, column, start)
+        rows.append(row)
+        positions.append(np.broadcast_to(position, row.shape))
+        data.append(value)
+        start += width_here
+    coordinates = np.concatenate(rows), np.concatenate(positions)
+    return sp.coo_array((np.concatenate(data), coordinates), shape=(n, width)).tocsr()
+
+
+def _entries(codes: np.ndarray, column: Column, start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows, columns and values of one coded column; a missing code gives NaN in each of its columns."""
+    absent = np.flatnonzero(np.isnan(codes))
+    present = np.flatnonzero(~np.isnan(codes))
+    code = codes[present].astype(np.intp)
+    if column.binary:
+        wide, position, value = 1, np.full(len(present), start), np.asarray(column.numbers)[code]
+    else:
+        wide, position, value = len(column.values or ()), start + code, np.ones(len(present))
+    rows = np.concatenate([present, np.repeat(absent, wide)])
+    positions = np.concatenate([position, np.tile(np.arange(start, start + wide), len(absent))])
+    return rows, positions, np.concatenate([value, np.full(len(absent) * wide, np.nan)])

@@ -68,7 +68,7 @@ def describe(raw: RawData) -> dict[str, Any]:
         "labels": q,
         "cardinality": cardinality,
         "density": cardinality / q,
-        "distinct_label_sets": len(np.unique(np.packbits(raw.Y, axis=1), axis=0)),
+        "distinct_label_sets": len({row.tobytes() for row in np.packbits(raw.Y, axis=1)}),
         "rows_without_label": int((per_row == 0).sum()),
         "labels_never_set": int((~raw.Y.any(axis=0)).sum()),
         "missing_values": raw.missing_values,

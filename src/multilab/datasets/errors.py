@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 
 from multilab.ground.errors import MultilabError
+from multilab.ground.text import visible
 
 __all__ = ["DatasetError"]
+
+_MAX_REASON = 800  # characters; the start and the end of a longer reason are shown
+_END = 200
 
 
 class DatasetError(MultilabError, ValueError):
@@ -23,15 +27,24 @@ class DatasetError(MultilabError, ValueError):
 
     Notes
     -----
-    ``str()`` gives ``path:line: reason``, ``path: reason`` or ``reason``: always one line.
+    ``str()`` gives ``path:line: reason``, ``path: reason`` or ``reason``: always one line, of bounded length and
+    without control characters, whatever the file contains.
     """
 
     def __init__(self, reason: str, path: str | os.PathLike[str] | None = None, line: int | None = None):
-        self.reason = " ".join(str(reason).split())
+        self.reason = _one_line(str(reason))
         self.path = None if path is None else os.fspath(path)
         self.line = None if line is None else int(line)
-        place = "" if self.path is None else f"{self.path}: " if self.line is None else f"{self.path}:{self.line}: "
+        place = "" if path is None else visible(str(self.path))
+        place = "" if path is None else f"{place}: " if self.line is None else f"{place}:{self.line}: "
         super().__init__(place + self.reason)
 
     def __reduce__(self):  # so that it survives the way back from a worker process
         return (type(self), (self.reason, self.path, self.line))
+
+
+def _one_line(reason: str) -> str:
+    text = visible(" ".join(reason.split()))
+    if len(text) <= _MAX_REASON:
+        return text
+    return f"{text[: _MAX_REASON - _END - 5]} ... {text[-_END:]}"

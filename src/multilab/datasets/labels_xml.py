@@ -6,11 +6,11 @@ import os
 from xml.parsers import expat
 
 from multilab.datasets.errors import DatasetError
+from multilab.datasets.opening import MAX_NAMES_BYTES as MAX_XML_BYTES
 from multilab.datasets.opening import Limits, read_bytes
+from multilab.ground.text import excerpt
 
 __all__ = ["MAX_XML_BYTES", "read_label_names"]
-
-MAX_XML_BYTES = 16 * 2**20
 
 
 def read_label_names(path: str | os.PathLike[str]) -> dict[str, int]:
@@ -30,7 +30,7 @@ def read_label_names(path: str | os.PathLike[str]) -> dict[str, int]:
     Raises
     ------
     DatasetError
-        Not XML, more than 16 MiB, a document type or entity declaration (refused unread, so that entities
+        Not XML, an unknown encoding, more than 16 MiB, a document type or entity declaration (refused unread, so that entities
         cannot be expanded), another root than ``labels``, a label without or with a repeated name, or no
         label.
     """
@@ -47,13 +47,13 @@ def read_label_names(path: str | os.PathLike[str]) -> dict[str, int]:
         depth += 1
         kind, line = tag.rpartition(":")[2], parser.CurrentLineNumber
         if depth == 1 and kind != "labels":
-            raise DatasetError(f"the root is <{kind}>, expected <labels>", path, line)
+            raise DatasetError(f"the root is <{excerpt(kind)}>, expected <labels>", path, line)
         if depth > 1 and kind == "label":
             name = attributes.get("name", "").strip()
             if not name:
                 raise DatasetError("a label has no name", path, line)
             if name in names:
-                raise DatasetError(f"label '{name}' is listed twice", path, line)
+                raise DatasetError(f"label '{excerpt(name)}' is listed twice", path, line)
             names[name] = line
 
     def end(_: str) -> None:
@@ -68,6 +68,10 @@ def read_label_names(path: str | os.PathLike[str]) -> dict[str, int]:
         parser.Parse(content, True)
     except expat.ExpatError as error:
         raise DatasetError(f"not well-formed XML ({expat.ErrorString(error.code)})", path, error.lineno) from None
+    except DatasetError:
+        raise
+    except (LookupError, ValueError):  # what Python's codecs raise for the encoding in the XML declaration
+        raise DatasetError("the encoding that the XML declares cannot be used; save it as UTF-8", path, 1) from None
     if not names:
         raise DatasetError("the XML names no label", path)
     return names

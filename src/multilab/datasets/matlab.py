@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import struct
+import warnings
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,8 +15,9 @@ import scipy.sparse as sp
 
 from multilab.datasets.columns import canonical_csr
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.opening import Limits, read_bytes, require_cells
+from multilab.datasets.opening import Limits, max_content, read_bytes, require_cells, too_large
 from multilab.datasets.raw import RawData
+from multilab.ground.text import excerpt
 
 __all__ = ["read_matlab"]
 
@@ -24,7 +26,6 @@ _PARTS = (("data", "target"), ("train_data", "train_target"), ("test_data", "tes
 _ROLES = [role for part in _PARTS for role in part]
 _NOT_MATRICES = frozenset({"cell", "struct", "object", "char", "function", "opaque", "unknown"})
 _COMPRESSED = 15  # miCOMPRESSED of the format's description
-_MAX_RATIO = 1032  # of deflate
 _ORIENTATIONS = ("labels x instances", "instances x labels")
 
 
@@ -79,6 +80,8 @@ def read_matlab(
         raise DatasetError("the training and the test part differ in their columns", path)
     Y = _binary(np.vstack(targets), path)
     X = sp.vstack(blocks) if any(map(sp.issparse, blocks)) else np.vstack(blocks)
+    if X.shape[1] + Y.shape[1] > limits.max_columns:  # before a name is made for each
+        raise DatasetError(f"{X.shape[1] + Y.shape[1]} columns, more than the limit of {limits.max_columns}", path)
     labels = list(label_names) if label_names is not None else [f"label{k}" for k in range(1, Y.shape[1] + 1)]
     if len(labels) != Y.shape[1]:
         raise DatasetError(f"{len(labels)} label names for {Y.shape[1]} labels", path)
@@ -111,12 +114,12 @@ def _wanted(content: bytes, names: Mapping[str, str], path: PathLike, limits: Li
     """Return the pairs of roles that the file holds, after a look at names and sizes only."""
     listed = _scipy_io("whosmat", content, path)
     shapes = {name: shape for name, shape, _ in listed}
-    odd = {name for name, _, kind in listed if kind in _NOT_MATRICES}
+    kinds = {name: kind for name, _, kind in listed}
     present = [part for part in _PARTS if all(names.get(role) in shapes for role in part)]
     missing = [name for role, name in names.items() if role != name and name not in shapes]
     if missing or not present:
         lacking = ", ".join(missing) or "data and target, or train_data, train_target, test_data and test_target"
-        raise DatasetError(f"no variable {lacking}; the file has {', '.join(shapes) or 'none'}", path)
+        raise DatasetError(f"no variable {lacking}; the file has {excerpt(', '.join(shapes), 200) or 'none'}", path)
     if present[0] == _PARTS[0] and len(present) > 1:
         raise DatasetError("the file has both data and train_data; say in keys which to read", path)
     for part in present:
@@ -124,18 +127,26 @@ def _wanted(content: bytes, names: Mapping[str, str], path: PathLike, limits: Li
             shape = shapes[names[role]]
             if len(shape) != 2 or 0 in shape:
                 raise DatasetError(f"variable {names[role]} has the shape {shape}, expected a matrix", path)
-            if names[role] in odd:
+            kind = kinds[names[role]]
+            if kind in _NOT_MATRICES:
                 raise DatasetError(f"variable {names[role]} is not a matrix of real numbers", path)
-            require_cells(int(shape[0]), int(shape[1]), f"variable {names[role]}", path, limits)
+            _check_size(int(shape[0]), int(shape[1]), names[role], kind == "sparse" and "data" in role, path, limits)
     return present
 
 
+def _check_size(rows: int, columns: int, name: str, stays_sparse: bool, path: PathLike, limits: Limits) -> None:
+    what = f"variable {name}"
+    require_cells(rows, columns, what, path, limits, itemsize=0 if stays_sparse else 8)
+    if stays_sparse:  # in memory: what the file stores, and a pointer per row
+        require_cells(rows, 1, f"the row pointer of {what}", path, limits, itemsize=8)
+
+
 def _refuse_bomb(content: bytes, path: PathLike, limits: Limits) -> None:
-    """Refuse a file whose variables, compressed inside it one by one, hold more than ``limits.max_bytes``."""
-    if len(content) * _MAX_RATIO <= limits.max_bytes or content[126:128] not in (b"IM", b"MI"):
+    """Refuse a file whose variables, compressed inside it one by one, are too large together."""
+    if content[126:128] not in (b"IM", b"MI"):
         return
     order = "<" if content[126:128] == b"IM" else ">"
-    place, total = 128, 0
+    place, total, most = 128, 0, max_content(len(content), limits)
     while place + 8 <= len(content):
         kind, size = struct.unpack_from(order + "II", content, place)
         rest: bytes | memoryview = memoryview(content)[place + 8 : place + 8 + size]
@@ -146,20 +157,42 @@ def _refuse_bomb(content: bytes, path: PathLike, limits: Limits) -> None:
             except zlib.error as error:
                 raise DatasetError(f"not a readable MATLAB file ({error})", path) from None
             rest = stream.unconsumed_tail
-            if total > limits.max_bytes:
-                raise DatasetError(f"the content is larger than the limit of {limits.max_bytes} bytes", path)
+            if total > most:
+                raise too_large(path, most, limits)
         place += 8 + size
 
 
 def _load(content: bytes, names: Sequence[str], path: PathLike) -> dict[str, Any]:
-    return _scipy_io("loadmat", content, path, variable_names=list(names))
+    """Return the variables with the structure of sparse ones verified.
+
+    SciPy takes the row indices and column pointers of a sparse variable from the file as they are, and its compiled
+    code writes wherever they point: they are checked before anything else touches them.
+    """
+    variables = _scipy_io("loadmat", content, path, variable_names=list(names))
+    for name in names:
+        if sp.issparse(variables[name]):
+            try:
+                variables[name] = _checked_sparse(variables[name])
+            except ValueError as error:
+                raise DatasetError(f"variable {name} is a damaged sparse matrix ({error})", path) from None
+    return variables
+
+
+def _checked_sparse(matrix: Any) -> Any:
+    compressed = matrix.tocsc() if matrix.format == "coo" else matrix  # COO, of version 4, is checked by SciPy
+    if (np.diff(compressed.indptr) < 0).any():  # the full check skips this where the last pointer is 0
+        raise ValueError("indptr must be a non-decreasing sequence")
+    compressed.check_format(full_check=True)
+    return compressed
 
 
 def _scipy_io(function: str, content: bytes, path: PathLike, **options: Any) -> Any:
     from scipy import io as scipy_io
 
     try:
-        return getattr(scipy_io, function)(io.BytesIO(content), **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", scipy_io.matlab.MatReadWarning)  # two variables of one name
+            return getattr(scipy_io, function)(io.BytesIO(content), **options)
     except NotImplementedError:
         raise DatasetError("a MATLAB 7.3 (HDF5) file; save it with -v7", path) from None
     except Exception as error:  # a damaged file makes SciPy raise almost anything

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import bz2
+import functools
 import gzip
 import io
 import lzma
 import os
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, ParamSpec, TypeVar
 
 from multilab.datasets.errors import DatasetError
 
-__all__ = ["Limits", "decode", "plain_name", "read_bytes", "require_cells"]
+__all__ = ["MAX_NAMES_BYTES", "Limits", "decode", "max_content", "name_memory_errors", "plain_name", "read_bytes", "require_cells", "too_large"]
 
-_CHUNK = 1 << 24
+MAX_NAMES_BYTES = 16 * 2**20
+"""Limit for a file that only names labels."""
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_CHUNK = 1 << 22
+_FREE_TEXT = 1 << 24  # a small file may always become this large when decompressed
+_FREE_MATRIX = 1 << 28  # and a matrix made from it this large
 _COMPRESSIONS = (".gz", ".bz2", ".xz")
 
 
@@ -32,11 +41,19 @@ class Limits:
         Features plus labels (default two million).
     max_cells : int
         Entries of one dense matrix, that is rows times columns (default 2**30: 8 GiB as float64).
+    max_ratio : int
+        Bytes of decompressed content per byte of the file, beyond the first 16 MiB (default 300; the benchmark
+        files have less than 10).
+    max_expansion : int
+        Bytes of a matrix per byte of the file, beyond the first 256 MiB (default 512). It bounds what grows faster
+        than the file: a dense label matrix of sparse rows, and one 0/1 column per nominal value.
     """
 
     max_bytes: int = 4 * 2**30
     max_columns: int = 2_000_000
     max_cells: int = 2**30
+    max_ratio: int = 300
+    max_expansion: int = 512
 
 
 def plain_name(path: str | os.PathLike[str]) -> tuple[str, str]:
@@ -58,21 +75,23 @@ def read_bytes(path: str | os.PathLike[str], limits: Limits | None = None) -> by
     path : path-like
         The file. Its name does not matter: the compression is recognised by the content.
     limits : Limits, optional
-        Reading stops as soon as more than ``limits.max_bytes`` have come out.
+        Reading stops as soon as more than ``limits.max_bytes``, or ``limits.max_ratio`` times the size of the
+        file, have come out.
 
     Raises
     ------
     DatasetError
         No such file, unreadable, empty, damaged or truncated compression, or too large.
     """
-    most = (limits or Limits()).max_bytes
+    limits = limits or Limits()
     parts, size = [], 0
     try:
         with open(path, "rb") as raw, _decompressed(raw) as stream:
+            most = max_content(os.fstat(raw.fileno()).st_size, limits)
             while chunk := stream.read(min(_CHUNK, most - size + 1)):
                 size += len(chunk)
                 if size > most:
-                    raise DatasetError(f"the content is larger than the limit of {most} bytes", path)
+                    raise too_large(path, most, limits)
                 parts.append(chunk)
     except FileNotFoundError:
         raise DatasetError("no such file", path) from None
@@ -83,6 +102,18 @@ def read_bytes(path: str | os.PathLike[str], limits: Limits | None = None) -> by
     if size == 0:
         raise DatasetError("the file is empty", path)
     return b"".join(parts) if len(parts) > 1 else parts[0]
+
+
+def max_content(file_size: int, limits: Limits) -> int:
+    """Return how many bytes may come out of a compressed file of ``file_size`` bytes."""
+    return min(limits.max_bytes, _FREE_TEXT + limits.max_ratio * file_size)
+
+
+def too_large(path: str | os.PathLike[str], most: int, limits: Limits) -> DatasetError:
+    """Return the error for content of more than ``most`` bytes."""
+    if most == limits.max_bytes:
+        return DatasetError(f"the content is larger than the limit of {most} bytes", path)
+    return DatasetError(f"the compressed content is out of proportion: more than {most} bytes; decompress it", path)
 
 
 def _decompressed(raw: IO[bytes]) -> IO[bytes]:
@@ -97,6 +128,20 @@ def _decompressed(raw: IO[bytes]) -> IO[bytes]:
     return io.BufferedReader(raw)  # type: ignore[type-var]
 
 
+def name_memory_errors(reader: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Turn a MemoryError of a reader, whose first argument is the path, into a :class:`DatasetError`."""
+
+    @functools.wraps(reader)
+    def wrapped(*args: _P.args, **options: _P.kwargs) -> _T:
+        try:
+            return reader(*args, **options)
+        except MemoryError:
+            path: Any = args[0] if args else options.get("path")
+        raise DatasetError("there is not enough memory to read it", path)
+
+    return wrapped
+
+
 def decode(content: bytes) -> str:
     r"""Return text as UTF-8 (with or without a byte order mark) or, where it is not UTF-8, as Latin-1.
 
@@ -109,9 +154,35 @@ def decode(content: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def require_cells(rows: int, columns: int, what: str, path: str | os.PathLike[str], limits: Limits) -> None:
-    """Refuse a dense matrix of ``rows`` times ``columns`` entries that is beyond ``limits.max_cells``."""
+def require_cells(
+    rows: int, columns: int, what: str, path: str | os.PathLike[str], limits: Limits, itemsize: int = 1
+) -> None:
+    """Refuse a dense matrix that is beyond the limits or out of proportion to its file.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Shape of the matrix.
+    what : str
+        What it is, for the error message.
+    path : path-like
+        The file that it is made from. A path that does not exist has no size to compare with.
+    limits : Limits
+        ``max_cells`` bounds the number of entries, ``max_expansion`` their bytes relative to the file.
+    itemsize : int
+        Bytes of one entry: 1 for labels, 8 for features.
+    """
     if rows * columns > limits.max_cells:
         raise DatasetError(
             f"{what} would have {rows} x {columns} entries, more than the limit of {limits.max_cells}", path
+        )
+    try:
+        size = os.path.getsize(path)
+    except (OSError, ValueError):
+        return
+    if rows * columns * itemsize > _FREE_MATRIX + limits.max_expansion * size:
+        raise DatasetError(
+            f"{what} would have {rows} x {columns} entries, out of proportion to a file of {size} bytes "
+            "(Limits.max_expansion)",
+            path,
         )

@@ -137,16 +137,24 @@ def _key(wanted: Card) -> str:
 
         unknown = replace(wanted, files=tuple(file for file in files if not file.sha256))
         sums += [[one.file.role, one.sha256] for one in find_files(unknown)]  # never a download: no address
+    label_files = {key: _names_digest(path) for key, path in wanted.label_files.items()}
     return json_digest(
         {
             "schema": _SCHEMA,
-            "reader": wanted.reader,
+            "reader": {**wanted.reader, **label_files},
             "files": sorted(sums),
             "generator": wanted.generator,
             "splits": wanted.splits,
             "code": code_digest("multilab.datasets.dataset", within="multilab.datasets"),
         }
     )
+
+
+def _names_digest(path: Path) -> str:
+    """Return the digest of a file of label names: its content decides what is read, its name does not."""
+    from multilab.datasets.opening import MAX_NAMES_BYTES, Limits, read_bytes
+
+    return hashlib.sha256(read_bytes(path, Limits(max_bytes=MAX_NAMES_BYTES))).hexdigest()
 
 
 def _folder(wanted: Card, key: str) -> Path:
@@ -203,7 +211,8 @@ def _store(wanted: Card, key: str, progress: Progress | None) -> None:
 
     found = find_files(wanted, progress=progress)
     paths = {one.file.role: one.path for one in found}
-    dataset, description = assemble(wanted.name, paths, wanted.reader, wanted.generator, wanted.splits)
+    reader = {**wanted.reader, **wanted.label_files}
+    dataset, description = assemble(wanted.name, paths, reader, wanted.generator, wanted.splits)
     _check(wanted, description)
     origins = {one.origin for one in found}
     content = to_bytes(dataset)

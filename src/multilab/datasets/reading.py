@@ -13,7 +13,7 @@ from multilab.datasets.columns import LabelOptions
 from multilab.datasets.description import describe
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.matlab import read_matlab
-from multilab.datasets.opening import Limits, plain_name
+from multilab.datasets.opening import Limits, name_memory_errors, plain_name
 from multilab.datasets.raw import RawData
 from multilab.datasets.svmlight import read_svmlight
 from multilab.datasets.tabular import read_csv, read_parquet
@@ -53,6 +53,7 @@ def find_format(path: PathLike) -> str:
     return FORMATS[extension]
 
 
+@name_memory_errors
 def read(
     path: PathLike,
     *,

@@ -201,6 +201,7 @@ def read_svmlight(
         raise DatasetError("no row has a feature", path)
     if d + q > limits.max_columns:  # before a name is made for each
         raise DatasetError(f"{d + q} columns, more than the limit of {limits.max_columns}", path)
+    require_cells(len(rows.lines), q, "the label matrix", path, limits)
     names = label_names if label_names is not None else [str(k + first[1]) for k in range(q)]
     return rows.to_raw((d, q), first, names, limits)
 
