@@ -1,7 +1,7 @@
-"""Data sets that need neither a file nor a network: digits on a seven-segment display, and four curves.
+"""Data sets that need neither a file nor a network: digit segments, toy genes, toy topics, and four curves.
 
 Randomness is made of raw PCG64 words, which no NumPy version changes; ``X`` and ``Y`` are the same on all
-machines.
+machines. The toy genes and the toy topics are computed in integers, so that no rounding is involved either.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import ndtr, ndtri
 
 from multilab.datasets.errors import DatasetError
@@ -39,6 +40,32 @@ _SEGMENTS = {
     8: "abcdefg",
     9: "abcdfg",
 }
+
+# Toy genes: one row per label, its weights of the four hidden processes; the share of rows that have it, in per cent.
+_PROCESSES = ("growth", "stress", "repair", "transport")
+_GENE_LABELS = {
+    "division": ((3, 0, 0, 0), 40),
+    "ribosome": ((2, -2, 0, 0), 30),
+    "stress-response": ((0, 3, 0, 0), 45),
+    "heat-shock": ((0, 2, 1, 0), 25),
+    "dna-repair": ((0, 1, 3, 0), 35),
+    "membrane": ((0, 0, -1, 3), 30),
+    "signalling": ((1, 1, 0, 2), 20),
+}
+
+# Toy topics: every topic has words of its own and draws in its partner in a third of its documents.
+_TOPIC_PARTNERS = {
+    "politics": "economy",
+    "economy": "trade",
+    "trade": "politics",
+    "science": "health",
+    "health": "science",
+    "sport": "health",
+    "culture": "travel",
+    "travel": "culture",
+}
+_WORDS_PER_TOPIC = 12
+_COMMON_WORDS = 54
 
 # Solutions t of mean_x Phi(t - f_k(x)) = 1/2 over x uniform on [-4, 4]; a test recomputes them.
 _MEDIANS = {1: 1.5819915110529592, 2: 3.5172504898348803, 3: 0.0, 4: 0.0}
@@ -72,7 +99,8 @@ def generate(generator: Mapping[str, Any]) -> RawData:
     Parameters
     ----------
     generator : mapping
-        ``{name: digit-segments}`` or ``{name: scenario, k: 1..4, n: 300, seed: 0, threshold: median}``.
+        ``{name: digit-segments}``, ``{name: genes, n: 300, seed: 0}``, ``{name: topics, n: 300, seed: 0}`` or
+        ``{name: scenario, k: 1..4, n: 300, seed: 0, threshold: median}``.
 
     Raises
     ------
@@ -80,7 +108,12 @@ def generate(generator: Mapping[str, Any]) -> RawData:
         Unknown generator or argument.
     """
     arguments = {key: value for key, value in generator.items() if key != "name"}
-    makers: dict[str, Callable[..., RawData]] = {"digit-segments": _digit_segments, "scenario": _scenario}
+    makers: dict[str, Callable[..., RawData]] = {
+        "digit-segments": _digit_segments,
+        "genes": _genes,
+        "scenario": _scenario,
+        "topics": _topics,
+    }
     if generator.get("name") not in makers:
         raise DatasetError(f"unknown generator {generator.get('name')!r}; there are {', '.join(makers)}")
     try:
@@ -163,6 +196,85 @@ def scenario_threshold(k: int, threshold: str | float = "median") -> float:
 def _scenario(k: int, n: int = 300, seed: int = 0, threshold: str | float = "median") -> RawData:
     sample = sample_scenario(k, n, seed, threshold)
     return RawData(X=sample.X, Y=sample.Y, feature_names=["x"], label_names=["above-threshold"], original_features=1)
+
+
+def _words(stream: str, n: int, seed: int) -> np.random.PCG64:
+    """Return the bit generator of a toy data set; its words are the same in all NumPy versions."""
+    if n < 20 or seed < 0:
+        raise DatasetError(f"{stream}: n must be at least 20 and seed at least 0, not {n} and {seed}")
+    return np.random.PCG64(np.random.SeedSequence(seed, spawn_key=tuple(stream.encode())))
+
+
+def _bell(bits: np.random.PCG64, rows: int, columns: int) -> np.ndarray:
+    """Return integers with a bell-shaped distribution: mean 0, standard deviation 37 837, at most 131 070.
+
+    Each is the sum of the four 16-bit quarters of a word, minus its mean.
+    """
+    word = bits.random_raw(rows * columns).reshape(rows, columns)
+    quarters = [((word >> np.uint64(shift)) & np.uint64(0xFFFF)).astype(np.int64) for shift in (0, 16, 32, 48)]
+    return quarters[0] + quarters[1] + quarters[2] + quarters[3] - 131_070
+
+
+def _genes(n: int = 300, seed: int = 0) -> RawData:
+    """Return toy genes: 20 noisy conditions show four hidden processes, of which the labels are parts.
+
+    A label holds for the rows with the largest weighted sums of the processes. The third process enters the conditions
+    by its size alone, so that no linear model sees all of it. Every label also leans towards the one before it. All is
+    integer arithmetic; ``X`` is in units of 2**-16.
+    """
+    bits = _words("genes", n, seed)
+    hidden = _bell(bits, n, len(_PROCESSES))
+    mixing = (bits.random_raw(len(_PROCESSES) * 20) % np.uint64(7)).astype(np.int64).reshape(len(_PROCESSES), 20) - 3
+    shown = hidden.copy()
+    shown[:, 2] = np.abs(hidden[:, 2]) - 30_000
+    X = (shown @ mixing + 2 * _bell(bits, n, 20)).astype(np.float64) / 65_536
+    Y = np.zeros((n, len(_GENE_LABELS)), dtype=np.uint8)
+    noise = _bell(bits, n, len(_GENE_LABELS))
+    for label, (weights, share) in enumerate(_GENE_LABELS.values()):
+        level = hidden.copy()
+        level[:, 2] = shown[:, 2]
+        total = 2 * (level @ np.array(weights, dtype=np.int64)) + noise[:, label]
+        if label:
+            total += 60_000 * Y[:, label - 1].astype(np.int64)
+        cut = np.sort(total)[n - share * n // 100]
+        Y[:, label] = total >= cut
+    names = [f"condition_{number}" for number in range(1, 21)]
+    return RawData(X=X, Y=Y, feature_names=names, label_names=list(_GENE_LABELS), original_features=20)
+
+
+def _topics(n: int = 300, seed: int = 0) -> RawData:
+    """Return toy topics: counts of 150 words in ``n`` documents about one to three of eight topics, as CSR.
+
+    A document has 15 to 45 words: half of them are common words, the others belong to its topics. A word of a topic is
+    also used, one time in four, by the documents of the topic before it.
+    """
+    bits = _words("topics", n, seed)
+    topics = list(_TOPIC_PARTNERS)
+    partner = [topics.index(name) for name in _TOPIC_PARTNERS.values()]
+    counts = np.zeros((n, _WORDS_PER_TOPIC * len(topics) + _COMMON_WORDS))
+    Y = np.zeros((n, len(topics)), dtype=np.uint8)
+
+    def below(bound: int) -> int:
+        return int(bits.random_raw()) % bound
+
+    for row in range(n):
+        subject = below(8)
+        about = {subject, partner[subject]} if below(3) == 0 else {subject}
+        if below(6) == 0:
+            about.add(below(8))
+        ordered = sorted(about)
+        Y[row, ordered] = 1
+        for _ in range(15 + below(31)):
+            if below(2):
+                word = _WORDS_PER_TOPIC * len(topics) + min(below(_COMMON_WORDS), below(_COMMON_WORDS))
+            else:
+                topic = (ordered[below(len(ordered))] + (below(4) == 0)) % len(topics)
+                word = _WORDS_PER_TOPIC * topic + min(below(_WORDS_PER_TOPIC), below(_WORDS_PER_TOPIC))
+            counts[row, word] += 1
+    names = [f"{topic}_{number}" for topic in topics for number in range(1, _WORDS_PER_TOPIC + 1)]
+    names += [f"common_{number}" for number in range(1, _COMMON_WORDS + 1)]
+    X = sp.csr_array(counts)
+    return RawData(X=X, Y=Y, feature_names=names, label_names=topics, original_features=len(names))
 
 
 def _digit_segments() -> RawData:

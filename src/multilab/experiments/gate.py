@@ -1,12 +1,13 @@
 """The reproducibility gate: recompute, compare with committed numbers, and name what differs.
 
-Three questions: does every method beat the constant predictor; are the numbers those committed; and, for a committed
-study, are randomly chosen cells of its ``scores.csv`` what this code computes today. The gate recomputes in a store of
-its own; it restores nothing.
+Four questions: is every expected cell computed; does every method beat the constant predictor; are the numbers those
+committed; and, for a committed study, are randomly chosen cells of its ``scores.csv`` what this code computes today.
+The gate recomputes in a store of its own; it restores nothing.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import platform
@@ -26,9 +27,12 @@ from multilab.experiments.store import Store
 __all__ = [
     "Difference",
     "beats_constant",
+    "cell_name",
     "compare",
     "fingerprint",
+    "fingerprints",
     "load_reference",
+    "missing_cells",
     "reference",
     "reference_name",
     "tolerance",
@@ -59,11 +63,16 @@ def fingerprint(cell: Cell, store: Store, conventions: str = "default", paper: s
     """Return all metrics of a cell and, so that no change hides behind a rank, the norms of its arrays.
 
     Norms are of finite entries: the loss of a layer that was not grown is NaN, that of a measure not defined infinite.
+    A tuned cell also has the value of every trial: a search that is scored wrongly may still choose the same arguments.
     """
     numbers = dict(evaluate_cell(cell, store, conventions, paper))
     for name, array in store.arrays(cell.key).items():
         if name == "scores" or (name.startswith("learned_") and array.ndim == 2):
             numbers[f"norm of {name}"] = float(np.linalg.norm(array[np.isfinite(array)]))
+    if cell.tune:
+        with (store.path(cell.key) / "trials.csv").open(newline="") as file:
+            for trial, *_, value in list(csv.reader(file))[1:]:
+                numbers[f"value of trial {trial}"] = float(value)
     return numbers
 
 
@@ -77,6 +86,24 @@ def fingerprints(
 ) -> Numbers:
     """Return the numbers of finished cells, by name."""
     return {cell_name(cell): fingerprint(cell, store, conventions, paper) for cell in cells}
+
+
+def missing_cells(
+    found: Iterable[str], requested: Iterable[str], expected: Iterable[str], methods: Iterable[str] | None = None
+) -> list[str]:
+    """Return a line for each cell that should have been computed and was not.
+
+    Parameters
+    ----------
+    found, requested, expected : iterable of str
+        Names (:func:`cell_name`) of the computed cells, of those that the study asks for, and of those with committed
+        numbers.
+    methods : iterable of str, optional
+        Of the committed cells only those of these methods count, their guards (``method[alpha=3]``) included.
+    """
+    chosen = None if methods is None else set(methods)
+    names = {name for name in expected if chosen is None or name.split("/", 2)[2].partition("[")[0] in chosen}
+    return [f"{name}: not computed" for name in sorted((names | set(requested)) - set(found))]
 
 
 def beats_constant(cells: Sequence[Cell], store: Store) -> tuple[bool, float, float]:

@@ -11,6 +11,7 @@ _HOMES = {
     "build_report": "page",
     "cd_diagram": "figures",
     "convergence": "figures",
+    "finding_text": "headline",
     "headline_markdown": "headline",
     "heatmap": "figures",
     "ledger_markdown": "headline",

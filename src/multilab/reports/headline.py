@@ -14,14 +14,17 @@ from multilab.ground import write_atomically
 from multilab.reports.drawing import new_figure, png_bytes, styled
 from multilab.reports.errors import ReportError
 from multilab.reports.figures import cd_diagram, dots
+from multilab.reports.finding import finding
 from multilab.reports.study import Study, load_study, metric_title
-from multilab.reports.tables import Cell, score_table
+from multilab.reports.tables import MANY_METHODS, Cell, ScoreTable, method_rows, score_table
 
-__all__ = ["headline_markdown", "ledger_markdown", "save_headline_png"]
+__all__ = ["finding_text", "headline_markdown", "ledger_markdown", "save_headline_png"]
 
 
 def headline_markdown(study_dir: Path | str, metric: str | None = None) -> str:
     """Return one metric of a study as a Markdown table: best bold, ranks as subscripts.
+
+    More than eight methods are the rows, the best average rank first; fewer are the columns.
 
     Parameters
     ----------
@@ -37,6 +40,8 @@ def headline_markdown(study_dir: Path | str, metric: str | None = None) -> str:
     """
     study = load_study(study_dir)
     table = score_table(study, _metric(study, metric))
+    if len(table.heads) > MANY_METHODS:
+        return _by_method(table)
     lines = [
         f"| {table.title} {table.arrow} | " + " | ".join(_escape(head) for head in table.heads) + " |",
         "|:---|" + "---:|" * len(table.heads),
@@ -45,6 +50,21 @@ def headline_markdown(study_dir: Path | str, metric: str | None = None) -> str:
     if table.average_ranks:
         lines.append("| *average rank* | " + " | ".join(_markdown(cell) for cell in table.average_ranks) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _by_method(table: ScoreTable) -> str:
+    ranked = bool(table.average_ranks)
+    heads = [f"{table.title} {table.arrow}", *(["*average rank*"] if ranked else []), *(d for d, _ in table.rows)]
+    lines = ["| " + " | ".join(map(_escape, heads)) + " |", "|:---|" + "---:|" * (len(heads) - 1)]
+    for row in method_rows(table):
+        cells = [row.average_rank, *row.cells] if row.average_rank else row.cells
+        lines.append(f"| {_escape(row.head)} | " + " | ".join(_markdown(cell) for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def finding_text(study_dir: Path | str) -> str:
+    """Return the finding of a study as one paragraph, empty if its methods are not ranked."""
+    return " ".join(finding(load_study(study_dir)))
 
 
 def ledger_markdown(reports: Path | str) -> str:

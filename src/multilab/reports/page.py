@@ -15,13 +15,23 @@ from multilab.reports.analysis_pictures import analysis_pictures
 from multilab.reports.claim_views import claim_views, outcomes
 from multilab.reports.column_sets import column_sets
 from multilab.reports.errors import ReportError
+from multilab.reports.finding import finding
 from multilab.reports.friedman import friedman_tables
 from multilab.reports.paper import Words, known_errata, note, paper_tables, tally
 from multilab.reports.paper_parts import MARKS, Note
 from multilab.reports.pictures import Picture, convergence_picture, learned_pictures, rank_pictures
 from multilab.reports.rank_figures import rank_figures
 from multilab.reports.study import Study, load_study, metric_title
-from multilab.reports.tables import Cell, ScoreTable, cost_tables, number, p_text, score_table
+from multilab.reports.tables import (
+    MANY_METHODS,
+    Cell,
+    ScoreTable,
+    cost_tables,
+    method_rows,
+    number,
+    p_text,
+    score_table,
+)
 from multilab.statistics import Comparison
 
 __all__ = ["build_report"]
@@ -104,12 +114,15 @@ def _render(study: Study) -> str:
     engine.filters["metric_title"] = metric_title
     engine.filters["p_value"] = p_text
     engine.filters["plain"] = _plain
+    engine.filters["method_rows"] = method_rows
+    engine.globals["many_methods"] = MANY_METHODS
     words = Words.of(study)
     views = [_metric_view(study, metric) for metric in study.metrics]
     by_metric = {view.table.metric: view for view in views}
     return engine.get_template("page.html.j2").render(
         study=study,
         facts=_facts(study),
+        finding=() if study.info.get("paper") else finding(study),  # a paper's study begins with its claims
         headline=by_metric[study.primary[0]] if study.primary else None,
         views=views,
         overview=[row for view in views if (row := _overview_row(view)) is not None],

@@ -76,7 +76,7 @@ def learned_pictures(study: Study, learned: Learned) -> tuple[Picture, ...]:
     if affinity is not None and affinity.ndim == 2:
         pictures.append(affinity_picture(learned, where))
     for name, array in learned.arrays.items():
-        plain = array.ndim == 2 and min(array.shape) > 0 and max(array.shape) <= 4000
+        plain = array.ndim == 2 and min(array.shape) > 1 and max(array.shape) <= 4000  # a list of numbers is no heatmap
         if name in (_WEIGHTS, _AFFINITY) or not plain or array.dtype.kind not in "fiub":
             continue
         with styled():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -12,11 +12,14 @@ from multilab.reports.study import Study, metric_title, set_columns
 from multilab.statistics import Comparison, rank_rows, summarise
 
 __all__ = [
+    "MANY_METHODS",
     "Cell",
     "CostTable",
+    "MethodRow",
     "ScoreTable",
     "beside_columns",
     "cost_tables",
+    "method_rows",
     "number",
     "p_text",
     "rank_text",
@@ -63,6 +66,8 @@ class ScoreTable:
         Empty if the ranks are not known.
     spread : bool
         Whether any standard deviation is printed.
+    order : tuple of int
+        Positions of the methods, the best average rank first, those without a rank last.
     """
 
     metric: str
@@ -72,16 +77,44 @@ class ScoreTable:
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
     average_ranks: tuple[Cell, ...]
     spread: bool
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class CostTable:
-    """One measured quantity over datasets and methods; the lowest mean of each row is marked best."""
+    """One measured quantity over datasets and methods; the lowest mean of each row is marked best.
+
+    ``order`` are the positions of the methods, the least average rank first.
+    """
 
     title: str
     unit: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    order: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class MethodRow:
+    """One method of a table with methods as rows: its name, its average rank if known, its cell for each dataset."""
+
+    head: str
+    average_rank: Cell | None
+    cells: tuple[Cell, ...]
+
+
+MANY_METHODS = 8
+"""Tables of more methods have them as rows, so that the best are seen first and nothing is cut off at the right."""
+
+
+def method_rows(table: ScoreTable | CostTable) -> tuple[MethodRow, ...]:
+    """Return the rows of a table with the methods as rows, the best first."""
+    ranks = table.average_ranks if isinstance(table, ScoreTable) else ()
+    columns = [cells for _, cells in table.rows]
+    return tuple(
+        MethodRow(table.heads[i], ranks[i] if ranks else None, tuple(cells[i] for cells in columns))
+        for i in table.order or range(len(table.heads))
+    )
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -139,6 +172,7 @@ def score_table(study: Study, metric: str) -> ScoreTable:
         rows=tuple(rows),
         average_ranks=_average_ranks(methods, comparison),
         spread=any(cell.std for _, cells in rows for cell in cells),
+        order=_order([comparison.ranks.get(m, math.inf) for m in methods] if comparison else [0.0] * len(methods)),
     )
 
 
@@ -172,7 +206,8 @@ def cost_tables(study: Study) -> tuple[CostTable, ...]:
                 )
             )
         heads = tuple(study.titles[m] for m in study.methods)
-        tables.append(CostTable(title, unit, heads, tuple((d, _no_ranks(cells)) for d, cells in rows)))
+        order = _order(ranks[list(study.methods)].mean().fillna(math.inf))
+        tables.append(CostTable(title, unit, heads, tuple((d, _no_ranks(cells)) for d, cells in rows), order))
     return tuple(tables)
 
 
@@ -185,6 +220,12 @@ def _cell(mean: float, std: float, text: Callable[[float], str], rank: float | N
         rank="" if rank is None else rank_text(rank),
         best=rank is not None and rank == best,
     )
+
+
+def _order(ranks: Iterable[float]) -> tuple[int, ...]:
+    """Return the positions of ranks in ascending order; equal ranks stay in their order."""
+    values = list(ranks)
+    return tuple(sorted(range(len(values)), key=values.__getitem__))
 
 
 def _no_ranks(cells: Sequence[Cell]) -> tuple[Cell, ...]:

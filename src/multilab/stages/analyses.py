@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from multilab.ground import write_atomically
-from multilab.stages.common import Progress, report_dir, results_dir, study_of
+from multilab.stages.common import Progress, StageLine, report_dir, results_dir, study_of
 from multilab.stages.train import exit_code
 
 
@@ -17,8 +17,10 @@ def main(argv: list[str]) -> int:
     from multilab.experiments.store import Store
 
     study, _ = study_of(argv)
+    line, progress = StageLine("analyses"), Progress(f"{study.name}: analyses")
     store, units = Store(), units_of(study)
-    failed = run_units(units, store, progress=Progress(f"{study.name}: analyses"))
+    failed = run_units(units, store, progress=progress)
+    line.print_cells(units, progress.total, len(failed))
     if failed:
         return exit_code(failed)
     digests = {}

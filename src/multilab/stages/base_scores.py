@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from multilab.ground import write_atomically
-from multilab.stages.common import Progress, results_dir, study_of
+from multilab.stages.common import Progress, StageLine, results_dir, study_of
 from multilab.stages.train import exit_code
 
 
@@ -15,8 +15,10 @@ def main(argv: list[str]) -> int:
     from multilab.experiments.workers import run_cells
 
     study, _ = study_of(argv)
+    line, progress = StageLine("base_scores"), Progress(f"{study.name}: base scores")
     store, cells = Store(), base_score_cells(study)
-    failed = run_cells(cells, store, progress=Progress(f"{study.name}: base scores"))
+    failed = run_cells(cells, store, progress=progress)
     if not failed:
         write_atomically(results_dir(study.name) / "base_scores.json", manifest(cells, store) + "\n")
+    line.print_cells(cells, progress.total, len(failed))
     return exit_code(failed)

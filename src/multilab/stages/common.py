@@ -1,16 +1,18 @@
-"""What the stage programs share: their arguments and their progress bar."""
+"""What the stage programs share: their arguments, their progress bar and the line they end with."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study
 
-__all__ = ["Progress", "arguments", "report_dir", "results_dir", "study_of"]
+__all__ = ["Progress", "StageLine", "arguments", "command", "report_dir", "results_dir", "study_of"]
 
 
 def arguments(argv: list[str], *known: str) -> dict[str, str]:
@@ -41,33 +43,78 @@ def report_dir(study: str) -> Path:
     return Path("reports") / study
 
 
+def command(name: str) -> str:
+    """Return how a program of this environment is called in a new shell: ``.venv/bin/dvc`` if it is not activated."""
+    activated = os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX")
+    if sys.prefix == sys.base_prefix or (activated and Path(activated).resolve() == Path(sys.prefix).resolve()):
+        return name
+    program = Path(sys.prefix) / ("Scripts" if os.name == "nt" else "bin") / name
+    here = Path.cwd()
+    return str(program.relative_to(here)) if program.is_relative_to(here) else str(program)
+
+
+class StageLine:
+    """The one line that a stage prints when it has finished: its name, what was done, and the seconds it took.
+
+    Parameters
+    ----------
+    name : str
+        The stage, and of ``train`` the method: ``train mlknn``.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.began = time.perf_counter()
+
+    def print(self, *counts: str) -> None:
+        """Print the line: ``train mlknn              9 cells, 9 reused, 0.4 s``."""
+        seconds = f"{time.perf_counter() - self.began:.1f} s"
+        print(f"{self.name:<25} {', '.join([*counts, seconds])}", flush=True)
+
+    def print_cells(self, cells: Sequence[Any], computed: int, failed: int) -> None:
+        """Print the line of a stage that ran cells: how many there are, and how many of them were in the store."""
+        total = len({cell.key for cell in cells})
+        counts = [f"{total} {'cell' if total == 1 else 'cells'}", f"{total - computed} reused"]
+        self.print(*counts, *([f"{failed} failed"] if failed else []))
+
+
 class Progress:
-    """A progress bar over an iterable: drawn on a terminal, a line now and then elsewhere.
+    """A progress bar over an iterable: drawn on a terminal and removed at its end, elsewhere a line every 10 seconds.
 
     Parameters
     ----------
     title : str
         What is going on.
+
+    Attributes
+    ----------
+    total : int
+        Number of items of the last iterable; 0 before the first.
     """
 
     def __init__(self, title: str) -> None:
         self.title = title
+        self.total = 0
 
     def __call__(self, stream: Iterable[Any], total: int) -> Iterator[Any]:
         """Yield from ``stream`` and show how far it is."""
-        if not total:
-            yield from stream
-            return
+        self.total = total
+        return self._shown(stream, total) if total else iter(stream)
+
+    def _shown(self, stream: Iterable[Any], total: int) -> Iterator[Any]:
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
             from rich.progress import Progress as Bar
 
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-            with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+            times = (TimeElapsedColumn(), TimeRemainingColumn())
+            with Bar(*columns, *times, console=Console(stderr=True), transient=True) as bar:
                 yield from bar.track(stream, total=total, description=self.title)
             return
+        shown = time.monotonic()
         for count, item in enumerate(stream, 1):
-            if count == total or count % -(-total // 4) == 0:
+            if time.monotonic() - shown >= 10:
+                shown = time.monotonic()
                 print(f"{self.title}: {count} of {total}", file=sys.stderr, flush=True)
             yield item

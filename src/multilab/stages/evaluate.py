@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from multilab.ground import write_atomically
-from multilab.stages.common import report_dir, study_of
+from multilab.stages.common import StageLine, report_dir, study_of
 
 
 def main(argv: list[str]) -> int:
@@ -19,6 +19,7 @@ def main(argv: list[str]) -> int:
     from multilab.experiments.store import Store
 
     study, _ = study_of(argv)
+    line = StageLine("evaluate")
     store, folder = Store(), report_dir(study.name)
     cells = [cell for method in study.all_methods for cell in study_cells(study, method)]
     missing = [cell.label for cell in cells if not store.has(cell.key)]
@@ -32,4 +33,5 @@ def main(argv: list[str]) -> int:
             (folder / "tuned.csv").unlink(missing_ok=True)
         else:
             write_atomically(folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n"))
+    line.print(f"{len(cells)} cells", f"{len(study.metrics)} metrics")
     return 0

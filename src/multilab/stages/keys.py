@@ -13,7 +13,7 @@ from multilab.experiments.cells import base_score_cells, study_cells, study_part
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study
 from multilab.ground import code_digest, json_digest, write_atomically
-from multilab.stages.common import results_dir
+from multilab.stages.common import StageLine, results_dir
 
 
 def stage_keys(study: Study) -> dict[str, list[str]]:
@@ -82,6 +82,7 @@ def main(argv: list[str]) -> int:
     """`multilab keys`: for the studies planned in ``params.yaml``."""
     from multilab.experiments.receipts import drop_stale_receipt
 
+    line = StageLine("keys")
     wanted = {}
     for name in planned()["studies"]:
         wanted.update(stage_keys(load_study(name)))
@@ -92,4 +93,5 @@ def main(argv: list[str]) -> int:
     for path in folder.glob("*.keys"):
         if path.stem not in wanted:
             path.unlink()
+    line.print(f"{len(wanted)} stages of {', '.join(planned()['studies'])}")
     return 0

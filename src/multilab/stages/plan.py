@@ -10,7 +10,7 @@ from typing import Any
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study, names
 from multilab.ground import write_atomically
-from multilab.stages.common import arguments
+from multilab.stages.common import arguments, command
 
 HEADER = "# Written by `multilab plan`; change conf/study/ and plan again instead of editing this.\n"
 
@@ -96,6 +96,6 @@ def main(argv: list[str]) -> int:
     dropped = prune(Path("dvc.lock"), every)
     stages = 1 + 5 * len(studies) + len(content["runs"]) + len(content["analysed"])
     note = f"; {dropped} entries of dropped studies removed from dvc.lock" if dropped else ""
-    after = "dvc repro" if Path("dvc.yaml").is_file() else f"multilab run study={asked}"
+    after = command("dvc") + " repro" if Path("dvc.yaml").is_file() else f"{command('multilab')} run study={asked}"
     print(f"planned {', '.join(content['studies'])}: {len(content['runs'])} runs, {stages} stages{note}. Next: {after}")
     return 0

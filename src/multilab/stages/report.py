@@ -8,45 +8,56 @@ from pathlib import Path
 
 from multilab.experiments.errors import ExperimentError
 from multilab.ground import write_atomically
-from multilab.stages.common import arguments, report_dir
-
-UI = "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false mlflow ui --backend-store-uri sqlite:///mlflow.db --workers 1"
+from multilab.stages.common import arguments, command, report_dir
 
 
 def main(argv: list[str]) -> int:
     """`multilab report study=NAME [--headline] [--readme]`.
 
-    ``--headline`` prints the headline table and how to look further; ``--readme`` writes the table and the picture of
-    the README.
+    ``--headline`` prints the finding, the headline table and where to look further; ``--readme`` writes the table and
+    the picture of the README.
     """
-    from multilab.reports import build_report, headline_markdown
+    from multilab.reports import build_report, finding_text, headline_markdown
 
     flags = {word for word in argv if word in ("--headline", "--readme")}
     study = arguments([word for word in argv if word not in flags], "study").get("study", "quick")
     folder = report_dir(study)
     if not folder.is_dir():
-        raise ExperimentError(f"{folder} is not here; run `multilab plan study={study}` and `dvc repro`")
+        raise ExperimentError(f"{folder} is not here; run `{command('multilab')} run study={study}`")
     page = build_report(folder)
     if "--readme" in flags:
         write_readme(folder)
     if "--headline" in flags:
         show(headline_markdown(folder))
-        print(f"\nMLflow UI:  {UI}   (or: make ui)\n            then http://127.0.0.1:5000, Training runs")
-    print(f"report: {page.resolve()}")
+        print(f"\n{finding_text(folder)}\n")
+    print(f"report:  {page.resolve()}")
+    if "--headline" in flags:
+        print(f"runs:    {runs_address(study)}\n         served by: {ui_command()}")
     return 0
 
 
+def runs_address(study: str) -> str:
+    """Return where the runs table of a study is in the MLflow UI."""
+    from multilab.experiments import receipts
+
+    find = getattr(receipts, "runs_link", None)
+    link = find(receipts.tracking()["uri"], study) if find else None
+    return str(link or "http://127.0.0.1:5000, Training runs")
+
+
+def ui_command() -> str:
+    """Return the command that serves the MLflow UI, for a new shell."""
+    if Path("Makefile").is_file() and Path("dvc.yaml").is_file():
+        return "make ui"
+    options = "ui --backend-store-uri sqlite:///mlflow.db --workers 1"
+    return f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false {command('mlflow')} {options}"
+
+
 def show(markdown: str) -> None:
-    """Print a Markdown table for a terminal, ranks in brackets; a wide one with the methods as rows."""
+    """Print a Markdown table for a terminal, ranks in brackets."""
     from rich.console import Console
     from rich.markdown import Markdown
 
-    head, _, *rows = [line.strip("| ").split(" | ") for line in markdown.strip().splitlines()]
-    if len(head) > len(rows) + 1:
-        first, *others = zip(head, *rows, strict=True)
-        rule = "|:---|" + "---:|" * len(rows)
-        written = ["| " + " | ".join(row) + " |" for row in (first, *others)]
-        markdown = "\n".join([written[0], rule, *written[1:]])
     columns = 25 * (markdown.partition("\n")[0].count("|") - 1)  # wider than the terminal, a table wraps its numbers
     console = Console(width=max(shutil.get_terminal_size().columns, min(columns, 160)))
     console.print(Markdown(re.sub(r" <sub>(.*?)</sub>", r" (\1)", markdown.strip())))

@@ -9,7 +9,7 @@ from typing import Any
 
 from multilab.experiments.settings import Method, Study
 from multilab.ground import write_atomically
-from multilab.stages.common import report_dir, results_dir, study_of
+from multilab.stages.common import StageLine, report_dir, results_dir, study_of
 
 
 def main(argv: list[str]) -> int:
@@ -23,6 +23,7 @@ def main(argv: list[str]) -> int:
     from multilab.reports import build_report
 
     study, _ = study_of(argv)
+    line = StageLine("stats")
     folder = report_dir(study.name)
     scores = pd.read_csv(folder / "scores.csv", float_precision="round_trip")
     save_learned(study)
@@ -39,7 +40,8 @@ def main(argv: list[str]) -> int:
             _write(folder / f"statistics-{name}.json", compared)
     own = comparisons(study, scores, study.datasets, study.methods, study.control)
     _write(folder / "statistics.json", own)
-    print(f"report: {build_report(folder)}")
+    page = build_report(folder)
+    line.print(f"{len(study.all_methods)} methods on {len(study.datasets)} data sets", f"report {page}")
     return 0
 
 

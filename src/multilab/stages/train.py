@@ -6,7 +6,7 @@ import sys
 
 from multilab.experiments.errors import ExperimentError
 from multilab.ground import write_atomically
-from multilab.stages.common import Progress, results_dir, study_of
+from multilab.stages.common import Progress, StageLine, results_dir, study_of
 
 
 def exit_code(failed: dict[str, str]) -> int:
@@ -31,8 +31,10 @@ def main(argv: list[str]) -> int:
     name = rest.get("method")
     if name not in study.all_methods:
         raise ExperimentError(f"study {study.name} has no method {name!r}; it has {', '.join(study.all_methods)}")
+    line, progress = StageLine(f"train {name}"), Progress(f"{study.name}: {name}")
     store, cells = Store(), study_cells(study, name)
-    failed = run_cells(cells, store, progress=Progress(f"{study.name}: {name}"))
+    failed = run_cells(cells, store, progress=progress)
     if not failed:
         write_atomically(results_dir(study.name) / "train" / f"{name}.json", manifest(cells, store) + "\n")
+    line.print_cells(cells, progress.total, len(failed))
     return exit_code(failed)

@@ -1,0 +1,81 @@
+"""The finding of a study in up to three sentences, written from its numbers."""
+
+from __future__ import annotations
+
+import math
+
+from multilab.reports.study import Study, metric_title
+from multilab.reports.tables import number, p_text
+from multilab.statistics import Comparison
+
+__all__ = ["finding"]
+
+
+def finding(study: Study) -> tuple[str, ...]:
+    """Return who leads in the headline metric, by how much, and whether the difference is significant.
+
+    Empty where the methods are not ranked: fewer than two methods, or a metric without a direction.
+    """
+    metric = study.primary[0] if study.primary else None
+    comparison = study.comparisons.get(metric) if metric else None
+    if metric is None or comparison is None or comparison.k < 2:
+        return ()
+    order = sorted(comparison.ranks, key=lambda method: (comparison.ranks[method], comparison.methods.index(method)))
+    leaders = [method for method in order if comparison.ranks[method] == comparison.ranks[order[0]]]
+    sentences = [_leader(study, metric, comparison, order, leaders), _by_dataset(study, comparison)]
+    if len(leaders) < len(order) and comparison.cd_nemenyi is not None:
+        sentences.append(_significance(study, comparison, leaders, order[len(leaders)]))
+    return tuple(sentences)
+
+
+def _leader(study: Study, metric: str, comparison: Comparison, order: list[str], leaders: list[str]) -> str:
+    means = study.summaries[metric].mean[order].loc[list(comparison.datasets)].mean()
+    sets = "1 dataset" if comparison.n == 1 else f"{comparison.n} datasets"
+
+    def described(method: str) -> str:
+        return f"average rank {comparison.ranks[method]:.2f}, mean {number(float(means[method]))}"
+
+    names = _listed([study.method_title(method) for method in leaders])
+    text = (
+        f"In {metric_title(metric).lower()}, {names} {'leads' if len(leaders) == 1 else 'lead'} {comparison.k} methods"
+    )
+    text += f" over {sets} ({described(leaders[0])})"
+    if len(leaders) == len(order):
+        return f"{text}; all have the same rank."
+    second = order[len(leaders)]
+    return f"{text}, followed by {study.method_title(second)} ({described(second)})."
+
+
+def _by_dataset(study: Study, comparison: Comparison) -> str:
+    """Return which method is the best on each dataset."""
+    mean = study.summaries[comparison.metric].mean
+    best = {}
+    for dataset in comparison.datasets:
+        ranks = comparison.dataset_ranks[dataset]
+        top = [method for method in comparison.methods if ranks[method] == min(ranks.values())]
+        value = float(mean.loc[dataset, top[0]])
+        names = _listed([study.method_title(m) for m in top]) if len(top) <= 3 else f"{len(top)} methods"
+        best[dataset] = (names, f"{dataset} ({number(value)})")
+    names = {name for name, _ in best.values()}
+    if len(names) == 1:
+        return f"The best is {names.pop()} on {_listed([where for _, where in best.values()])}."
+    return f"The best is {_listed([f'{name} on {where}' for name, where in best.values()])}."
+
+
+def _significance(study: Study, comparison: Comparison, leaders: list[str], second: str) -> str:
+    difference = comparison.ranks[second] - comparison.ranks[leaders[0]]
+    cd = comparison.cd_nemenyi if comparison.cd_nemenyi is not None else math.nan
+    larger = difference > cd
+    text = (
+        f"The difference of {number(difference)} ranks to {study.method_title(second)} is "
+        f"{'significant: larger' if larger else 'not significant: smaller'} than Nemenyi\u2019s critical difference of "
+        f"{number(cd)} (\u03b1 = {comparison.alpha:g})"
+    )
+    if comparison.p is None or larger:
+        return f"{text}."
+    verdict = "differ" if comparison.rejected else "are not shown to differ"
+    return f"{text}; taken together, the methods {verdict} (Iman\u2013Davenport, {p_text(comparison.p)})."
+
+
+def _listed(texts: list[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
