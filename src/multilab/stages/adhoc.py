@@ -41,7 +41,9 @@ def settings_of(cfg: Any) -> dict[str, Any]:
     from multilab.experiments.settings import plain
 
     job = HydraConfig.get()
-    changed = [w for w in job.overrides.task if not w.startswith(("dataset=", "method=", "publish=", "metrics="))]
+    changed = [
+        w for w in job.overrides.task if not w.startswith(("dataset=", "method=", "publish=", "metrics=", "tracking"))
+    ]
     return {
         "dataset": job.runtime.choices["dataset"],
         "method": job.runtime.choices["method"],
