@@ -5,3 +5,7 @@ from multilab.ground import MultilabError
 
 class ExperimentError(MultilabError):
     """A setting, a study or a stored cell that cannot be used; the message says which and what to do."""
+
+
+class TrackingError(ExperimentError):
+    """An MLflow store that cannot be used; results are not affected and can be published later."""

@@ -1,46 +1,62 @@
-"""MLflow as a view of the result files: one writer, rebuilt at will, never the record itself.
+"""MLflow as a view of the result files: rebuilt at any time, one writer, never the record itself.
 
-Experiment per study, parent run per method, child run per dataset with fold values as steps. Publishing is idempotent:
-a child whose ``multilab.key`` is there already is left alone, a changed one replaces the old, and what a killed
-publication left ``RUNNING`` is deleted first.
+Experiment per study, parent run per method (average ranks), child run per dataset. Of every metric a child shows the
+mean over the splits under the plain name, ``<metric>.std``, and the splits as steps of ``fold/<metric>``. Start and
+duration are those of the computation. Publishing is idempotent: a run whose ``multilab.key`` is there already is kept.
+A run of other settings stays, with the tag ``superseded`` set to ``true``; the others carry ``false``.
 """
 
 from __future__ import annotations
 
 import contextlib
+import getpass
+import json
+import math
 import os
-import sqlite3
+import re
+import socket
+import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from multilab.ground import json_digest, write_atomically
+from multilab.experiments.tracking_store import VIEW, VIEW_KEY, open_client, readable_errors, sqlite_path, writer_lock
+from multilab.ground import json_digest
 
 __all__ = ["RunRecord", "Tracker"]
+
+_ABANDONED_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One method on one dataset, as MLflow shall show it.
+    """One method on one dataset, as MLflow shows it.
 
     Attributes
     ----------
     study, method, dataset : str
     title : str
-        Name of the method as printed.
+        Display name of the method.
     params : dict
-        Settings of the estimator.
-    metrics, measured : dict of str to list of float
-        Values over the splits, in order. What was measured (seconds, megabytes) is shown but is no part of the key.
+        Settings of the method, flat.
+    metrics, measured : dict of str to dict of int to float
+        Values by split; a split that is NaN leaves the mean out. What was measured (seconds, megabytes) is no part of
+        the key.
     facts : dict
-        What is known of the dataset; ``digest`` among it.
-    tags : dict
+        Description of the dataset; ``digest`` among it.
     cells : list of str
         Keys of the cells behind the values.
+    source : tuple of str
+        Type and JSON of the dataset's source, in MLflow's terms.
+    curves : dict of str to list of float
+        Values logged as steps under their own name, without a mean.
+    started, seconds : float, optional
+        When the computation began (seconds since 1970) and how long it took in all.
+    tags : dict
     artifacts : callable
         Returns files by name, only called when the run is new.
     """
@@ -50,21 +66,39 @@ class RunRecord:
     dataset: str
     title: str
     params: dict[str, Any]
-    metrics: dict[str, list[float]]
-    measured: dict[str, list[float]]
+    metrics: dict[str, dict[int, float]]
+    measured: dict[str, dict[int, float]]
     facts: dict[str, Any]
     cells: list[str]
+    source: tuple[str, str] = ("code", '{"tags": {"mlflow.source.name": "multilab"}}')
+    curves: dict[str, list[float]] = field(default_factory=dict)
+    started: float | None = None
+    seconds: float = 0.0
     tags: dict[str, str] = field(default_factory=dict)
     artifacts: Callable[[], dict[str, bytes]] = dict
 
     @property
     def key(self) -> str:
-        """Identity of the run: the cells and the numbers it shows."""
-        return json_digest([self.study, self.method, self.dataset, self.cells, _finite(self.metrics)])
+        """Identity of the run: its settings, its cells and the numbers it shows."""
+        metrics = {name: sorted(_finite(values).items()) for name, values in self.metrics.items()}
+        return json_digest([VIEW, self.study, self.method, self.dataset, self.settings, self.cells, metrics])
+
+    @property
+    def settings(self) -> str:
+        """Digest of the settings: runs that differ in it are variants of each other."""
+        return json_digest([{k: str(v) for k, v in self.params.items()}, self.tags.get("seed")])
+
+
+@dataclass
+class _Existing:
+    """The runs of an experiment that this module published."""
+
+    parents: dict[str, list[Any]]
+    children: dict[tuple[str, str], list[Any]]
 
 
 class Tracker:
-    """Writes runs to one MLflow store, which is made first if it is not there.
+    """Writer of runs to one MLflow store.
 
     Parameters
     ----------
@@ -72,121 +106,228 @@ class Tracker:
         MLflow tracking URI.
     artifacts : str
         Folder of the artifacts; ignored for a server, which has its own.
+
+    Raises
+    ------
+    TrackingError
+        If the store does not answer or cannot be opened.
     """
 
     def __init__(self, uri: str, artifacts: str) -> None:
-        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-        os.environ.pop("MLFLOW_RUN_ID", None)  # an exported run id would adopt every run
-        import logging
-
-        logging.getLogger("alembic").setLevel(logging.WARNING)
-        logging.getLogger("mlflow").setLevel(logging.WARNING)
-        from mlflow import MlflowClient
-
-        if uri.startswith("sqlite:///"):
-            _make_database(Path(uri.removeprefix("sqlite:///")))
-        self.client = MlflowClient(tracking_uri=uri)
+        self.client = open_client(uri)
+        self.uri = uri
         self.artifacts = None if uri.startswith("http") else Path(artifacts).resolve()
-        self.client.search_experiments(max_results=1)  # migrates the database, if need be, in this one process
 
-    def publish(self, experiment: str, records: Sequence[RunRecord], prune: bool = True) -> dict[str, int]:
-        """Make the runs of an experiment equal to ``records``.
+    def publish(
+        self,
+        experiment: str,
+        records: Sequence[RunRecord],
+        prune: bool = True,
+        ranks: Mapping[str, Mapping[str, float]] | None = None,
+    ) -> dict[str, int]:
+        """Make the current runs of an experiment equal to ``records``.
+
+        Parameters
+        ----------
+        experiment : str
+        records : sequence of RunRecord
+        prune : bool
+            Whether runs that are not among ``records`` are superseded.
+        ranks : mapping, optional
+            Average ranks by method and metric; parents show them.
 
         Returns
         -------
         dict
-            Counts: ``created``, ``kept``, ``deleted``.
+            Counts: ``created``, ``kept``, ``superseded``, ``deleted``.
         """
-        self._experiment = self._get_experiment(experiment)
-        counts = {"created": 0, "kept": 0, "deleted": 0}
-        parents, children = self._existing(counts)
-        by_method: dict[str, list[RunRecord]] = defaultdict(list)
-        for record in records:
-            by_method[record.method].append(record)
-        for method, group in by_method.items():
-            parent = parents.pop(method, None) or self._create(group[0].title, {"multilab.method": method})
-            for record in group:
-                self._publish_child(parent, record, children.pop((method, record.dataset), None), counts)
-            self._finish_parent(parent, method, group)
-        if prune:
-            for run_id in [*parents.values(), *(run_id for run_id, _ in children.values())]:
-                self.client.delete_run(run_id)
-                counts["deleted"] += 1
-        return counts
+        with readable_errors(self.uri), writer_lock(self.uri):
+            self._experiment = self._get_experiment(experiment)
+            self._counts = {"created": 0, "kept": 0, "superseded": 0, "deleted": 0}
+            existing = self._existing()
+            by_method: dict[str, list[RunRecord]] = defaultdict(list)
+            for record in records:
+                by_method[record.method].append(record)
+            for method, group in by_method.items():
+                self._publish_method(group, existing, dict((ranks or {}).get(method, {})), stable=not prune)
+            if prune:
+                self._supersede_rest(existing, by_method)
+            if sqlite_path(self.uri) is None:
+                self._drop_doubles()
+            return self._counts
+
+    def share_view(self, experiment: str, columns: Sequence[str], order_by: str) -> None:
+        """Store which columns the runs table shows to those who open it by :func:`receipts.runs_link`.
+
+        Parameters
+        ----------
+        experiment : str
+        columns : sequence of str
+            ``Dataset``, and names of metrics.
+        order_by : str
+            Name of a metric; small values first.
+        """
+        state = {
+            "searchFilter": "tags.superseded = 'false'",
+            "orderByKey": f"metrics.`{order_by}`",
+            "orderByAsc": True,
+            "selectedColumns": [
+                f"attributes.`{name}`" if name == "Dataset" else f"metrics.`{name}`" for name in columns
+            ],
+        }
+        with readable_errors(self.uri):
+            entry = self.client.get_experiment_by_name(experiment)
+            tag, text = f"mlflow.sharedViewState.{VIEW_KEY}", json.dumps(state)
+            if entry.tags.get(tag) != text:
+                self.client.set_experiment_tag(entry.experiment_id, tag, text)
 
     def _get_experiment(self, name: str) -> str:
-        found = self.client.get_experiment_by_name(name)
-        if found is not None:
-            if found.lifecycle_stage == "deleted":
-                self.client.restore_experiment(found.experiment_id)
-            return found.experiment_id
-        location = (self.artifacts / name).as_uri() if self.artifacts else None
-        return self.client.create_experiment(name, artifact_location=location)
+        from mlflow.exceptions import MlflowException
 
-    def _existing(self, counts: dict[str, int]) -> tuple[dict[str, str], dict[tuple[str, str], tuple[str, str]]]:
-        parents: dict[str, str] = {}
-        children: dict[tuple[str, str], tuple[str, str]] = {}
+        entry = self.client.get_experiment_by_name(name)
+        if entry is None:
+            location = (self.artifacts / name).as_uri() if self.artifacts else None
+            try:
+                return self.client.create_experiment(name, artifact_location=location)
+            except MlflowException:  # another machine created it a moment ago
+                entry = self.client.get_experiment_by_name(name)
+                if entry is None:
+                    raise
+        if entry.lifecycle_stage == "deleted":
+            self.client.restore_experiment(entry.experiment_id)
+        return entry.experiment_id
+
+    def _runs(self) -> Iterator[Any]:
         token = None
         while True:
             page = self.client.search_runs([self._experiment], max_results=1000, page_token=token)
-            for run in page:
-                tags = run.data.tags
-                method, dataset = tags.get("multilab.method"), tags.get("multilab.dataset")
-                twice = (method, dataset) in children if dataset else method in parents
-                if method and (run.info.status == "RUNNING" or twice):
-                    self.client.delete_run(run.info.run_id)
-                    counts["deleted"] += 1
-                elif method and dataset:
-                    children[method, dataset] = (run.info.run_id, tags.get("multilab.key", ""))
-                elif method:
-                    parents[method] = run.info.run_id
+            yield from page
             token = page.token
             if not token:
-                return parents, children
+                return
 
-    def _create(self, name: str, tags: dict[str, str]) -> str:
-        run = self.client.create_run(self._experiment, run_name=name, tags={"mlflow.source.name": "multilab", **tags})
+    def _existing(self) -> _Existing:
+        """Return the published runs by method and dataset; delete what killed publications left."""
+        existing = _Existing(defaultdict(list), defaultdict(list))
+        for run in list(self._runs()):
+            tags = run.data.tags
+            method, dataset = tags.get("multilab.method"), tags.get("multilab.dataset")
+            if not method:
+                continue
+            if run.info.status == "RUNNING":
+                if sqlite_path(self.uri) is not None or _abandoned(tags.get("multilab.writer", "")):
+                    self._delete(run)
+            elif dataset:
+                existing.children[method, dataset].append(run)
+            else:
+                existing.parents[method].append(run)
+        return existing
+
+    def _publish_method(
+        self, group: list[RunRecord], existing: _Existing, ranks: dict[str, float], stable: bool
+    ) -> None:
+        """Publish one parent and its children; a ``stable`` parent is kept whatever its children are."""
+        method = group[0].method
+        key = json_digest([VIEW, method, group[0].title, None if stable else [ranks, [r.key for r in group]]])
+        parents = existing.parents.pop(method, [])
+        parent = next((run for run in parents if run.data.tags.get("multilab.key") == key), None)
+        parent_id = self._create_parent(group, key, ranks) if parent is None else parent.info.run_id
+        for record in group:
+            self._publish_child(parent_id, record, existing.children.pop((method, record.dataset), []))
+        for (other, _), runs in existing.children.items():
+            if other == method:
+                for run in runs:
+                    self._set_parent(run, parent_id)
+        if parent is None:
+            self.client.set_terminated(parent_id, "FINISHED", end_time=_end(group))
+        else:
+            self._set_superseded(parent, False)
+        for run in parents:
+            if run.info.run_id != parent_id:
+                self._delete(run)
+
+    def _create_parent(self, group: list[RunRecord], key: str, ranks: dict[str, float]) -> str:
+        from mlflow.entities import Metric
+
+        starts = [record.started for record in group if record.started is not None]
+        tags = {**group[0].tags, "multilab.method": group[0].method, "multilab.key": key}
+        run_id = self._create(group[0].title, tags, min(starts) if starts else None)
+        now = int(time.time() * 1000)
+        entries = [Metric(f"rank/{name}", value, now, 0) for name, value in ranks.items() if math.isfinite(value)]
+        self.client.log_batch(run_id, metrics=entries[:1000])
+        return run_id
+
+    def _create(self, name: str, tags: Mapping[str, str], started: float | None) -> str:
+        own = {
+            "mlflow.source.name": "multilab",
+            "mlflow.user": _user(),
+            "multilab.view": VIEW,
+            "multilab.writer": f"{socket.gethostname()} {os.getpid()} {time.time():.0f}",
+            "superseded": "false",
+        }
+        start = int(1000 * (time.time() if started is None else started))
+        run = self.client.create_run(self._experiment, run_name=name, tags={**own, **tags}, start_time=start)
         return run.info.run_id
 
-    def _publish_child(
-        self, parent: str, record: RunRecord, known: tuple[str, str] | None, counts: dict[str, int]
-    ) -> None:
-        if known and known[1] == record.key:
-            run = self.client.get_run(known[0])
-            if run.data.tags.get("mlflow.parentRunId") != parent:
-                self.client.set_tag(known[0], "mlflow.parentRunId", parent)
-            counts["kept"] += 1
-            return
+    def _publish_child(self, parent: str, record: RunRecord, known: list[Any]) -> None:
+        """Publish one run; of the known runs of this method and dataset keep those of other settings."""
+        same = [run for run in known if run.data.tags.get("multilab.key") == record.key]
+        if same:
+            self._set_parent(same[0], parent)
+            self._set_superseded(same[0], False)
+            self._counts["kept"] += 1
+        else:
+            self._create_child(parent, record)
+        for run in known:
+            if same and run is same[0]:
+                continue
+            settings = run.data.tags.get("multilab.settings")
+            if run in same or settings in (None, record.settings) or run.data.tags.get("multilab.view") != VIEW:
+                self._delete(run)
+            else:
+                self._set_parent(run, parent)
+                self._set_superseded(run, True)
+
+    def _create_child(self, parent: str, record: RunRecord) -> None:
         from mlflow.entities import Param, RunTag
 
         tags = {"mlflow.parentRunId": parent, "multilab.method": record.method, "multilab.dataset": record.dataset}
-        run_id = self._create(f"{record.title} on {record.dataset}", tags)
-        params = [Param(k, _short(v, 6000)) for k, v in record.params.items()]
-        told = {**record.tags, "multilab.key": record.key, "multilab.cells": _short(" ".join(record.cells), 4000)}
-        self.client.log_batch(run_id, params=params, tags=[RunTag(k, str(v)) for k, v in told.items()])
-        self._log_metrics(run_id, {**record.metrics, **record.measured})
+        run_id = self._create(f"{record.title} on {record.dataset}", tags, record.started)
+        params = [Param(_name(k), _short(v, 6000)) for k, v in record.params.items()]
+        own = {
+            "multilab.key": record.key,
+            "multilab.settings": record.settings,
+            "multilab.cells": _short(" ".join(record.cells), 4000),
+        }
+        self.client.log_batch(run_id, tags=[RunTag(k, str(v)) for k, v in {**record.tags, **own}.items()])
+        for start in range(0, len(params), 100):
+            self.client.log_batch(run_id, params=params[start : start + 100])
+        self._log_metrics(run_id, record)
         self._log_dataset(run_id, record)
         with TemporaryDirectory() as folder:
             for name, content in record.artifacts().items():
                 path = Path(folder) / name
                 path.write_bytes(content)
                 self.client.log_artifact(run_id, str(path))
-        self.client.set_terminated(run_id, "FINISHED")
-        counts["created"] += 1
-        if known:
-            self.client.delete_run(known[0])
-            counts["deleted"] += 1
+        self.client.set_terminated(run_id, "FINISHED", end_time=_end([record]))
+        self._counts["created"] += 1
 
-    def _log_metrics(self, run_id: str, metrics: dict[str, list[float]]) -> None:
-        """Log each split as a step, and the mean over the splits as ``<metric>.mean``."""
+    def _log_metrics(self, run_id: str, record: RunRecord) -> None:
+        """Log the mean over the splits, the standard deviation, and each split as a step."""
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
         entries = []
-        for name, values in _finite(metrics).items():
-            entries += [Metric(name, value, now, step) for step, value in enumerate(values)]
-            if values:
-                entries.append(Metric(f"{name}.mean", sum(values) / len(values), now, 0))
+        for name, values in {**record.metrics, **record.measured}.items():
+            finite = _finite(values)
+            entries += [Metric(f"fold/{name}", value, now, split) for split, value in finite.items()]
+            if not finite or len(finite) < len(values):  # a mean over fewer splits would not be comparable
+                continue
+            entries.append(Metric(name, math.fsum(finite.values()) / len(finite), now, 0))
+            if len(finite) > 1 and len(set(record.cells)) > 1:
+                entries.append(Metric(f"{name}.std", statistics.stdev(finite.values()), now, 0))
+        for name, curve in record.curves.items():
+            entries += [Metric(name, value, now, step) for step, value in enumerate(curve) if math.isfinite(value)]
         for start in range(0, len(entries), 1000):
             self.client.log_batch(run_id, metrics=entries[start : start + 1000])
 
@@ -194,47 +335,79 @@ class Tracker:
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
         digest = str(record.facts.get("digest", ""))[:36]
-        profile = _short({k: record.facts.get(k) for k in ("instances", "features", "labels", "cardinality")}, 16000)
-        entry = Dataset(record.dataset, digest, "multilab", record.dataset, profile=profile)
+        profile = {k: record.facts.get(k) for k in ("instances", "features", "labels", "cardinality")}
+        entry = Dataset(record.dataset, digest, *record.source, profile=json.dumps(profile))
         self.client.log_inputs(run_id, datasets=[DatasetInput(entry, [InputTag("mlflow.data.context", "evaluation")])])
 
-    def _finish_parent(self, parent: str, method: str, group: list[RunRecord]) -> None:
-        """Give the parent the mean over its datasets, unless it shows these numbers already."""
-        key = json_digest([record.key for record in group])
-        run = self.client.get_run(parent)
-        if run.data.tags.get("multilab.key") == key and run.info.status == "FINISHED":
-            return
-        from mlflow.entities import Metric, RunTag
+    def _supersede_rest(self, existing: _Existing, current: Mapping[str, Any]) -> None:
+        """Supersede what is no longer part of the study: variants may share its experiment."""
+        for runs in (*existing.children.values(), *existing.parents.values()):
+            for run in runs:
+                if run.data.tags.get("multilab.view") == VIEW:
+                    self._set_superseded(run, True)
+                else:
+                    self._delete(run)
 
-        now, sums = int(time.time() * 1000), defaultdict(list)
-        for record in group:
-            for name, values in _finite({**record.metrics, **record.measured}).items():
-                if values:
-                    sums[name].append(sum(values) / len(values))
-        entries = [Metric(f"{name}.mean", sum(v) / len(v), now, 0) for name, v in sums.items() if len(v) == len(group)]
-        tags = [RunTag("multilab.key", key), *(RunTag(k, str(v)) for k, v in group[0].tags.items())]
-        self.client.log_batch(parent, metrics=entries[:1000], tags=tags)
-        self.client.set_terminated(parent, "FINISHED")
+    def _drop_doubles(self) -> None:
+        """Delete the second of two equal runs: publishers on two machines do not share a lock."""
+        first: dict[tuple[str, ...], str] = {}
+        finished = [run for run in self._runs() if run.info.status != "RUNNING"]
+        for run in sorted(finished, key=lambda run: run.info.run_id):
+            tags = run.data.tags
+            identity = tuple(tags.get(f"multilab.{name}", "") for name in ("method", "dataset", "key"))
+            if tags.get("multilab.key") and first.setdefault(identity, run.info.run_id) != run.info.run_id:
+                self._delete(run)
+
+    def _set_parent(self, run: Any, parent: str) -> None:
+        if run.data.tags.get("mlflow.parentRunId") != parent:
+            self.client.set_tag(run.info.run_id, "mlflow.parentRunId", parent)
+
+    def _set_superseded(self, run: Any, superseded: bool) -> None:
+        text = str(superseded).lower()
+        if run.data.tags.get("superseded") != text:
+            self.client.set_tag(run.info.run_id, "superseded", text)
+            self._counts["superseded"] += superseded
+
+    def _delete(self, run: Any) -> None:
+        from mlflow.exceptions import MlflowException
+
+        with contextlib.suppress(MlflowException):  # deleted by a publisher on another machine
+            self.client.delete_run(run.info.run_id)
+            self._counts["deleted"] += 1
 
 
-def _make_database(path: Path) -> None:
-    """Create the SQLite database in one step: one whose making was killed half-way, MLflow never opens again."""
-    if path.is_file() and path.stat().st_size:
-        return
-    from mlflow import MlflowClient
-
-    with TemporaryDirectory() as folder:
-        draft = Path(folder) / path.name
-        MlflowClient(tracking_uri=f"sqlite:///{draft}").search_experiments(max_results=1)
-        with contextlib.closing(sqlite3.connect(draft)) as database:
-            whole = database.serialize()
-    if not (path.is_file() and path.stat().st_size):  # another process may have been faster
-        write_atomically(path, whole)
+def _abandoned(writer: str) -> bool:
+    """Return whether the writer (``host pid time``) of an unfinished run on a server is surely gone."""
+    host, _, rest = writer.partition(" ")
+    pid, _, began = rest.partition(" ")
+    if not (pid.isdigit() and began.isdigit()) or time.time() - int(began) > _ABANDONED_SECONDS:
+        return True
+    # Publishers of one machine and user take turns, so an unfinished run of this machine has lost its writer.
+    return host == socket.gethostname() and int(pid) != os.getpid() and not Path(f"/proc/{pid}").exists()
 
 
-def _finite(metrics: dict[str, list[float]]) -> dict[str, list[float]]:
-    """Drop what MLflow stores badly: NaN and infinity."""
-    return {k: [float(v) for v in values if abs(v) < float("inf")] for k, values in metrics.items()}
+def _end(group: Sequence[RunRecord]) -> int:
+    """Return the end of some runs in milliseconds: their first start plus the seconds of all."""
+    starts = [record.started for record in group if record.started is not None]
+    if not starts:
+        return int(time.time() * 1000)
+    return int(1000 * (min(starts) + sum(record.seconds for record in group)))
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container without an entry for its user
+        return "unknown"
+
+
+def _finite(values: Mapping[int, float]) -> dict[int, float]:
+    return {int(split): float(value) for split, value in values.items() if math.isfinite(value)}
+
+
+def _name(text: str) -> str:
+    """Return a parameter name that MLflow accepts."""
+    return re.sub(r"[^\w\-. :/]", "_", text)[:250]
 
 
 def _short(value: Any, limit: int) -> str:

@@ -1,45 +1,89 @@
-"""Show a study in MLflow: a view rebuilt from the result files."""
+"""Show a study, or ad-hoc runs, in MLflow: a view rebuilt from the result files."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from multilab.experiments.settings import Study
+from multilab.experiments.settings import Study, load_study
 from multilab.ground import canonical_json
-from multilab.stages.common import Progress, report_dir, results_dir, study_of
+from multilab.stages.common import Progress, arguments, report_dir, results_dir
 
 
 def main(argv: list[str]) -> int:
-    """`multilab publish study=NAME`."""
+    """`multilab publish study=NAME | runs [tracking.uri=...]`.
+
+    `publish runs` publishes what `multilab train` and `multilab tune` computed here, also while no server answered.
+    """
     from multilab.experiments.receipts import tracking, write_receipt
     from multilab.experiments.tracking import Tracker
 
-    study, _ = study_of(argv)
-    where = tracking()
-    found = records(study)
+    ad_hoc = argv[:1] == ["runs"]
+    known = ("tracking.uri", "tracking.artifacts") if ad_hoc else ("study", "tracking.uri", "tracking.artifacts")
+    settings = arguments(argv[ad_hoc:], *known)
+    where = tracking(settings.get("tracking.uri"), settings.get("tracking.artifacts"))
+    if ad_hoc:
+        from multilab.stages.publication import publish_all
+
+        return publish_all(where)
+    study = load_study(settings.get("study", "quick"))
     tracker = Tracker(where["uri"], where["artifacts"])
-    counts = tracker.publish(study.name, list(Progress("publishing to MLflow")(found, len(found))))
-    content = canonical_json({"study": study.name, "runs": sorted(record.key for record in found)})
-    write_receipt(results_dir(study.name) / "published.json", content + "\n", where["uri"])
+    scores = study_scores(study)
+    runs = list(Progress("publishing to MLflow")(records(study, scores), len(study_pairs(study))))
+    counts = tracker.publish(study.name, runs, ranks=average_ranks(study, scores))
+    columns = [metric for metric in study.metrics if metric != study.headline]
+    share = ["Dataset", f"rank/{study.headline}", study.headline, *columns[:4], "fit_seconds"]
+    tracker.share_view(study.name, share, f"rank/{study.headline}")
+    if where == tracking():  # DVC asks about the configured store only
+        content = canonical_json({"study": study.name, "runs": sorted(record.key for record in runs)})
+        write_receipt(results_dir(study.name) / "published.json", content + "\n", where["uri"])
     print(f"MLflow experiment {study.name}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
     return 0
 
 
-def records(study: Study) -> list[Any]:
-    """Return one run per column and dataset of a study, from ``scores.csv`` and the cell store."""
+def study_scores(study: Study) -> Any:
+    """Return the rows of ``scores.csv``, without splits on which a metric is undefined for every method."""
     import pandas as pd
 
+    scores = pd.read_csv(report_dir(study.name) / "scores.csv", float_precision="round_trip")
+    defined = scores.groupby(["dataset", "split", "metric"], sort=False)["value"].transform("count")
+    return scores[defined > 0]
+
+
+def study_pairs(study: Study) -> list[tuple[str, str]]:
+    """Return the pairs (method, dataset) of a study."""
+    return [(method, dataset) for method in study.all_methods for dataset in study.datasets_of(method)]
+
+
+def records(study: Study, scores: Any) -> Any:
+    """Yield one run per variant and dataset of a study, from its scores and the cell store."""
     from multilab.experiments.cells import study_cells
     from multilab.experiments.environment import environment
     from multilab.experiments.store import Store
     from multilab.stages.view import run_record
 
-    scores = pd.read_csv(report_dir(study.name) / "scores.csv", float_precision="round_trip")
-    store, about, found = Store(), environment(), []
+    store, about = Store(), environment()
     values = dict(list(scores.groupby(["method", "dataset"], sort=False)))
-    for method in study.all_methods:
-        cells = study_cells(study, method)
-        for dataset in study.datasets_of(method):
-            chosen = [cell for cell in cells if cell.part.dataset == dataset]
-            found.append(run_record(study.name, chosen, values[method, dataset], store, about))
-    return found
+    cells = {method: study_cells(study, method) for method in study.all_methods}
+    for method, dataset in study_pairs(study):
+        chosen = [cell for cell in cells[method] if cell.part.dataset == dataset]
+        yield run_record(study.name, chosen, values[method, dataset], store, about)
+
+
+def average_ranks(study: Study, scores: Any) -> dict[str, dict[str, float]]:
+    """Return the average rank over the datasets per method and metric of the study.
+
+    The study's own methods are ranked among each other, and so are the methods of each of its column sets.
+    """
+    from multilab.metrics import METRICS
+    from multilab.statistics import average_ranks as ranks_of
+    from multilab.statistics import summarise
+
+    groups = [(study.methods, study.datasets)]
+    groups += [(tuple(columns.columns), columns.datasets) for columns in study.columns.values()]
+    ranks: dict[str, dict[str, float]] = {method: {} for method in study.all_methods}
+    for methods, datasets in groups:
+        for metric in study.metrics if len(methods) > 1 else ():
+            means = summarise(scores, metric, datasets, methods).mean
+            for method, rank in ranks_of(means, METRICS[metric].direction).items():
+                ranks[str(method)][metric] = float(rank)
+    return ranks

@@ -1,0 +1,177 @@
+"""Access to an MLflow store: one probe, one creation of the database, one writer at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import socket
+import sqlite3
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from multilab.experiments.errors import TrackingError
+from multilab.ground import write_atomically
+
+__all__ = ["VIEW", "VIEW_KEY", "open_client", "readable_errors", "sqlite_path", "without_password", "writer_lock"]
+
+VIEW = "2"
+"""Version of what a run shows; runs of an older version are replaced."""
+
+VIEW_KEY = "multilab"
+"""Name of the shared view of an experiment's runs table."""
+
+PROBE_SECONDS = 3.0
+LOCK_SECONDS = 600.0
+_PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306, "mssql": 1433}
+
+
+def sqlite_path(uri: str) -> Path | None:
+    """Return the database file of a ``sqlite:///`` address, ``None`` for any other store."""
+    return Path(uri.removeprefix("sqlite:///")) if uri.startswith("sqlite:///") else None
+
+
+def without_password(uri: str) -> str:
+    """Return an address without user name and password."""
+    parts = urlsplit(uri)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else uri
+
+
+def open_client(uri: str) -> Any:
+    """Return an ``MlflowClient`` of a store that answers; an SQLite database that is missing is created.
+
+    Raises
+    ------
+    TrackingError
+        If the store does not answer within three seconds, or cannot be opened.
+    """
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # the default of 7 takes minutes
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
+    os.environ.pop("MLFLOW_RUN_ID", None)  # MLflow would write every run into this one
+    _probe(uri)
+    with readable_errors(uri):
+        import logging
+
+        logging.getLogger("alembic").setLevel(logging.WARNING)
+        logging.getLogger("mlflow").setLevel(logging.WARNING)
+        from mlflow import MlflowClient
+
+        database = sqlite_path(uri)
+        if database is None:
+            client = MlflowClient(tracking_uri=uri)
+            client.search_experiments(max_results=1)
+            return client
+        with writer_lock(uri):
+            _make_database(database)
+            client = MlflowClient(tracking_uri=uri)
+            client.search_experiments(max_results=1)  # migrates the database if it is older than this MLflow
+        return client
+
+
+@contextlib.contextmanager
+def readable_errors(uri: str) -> Iterator[None]:
+    """Turn what MLflow, SQLAlchemy and the operating system raise into one line that names the store."""
+    try:
+        yield
+    except TrackingError:
+        raise
+    except Exception as error:
+        from mlflow.exceptions import MlflowException
+        from sqlalchemy.exc import SQLAlchemyError
+
+        if not isinstance(error, MlflowException | SQLAlchemyError | OSError | sqlite3.Error):
+            raise
+        reason = " ".join(str(error).split())[:200]
+        raise TrackingError(f"MLflow store {without_password(uri)}: {reason}") from error
+
+
+@contextlib.contextmanager
+def writer_lock(uri: str) -> Iterator[None]:
+    """Hold the store's lock: next to an SQLite database, for other stores one per machine and address.
+
+    Raises
+    ------
+    TrackingError
+        If another process holds the lock for ten minutes.
+    """
+    from filelock import FileLock, Timeout
+
+    database = sqlite_path(uri)
+    if database is not None:
+        path = database.with_name(f"{database.name}.lock")
+        path.parent.mkdir(parents=True, exist_ok=True)
+    else:
+        user = os.getuid() if hasattr(os, "getuid") else 0
+        digest = hashlib.sha256(uri.encode()).hexdigest()[:16]
+        path = Path(tempfile.gettempdir()) / f"multilab-mlflow-{user}-{digest}.lock"
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print("another publication is running; waiting for it", file=sys.stderr, flush=True)
+        try:
+            lock.acquire(timeout=LOCK_SECONDS)
+        except Timeout:
+            raise TrackingError(f"{path}: another process has held the lock for ten minutes; try again later") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _probe(uri: str) -> None:
+    """Ask a store on the network for one answer; three seconds, name resolution included."""
+    parts = urlsplit(uri)
+    scheme = parts.scheme.partition("+")[0]
+    if scheme not in _PORTS or not parts.hostname:
+        return
+    reasons: list[str] = ["no answer within 3 s"]
+
+    def ask() -> None:
+        try:
+            if scheme in ("http", "https"):
+                import requests
+
+                requests.get(f"{uri.rstrip('/')}/health", timeout=PROBE_SECONDS, stream=True).close()
+            else:
+                address = (parts.hostname, parts.port or _PORTS[scheme])
+                socket.create_connection(address, timeout=PROBE_SECONDS).close()
+            reasons.clear()
+        except OSError as error:  # the errors of requests are OSErrors too
+            reasons[0] = _cause(error)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(PROBE_SECONDS)
+    if reasons:
+        raise TrackingError(f"MLflow store {without_password(uri)} does not answer ({reasons[0]})")
+
+
+def _cause(error: BaseException) -> str:
+    """Return the innermost reason: ``requests`` wraps it three times."""
+    text = str(error)
+    for known in ("Connection refused", "Name or service not known", "Network is unreachable", "No route to host"):
+        if known in text:
+            return known
+    return "no answer within 3 s" if "timed out" in text else " ".join(text.split())[:100]
+
+
+def _make_database(path: Path) -> None:
+    """Create the SQLite database in one step: MLflow cannot open one whose creation was interrupted."""
+    if path.is_file() and path.stat().st_size:
+        return
+    from mlflow import MlflowClient
+
+    with TemporaryDirectory() as folder:
+        draft = Path(folder) / path.name
+        MlflowClient(tracking_uri=f"sqlite:///{draft}").search_experiments(max_results=1)
+        with contextlib.closing(sqlite3.connect(draft)) as database:
+            content = database.serialize()
+    write_atomically(path, content)

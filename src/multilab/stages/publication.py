@@ -1,0 +1,149 @@
+"""Publication of ad-hoc runs (`multilab train`, `multilab tune`) to MLflow.
+
+Each job leaves a note in its Hydra folder; the launching process publishes the notes when all jobs are done, and
+`multilab publish runs` publishes all notes of the store again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from hydra.experimental.callback import Callback
+
+from multilab.experiments.errors import TrackingError
+from multilab.ground import MultilabError, canonical_json, json_digest, write_atomically
+
+__all__ = ["PublishAtEnd", "publish_all", "publish_notes", "publish_tuning"]
+
+
+class PublishAtEnd(Callback):
+    """Publishes the runs of a job or sweep to MLflow, once, from the launching process."""
+
+    def on_run_end(self, config: Any, **kwargs: Any) -> None:
+        """Publish a single run."""
+        self._publish(Path(config.hydra.run.dir), config)
+
+    def on_multirun_end(self, config: Any, **kwargs: Any) -> None:
+        """Publish a sweep."""
+        self._publish(Path(config.hydra.sweep.dir), config)
+
+    def _publish(self, folder: Path, config: Any) -> None:
+        runs, searches = read_notes([folder])
+        if not runs and not searches:
+            return
+        try:
+            publish_notes(runs, searches, dict(config.tracking))
+        except TrackingError as error:
+            print(f"{error}; nothing is lost, publish later: multilab publish runs", file=sys.stderr)
+
+
+def publish_all(where: dict[str, str]) -> int:
+    """Publish all notes of the cell store whose cells are there."""
+    from multilab.experiments.store import Store
+
+    root = Store().root
+    runs, searches = read_notes([root / ".runs", root / ".sweeps"])
+    if not runs and not searches:
+        print(f"nothing to publish: no runs of `multilab train` or `multilab tune` in {root}")
+        return 0
+    publish_notes(runs, searches, where)
+    return 0
+
+
+def read_notes(folders: list[Path]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the notes of runs to be published, and those of searches, each once."""
+
+    def read(pattern: str) -> list[dict[str, Any]]:
+        paths = sorted(path for folder in folders for path in folder.glob(f"**/{pattern}"))
+        return [json.loads(path.read_text()) for path in {path.name: path for path in paths}.values()]
+
+    return [note for note in read("job-*.json") if note["publish"]], read("tuning-*.json")
+
+
+def publish_notes(runs: list[dict[str, Any]], searches: list[dict[str, Any]], where: dict[str, str]) -> None:
+    """Publish runs to the experiment ``runs`` and searches to ``tuning``, and print what that changed."""
+    from multilab.experiments.tracking import Tracker
+
+    tracker = Tracker(where["uri"], where["artifacts"])  # before the metrics are computed: it may not answer
+    run_records = [record for note in runs if (record := _run_record(note)) is not None]
+    found = {"runs": run_records, "tuning": [_search_record(note) for note in searches]}
+    for experiment, records in found.items():
+        if records:
+            counts = tracker.publish(experiment, records, prune=False)
+            print(f"MLflow experiment {experiment}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
+    if len(run_records) < len(runs):
+        missing = len(runs) - len(run_records)
+        print(f"{missing} of {len(runs)} runs left out: settings, code or data changed since; train them again")
+
+
+def _run_record(note: dict[str, Any]) -> Any:
+    """Return the run that a note describes, ``None`` if its cells are not in the store."""
+    import pandas as pd
+
+    from multilab.experiments.environment import environment
+    from multilab.experiments.results import evaluate_cell
+    from multilab.experiments.store import Store
+    from multilab.stages.adhoc import cells_of
+    from multilab.stages.view import run_record
+
+    store = Store()
+    try:
+        cells = cells_of(note)
+    except MultilabError:  # its dataset or protocol is gone
+        return None
+    if not all(store.has(cell.key) for cell in cells):
+        return None
+    rows = [
+        (cell.part.split, metric, value)
+        for cell in cells
+        for metric, value in evaluate_cell(cell, store, note["conventions"]).items()
+    ]
+    scores = pd.DataFrame(rows, columns=["split", "metric", "value"])
+    record = run_record("runs", cells, scores, store, environment())
+    variant = " ".join([record.method, *note["changed"]])
+    title = " ".join([record.title, *note["changed"]])
+    return dataclasses.replace(record, method=variant, title=title)
+
+
+def publish_tuning(cell: Any, plan: Any, best: dict[str, Any], trials: str) -> float:
+    """Leave the note of a search for the publication at the end of the job; return the best value.
+
+    Parameters
+    ----------
+    cell : Cell
+        What was tuned.
+    plan : SearchPlan
+    best : dict
+        The best arguments.
+    trials : str
+        The trials as CSV; the column named like the metric holds their values.
+    """
+    import csv
+    import io
+
+    from hydra.core.hydra_config import HydraConfig
+
+    from multilab.experiments.environment import environment
+    from multilab.stages.view import tuning_record
+
+    values = [float(row[plan.metric]) for row in csv.DictReader(io.StringIO(trials))]
+    record = tuning_record(cell, plan, best, values, environment())
+    content = {f.name: getattr(record, f.name) for f in dataclasses.fields(record) if f.name != "artifacts"}
+    content["params"] = {name: str(value) for name, value in record.params.items()}
+    note = {"record": content, "trials": trials}
+    folder = Path(HydraConfig.get().runtime.output_dir)
+    write_atomically(folder / f"tuning-{json_digest(note)[:16]}.json", canonical_json(note))
+    return record.metrics[f"best.{plan.metric}"][0]
+
+
+def _search_record(note: dict[str, Any]) -> Any:
+    from multilab.experiments.tracking import RunRecord
+
+    content = note["record"]
+    metrics = {name: {int(k): v for k, v in values.items()} for name, values in content["metrics"].items()}
+    files = {"trials.csv": note["trials"].encode()}
+    return RunRecord(**{**content, "metrics": metrics, "source": tuple(content["source"]), "artifacts": lambda: files})
