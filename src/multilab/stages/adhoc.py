@@ -3,69 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
 from multilab.experiments.errors import ExperimentError
-from multilab.ground import canonical_json, conf_dir, json_digest, write_atomically
+from multilab.ground import canonical_json, json_digest, write_atomically
 from multilab.stages.common import Progress
+from multilab.stages.composition import cells_of, compose_and_run, metric_names, settings_of
 
 __all__ = ["compose_and_run", "train", "tune"]
-
-
-def compose_and_run(task: Any, argv: list[str], program: str) -> int:
-    """Let Hydra compose the settings and run ``task(cfg)`` for each job."""
-    import hydra
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
-    extra = [Path(p).resolve() for p in os.environ.get("MULTILAB_CARDS", "").split(os.pathsep) if p]
-    groups = [f"file://{folder.parent}" for folder in extra if folder.name == "dataset"]
-    words = [f"hydra.searchpath=[{','.join(groups)}]"] if groups else []
-    sys.argv = [program, *argv, *words]
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come to us as they are, and leave as one line
-    try:
-        hydra.main(config_path=str(conf_dir()), config_name="config", version_base="1.3")(task)()
-    except (HydraException, OmegaConfBaseException) as error:
-        told = " ".join(str(error).split()).split(" Config search path:")[0]
-        raise ExperimentError(f"{told} (multilab train --cfg job shows all settings)") from None
-    return 0
-
-
-def settings_of(cfg: Any) -> dict[str, Any]:
-    """Return what identifies a run by hand, as plain values."""
-    from hydra.core.hydra_config import HydraConfig
-
-    from multilab.experiments.settings import plain
-
-    job = HydraConfig.get()
-    changed = [
-        w for w in job.overrides.task if not w.startswith(("dataset=", "method=", "publish=", "metrics=", "tracking"))
-    ]
-    return {
-        "dataset": job.runtime.choices["dataset"],
-        "method": job.runtime.choices["method"],
-        "mapping": plain(cfg.method),
-        "protocol": plain(cfg.protocol),
-        "seed": cfg.seed,
-        "tune": plain(cfg.tune) if cfg.tune.n_trials else None,
-        "conventions": cfg.conventions,
-        "publish": cfg.publish,
-        "changed": sorted(changed),
-    }
-
-
-def cells_of(settings: dict[str, Any]) -> list[Any]:
-    """Return the cells of a run by hand."""
-    from multilab.experiments.cells import Cell, parts_of
-    from multilab.experiments.settings import Method
-
-    method = Method.from_mapping(settings["method"], settings["mapping"])
-    tuned = tuple(sorted(settings["tune"].items())) if settings["tune"] else None
-    parts = parts_of(settings["dataset"], settings["protocol"])
-    return [Cell("train", part, method, settings["seed"], tuned) for part in parts]
 
 
 def run_job(cfg: Any) -> float:
@@ -83,10 +29,11 @@ def run_job(cfg: Any) -> float:
         label, reason = next(iter(failed.items()))
         raise ExperimentError(f"{len(failed)} of {len(cells)} cells failed, the first ({label}) with: {reason}")
     found = [evaluate_cell(cell, store, cfg.conventions) for cell in cells]
-    show(settings, found, list(cfg.metrics))
+    metrics = metric_names(cfg)
+    show(settings, found, metrics)
     note = Path(HydraConfig.get().runtime.output_dir) / f"job-{json_digest(settings)[:16]}.json"
     write_atomically(note, canonical_json(settings))
-    return sum(row[cfg.metrics[0]] for row in found) / len(found)
+    return sum(row[metrics[0]] for row in found) / len(found)
 
 
 def show(settings: dict[str, Any], found: list[dict[str, float]], metrics: list[str]) -> None:
@@ -97,7 +44,7 @@ def show(settings: dict[str, Any], found: list[dict[str, float]], metrics: list[
     print(words)
     for metric in metrics:
         values = [row[metric] for row in found]
-        spread = f" +- {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
+        spread = f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
         print(f"  {metric:<20} {np.mean(values):.4f}{spread}")
 
 

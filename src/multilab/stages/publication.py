@@ -87,7 +87,7 @@ def _run_record(note: dict[str, Any]) -> Any:
     from multilab.experiments.environment import environment
     from multilab.experiments.results import evaluate_cell
     from multilab.experiments.store import Store
-    from multilab.stages.adhoc import cells_of
+    from multilab.stages.composition import cells_of
     from multilab.stages.view import run_record
 
     store = Store()

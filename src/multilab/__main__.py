@@ -1,0 +1,7 @@
+"""``python -m multilab``: the command line."""
+
+import sys
+
+from multilab.cli import main
+
+sys.exit(main())
