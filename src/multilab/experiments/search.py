@@ -7,11 +7,14 @@ methods on the same members), so that no validation label ever reaches a base mo
 
 from __future__ import annotations
 
+import difflib
 import io
 import itertools
 import json
+import re
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,17 @@ from multilab.experiments.store import Store
 from multilab.experiments.threads import one_thread
 from multilab.ground import json_digest
 
-__all__ = ["SearchPlan", "distributions", "search", "search_cell"]
+__all__ = [
+    "SearchPlan",
+    "default_trial",
+    "distributions",
+    "load_search",
+    "safe_url",
+    "search",
+    "search_cell",
+    "search_name",
+    "tune_block",
+]
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,12 @@ class SearchPlan:
         Preset of the metrics.
     sampler : {"tpe", "random", "grid"}
         ``grid`` walks the printed grid: the ``choices`` of every space.
+    timeout : float, optional
+        Seconds after which no new trial starts; at least one trial is finished.
+    pruner : {"none", "median"}
+        ``median`` stops a trial whose running mean over the inner folds is worse than the median of earlier trials.
+    storage : str, optional
+        Optuna storage URL (``sqlite:///trials.db``); default: a journal file in the store of cells.
     """
 
     n_trials: int = 20
@@ -54,6 +73,53 @@ class SearchPlan:
     metric: str = "ranking_loss"
     conventions: str = "default"
     sampler: str = "tpe"
+    timeout: float | None = None
+    pruner: str = "none"
+    storage: str | None = None
+
+    def __post_init__(self) -> None:
+        from multilab.metrics import METRICS
+
+        for name, least in (("n_trials", 1), ("folds", 2), ("order", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ExperimentError(f"tune.{name} must be an integer >= {least}, got {value!r}")
+        for name, allowed in (("metric", METRICS), ("sampler", _SAMPLERS), ("pruner", ("none", "median"))):
+            value = getattr(self, name)
+            if value not in allowed:
+                close = difflib.get_close_matches(str(value), allowed, n=1)
+                hint = f"; did you mean {close[0]}?" if close else ""
+                raise ExperimentError(f"tune.{name}: no {name} is called {value!r}{hint} ({', '.join(allowed)})")
+        timeout = self.timeout
+        if timeout is not None and (isinstance(timeout, bool | str) or not timeout > 0):
+            raise ExperimentError(f"tune.timeout must be a number of seconds > 0, got {timeout!r}")
+
+    @classmethod
+    def from_mapping(cls, settings: Mapping[str, Any]) -> SearchPlan:
+        """Build a plan from a `tune` block; an unknown field is refused."""
+        known = [field.name for field in fields(cls)]
+        for name in settings:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f"; did you mean {close[0]}?" if close else ""
+                raise ExperimentError(f"tune.{name} is not a setting of a search{hint} ({', '.join(known)})")
+        return cls(**settings)
+
+
+_SAMPLERS = ("tpe", "random", "grid")
+
+
+def tune_block(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `tune` block of a tuned cell, validated, without later fields that are at their defaults.
+
+    The block is part of the cell's key. A field that is added to `SearchPlan` must not change the keys of cells that
+    do not use it.
+    """
+    plan = SearchPlan.from_mapping(settings)
+    if plan.storage is not None:
+        raise ExperimentError("tune.storage is for `multilab tune`; a tuned cell keeps its own journal of trials")
+    added = {f.name: f.default for f in fields(SearchPlan) if f.name in ("timeout", "pruner", "storage")}
+    return {name: value for name, value in settings.items() if name not in added or value != added[name]}
 
 
 def distributions(method: Method) -> dict[str, Any]:
@@ -85,7 +151,7 @@ def search_cell(cell: Cell, store: Store) -> tuple[dict[str, Any], dict[str, byt
 
 
 def search(
-    cell: Cell, plan: SearchPlan, store: Store, journal: Path, progress: Any = None
+    cell: Cell, plan: SearchPlan, store: Store, journal: Path, progress: Any = None, name: str | None = None
 ) -> tuple[dict[str, Any], str]:
     """Search the space of ``cell.method`` on inner folds of its training part.
 
@@ -98,6 +164,10 @@ def search(
         Where the base scores of inner folds are kept.
     journal : Path
         Optuna's journal: a killed search continues from it. The paper's own values are trial 0.
+    progress : callable, optional
+        Wraps the iterable of trials.
+    name : str, optional
+        Name of the Optuna study; default: the key of the cell.
 
     Returns
     -------
@@ -107,7 +177,6 @@ def search(
         All finished trials as CSV.
     """
     import optuna
-    from optuna.storages.journal import JournalFileBackend
     from optuna.trial import TrialState
 
     from multilab.metrics import METRICS
@@ -115,12 +184,12 @@ def search(
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     method = cell.method
     space = distributions(method)
-    journal.parent.mkdir(parents=True, exist_ok=True)
     study = optuna.create_study(
-        study_name=cell.key,
-        storage=optuna.storages.JournalStorage(JournalFileBackend(str(journal))),
+        study_name=name or cell.key,
+        storage=_storage(plan, journal),
         direction="minimize" if METRICS[plan.metric].direction == "min" else "maximize",
         load_if_exists=True,
+        pruner=optuna.pruners.MedianPruner() if plan.pruner == "median" else optuna.pruners.NopPruner(),
     )
     first = _grid(space) if plan.sampler == "grid" else [_papers(method, space)]
     folds = _inner_inputs(cell, plan, store)
@@ -128,16 +197,21 @@ def search(
         study.tell(left.number, state=TrialState.FAIL)
     n_trials = min(plan.n_trials, len(first)) if plan.sampler == "grid" else plan.n_trials
     steps = range(len(_told(study)), n_trials)
+    began = time.monotonic()
     for index in progress(steps, len(steps)) if progress else steps:
+        if plan.timeout and time.monotonic() - began >= plan.timeout and study.get_trials(states=[TrialState.COMPLETE]):
+            break
         # One seed per trial: a search that was killed and resumed walks the same way as one that was not.
         study.sampler = _sampler(plan, seed_for(cell.seed, cell.part.digest, method.target, f"trial {index}"))
         if index < len(first) and not study.get_trials(states=[TrialState.WAITING]):
             study.enqueue_trial(first[index])
         trial = study.ask(space)
         try:
-            value = float(np.mean([_value(method.with_params(trial.params), f, cell, plan) for f in folds]))
+            value = _trial_value(trial, method.with_params(trial.params), folds, cell, plan)
             if np.isnan(value):
                 raise ExperimentError(f"{plan.metric} is undefined on an inner fold")
+        except optuna.TrialPruned:
+            study.tell(trial, state=TrialState.PRUNED)
         except Exception as error:  # a failed trial is recorded and the search goes on
             trial.set_user_attr("error", f"{type(error).__name__}: {error}")
             study.tell(trial, state=TrialState.FAIL)
@@ -148,6 +222,58 @@ def search(
         errors = [t.user_attrs["error"] for t in _told(study)]
         raise ExperimentError(f"{cell.label}: every trial of the search failed, the last with: {errors[-1]}")
     return dict(study.best_params), _as_csv(finished, list(space), plan.metric)
+
+
+def _trial_value(trial: Any, method: Method, folds: list[Inputs], cell: Cell, plan: SearchPlan) -> float:
+    """Return the mean over the inner folds; report the running mean after each and stop where the pruner says so."""
+    import optuna
+
+    values: list[float] = []
+    for step, inputs in enumerate(folds):
+        values.append(_value(method, inputs, cell, plan))
+        if plan.pruner != "none" and not np.isnan(values).any():
+            trial.report(float(np.mean(values)), step)
+            if step + 1 < len(folds) and trial.should_prune():
+                raise optuna.TrialPruned()
+    return float(np.mean(values))
+
+
+def _storage(plan: SearchPlan, journal: Path) -> Any:
+    """Return where the trials are kept: the journal file, or what ``plan.storage`` names."""
+    from optuna.storages import JournalStorage, RDBStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    if plan.storage is None:
+        journal.parent.mkdir(parents=True, exist_ok=True)
+        return JournalStorage(JournalFileBackend(str(journal)))
+    try:
+        return RDBStorage(plan.storage)
+    except Exception as error:  # of SQLAlchemy, of a database driver, or of Optuna
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ExperimentError(f"tune.storage={safe_url(plan.storage)} cannot be opened: {reason[:200]}") from None
+
+
+def safe_url(url: str) -> str:
+    """Return a database URL without its password."""
+    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
+
+
+def load_search(plan: SearchPlan, journal: Path, name: str) -> Any:
+    """Return the Optuna study of a search that was run before."""
+    import optuna
+
+    return optuna.load_study(study_name=name, storage=_storage(plan, journal))
+
+
+def default_trial(study: Any, method: Method) -> Any:
+    """Return the finished trial of the method's own values, ``None`` where they lie outside the search space."""
+    for trial in study.trials:
+        own = {name: _own(method.params, name) for name in trial.params}
+        if "preprocessing" in own:
+            own["preprocessing"] = method.preprocessing
+        if trial.state.name == "COMPLETE" and trial.params == own:
+            return trial
+    return None
 
 
 def _grid(space: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -181,8 +307,8 @@ def _within(space: Any, value: Any) -> bool:
 
 
 def _told(study: Any) -> list[Any]:
-    """Return the trials that ended by themselves: finished, or failed with an error."""
-    return [t for t in study.trials if t.state.name == "COMPLETE" or "error" in t.user_attrs]
+    """Return the trials that ended by themselves: finished, pruned, or failed with an error."""
+    return [t for t in study.trials if t.state.name in ("COMPLETE", "PRUNED") or "error" in t.user_attrs]
 
 
 def _sampler(plan: SearchPlan, seed: int) -> Any:
@@ -230,6 +356,12 @@ def _as_csv(trials: list[Any], names: list[str], metric: str) -> str:
     return text.getvalue()
 
 
-def search_name(method: Method, dataset: str, plan: SearchPlan) -> str:
-    """Return a short stable name for a search on a whole dataset, used for its journal."""
-    return f"{dataset}-{method.name}-{json_digest([method.identity(), method.search, vars(plan)])[:12]}"
+def search_name(cell: Cell, plan: SearchPlan) -> str:
+    """Return the name of a search on all rows of a dataset: of its Optuna study and of its journal.
+
+    It depends on what decides the values of the trials, not on how many there are, on their time limit or on where
+    they are kept: a search for 15 trials continues one for 10.
+    """
+    decides = {k: v for k, v in vars(plan).items() if k not in ("n_trials", "timeout", "storage")}
+    digest = json_digest([cell.key, cell.method.search, decides])[:12]
+    return f"{cell.part.dataset}-{cell.method.name}-{plan.metric}-{digest}"

@@ -267,10 +267,11 @@ def settings_of(cfg: Any) -> dict[str, Any]:
 def cells_of(settings: dict[str, Any]) -> list[Any]:
     """Return the cells of an ad hoc run."""
     from multilab.experiments.cells import Cell, parts_of
+    from multilab.experiments.search import tune_block
     from multilab.experiments.settings import Method
 
     method = Method.from_mapping(settings["method"], settings["mapping"])
-    tuned = tuple(sorted(settings["tune"].items())) if settings["tune"] else None
+    tuned = tuple(sorted(tune_block(settings["tune"]).items())) if settings["tune"] else None
     parts = parts_of(settings["dataset"], settings["protocol"])
     return [Cell("train", part, method, settings["seed"], tuned) for part in parts]
 
