@@ -186,8 +186,8 @@ def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, A
         scores, decisions = predict_both(estimator, inputs.X_test, inputs.Y_train.shape[1])
     arrays = {"scores": scores, "decisions": decisions}
     if hasattr(estimator, "predict_measures"):
-        for measure, found in estimator.predict_measures(inputs.X_test).items():
-            arrays[f"scores.{measure}"], arrays[f"decisions.{measure}"] = found
+        for measure, (found, decided) in estimator.predict_measures(inputs.X_test).items():
+            arrays[f"scores.{measure}"], arrays[f"decisions.{measure}"] = found, decided.astype(np.uint8)
     for name in cell.method.keep:
         value = learned(estimator, name)
         if value is not None:
