@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.svm import SVC
 
+from multilab.experiments import running
+from multilab.experiments.cells import Cell, parts_of
+from multilab.experiments.settings import load_method, load_protocol
+from multilab.experiments.store import Store
 from multilab.methods.neighbours.mlknn import MLkNN
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.methods.stacking.out_of_fold import score_matrix
@@ -77,3 +82,15 @@ def test_differences_of_predictions_do_not_wrap_around() -> None:
     assert predicted.dtype == np.int64
     assert (predicted - (1 - predicted)).min() == -1
     assert (0 - predicted).min() == -1
+
+
+def test_stored_decisions_stay_one_byte_each(tmp_path: Path) -> None:
+    part = parts_of("scenario3", load_protocol("kfold3"))[0]
+    store = Store(tmp_path / "cells")
+    for name, changes in (("mlknn", {}), ("mldf", {"measure": ["hamming_loss", "ranking_loss"]})):
+        method = load_method(name)
+        cell = Cell("train", part, method.with_params({**method.small, **changes}))
+        assert running.run_cell(cell, store) is None
+        stored = {key: array.dtype for key, array in store.arrays(cell.key).items() if key.startswith("decisions")}
+        assert len(stored) == 1 + len(changes.get("measure", []))
+        assert set(stored.values()) == {np.dtype(np.uint8)}
