@@ -67,13 +67,13 @@ def score_all(
     if scores is None and decisions is None:
         raise MetricError("score_all needs scores, decisions, or both; got neither")
     truth = LabelSets(Y)
-    given = None if decisions is None else Decisions(decisions)
     ranked = Scores(decisions, "decisions") if scores is None else Scores(scores)
     refuse_other_shape(truth, "Y", ranked, "decisions" if scores is None else "scores")
-    if given is None and threshold is None:
+    if decisions is None and threshold is None:
         refuse_outside_unit_interval(ranked)
-        threshold = 0.5
-    counts = count_decisions(truth, given or ThresholdedScores(ranked, threshold, chosen.decision))
+    at = 0.5 if threshold is None else threshold
+    given = ThresholdedScores(ranked, at, chosen.decision) if decisions is None else Decisions(decisions)
+    counts = count_decisions(truth, given)
     ranks = rank_rows(truth, ranked, chosen)
     values: dict[str, Value] = {name: of(counts, chosen) for name, of in FROM_COUNTS.items()}
     values |= {name: of(ranks, chosen) for name, of in FROM_RANKS.items()}
