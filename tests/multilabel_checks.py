@@ -73,12 +73,37 @@ def check_learns(estimator: Any) -> None:
 
 
 def check_decision_rule(estimator: Any) -> None:
-    """A label is assigned iff its score reaches the threshold, .5 or (margins only) 0."""
+    """A label is assigned iff its score reaches the threshold: .5, of margins 0, or the argument of that name."""
     X, Y, X_test = make_data()
     model = _fitted(estimator, X, Y)
     scores, decisions = model.predict_both(X_test)
-    threshold = 0.5 if model._score_kind() == "probability" else 0.0
+    kind = model._score_kind()
+    threshold = model.threshold if kind == "score" else {"probability": 0.5, "margin": 0.0}[kind]
     np.testing.assert_array_equal(decisions, scores >= threshold)
+
+
+def check_probabilities(estimator: Any) -> None:
+    """What ``predict_proba`` returns is in [0, 1], for rows far from the training rows too; else there is none."""
+    X, Y, X_test = make_data()
+    Y[:, 3] = 1 - Y[:, 0]
+    model = _fitted(estimator, X, Y)
+    if not hasattr(model, "predict_proba"):
+        assert hasattr(model, "decision_function")
+        return
+    for rows in (X, X_test, 100 * X_test, 1 - 100 * X_test, np.zeros_like(X_test)):
+        scores = model.predict_proba(rows)
+        assert scores.min() >= 0
+        assert scores.max() <= 1
+
+
+def check_type_of_decisions(estimator: Any) -> None:
+    """Decisions are int64 whatever the type of Y, so that differences of predictions do not wrap around."""
+    X, Y, X_test = make_data()
+    for kind in (np.uint8, np.int32, bool, float):
+        model = _fitted(estimator, X, Y.astype(kind))
+        decisions = model.predict(X_test)
+        assert decisions.dtype == model.predict_both(X_test)[1].dtype == np.int64
+        assert set(np.unique(decisions - (1 - decisions))) <= {-1, 1}
 
 
 def check_label_permutation(estimator: Any) -> None:

@@ -69,7 +69,7 @@ def test_a_grid_point_is_what_the_estimator_gives(inputs, method, grid):
     assert len(found) == len(METRICS) * np.prod([len(values) for values in grid.values()])
     for point, rows in found.groupby(list(grid)):
         _, model = fitted(made, inputs, **dict(zip(grid, point, strict=True)))
-        expected = score_all(inputs.Y_test, model.predict_proba(inputs.X_test), model.predict(inputs.X_test))
+        expected = score_all(inputs.Y_test, model.decision_function(inputs.X_test), model.predict(inputs.X_test))
         got = dict(zip(rows["metric"], rows["value"], strict=True))
         assert got == pytest.approx({name: expected[name] for name in METRICS}, abs=1e-12)
 

@@ -172,10 +172,10 @@ def test_increasing_transforms_change_nothing(conventions, prediction):
     truth, scores = prediction
     before = score_all(truth, scores, conventions=conventions)
     steps = np.arange(1.0, len(scores) + 1)[:, None]
-    per_row = score_all(truth, np.exp(scores * steps) - 7 * steps, conventions=conventions)
+    per_row = score_all(truth, np.exp(scores * steps) - 7 * steps, threshold=0.5, conventions=conventions)
     for name in set(RANKING) - {"macro_auc", "micro_auc"}:  # these compare rows with each other
         assert same(before[name], per_row[name]), name
-    everywhere = score_all(truth, scores**3 + 2, conventions=conventions)
+    everywhere = score_all(truth, scores**3 + 2, threshold=0.5, conventions=conventions)
     assert all(same(before[name], everywhere[name]) for name in RANKING)
 
 

@@ -58,7 +58,7 @@ def test_what_a_fit_leaves_behind(penalty, algorithm):
     entries = np.abs(model.W_).sum()
     added = 0.5 * entries if penalty == "l1" else 0.5 * 2.0 * entries + 0.5 * 2.0 * np.sqrt(q) * blocks
     assert model.objective_path_[-1] == pytest.approx(0.5 * squares + added, rel=1e-10)
-    assert np.array_equal(model.predict_proba(S), S @ model.W_)
+    assert np.array_equal(model.decision_function(S), S @ model.W_)
     assert np.array_equal(model.decision_function(S), S @ model.W_)
     assert np.array_equal(model.predict(S), S @ model.W_ >= 0.5)
 
@@ -186,7 +186,7 @@ def test_labels_with_one_class_and_untouched_input():
     S_before, Y_before = S.copy(), Y.copy()
     model = MLWSE(tol=1e-9).fit(S, Y)
     assert not model.predict(S)[:, 0].any()
-    assert np.abs(model.predict_proba(S)[:, 1] - 1).mean() < 0.2
+    assert np.abs(model.decision_function(S)[:, 1] - 1).mean() < 0.2
     assert np.array_equal(S, S_before)
     assert np.array_equal(Y, Y_before)
 
@@ -246,8 +246,8 @@ def test_stacking_is_out_of_fold_scores_then_mlwse_then_refitted_members():
     assert np.array_equal(model.final_.W_, final.W_)
     new = data(seed=5)[0]
     fresh = np.hstack([clone(member).fit(X, Y).predict_proba(new) for _, member in members])
-    assert np.array_equal(model.predict_proba(new), final.predict_proba(fresh))
-    assert np.array_equal(model.predict(new), model.predict_proba(new) >= 0.5)
+    assert np.array_equal(model.decision_function(new), final.decision_function(fresh))
+    assert np.array_equal(model.predict(new), model.decision_function(new) >= 0.5)
     assert not hasattr(members[0][1], "n_labels_")
 
 
@@ -265,11 +265,11 @@ def test_half_samples_are_scored_by_the_models_of_the_other_half():
         assert np.array_equal(model.base_scores_[other], S)
         final = MLWSE(alpha=0.3).fit(S, Y[other])
         assert np.array_equal(model.finals_[place].W_, final.W_)
-        runs.append(final.predict_proba(np.hstack([m.predict_proba(new) for m in models])))
-    assert np.array_equal(model.predict_proba(new), (runs[0] + runs[1]) / 2)
+        runs.append(final.decision_function(np.hstack([m.predict_proba(new) for m in models])))
+    assert np.array_equal(model.decision_function(new), (runs[0] + runs[1]) / 2)
     assert len(model.estimators_) == 4
     single = StackedMLWSE(members, split="half", alpha=0.3, random_state=6).fit(X, Y)
-    assert np.array_equal(single.predict_proba(new), runs[0])
+    assert np.array_equal(single.decision_function(new), runs[0])
     assert np.isnan(single.base_scores_).any(axis=1).sum() == n // 2
     assert len(single.estimators_) == 2
     again = clone(single).set_params(random_state=7).fit(X, Y)
@@ -283,7 +283,7 @@ def test_the_reference_code_s_third_base_classifier_is_a_chain_of_forests():
     assert isinstance(third, ClassifierChain)
     assert third.estimator.n_estimators == 20
     assert np.array_equal(third.order_, range(q))
-    assert np.array_equal(model.predict_proba(X), clone(model).fit(X, Y).predict_proba(X))
+    assert np.array_equal(model.decision_function(X), clone(model).fit(X, Y).decision_function(X))
     assert type(model.estimators_[0]) is BinaryRelevance
 
 
@@ -362,8 +362,8 @@ def test_stacking_does_not_see_permuted_labels():
 def test_stacking_is_reproducible_and_independent_of_n_jobs(n_jobs):
     X, Y = data()
     member = [("forest", RandomForestClassifier(n_estimators=5))]
-    first = StackedMLWSE(member, random_state=4, cv=3).fit(X, Y).predict_proba(X)
-    again = StackedMLWSE(member, random_state=4, cv=3, n_jobs=n_jobs).fit(X, Y).predict_proba(X)
+    first = StackedMLWSE(member, random_state=4, cv=3).fit(X, Y).decision_function(X)
+    again = StackedMLWSE(member, random_state=4, cv=3, n_jobs=n_jobs).fit(X, Y).decision_function(X)
     assert np.array_equal(first, again)
 
 

@@ -173,8 +173,8 @@ def fit_and_score(
         scores, decisions = predict_both(estimator, inputs.X_test, inputs.Y_train.shape[1])
     arrays = {"scores": scores, "decisions": decisions}
     if hasattr(estimator, "predict_measures"):
-        for measure, found in estimator.predict_measures(inputs.X_test).items():
-            arrays[f"scores.{measure}"], arrays[f"decisions.{measure}"] = found
+        for measure, (scores, decisions) in estimator.predict_measures(inputs.X_test).items():
+            arrays[f"scores.{measure}"], arrays[f"decisions.{measure}"] = scores, decisions.astype(np.uint8)
     for name in method.keep:
         value = learned(estimator, name)
         if value is not None:

@@ -76,8 +76,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     """Common part of the multi-label classifiers.
 
     A subclass writes ``fit`` (which starts with ``X, Y = self._validate_fit(X, Y)``) and ``_scores``. It
-    overrides ``_score_kind`` when its scores are margins, and ``_both`` when its decisions are not
-    ``score >= threshold``.
+    overrides ``_score_kind`` when its scores are not probabilities, and ``_decide`` or ``_both`` when its decisions
+    are not ``score >= threshold``.
 
     Attributes
     ----------
@@ -89,7 +89,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     **Decision rule**: a label is assigned iff its score >= 0.5 (probabilities) or >= 0 (margins), ties
-    included. Decisions have the integer type of the Y seen in ``fit`` (uint8 where Y was boolean or float).
+    included. Decisions are int64, whatever the type of the Y seen in ``fit``: differences of unsigned integers would
+    wrap around.
+
+    ``predict_proba`` exists where all scores are in [0, 1], else ``decision_function``.
 
     ``_small`` holds arguments that make a class without a YAML file fast for the common checks;
     ``_expected_failed_checks`` maps names of scikit-learn's checks that cannot hold to the reason why.
@@ -116,20 +119,20 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     def _fit_checked(self, X: Any, Y: np.ndarray) -> Self:
         """Learn from rows of what an ensemble's ``_validate_fit`` returned, for the members that have a ``_learn``."""
         self.n_features_in_ = X.shape[1]
-        self._set_labels(Y.shape[1], Y.dtype)
+        self._set_labels(Y.shape[1])
         return self._learn(X, Y)
 
     def _learn(self, X: Any, Y: np.ndarray) -> Self:
         raise NotImplementedError(f"{type(self).__name__} cannot be fitted without checks")
 
     def predict_both(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores (float64) and decisions (0/1), both of shape (n, q), in one pass over X."""
+        """Return scores (float64) and decisions (0/1, int64), both of shape (n, q), in one pass over X."""
         X = self._validate_predict(X)
         scores, decisions = self._both(X)
-        return scores, decisions.astype(self._label_dtype)
+        return scores, decisions.astype(np.int64)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the 0/1 decisions of shape (n, q)."""
+        """Return the 0/1 decisions of shape (n, q), int64."""
         return self.predict_both(X)[1]
 
     @available_if(lambda self: self._score_kind() == "probability")
@@ -137,20 +140,23 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         """Return one score in [0, 1] per instance and label, shape (n, q)."""
         return self._scores(self._validate_predict(X))
 
-    @available_if(lambda self: self._score_kind() == "margin")
+    @available_if(lambda self: self._score_kind() != "probability")
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return one real score per instance and label, shape (n, q); the threshold is 0."""
+        """Return one real score per instance and label, shape (n, q).
+
+        The threshold is 0, or the estimator's argument ``threshold`` where it has one.
+        """
         return self._scores(self._validate_predict(X))
 
     def _score_kind(self) -> str:
-        """Return "probability" (threshold 0.5) or "margin" (threshold 0)."""
+        """Return "probability" (threshold 0.5), "margin" (0), or "score" (``threshold``, an argument of the class)."""
         return "probability"
 
     def _scores(self, X: Any) -> np.ndarray:
         raise NotImplementedError(f"{type(self).__name__} has no scores")
 
     def _decide(self, scores: np.ndarray) -> np.ndarray:
-        return scores >= (0.5 if self._score_kind() == "probability" else 0.0)
+        return scores >= {"probability": 0.5, "margin": 0.0}[self._score_kind()]
 
     def _both(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         scores = self._scores(X)
@@ -163,13 +169,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         X = _canonical(validate_data(self, X, **self._input_rules()))
         labels = check_labels(Y)
         check_consistent_length(X, labels)
-        given = getattr(Y, "dtype", None) if hasattr(Y, "shape") else np.asarray(Y).dtype
-        self._set_labels(labels.shape[1], given)
+        self._set_labels(labels.shape[1])
         return X, labels
 
-    def _set_labels(self, n_labels: int, dtype: Any) -> None:
-        integer = isinstance(dtype, np.dtype) and dtype.kind in "iu"
-        self._label_dtype = dtype if integer else np.dtype(np.uint8)
+    def _set_labels(self, n_labels: int) -> None:
         self.n_labels_ = n_labels
         self.classes_ = np.tile([0, 1], (n_labels, 1))
 

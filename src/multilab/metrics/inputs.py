@@ -12,6 +12,7 @@ from multilab.metrics.errors import MetricError
 
 # Cells of one block: 16 MB of float64. The results do not depend on it.
 BLOCK_CELLS = 1 << 21
+_ROUNDING = 1e-9  # a mean of probabilities may be 1 + 2e-16
 
 
 def blocks(count: int, width: int, at_least: int = 0) -> Iterator[tuple[int, int]]:
@@ -181,6 +182,20 @@ class Scores:
         if self._columns is None:
             self._columns = self._matrix.tocsc()
         return np.ascontiguousarray(self._columns[:, start:stop].toarray().T)
+
+
+def refuse_outside_unit_interval(scores: Scores) -> None:
+    """Raise at the first score that is below 0 or above 1 by more than rounding."""
+    for start, stop in blocks(*scores.shape):
+        block = scores.rows(start, stop)
+        wrong = (block < -_ROUNDING) | (block > 1 + _ROUNDING)
+        if wrong.any():
+            row, label = np.argwhere(wrong)[0]
+            raise MetricError(
+                "scores must be in [0, 1] unless decisions or threshold is given: "
+                f"row {start + row}, label {label} is {block[row, label]}; "
+                "pass decisions=model.predict(X), or threshold=0 for scores of a decision_function"
+            )
 
 
 class Decisions:

@@ -8,7 +8,14 @@ from multilab.metrics.auc import macro_auc_value, micro_auc_value
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.decision_counts import FROM_COUNTS, count_decisions
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Decisions, LabelSets, Scores, ThresholdedScores, refuse_other_shape
+from multilab.metrics.inputs import (
+    Decisions,
+    LabelSets,
+    Scores,
+    ThresholdedScores,
+    refuse_other_shape,
+    refuse_outside_unit_interval,
+)
 from multilab.metrics.registry import METRICS
 from multilab.metrics.row_ranks import FROM_RANKS, rank_rows
 from multilab.metrics.values import Value
@@ -18,7 +25,7 @@ def score_all(
     Y: Any,
     scores: Any,
     decisions: Any = None,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     conventions: str | Conventions = "default",
 ) -> dict[str, float]:
     """Measure one prediction by every metric of :data:`METRICS`.
@@ -36,8 +43,9 @@ def score_all(
     decisions : array-like or sparse, shape (n_rows, n_labels), optional
         Predicted labels, 0/1. None: a label is predicted when its score is at least ``threshold`` (above it
         where the conventions say so: preset ``lamda``).
-    threshold : float, default 0.5
-        Used only when ``decisions`` is None.
+    threshold : float, optional
+        Used only when ``decisions`` is None. None: 0.5, for scores in [0, 1] only. The threshold of scores from a
+        ``decision_function`` is 0, as a rule.
     conventions : str or Conventions, default "default"
         A preset (default, uniform, sklearn, mulan, meka, lamda, matlab) or single rules; see
         :class:`Conventions`.
@@ -52,16 +60,20 @@ def score_all(
     ------
     MetricError
         If an argument is not a non-empty matrix, shapes differ, Y or decisions hold anything but 0 and 1,
-        scores are not finite, both scores and decisions are None, or the conventions refuse a row or label.
+        scores are not finite, both scores and decisions are None, scores are outside [0, 1] without decisions or
+        threshold, or the conventions refuse a row or label.
     """
     chosen = resolve(conventions)
     if scores is None and decisions is None:
         raise MetricError("score_all needs scores, decisions, or both; got neither")
     truth = LabelSets(Y)
-    given = None if decisions is None else Decisions(decisions)
     ranked = Scores(decisions, "decisions") if scores is None else Scores(scores)
     refuse_other_shape(truth, "Y", ranked, "decisions" if scores is None else "scores")
-    counts = count_decisions(truth, given or ThresholdedScores(ranked, threshold, chosen.decision))
+    if decisions is None and threshold is None:
+        refuse_outside_unit_interval(ranked)
+    at = 0.5 if threshold is None else threshold
+    given = ThresholdedScores(ranked, at, chosen.decision) if decisions is None else Decisions(decisions)
+    counts = count_decisions(truth, given)
     ranks = rank_rows(truth, ranked, chosen)
     values: dict[str, Value] = {name: of(counts, chosen) for name, of in FROM_COUNTS.items()}
     values |= {name: of(ranks, chosen) for name, of in FROM_RANKS.items()}

@@ -48,7 +48,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     S = np.hstack(scores)
     for name, combiner in _combiners(unit.settings).items():
         combiner.fit(S[validation], Y[validation])
-        rows.append((name, "accuracy", _accuracy(Y[test], combiner.predict_proba(S[test]))))
+        rows.append((name, "accuracy", _accuracy(Y[test], combiner.decision_function(S[test]))))
         weights = zip(_classifiers(), combiner.W_[:, 0], strict=True)
         rows += [(name, f"weight[{classifier}]", float(weight)) for classifier, weight in weights]
     return {

@@ -108,7 +108,7 @@ class MeasureAwareForest(MultiLabelClassifier, ABC):
     def predict_measures(self, X: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Return for each measure the scores and decisions of the cascade that was grown by it."""
         found = self._by_measure(single_precision(self._validate_predict(X)), self._measures)
-        return {name: (scores, self._decide(scores).astype(self._label_dtype)) for name, scores in found.items()}
+        return {name: (scores, self._decide(scores).astype(np.int64)) for name, scores in found.items()}
 
     def _scores(self, X: Any) -> np.ndarray:
         return self._by_measure(single_precision(X), self._measures[:1])[self._measures[0]]

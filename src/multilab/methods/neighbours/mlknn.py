@@ -103,11 +103,12 @@ class MLkNN(MultiLabelClassifier):
             raise MethodError(f"tie_tol={self.tie_tol}: it lies in [0, 1)")
         if self.scale is None and self.nominal is not None:
             raise MethodError("nominal is for scale='minmax': without it features have no common unit")
-        self._columns, self._factors = None, None
-        if self.scale == "minmax":
-            self._factors = _inverse_range(X)
+        self._columns: np.ndarray | None = None
+        self._factors: np.ndarray | None = None
         if self.nominal is not None:
-            self._columns, self._factors = _with_nominal(X, self._factors, self.nominal)
+            self._columns, self._factors = _with_nominal(X, _inverse_range(X), self.nominal)
+        elif self.scale == "minmax":
+            self._factors = _inverse_range(X)
         self._X = self._scaled(X)
         self._Y = Y
         neighbours, _ = exact_neighbours(self._X, self.k, exclude_self=self.exclude_self, tie_tol=self.tie_tol)

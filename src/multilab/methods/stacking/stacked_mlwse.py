@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from multilab.datasets.folds import IterativeStratifiedKFold
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.stacking.mlwse import MLWSE, UNBOUNDED
+from multilab.methods.stacking.mlwse import MLWSE
 from multilab.methods.stacking.out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.methods.transformation.classifier_chain import ClassifierChain
@@ -77,6 +77,9 @@ class StackedMLWSE(MultiLabelClassifier):
     average of two models is better than they are (emotions, L1: Hamming loss .183 against .191). The halves are
     iteratively stratified.
 
+    Scores are real numbers around [0, 1], not confined to it: ``decision_function`` returns them, and there is no
+    ``predict_proba``.
+
     References
     ----------
     J. Xiao, M. Liu. Weighted superposition ensemble multiple label classification based on sparse
@@ -87,8 +90,6 @@ class StackedMLWSE(MultiLabelClassifier):
     """
 
     _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_classifiers_multilabel_output_format_predict_proba": UNBOUNDED,
-        "check_classifier_multioutput": UNBOUNDED,
         "check_training_permutation": "which rows share a fold depends on their order",
         "check_label_permutation": "one base classifier is a chain in the order of the columns",
     }
@@ -205,8 +206,11 @@ class StackedMLWSE(MultiLabelClassifier):
     def _base_scores(self, models: list[Any], X: Any) -> np.ndarray:
         return np.hstack([score_matrix(model, X, self.n_labels_) for model in models])
 
+    def _score_kind(self) -> str:
+        return "score"
+
     def _scores(self, X: Any) -> np.ndarray:
-        runs = [final.predict_proba(self._base_scores(models, X)) for models, final in self._runs]
+        runs = [final.decision_function(self._base_scores(models, X)) for models, final in self._runs]
         return np.mean(runs, axis=0)
 
     def _decide(self, scores: np.ndarray) -> np.ndarray:
