@@ -20,6 +20,7 @@ import numpy as np
 from multilab.experiments.cells import Cell, Part
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import Inputs, indices, inner_folds, predict_both, seeded_estimator
+from multilab.experiments.journals import open_journal
 from multilab.experiments.running import gather
 from multilab.experiments.seeds import seed_for
 from multilab.experiments.settings import Method
@@ -75,13 +76,16 @@ def distributions(method: Method) -> dict[str, Any]:
     return space
 
 
+def journal_of(cell: Cell, store: Store) -> Path:
+    """Return where the journal of a tuned cell's search lies until the cell is stored."""
+    return store.root / ".journals" / f"{cell.key}.log"
+
+
 def search_cell(cell: Cell, store: Store) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Search inside the training part of a cell; return the best parameters and the files to keep with the cell."""
     plan = SearchPlan(**dict(cell.tune or ()))
-    journal = store.root / ".journals" / f"{cell.key}.log"
-    best, trials = search(cell, plan, store, journal)
-    files = {"journal.log": journal.read_bytes(), "trials.csv": trials.encode()}
-    return best, files
+    best, trials, journal = _search(cell, plan, store, journal_of(cell, store))
+    return best, {"journal.log": journal, "trials.csv": trials.encode()}
 
 
 def search(
@@ -97,7 +101,9 @@ def search(
     store : Store
         Where the base scores of inner folds are kept.
     journal : Path
-        Optuna's journal: a killed search continues from it. The paper's own values are trial 0.
+        Where Optuna's journal lies when the search is finished. A search with more trials goes on from it, one with
+        fewer reads its first trials. While a search runs, it has a journal of its own beside it; a killed search is
+        continued, a running one is left alone. The paper's own values are trial 0.
 
     Returns
     -------
@@ -106,48 +112,55 @@ def search(
     trials : str
         All finished trials as CSV.
     """
+    return _search(cell, plan, store, journal, progress)[:2]
+
+
+def _search(
+    cell: Cell, plan: SearchPlan, store: Store, journal: Path, progress: Any = None
+) -> tuple[dict[str, Any], str, bytes]:
     import optuna
-    from optuna.storages.journal import JournalFileBackend
     from optuna.trial import TrialState
 
     from multilab.metrics import METRICS
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    method = cell.method
+    method, name = cell.method, _study_name(cell, plan)
     space = distributions(method)
-    journal.parent.mkdir(parents=True, exist_ok=True)
-    study = optuna.create_study(
-        study_name=cell.key,
-        storage=optuna.storages.JournalStorage(JournalFileBackend(str(journal))),
-        direction="minimize" if METRICS[plan.metric].direction == "min" else "maximize",
-        load_if_exists=True,
-    )
+    direction = "minimize" if METRICS[plan.metric].direction == "min" else "maximize"
     first = _grid(space) if plan.sampler == "grid" else [_papers(method, space)]
-    folds = _inner_inputs(cell, plan, store)
-    for left in study.get_trials(states=[TrialState.RUNNING]):  # by a killed search
-        study.tell(left.number, state=TrialState.FAIL)
     n_trials = min(plan.n_trials, len(first)) if plan.sampler == "grid" else plan.n_trials
-    steps = range(len(_told(study)), n_trials)
-    for index in progress(steps, len(steps)) if progress else steps:
-        # One seed per trial: a search that was killed and resumed walks the same way as one that was not.
-        study.sampler = _sampler(plan, seed_for(cell.seed, cell.part.digest, method.target, f"trial {index}"))
-        if index < len(first) and not study.get_trials(states=[TrialState.WAITING]):
-            study.enqueue_trial(first[index])
-        trial = study.ask(space)
-        try:
-            value = float(np.mean([_value(method.with_params(trial.params), f, cell, plan) for f in folds]))
-            if np.isnan(value):
-                raise ExperimentError(f"{plan.metric} is undefined on an inner fold")
-        except Exception as error:  # a failed trial is recorded and the search goes on
-            trial.set_user_attr("error", f"{type(error).__name__}: {error}")
-            study.tell(trial, state=TrialState.FAIL)
-        else:
-            study.tell(trial, value)
-    finished = study.get_trials(states=[TrialState.COMPLETE])
-    if not finished:
-        errors = [t.user_attrs["error"] for t in _told(study)]
-        raise ExperimentError(f"{cell.label}: every trial of the search failed, the last with: {errors[-1]}")
-    return dict(study.best_params), _as_csv(finished, list(space), plan.metric)
+    folds = _inner_inputs(cell, plan, store)
+    with open_journal(journal) as own:
+        study = own.study(name, direction, n_trials)
+        steps = range(len(study.trials), n_trials)
+        for index in progress(steps, len(steps)) if progress else steps:
+            # One seed per trial: a search that was killed and resumed walks the same way as one that was not.
+            study.sampler = _sampler(plan, seed_for(cell.seed, cell.part.digest, method.target, f"trial {index}"))
+            if index < len(first):
+                study.enqueue_trial(first[index])
+            trial = study.ask(space)
+            try:
+                value = float(np.mean([_value(method.with_params(trial.params), f, cell, plan) for f in folds]))
+                if np.isnan(value):
+                    raise ExperimentError(f"{plan.metric} is undefined on an inner fold")
+            except Exception as error:  # a failed trial is recorded and the search goes on
+                trial.set_user_attr("error", f"{type(error).__name__}: {error}")
+                study.tell(trial, state=TrialState.FAIL)
+            else:
+                study.tell(trial, value)
+        finished = study.get_trials(states=[TrialState.COMPLETE])
+        if not finished:
+            errors = [t.user_attrs["error"] for t in study.trials]
+            raise ExperimentError(f"{cell.label}: every trial of the search failed, the last with: {errors[-1]}")
+        return dict(study.best_params), _as_csv(finished, list(space), plan.metric), own.finish(name, n_trials)
+
+
+def _study_name(cell: Cell, plan: SearchPlan) -> str:
+    """Return what identifies the sequence of trials, however many there are of it."""
+    if cell.tune:
+        return cell.key
+    steps = {key: value for key, value in vars(plan).items() if key != "n_trials"}
+    return replace(cell, tune=tuple(sorted(steps.items()))).key
 
 
 def _grid(space: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -178,11 +191,6 @@ def _within(space: Any, value: Any) -> bool:
         return value is not None and space._contains(space.to_internal_repr(value))
     except (TypeError, ValueError):
         return False
-
-
-def _told(study: Any) -> list[Any]:
-    """Return the trials that ended by themselves: finished, or failed with an error."""
-    return [t for t in study.trials if t.state.name == "COMPLETE" or "error" in t.user_attrs]
 
 
 def _sampler(plan: SearchPlan, seed: int) -> Any:
@@ -231,5 +239,6 @@ def _as_csv(trials: list[Any], names: list[str], metric: str) -> str:
 
 
 def search_name(method: Method, dataset: str, plan: SearchPlan) -> str:
-    """Return a short stable name for a search on a whole dataset, used for its journal."""
-    return f"{dataset}-{method.name}-{json_digest([method.identity(), method.search, vars(plan)])[:12]}"
+    """Return a short stable name for a search on a whole dataset, used for its journal; more trials go on in it."""
+    steps = {key: value for key, value in vars(plan).items() if key != "n_trials"}
+    return f"{dataset}-{method.name}-{json_digest([method.identity(), method.search, steps])[:12]}"
