@@ -126,7 +126,7 @@ def _search(
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     method, name = cell.method, _study_name(cell, plan)
     space = distributions(method)
-    direction = "minimize" if METRICS[plan.metric].direction == "min" else "maximize"
+    direction: Any = "minimize" if METRICS[plan.metric].direction == "min" else "maximize"
     first = _grid(space) if plan.sampler == "grid" else [_papers(method, space)]
     n_trials = min(plan.n_trials, len(first)) if plan.sampler == "grid" else plan.n_trials
     folds = _inner_inputs(cell, plan, store)
