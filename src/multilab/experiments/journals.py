@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from multilab.experiments import locks
 
@@ -38,7 +38,7 @@ class Journal:
     path: Path
     final: Path
 
-    def study(self, name: str, direction: str, n_trials: int) -> Any:
+    def study(self, name: str, direction: Literal["minimize", "maximize"], n_trials: int) -> Any:
         """Return an Optuna study in this journal, with up to ``n_trials`` trials of earlier searches of that name."""
         import optuna
         from optuna.storages.journal import JournalFileBackend, JournalStorage
