@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from multilab.experiments import locks
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.store import Store
 
@@ -87,20 +92,85 @@ def test_a_failure_does_not_harm_a_whole_cell(store):
     assert store.record(KEY)["status"] == "done"
 
 
-def test_sweep_removes_what_dead_writers_left_and_nothing_else(store):
-    write(store)
-    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
-    import socket
+WRITER = """
+import sys
+from multilab.experiments import store
+made = store.Store(sys.argv[1])
+put = made._put
+def wait(folder, key):
+    print(folder.name, flush=True)
+    sys.stdin.readline()
+    put(folder, key)
+made._put = wait
+made.write(sys.argv[2], {"scores": [1.0]}, {"status": "done"}, "a: 1")
+"""
 
-    left = store.root / f".part-{socket.gethostname()}-{int(dead.stdout)}-{OTHER}"
-    mine = store.root / f".part-{socket.gethostname()}-{os.getpid()}-{OTHER}"
-    elsewhere = store.root / f".part-another-host-1-{OTHER}"
-    for folder in (left, mine, elsewhere):
-        folder.mkdir()
+
+@pytest.fixture
+def writer(store):
+    """A process that is half-way through writing the cell OTHER, and the folder it writes."""
+    words = [sys.executable, "-c", WRITER, str(store.root), OTHER]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        folder = store.root / process.stdout.readline().strip()
+        yield process, folder
+        process.kill()
+
+
+def test_sweep_leaves_a_living_writer_alone_whatever_its_number(store, writer):
+    """In another container the writer has a process number that is free here, or that of this process."""
+    process, folder = writer
+    boot, pid, *rest = folder.name.split("-")[1:]
+    assert pid == str(process.pid)
+    for number in ("1", "999999999", str(os.getpid())):
+        renamed = folder.with_name("-".join((".part", boot, number, *rest)))
+        folder.rename(renamed)
+        assert store.sweep() == 0
+        renamed.rename(folder)
+    process.communicate("go on\n")
+    assert process.returncode == 0
+    assert store.has(OTHER)
+
+
+def test_sweep_removes_what_a_killed_writer_left(store, writer):
+    process, folder = writer
+    write(store)
+    process.kill()
+    process.wait()
     assert store.sweep() == 1
-    assert not left.exists()
-    assert mine.exists()
-    assert elsewhere.exists()
+    assert not folder.exists()
+    assert store.has(KEY)
+
+
+def test_sweep_leaves_what_another_machine_writes_for_a_day(store):
+    folder = store.root / f".part-another-1-{OTHER}"
+    folder.mkdir(parents=True)
+    assert store.sweep() == 0
+    yesterday = time.time() - 25 * 60 * 60
+    os.utime(folder, (yesterday, yesterday))
+    assert store.sweep() == 1
+
+
+def test_sweep_leaves_everything_for_a_day_where_files_cannot_be_locked(store, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    write(store)
+    folder = store.root / f".part-{locks.owner()}-{OTHER}"
+    folder.mkdir()
+    assert store.sweep() == 0
+    assert store.has(KEY)
+
+
+def test_a_full_disk_leaves_nothing_half_written(store, monkeypatch):
+    def full(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(OSError, match="No space"):
+            write(store)
+    assert list(store.root.iterdir()) == []
 
 
 def test_keys_may_be_shortened_when_they_stay_unique(store):

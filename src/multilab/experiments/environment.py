@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from multilab.experiments.threads import blas_libraries
+
 __all__ = ["environment"]
 
 _PACKAGES = ("multilab", "numpy", "scipy", "scikit-learn", "pandas", "mlflow", "hydra-core", "dvc", "optuna")
@@ -19,13 +21,14 @@ _DECIDING = ("src", "conf", "dvc.yaml", "requirements.lock")
 
 
 def environment() -> dict[str, Any]:
-    """Return commit, lock digest, machine and versions, for the report and the tags of a run."""
+    """Return commit, lock digest, machine, BLAS kernels and versions, for the report and the tags of a run."""
     lock = Path("requirements.lock")
     return {
         "commit": _commit(),
         "lock_digest": hashlib.sha256(lock.read_bytes()).hexdigest() if lock.is_file() else None,
         "machine": f"{platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
+        "blas": ", ".join(blas_libraries()),
         "versions": {name: found for name in _PACKAGES if (found := _version(name))},
         "created": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     }

@@ -67,6 +67,8 @@ def run_cell(cell: Cell, store: Store) -> str | None:
         record.update(measured, status="done", warnings=said[:20], cell_seconds=time.perf_counter() - began)
         record["blas"] = blas_libraries()
         store.write(cell.key, arrays, record, _config(cell), files)
+        if cell.tune:
+            store.drop_journals(cell.key)
         return None
     except Exception as error:
         record.update(status="failed", traceback=traceback.format_exc())

@@ -14,6 +14,7 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import numpy as np
 from multilab.experiments.cells import Cell, Part
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import Inputs, indices, inner_folds, predict_both, seeded_estimator
+from multilab.experiments.journals import ended_trials, open_journal
 from multilab.experiments.running import gather
 from multilab.experiments.seeds import seed_for
 from multilab.experiments.settings import Method
@@ -141,13 +143,16 @@ def distributions(method: Method) -> dict[str, Any]:
     return space
 
 
+def journal_of(cell: Cell, store: Store) -> Path:
+    """Return where the journal of a tuned cell's search lies until the cell is stored."""
+    return store.root / ".journals" / f"{cell.key}.log"
+
+
 def search_cell(cell: Cell, store: Store) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Search inside the training part of a cell; return the best parameters and the files to keep with the cell."""
     plan = SearchPlan(**dict(cell.tune or ()))
-    journal = store.root / ".journals" / f"{cell.key}.log"
-    best, trials = search(cell, plan, store, journal)
-    files = {"journal.log": journal.read_bytes(), "trials.csv": trials.encode()}
-    return best, files
+    best, trials, journal = _search(cell, plan, store, journal_of(cell, store))
+    return best, {"journal.log": journal, "trials.csv": trials.encode()}
 
 
 def search(
@@ -163,11 +168,13 @@ def search(
     store : Store
         Where the base scores of inner folds are kept.
     journal : Path
-        Optuna's journal: a killed search continues from it. The paper's own values are trial 0.
+        Where Optuna's journal lies when the search is finished. A search with more trials goes on from it, one with
+        fewer reads its first trials. While a search runs, it has a journal of its own beside it; a killed search is
+        continued, a running one is left alone. The paper's own values are trial 0.
     progress : callable, optional
         Wraps the iterable of trials.
     name : str, optional
-        Name of the Optuna study; default: the key of the cell.
+        Name of the Optuna study; default: what identifies the sequence of trials.
 
     Returns
     -------
@@ -176,52 +183,69 @@ def search(
     trials : str
         All finished trials as CSV.
     """
+    return _search(cell, plan, store, journal, progress, name)[:2]
+
+
+def _search(
+    cell: Cell, plan: SearchPlan, store: Store, journal: Path, progress: Any = None, name: str | None = None
+) -> tuple[dict[str, Any], str, bytes]:
     import optuna
     from optuna.trial import TrialState
 
     from multilab.metrics import METRICS
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    method = cell.method
+    method, name = cell.method, name or _study_name(cell, plan)
     space = distributions(method)
-    study = optuna.create_study(
-        study_name=name or cell.key,
-        storage=_storage(plan, journal),
-        direction="minimize" if METRICS[plan.metric].direction == "min" else "maximize",
-        load_if_exists=True,
-        pruner=optuna.pruners.MedianPruner() if plan.pruner == "median" else optuna.pruners.NopPruner(),
-    )
+    direction: Any = "minimize" if METRICS[plan.metric].direction == "min" else "maximize"
     first = _grid(space) if plan.sampler == "grid" else [_papers(method, space)]
-    folds = _inner_inputs(cell, plan, store)
-    for left in study.get_trials(states=[TrialState.RUNNING]):  # by a killed search
-        study.tell(left.number, state=TrialState.FAIL)
     n_trials = min(plan.n_trials, len(first)) if plan.sampler == "grid" else plan.n_trials
-    steps = range(len(_told(study)), n_trials)
+    folds = _inner_inputs(cell, plan, store)
     began = time.monotonic()
-    for index in progress(steps, len(steps)) if progress else steps:
-        if plan.timeout and time.monotonic() - began >= plan.timeout and study.get_trials(states=[TrialState.COMPLETE]):
-            break
-        # One seed per trial: a search that was killed and resumed walks the same way as one that was not.
-        study.sampler = _sampler(plan, seed_for(cell.seed, cell.part.digest, method.target, f"trial {index}"))
-        if index < len(first) and not study.get_trials(states=[TrialState.WAITING]):
-            study.enqueue_trial(first[index])
-        trial = study.ask(space)
-        try:
-            value = _trial_value(trial, method.with_params(trial.params), folds, cell, plan)
-            if np.isnan(value):
-                raise ExperimentError(f"{plan.metric} is undefined on an inner fold")
-        except optuna.TrialPruned:
-            study.tell(trial, state=TrialState.PRUNED)
-        except Exception as error:  # a failed trial is recorded and the search goes on
-            trial.set_user_attr("error", f"{type(error).__name__}: {error}")
-            study.tell(trial, state=TrialState.FAIL)
-        else:
-            study.tell(trial, value)
-    finished = study.get_trials(states=[TrialState.COMPLETE])
-    if not finished:
-        errors = [t.user_attrs["error"] for t in _told(study)]
-        raise ExperimentError(f"{cell.label}: every trial of the search failed, the last with: {errors[-1]}")
-    return dict(study.best_params), _as_csv(finished, list(space), plan.metric)
+    with open_journal(journal) if plan.storage is None else nullcontext(_Database(_storage(plan, journal))) as own:
+        study = own.study(name, direction, n_trials, _pruner(plan))
+        steps = range(len(ended_trials(study)), n_trials)
+        for index in progress(steps, len(steps)) if progress else steps:
+            late = plan.timeout and time.monotonic() - began >= plan.timeout
+            if late and study.get_trials(states=[TrialState.COMPLETE]):
+                break
+            # One seed per trial: a search that was killed and resumed walks the same way as one that was not.
+            study.sampler = _sampler(plan, seed_for(cell.seed, cell.part.digest, method.target, f"trial {index}"))
+            if index < len(first) and not study.get_trials(states=[TrialState.WAITING]):
+                study.enqueue_trial(first[index])
+            trial = study.ask(space)
+            try:
+                value = _trial_value(trial, method.with_params(trial.params), folds, cell, plan)
+                if np.isnan(value):
+                    raise ExperimentError(f"{plan.metric} is undefined on an inner fold")
+            except optuna.TrialPruned:
+                study.tell(trial, state=TrialState.PRUNED)
+            except Exception as error:  # a failed trial is recorded and the search goes on
+                trial.set_user_attr("error", f"{type(error).__name__}: {error}")
+                study.tell(trial, state=TrialState.FAIL)
+            else:
+                study.tell(trial, value)
+        finished = study.get_trials(states=[TrialState.COMPLETE])
+        ended = ended_trials(study)
+        if not finished:
+            raise ExperimentError(
+                f"{cell.label}: every trial of the search failed, the last with: {ended[-1].user_attrs['error']}"
+            )
+        return dict(study.best_params), _as_csv(finished, list(space), plan.metric), own.finish(name, len(ended))
+
+
+def _study_name(cell: Cell, plan: SearchPlan) -> str:
+    """Return what identifies the sequence of trials, however many there are of it."""
+    if cell.tune:
+        return cell.key
+    decides = {key: value for key, value in vars(plan).items() if key not in ("n_trials", "timeout", "storage")}
+    return replace(cell, tune=tuple(sorted(decides.items()))).key
+
+
+def _pruner(plan: SearchPlan) -> Any:
+    import optuna
+
+    return optuna.pruners.MedianPruner() if plan.pruner == "median" else optuna.pruners.NopPruner()
 
 
 def _trial_value(trial: Any, method: Method, folds: list[Inputs], cell: Cell, plan: SearchPlan) -> float:
@@ -236,6 +260,27 @@ def _trial_value(trial: Any, method: Method, folds: list[Inputs], cell: Cell, pl
             if step + 1 < len(folds) and trial.should_prune():
                 raise optuna.TrialPruned()
     return float(np.mean(values))
+
+
+class _Database:
+    """A storage of the user's: it keeps what a killed search left, so that is marked as failed."""
+
+    def __init__(self, storage: Any) -> None:
+        self.storage = storage
+
+    def study(self, name: str, direction: Any, n_trials: int, pruner: Any) -> Any:
+        import optuna
+        from optuna.trial import TrialState
+
+        study = optuna.create_study(
+            study_name=name, storage=self.storage, direction=direction, load_if_exists=True, pruner=pruner
+        )
+        for trial in study.get_trials(states=[TrialState.RUNNING]):
+            study.tell(trial.number, state=TrialState.FAIL)
+        return study
+
+    def finish(self, name: str, n_trials: int) -> bytes:
+        return b""
 
 
 def _storage(plan: SearchPlan, journal: Path) -> Any:
@@ -304,11 +349,6 @@ def _within(space: Any, value: Any) -> bool:
         return value is not None and space._contains(space.to_internal_repr(value))
     except (TypeError, ValueError):
         return False
-
-
-def _told(study: Any) -> list[Any]:
-    """Return the trials that ended by themselves: finished, pruned, or failed with an error."""
-    return [t for t in study.trials if t.state.name in ("COMPLETE", "PRUNED") or "error" in t.user_attrs]
 
 
 def _sampler(plan: SearchPlan, seed: int) -> Any:

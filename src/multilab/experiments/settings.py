@@ -23,7 +23,7 @@ __all__ = ["ColumnSet", "Method", "Study", "load_method", "load_protocol", "load
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """The libraries whose versions are in every key."""
 
-_CODE_WITHIN = ("multilab.methods", "multilab.datasets.folds")
+_CODE_WITHIN = ("multilab.methods", "multilab.datasets.folds", "multilab.metrics")
 
 
 @dataclass(frozen=True)

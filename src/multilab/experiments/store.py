@@ -12,13 +12,13 @@ import io
 import json
 import os
 import shutil
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from multilab.experiments import locks
 from multilab.experiments.errors import ExperimentError
-from multilab.ground import write_atomically
+from multilab.experiments.journals import owner_of, running_journals
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Store"]
 
 _TEMPORARY = ".part-"
+_JOURNALS = ".journals"
 
 
 class Store:
@@ -45,7 +46,7 @@ class Store:
         return self.root / key
 
     def has(self, key: str) -> bool:
-        """Tell whether the cell is there, whole: ``DONE`` is valid, every file is as it says, and the key is its own."""
+        """Tell whether the cell is there, whole: ``DONE`` is valid, the files are as it says, the key is its own."""
         return self.digests(key) is not None
 
     def digests(self, key: str) -> dict[str, str] | None:
@@ -85,7 +86,7 @@ class Store:
 
     def find(self, start: str) -> str:
         """Return the one key that begins with ``start``."""
-        hits = [p.name for p in self.root.glob(f"{start}*") if p.is_dir()]
+        hits = [p.name for p in self.root.glob(f"{start}*") if p.is_dir() and not p.name.startswith(".")]
         if len(hits) != 1:
             raise ExperimentError(f"{len(hits)} cells of {self.root} begin with {start!r}; give more digits")
         return hits[0]
@@ -110,15 +111,29 @@ class Store:
             "record.json": json.dumps({**record, "key": key}, indent=1, sort_keys=True).encode(),
             **(files or {}),
         }
-        folder = self.root / f"{_TEMPORARY}{socket.gethostname()}-{os.getpid()}-{key}"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
         done = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(contents.items())}
         contents["DONE"] = json.dumps(done, indent=1).encode()
-        for name, content in contents.items():
-            # Not flushed to disk one by one: a file that a power cut leaves torn is not what DONE says.
-            (folder / name).write_bytes(content)
-        self._put(folder, key)
+        self._write_folder(key, contents)
+
+    def _write_folder(self, key: str, contents: Mapping[str, bytes]) -> None:
+        """Write the files of a cell to a folder of this process, then put it in its place."""
+        while True:
+            folder = self.root / f"{_TEMPORARY}{locks.owner()}-{key}"
+            folder.mkdir(parents=True)
+            handle = locks.hold(folder)
+            if locks.is_there(folder, handle):
+                break
+            locks.release(handle)
+        try:
+            for name, content in contents.items():
+                # Not flushed to disk one by one: a file that a power cut leaves torn is not what DONE says.
+                (folder / name).write_bytes(content)
+            self._put(folder, key)
+        except BaseException:  # a full disk: nothing half-written is left
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        finally:
+            locks.release(handle)
 
     def _put(self, folder: Path, key: str) -> None:
         for _ in range(8):
@@ -135,26 +150,32 @@ class Store:
     def write_failure(self, key: str, record: Mapping[str, Any]) -> None:
         """Store why a cell failed: a record without ``DONE``, so never a hit."""
         if not self.has(key):
-            (self.path(key) / "DONE").unlink(missing_ok=True)
-            write_atomically(self.path(key) / "record.json", json.dumps(record, indent=1, sort_keys=True))
+            content = json.dumps({**record, "key": key}, indent=1, sort_keys=True)
+            self._write_folder(key, {"record.json": content.encode()})
+
+    def drop_journals(self, key: str) -> None:
+        """Remove what searches of a finished cell left; its own journal is kept with it."""
+        final = self.root / _JOURNALS / f"{key}.log"
+        final.unlink(missing_ok=True)
+        for path in running_journals(final):
+            _remove_dead(path, owner_of(path))
 
     def sweep(self) -> int:
-        """Remove what killed writers of this machine left half-written; return how many folders that were."""
-        mine = f"{_TEMPORARY}{socket.gethostname()}-"
-        removed = 0
-        for folder in self.root.glob(f"{mine}*"):
-            pid = folder.name[len(mine) :].split("-")[0]
-            if not (pid.isdigit() and _alive(int(pid))):
-                shutil.rmtree(folder, ignore_errors=True)
-                removed += 1
-        return removed
+        """Remove what killed writers left half-written; return how many folders that were.
+
+        Only what is surely dead goes: see :mod:`multilab.experiments.locks`.
+        """
+        folders = self.root.glob(f"{_TEMPORARY}*")
+        return sum(_remove_dead(folder, folder.name.removeprefix(_TEMPORARY)) for folder in folders)
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+def _remove_dead(path: Path, owner: str) -> bool:
+    handle = locks.take(path, owner)
+    if handle is None:
         return False
-    except PermissionError:
-        pass
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+    locks.release(handle)
     return True

@@ -1,0 +1,154 @@
+"""Journals of searches: one per running search, taken over when its process was killed.
+
+Optuna's journal holds every trial as it is made. Searches of one cell at the same time write a journal each, so that
+they do not count each other's trials; all walk through the same trials, so it does not matter which ends first. What a
+killed search finished is carried into the journal of the next.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from multilab.experiments import locks
+
+__all__ = ["Journal", "ended_trials", "finished_trials", "open_journal", "owner_of", "running_journals"]
+
+_RUNNING = ".running.log"
+
+
+@dataclass
+class Journal:
+    """The journal of one running search.
+
+    Attributes
+    ----------
+    path : Path
+        Its file.
+    final : Path
+        Where a finished search leaves it.
+    """
+
+    path: Path
+    final: Path
+
+    def study(self, name: str, direction: Literal["minimize", "maximize"], n_trials: int, pruner: Any = None) -> Any:
+        """Return an Optuna study in this journal, with up to ``n_trials`` trials of earlier searches of that name."""
+        import optuna
+        from optuna.storages.journal import JournalFileBackend, JournalStorage
+
+        lock: Any = _NoLock()  # the journal has one writer
+        storage = JournalStorage(JournalFileBackend(str(self.path), lock_obj=lock))
+        study = optuna.create_study(study_name=name, storage=storage, direction=direction, pruner=pruner)
+        earlier = [finished_trials(self.final, name)]
+        taken = []
+        for path in running_journals(self.final):
+            handle = None if path == self.path else locks.take(path, owner_of(path))
+            if handle is not None:
+                taken.append((path, handle))
+                earlier.append(finished_trials(path, name))
+        for trial in max(earlier, key=len)[:n_trials]:
+            study.add_trial(trial)
+        for path, handle in taken:
+            path.unlink(missing_ok=True)
+            locks.release(handle)
+        return study
+
+    def finish(self, name: str, n_trials: int) -> bytes:
+        """Leave the journal at its final path, unless one with as many trials is there; return its content."""
+        content = self.path.read_bytes()
+        if len(finished_trials(self.final, name)) < n_trials:
+            os.replace(self.path, self.final)
+        else:
+            self.path.unlink()
+        return content
+
+
+@contextmanager
+def open_journal(final: Path) -> Iterator[Journal]:
+    """Open a new journal; one that is not finished stays for the next search."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        path = final.with_name(f"{final.stem}.{locks.owner()}{_RUNNING}")
+        path.touch(exist_ok=False)
+        handle = locks.hold(path)
+        if locks.is_there(path, handle):
+            break
+        locks.release(handle)
+    try:
+        yield Journal(path, final)
+    finally:
+        locks.release(handle)
+
+
+def running_journals(final: Path) -> list[Path]:
+    """Return the journals of running and of killed searches that end in one final journal."""
+    return sorted(final.parent.glob(f"{glob.escape(final.stem)}.*{_RUNNING}"))
+
+
+def owner_of(path: Path) -> str:
+    """Return the owner in the name of a running journal."""
+    return path.name.removesuffix(_RUNNING).rpartition(".")[2]
+
+
+def ended_trials(study: Any) -> list[Any]:
+    """Return the trials that ended by themselves: finished, pruned, or failed with an error."""
+    return [t for t in study.trials if t.state.name in ("COMPLETE", "PRUNED") or "error" in t.user_attrs]
+
+
+def finished_trials(path: Path, name: str) -> list[Any]:
+    """Return the trials of a study that ended by themselves, finished or failed with an error, in their order.
+
+    A journal may be torn (a full disk, a power cut): it is read up to its last valid line. One that holds no such study
+    has no trials.
+    """
+    import optuna
+    from optuna.storages.journal import JournalStorage
+
+    try:
+        backend: Any = _Lines(_valid_lines(path.read_bytes()))
+        study = optuna.load_study(study_name=name, storage=JournalStorage(backend))
+        return ended_trials(study)
+    except Exception:  # missing, or valid JSON that is no journal: whatever Optuna makes of it
+        return []
+
+
+def _valid_lines(content: bytes) -> list[dict[str, Any]]:
+    """Return the entries of a journal up to the first line that is none."""
+    entries: list[dict[str, Any]] = []
+    for line in content.splitlines(keepends=True):
+        try:
+            entry = json.loads(line) if line.endswith(b"\n") else None
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict):
+            break
+        entries.append(entry)
+    return entries
+
+
+class _Lines:
+    """Entries of a journal in memory, to be read by Optuna."""
+
+    def __init__(self, entries: list[dict[str, Any]]) -> None:
+        self._entries = entries
+
+    def read_logs(self, log_number_from: int) -> list[dict[str, Any]]:
+        return self._entries[log_number_from:]
+
+    def append_logs(self, logs: list[dict[str, Any]]) -> None:
+        self._entries += logs
+
+
+class _NoLock:
+    def acquire(self) -> bool:
+        return True
+
+    def release(self) -> None:
+        pass

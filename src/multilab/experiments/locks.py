@@ -1,0 +1,84 @@
+"""Signs of life of files and folders in work: whether the process that made one still runs.
+
+A writer holds an advisory lock (``flock``) on what it writes. The kernel drops it with the process, and sees through
+containers that share host names and process numbers. It says nothing of other machines, so names carry the boot
+identifier of the kernel: what another kernel left, or what a file system without locks holds, counts as dead after a
+day only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import os
+import socket
+import time
+from pathlib import Path
+
+__all__ = ["hold", "is_there", "owner", "release", "take", "was_here"]
+
+_DAY = 24 * 60 * 60.0
+
+
+@functools.cache
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().replace("-", "")[:12]
+    except OSError:
+        return socket.gethostname().replace("-", "_").replace(".", "_")
+
+
+def owner() -> str:
+    """Return a name for something this process makes, never used before: boot, process number, random digits."""
+    return f"{_boot()}-{os.getpid()}-{os.urandom(4).hex()}"
+
+
+def was_here(name: str) -> bool:
+    """Tell whether an owner's name was given under this kernel."""
+    return name.split("-")[0] == _boot()
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+
+
+def hold(path: Path) -> int:
+    """Lock a new file or folder of this process; return what `release` takes."""
+    handle = _open(path)
+    with contextlib.suppress(OSError):  # no locks here: then nobody takes it before a day has passed
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
+
+
+def is_there(path: Path, handle: int) -> bool:
+    """Tell whether a path still names what was locked: it may have been swept just before."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except OSError:
+        return False
+
+
+def take(path: Path, name: str) -> int | None:
+    """Lock what a dead process left, made under an owner's ``name``; return ``None`` unless it is surely dead."""
+    try:
+        handle = _open(path)
+    except OSError:
+        return None
+    old = time.time() - os.fstat(handle).st_mtime > _DAY
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        dead = old or was_here(name)
+    except BlockingIOError:
+        dead = False
+    except OSError:
+        dead = old
+    if not dead:
+        os.close(handle)
+        return None
+    return handle
+
+
+def release(handle: int) -> None:
+    """Drop a lock."""
+    os.close(handle)
