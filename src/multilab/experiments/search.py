@@ -143,6 +143,8 @@ def _search(
                 value = float(np.mean([_value(method.with_params(trial.params), f, cell, plan) for f in folds]))
                 if np.isnan(value):
                     raise ExperimentError(f"{plan.metric} is undefined on an inner fold")
+            except OSError:  # a full disk says nothing of the trial: the next run goes on from here
+                raise
             except Exception as error:  # a failed trial is recorded and the search goes on
                 trial.set_user_attr("error", f"{type(error).__name__}: {error}")
                 study.tell(trial, state=TrialState.FAIL)
@@ -151,6 +153,7 @@ def _search(
         finished = study.get_trials(states=[TrialState.COMPLETE])
         if not finished:
             errors = [t.user_attrs["error"] for t in study.trials]
+            own.discard()
             raise ExperimentError(f"{cell.label}: every trial of the search failed, the last with: {errors[-1]}")
         return dict(study.best_params), _as_csv(finished, list(space), plan.metric), own.finish(name, n_trials)
 

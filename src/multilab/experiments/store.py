@@ -117,13 +117,13 @@ class Store:
 
     def _write_folder(self, key: str, contents: Mapping[str, bytes]) -> None:
         """Write the files of a cell to a folder of this process, then put it in its place."""
-        while True:
-            folder = self.root / f"{_TEMPORARY}{locks.owner()}-{key}"
+
+        def make(owner: str) -> Path:
+            folder = self.root / f"{_TEMPORARY}{owner}-{key}"
             folder.mkdir(parents=True)
-            handle = locks.hold(folder)
-            if locks.is_there(folder, handle):
-                break
-            locks.release(handle)
+            return folder
+
+        folder, handle = locks.new(make)
         try:
             for name, content in contents.items():
                 # Not flushed to disk one by one: a file that a power cut leaves torn is not what DONE says.
