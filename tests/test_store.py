@@ -192,6 +192,14 @@ def test_done_names_the_digest_of_every_file(store):
     assert sorted(done) == ["arrays.npz", "config.yaml", "record.json"]
 
 
+def test_a_file_in_the_place_of_a_cell_is_replaced(store):
+    store.root.mkdir()
+    store.path(KEY).write_text("no folder")
+    assert not store.has(KEY)
+    write(store)
+    assert store.has(KEY)
+
+
 def test_a_folder_copied_to_another_key_is_no_hit(store):
     write(store)
     shutil.copytree(store.path(KEY), store.path(OTHER))

@@ -144,6 +144,8 @@ class Store:
                 if self.has(key):
                     shutil.rmtree(folder)
                     return
+                if self.path(key).is_file():
+                    self.path(key).unlink()
                 shutil.rmtree(self.path(key), ignore_errors=True)
         raise ExperimentError(f"{self.path(key)}: cannot be replaced; is the folder writable?")
 
