@@ -141,6 +141,21 @@ def test_sweep_removes_what_a_killed_writer_left(store, writer):
     assert store.has(KEY)
 
 
+def test_a_folder_swept_before_it_is_locked_is_made_again(store, monkeypatch):
+    opened, swept = locks._open, []
+
+    def sweep_first(path):
+        if not swept:
+            swept.append(path)
+            path.rmdir()
+        return opened(path)
+
+    monkeypatch.setattr(locks, "_open", sweep_first)
+    write(store)
+    assert store.has(KEY)
+    assert swept
+
+
 def test_sweep_leaves_what_another_machine_writes_for_a_day(store):
     folder = store.root / f".part-another-1-{OTHER}"
     folder.mkdir(parents=True)

@@ -56,10 +56,11 @@ def new(make: Callable[[str], Path]) -> tuple[Path, int]:
     """Make a file or folder from an owner's name and lock it; return its path and what `release` takes."""
     while True:
         path = make(owner())
-        handle = hold(path)
-        if is_there(path, handle):  # else it was swept before it was locked
-            return path, handle
-        release(handle)
+        with contextlib.suppress(FileNotFoundError):  # swept before it was locked
+            handle = hold(path)
+            if is_there(path, handle):
+                return path, handle
+            release(handle)
 
 
 def is_there(path: Path, handle: int) -> bool:
