@@ -141,6 +141,21 @@ def test_sweep_removes_what_a_killed_writer_left(store, writer):
     assert store.has(KEY)
 
 
+def test_a_folder_swept_before_it_is_locked_is_made_again(store, monkeypatch):
+    opened, swept = locks._open, []
+
+    def sweep_first(path):
+        if not swept:
+            swept.append(path)
+            path.rmdir()
+        return opened(path)
+
+    monkeypatch.setattr(locks, "_open", sweep_first)
+    write(store)
+    assert store.has(KEY)
+    assert swept
+
+
 def test_sweep_leaves_what_another_machine_writes_for_a_day(store):
     folder = store.root / f".part-another-1-{OTHER}"
     folder.mkdir(parents=True)
@@ -190,6 +205,14 @@ def test_done_names_the_digest_of_every_file(store):
     write(store)
     done = json.loads((store.path(KEY) / "DONE").read_text())
     assert sorted(done) == ["arrays.npz", "config.yaml", "record.json"]
+
+
+def test_a_file_in_the_place_of_a_cell_is_replaced(store):
+    store.root.mkdir()
+    store.path(KEY).write_text("no folder")
+    assert not store.has(KEY)
+    write(store)
+    assert store.has(KEY)
 
 
 def test_a_folder_copied_to_another_key_is_no_hit(store):

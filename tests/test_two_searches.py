@@ -11,6 +11,7 @@ import pytest
 
 from multilab.experiments import search
 from multilab.experiments.cells import Cell, parts_of
+from multilab.experiments.errors import ExperimentError
 from multilab.experiments.journals import open_journal
 from multilab.experiments.search import SearchPlan
 from multilab.experiments.settings import load_method
@@ -126,6 +127,37 @@ def test_a_journal_of_another_machine_is_left_alone(store, cell, fits, tmp_path)
     fits(cell, PLAN, store, tmp_path / "a.log")
     assert fits.state["count"] == 26
     assert elsewhere.exists()
+
+
+def test_a_trial_that_met_a_full_disk_is_made_again(store, cell, fits, tmp_path, monkeypatch):
+    whole = fits(cell, PLAN, store, tmp_path / "whole.log")
+    counting = search._value
+
+    def full(*arguments):
+        if fits.state["count"] == 9:
+            raise OSError("No space left on device")
+        return counting(*arguments)
+
+    monkeypatch.setattr(search, "_value", full)
+    with pytest.raises(OSError, match="No space"):
+        fits(cell, PLAN, store, tmp_path / "full.log")
+    monkeypatch.setattr(search, "_value", counting)
+    assert fits(cell, PLAN, store, tmp_path / "full.log") == whole
+    assert fits.state["count"] == 26 - 8
+
+
+def test_a_search_that_came_to_nothing_begins_anew(store, cell, fits, tmp_path, monkeypatch):
+    counting = search._value
+
+    def fail(*_):
+        raise ValueError("a library was broken")
+
+    monkeypatch.setattr(search, "_value", fail)
+    with pytest.raises(ExperimentError, match="every trial of the search failed"):
+        fits(cell, PLAN, store, tmp_path / "a.log")
+    monkeypatch.setattr(search, "_value", counting)
+    fits(cell, PLAN, store, tmp_path / "a.log")
+    assert fits.state["count"] == 26
 
 
 RACER = """

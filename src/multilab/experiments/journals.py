@@ -69,18 +69,22 @@ class Journal:
             self.path.unlink()
         return content
 
+    def discard(self) -> None:
+        """Remove the journal of a search that came to nothing, so that the next begins anew."""
+        self.path.unlink()
+
 
 @contextmanager
 def open_journal(final: Path) -> Iterator[Journal]:
     """Open a new journal; one that is not finished stays for the next search."""
     final.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        path = final.with_name(f"{final.stem}.{locks.owner()}{_RUNNING}")
+
+    def make(owner: str) -> Path:
+        path = final.with_name(f"{final.stem}.{owner}{_RUNNING}")
         path.touch(exist_ok=False)
-        handle = locks.hold(path)
-        if locks.is_there(path, handle):
-            break
-        locks.release(handle)
+        return path
+
+    path, handle = locks.new(make)
     try:
         yield Journal(path, final)
     finally:

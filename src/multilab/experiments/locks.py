@@ -14,9 +14,10 @@ import functools
 import os
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["hold", "is_there", "owner", "release", "take", "was_here"]
+__all__ = ["hold", "is_there", "new", "owner", "release", "take", "was_here"]
 
 _DAY = 24 * 60 * 60.0
 
@@ -49,6 +50,17 @@ def hold(path: Path) -> int:
     with contextlib.suppress(OSError):  # no locks here: then nobody takes it before a day has passed
         fcntl.flock(handle, fcntl.LOCK_EX)
     return handle
+
+
+def new(make: Callable[[str], Path]) -> tuple[Path, int]:
+    """Make a file or folder from an owner's name and lock it; return its path and what `release` takes."""
+    while True:
+        path = make(owner())
+        with contextlib.suppress(FileNotFoundError):  # swept before it was locked
+            handle = hold(path)
+            if is_there(path, handle):
+                return path, handle
+            release(handle)
 
 
 def is_there(path: Path, handle: int) -> bool:

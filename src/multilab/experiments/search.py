@@ -220,6 +220,8 @@ def _search(
                     raise ExperimentError(f"{plan.metric} is undefined on an inner fold")
             except optuna.TrialPruned:
                 study.tell(trial, state=TrialState.PRUNED)
+            except OSError:  # a full disk says nothing of the trial: the next run goes on from here
+                raise
             except Exception as error:  # a failed trial is recorded and the search goes on
                 trial.set_user_attr("error", f"{type(error).__name__}: {error}")
                 study.tell(trial, state=TrialState.FAIL)
@@ -228,6 +230,7 @@ def _search(
         finished = study.get_trials(states=[TrialState.COMPLETE])
         ended = ended_trials(study)
         if not finished:
+            own.discard()
             raise ExperimentError(
                 f"{cell.label}: every trial of the search failed, the last with: {ended[-1].user_attrs['error']}"
             )
@@ -278,6 +281,9 @@ class _Database:
         for trial in study.get_trials(states=[TrialState.RUNNING]):
             study.tell(trial.number, state=TrialState.FAIL)
         return study
+
+    def discard(self) -> None:
+        pass
 
     def finish(self, name: str, n_trials: int) -> bytes:
         return b""

@@ -117,13 +117,13 @@ class Store:
 
     def _write_folder(self, key: str, contents: Mapping[str, bytes]) -> None:
         """Write the files of a cell to a folder of this process, then put it in its place."""
-        while True:
-            folder = self.root / f"{_TEMPORARY}{locks.owner()}-{key}"
+
+        def make(owner: str) -> Path:
+            folder = self.root / f"{_TEMPORARY}{owner}-{key}"
             folder.mkdir(parents=True)
-            handle = locks.hold(folder)
-            if locks.is_there(folder, handle):
-                break
-            locks.release(handle)
+            return folder
+
+        folder, handle = locks.new(make)
         try:
             for name, content in contents.items():
                 # Not flushed to disk one by one: a file that a power cut leaves torn is not what DONE says.
@@ -144,6 +144,8 @@ class Store:
                 if self.has(key):
                     shutil.rmtree(folder)
                     return
+                if self.path(key).is_file():
+                    self.path(key).unlink()
                 shutil.rmtree(self.path(key), ignore_errors=True)
         raise ExperimentError(f"{self.path(key)}: cannot be replaced; is the folder writable?")
 

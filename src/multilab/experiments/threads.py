@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 __all__ = ["blas_libraries", "one_thread"]
 
@@ -12,13 +18,10 @@ __all__ = ["blas_libraries", "one_thread"]
 def one_thread() -> Iterator[None]:
     """Run a block with one thread per BLAS and OpenMP pool.
 
-    ``threadpool_limits`` reaches only the libraries that are loaded when it is entered, so NumPy's and SciPy's BLAS and
-    scikit-learn's OpenMP are loaded first.
+    A limit reaches only the libraries that are loaded when it is set, so NumPy's and SciPy's BLAS and scikit-learn's
+    OpenMP are loaded first.
     """
-    from threadpoolctl import threadpool_limits
-
-    _load_libraries()
-    with threadpool_limits(1):
+    with _controller().limit(limits=1):
         yield
 
 
@@ -27,15 +30,22 @@ def blas_libraries() -> list[str]:
 
     The kernels are chosen by the processor (or ``OPENBLAS_CORETYPE``) and decide the last bits of a result.
     """
-    from threadpoolctl import threadpool_info
-
-    _load_libraries()
-    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    pools = [pool for pool in _controller().info() if pool["user_api"] == "blas"]
     fields = ("internal_api", "version", "architecture")
     return sorted({" ".join(str(pool[field]) for field in fields if pool.get(field)) for pool in pools})
 
 
-def _load_libraries() -> None:
+def _controller() -> ThreadpoolController:
     import numpy.linalg  # noqa: F401
     import scipy.linalg  # noqa: F401
     import sklearn.utils  # noqa: F401
+
+    return _controller_of(len(sys.modules))
+
+
+@functools.lru_cache(maxsize=1)
+def _controller_of(_n_modules: int) -> ThreadpoolController:
+    """Find the loaded libraries, which takes milliseconds: again only when more modules were imported."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.machinery import EXTENSION_SUFFIXES
-from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -121,7 +120,7 @@ class _Reached:
             if path.suffix != ".py":
                 raise OutsideCodeError(
                     f"{reference}: {path} is compiled and in no installed distribution, so a change of it could not "
-                    f"be noticed; install it with pip"
+                    f"be noticed; install it with pip, not as editable"
                 )
             try:
                 self.files[name], imports = read_code(str(path), name)
@@ -167,30 +166,37 @@ def _distribution(top: str, file: Path) -> tuple[str, str] | None:
     The distribution is usually called as the module; the table of all distributions takes a fifth of a second. An
     editable install does not list the file, which then counts as a file of one's own.
     """
+    from importlib.metadata import packages_distributions  # not for everyone who imports multilab
+
     for name in (top, *_OTHER_NAMES.get(top, ())):
-        if _lists(name, file):
-            return distribution(name).metadata["Name"], distribution(name).version
-    if any(file.is_relative_to(folder) for folder in _folders_of_distributions()):
+        if found := _listed(name, file):
+            return found
+    if any(file.is_relative_to(folder) for folder in _folders_of_distributions(tuple(sys.path))):
         for name in sorted(set(packages_distributions().get(top, ()))):
-            if _lists(name, file):
-                return distribution(name).metadata["Name"], distribution(name).version
+            if found := _listed(name, file):
+                return found
     return None
 
 
-def _lists(name: str, file: Path) -> bool:
+def _listed(name: str, file: Path) -> tuple[str, str] | None:
+    """Return name and version of a distribution if it is installed and lists a file."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         installed = distribution(name)
         relative = file.resolve().relative_to(Path(str(installed.locate_file(""))).resolve()).as_posix()
     except (PackageNotFoundError, ValueError):
-        return False
-    listed = installed.read_text("RECORD")
-    if listed is None:  # installed by the operating system, which keeps its own list
-        return bool({"site-packages", "dist-packages"} & set(file.parts))
-    return f"\n{relative}," in f"\n{listed}"
+        return None
+    record = installed.read_text("RECORD")
+    if record is None:  # installed by the operating system, which keeps its own list
+        listed = bool({"site-packages", "dist-packages"} & set(file.parts))
+    else:
+        listed = f"\n{relative}," in f"\n{record}"
+    return (installed.metadata["Name"], installed.version) if listed else None
 
 
 @functools.cache
-def _folders_of_distributions() -> list[Path]:
+def _folders_of_distributions(path: tuple[str, ...]) -> list[Path]:
     """Return the folders of the Python path that hold installed distributions."""
-    folders = [Path(folder or ".") for folder in sys.path]
+    folders = [Path(folder or ".") for folder in path]
     return [folder for folder in folders if folder.is_dir() and any(folder.glob("*.dist-info"))]
