@@ -6,7 +6,7 @@ from typing import Any
 
 from multilab.experiments.settings import Study, load_study
 from multilab.ground import canonical_json
-from multilab.stages.common import Progress, arguments, report_dir, results_dir
+from multilab.stages.common import Progress, arguments, compared_groups, report_dir, results_dir
 
 
 def main(argv: list[str]) -> int:
@@ -78,10 +78,8 @@ def average_ranks(study: Study, scores: Any) -> dict[str, dict[str, float]]:
     from multilab.statistics import average_ranks as ranks_of
     from multilab.statistics import summarise
 
-    groups = [(study.methods, study.datasets)]
-    groups += [(tuple(columns.columns), columns.datasets) for columns in study.columns.values()]
     ranks: dict[str, dict[str, float]] = {method: {} for method in study.all_methods}
-    for methods, datasets in groups:
+    for methods, datasets in compared_groups(study):
         for metric in study.metrics if len(methods) > 1 else ():
             means = summarise(scores, metric, datasets, methods).mean
             for method, rank in ranks_of(means, METRICS[metric].direction).items():
