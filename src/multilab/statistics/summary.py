@@ -112,10 +112,12 @@ def rounded_means(
     Returns
     -------
     dict of str to float
-        Without methods that lack a value on one of the datasets.
+        Without methods that lack a value on a dataset; a dataset on which no method has one is left out.
     """
-    complete = summarise(scores, metric, datasets, methods).mean.dropna(axis=1)
-    return {str(method): round(round(exact_mean(values), 10), digits) for method, values in complete.items()}
+    complete = summarise(scores, metric, datasets, methods).mean.dropna(how="all").dropna(axis=1)
+    return {
+        str(method): round(round(exact_mean(values), 10), digits) for method, values in complete.items() if len(values)
+    }
 
 
 def exact_mean(values: pd.Series) -> float:
