@@ -13,6 +13,7 @@ import pytest
 
 mlflow = pytest.importorskip("mlflow")
 
+from multilab.experiments.errors import TrackingError  # noqa: E402
 from multilab.stages import publication, publish  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("tracking")
@@ -82,6 +83,19 @@ def test_a_note_whose_cells_are_gone_is_left_out(unreachable, monkeypatch, capsy
     printed = capsys.readouterr().out
     assert "1 of 2 runs left out" in printed
     assert "1 created" in printed
+
+
+def test_a_study_is_published_to_the_store_of_the_command_line(monkeypatch):
+    where = {}
+    monkeypatch.setattr(publish, "publish_study", lambda study, store: where.update({study.name: store["uri"]}))
+    assert publish.main(["study=quick", "tracking.uri=sqlite:///own.db"]) == 0
+    assert where == {"quick": "sqlite:///own.db"}
+
+
+def test_a_study_can_be_published_when_the_server_is_back(unreachable):
+    with pytest.raises(TrackingError, match="publish later: multilab publish study=quick") as caught:
+        publish.main(["study=quick", f"tracking.uri={unreachable[2]}"])
+    assert "\n" not in str(caught.value)
 
 
 def test_nothing_to_publish_is_said(tmp_path, monkeypatch, capsys):

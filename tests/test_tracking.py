@@ -378,3 +378,36 @@ def test_ranks_are_those_of_the_report_and_per_column_set():
         "a-x": {"hamming_loss": 2.0, "macro_f1": 1.0},
         "b-x": {"hamming_loss": 1.0, "macro_f1": 2.0},
     }
+
+
+def unfinished(store, writer):
+    client = mlflow.MlflowClient(tracking_uri=store[0])
+    experiment = client.get_experiment_by_name("s").experiment_id
+    tags = {"multilab.method": "a", "multilab.dataset": "x", "multilab.writer": writer}
+    return client.create_run(experiment, run_name="unfinished", tags=tags)
+
+
+def test_what_a_killed_publication_left_is_deleted(store):
+    Tracker(*store).publish("s", [record()])
+    unfinished(store, f"elsewhere 1 {time.time():.0f}")
+    assert Tracker(*store).publish("s", [record()])["deleted"] == 1
+    assert "unfinished" not in {run.info.run_name for run in runs(store)}
+
+
+def test_on_a_server_the_unfinished_run_of_another_machine_stays_for_an_hour(store, monkeypatch):
+    Tracker(*store).publish("s", [record()])
+    unfinished(store, f"elsewhere 1 {time.time():.0f}")
+    unfinished(store, f"elsewhere 1 {time.time() - 4000:.0f}")
+    monkeypatch.setattr("multilab.experiments.tracking.sqlite_path", lambda uri: None)  # no lock that both share
+    assert Tracker(*store).publish("s", [record()])["deleted"] == 1
+    assert len([run for run in runs(store) if run.info.run_name == "unfinished"]) == 1
+
+
+def test_on_a_server_the_double_of_another_machine_is_deleted(store, monkeypatch):
+    tracker, other = Tracker(*store), Tracker(*store)
+    tracker.publish("s", [record("b")])
+    monkeypatch.setattr("multilab.experiments.tracking.sqlite_path", lambda uri: None)
+    monkeypatch.setattr(tracker, "_supersede_rest", lambda *_: other._create_child("0" * 32, record()))
+    other._experiment, other._counts = tracker._experiment, {"created": 0}
+    tracker.publish("s", [record()])
+    assert sorted(run.info.run_name for run in runs(store)) == ["A", "A on d", "B", "B on d"]
