@@ -206,7 +206,7 @@ def test_a_variant_is_tried_by_dvc_exp_run(lab):
     assert "Ran experiment" in said
     assert len(lab.cells()) - len(before) == 4
     assert "\nk: 4\n" in (lab.root / "conf/method/mlknn.yaml").read_text()
-    difference = json.loads(lab.run("dvc", "metrics", "diff", "--json"))["diff"]["reports/quick/metrics.json"]
+    difference = json.loads(lab.run("dvc", "metrics", "diff", "--json"))["reports/quick/metrics.json"]
     assert "hamming_loss.mlknn" in difference
     assert all(name.endswith(".mlknn") for name in difference)
     baseline = shown - set(runs(lab))  # of the parents and children that are current no more
