@@ -298,7 +298,7 @@ def test_a_study_with_settings_of_your_own_reports_to_the_current_folder(install
     assert "tiny" in (report / "index.html").read_text()
     assert (installed.folder / "results" / "tiny" / "published.json").is_file()
     products = {p.name for p in installed.folder.iterdir()} - {"mlartifacts", "params.yaml"}  # a plan, if one was made
-    assert products == {".cells", "data", "mlflow.db", "reports", "results"}
+    assert products == {".cells", "data", "mlflow.db", "mlflow.db.lock", "reports", "results"}
 
 
 def test_nothing_is_written_elsewhere_nor_read_from_the_checkout_nor_asked_of_the_network(installed):

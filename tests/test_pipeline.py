@@ -133,9 +133,16 @@ def runs(lab, experiment="quick"):
     with sqlite3.connect(lab.root / "mlflow.db") as database:
         return database.execute(
             "SELECT r.run_uuid, r.status FROM runs r JOIN experiments e ON r.experiment_id = e.experiment_id "
+            "JOIN tags t ON t.run_uuid = r.run_uuid AND t.key = 'superseded' AND t.value = 'false' "
             "WHERE r.lifecycle_stage = 'active' AND e.name = ? ORDER BY 1",
             (experiment,),
         ).fetchall()
+
+
+def active(lab):
+    """Return the runs that are not deleted, superseded ones included."""
+    with sqlite3.connect(lab.root / "mlflow.db") as database:
+        return set(database.execute("SELECT run_uuid, status FROM runs WHERE lifecycle_stage = 'active'").fetchall())
 
 
 def test_publishing_twice_changes_nothing_and_a_fresh_store_is_filled(lab):
@@ -193,11 +200,17 @@ def test_a_plan_that_cannot_be_is_one_line(lab):
 def test_a_variant_is_tried_by_dvc_exp_run(lab):
     lab.run("git", "add", "-A")
     lab.run("git", "commit", "-qm", "all")
-    before = lab.cells()
+    assert "reports/quick/metrics.json" in lab.run("git", "ls-files", "reports/quick")
+    before, shown = lab.cells(), set(runs(lab))
     said = lab.run("dvc", "exp", "run", "-S", "conf/method/mlknn.yaml:k=4")
     assert "Ran experiment" in said
     assert len(lab.cells()) - len(before) == 4
     assert "\nk: 4\n" in (lab.root / "conf/method/mlknn.yaml").read_text()
+    difference = json.loads(lab.run("dvc", "metrics", "diff", "--json"))["reports/quick/metrics.json"]
+    assert "hamming_loss.mlknn" in difference
+    assert all(name.endswith(".mlknn") for name in difference)
+    baseline = shown - set(runs(lab))  # of the parents and children that are current no more
+    assert len(active(lab) & baseline) == 2, "the runs of k = 10 on two datasets are not kept"
     lab.edit("conf/method/mlknn.yaml", "\nk: 4", "\nk: 10")
     lab.repro()
 

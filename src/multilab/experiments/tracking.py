@@ -80,8 +80,10 @@ class RunRecord:
     @property
     def key(self) -> str:
         """Identity of the run: its settings, its cells and the numbers it shows."""
-        metrics = {name: sorted(_finite(values).items()) for name, values in self.metrics.items()}
-        return json_digest([VIEW, self.study, self.method, self.dataset, self.settings, self.cells, metrics])
+        values = {name: sorted(_finite(splits).items()) for name, splits in self.metrics.items()}
+        curves = {name: [str(value) for value in curve] for name, curve in self.curves.items()}
+        content = [self.study, self.method, self.dataset, self.settings, self.cells, values, curves]
+        return json_digest([VIEW, *content])
 
     @property
     def settings(self) -> str:

@@ -59,10 +59,10 @@ def open_client(uri: str) -> Any:
     with readable_errors(uri):
         import logging
 
-        logging.getLogger("alembic").setLevel(logging.WARNING)
-        logging.getLogger("mlflow").setLevel(logging.WARNING)
         from mlflow import MlflowClient
 
+        for name in ("alembic", "mlflow", "mlflow.store.db.utils"):
+            logging.getLogger(name).setLevel(logging.WARNING)
         database = sqlite_path(uri)
         if database is None:
             client = MlflowClient(tracking_uri=uri)

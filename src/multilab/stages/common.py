@@ -12,7 +12,16 @@ from typing import Any
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study
 
-__all__ = ["Progress", "StageLine", "arguments", "command", "report_dir", "results_dir", "study_of"]
+__all__ = [
+    "Progress",
+    "StageLine",
+    "arguments",
+    "command",
+    "compared_groups",
+    "report_dir",
+    "results_dir",
+    "study_of",
+]
 
 
 def arguments(argv: list[str], *known: str) -> dict[str, str]:
@@ -31,6 +40,12 @@ def study_of(argv: list[str], *known: str) -> tuple[Study, dict[str, str]]:
     """Return the study named by ``study=`` (default ``quick``) and the other arguments."""
     found = arguments(argv, "study", *known)
     return load_study(found.pop("study", "quick")), found
+
+
+def compared_groups(study: Study) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return the methods that are compared with each other and on which datasets: the study's own, then each set."""
+    sets = [(tuple(columns.columns), columns.datasets) for columns in study.columns.values()]
+    return [(study.methods, study.datasets), *sets]
 
 
 def results_dir(study: str) -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 from hydra.experimental.callback import Callback
 
 from multilab.experiments.errors import TrackingError
-from multilab.ground import MultilabError, canonical_json, json_digest, write_atomically
+from multilab.ground import MultilabError, json_digest, write_atomically
 
 __all__ = ["PublishAtEnd", "publish_all", "publish_notes", "publish_tuning"]
 
@@ -32,11 +32,13 @@ class PublishAtEnd(Callback):
         self._publish(Path(config.hydra.sweep.dir), config)
 
     def _publish(self, folder: Path, config: Any) -> None:
+        from multilab.experiments.receipts import tracking
+
         runs, searches = read_notes([folder])
         if not runs and not searches:
             return
         try:
-            publish_notes(runs, searches, dict(config.tracking))
+            publish_notes(runs, searches, tracking(config.tracking.uri, config.tracking.artifacts))
         except TrackingError as error:
             print(f"{error}; nothing is lost, publish later: multilab publish runs", file=sys.stderr)
 
@@ -134,16 +136,15 @@ def publish_tuning(cell: Any, plan: Any, best: dict[str, Any], trials: str) -> f
     record = tuning_record(cell, plan, best, values, environment())
     content = {f.name: getattr(record, f.name) for f in dataclasses.fields(record) if f.name != "artifacts"}
     content["params"] = {name: str(value) for name, value in record.params.items()}
-    note = {"record": content, "trials": trials}
-    folder = Path(HydraConfig.get().runtime.output_dir)
-    write_atomically(folder / f"tuning-{json_digest(note)[:16]}.json", canonical_json(note))
-    return record.metrics[f"best.{plan.metric}"][0]
+    name = f"tuning-{json_digest([cell.key, trials])[:16]}.json"
+    note = json.dumps({"record": content, "trials": trials})
+    write_atomically(Path(HydraConfig.get().runtime.output_dir) / name, note)
+    return record.curves[f"best.{plan.metric}"][0]
 
 
 def _search_record(note: dict[str, Any]) -> Any:
     from multilab.experiments.tracking import RunRecord
 
     content = note["record"]
-    metrics = {name: {int(k): v for k, v in values.items()} for name, values in content["metrics"].items()}
     files = {"trials.csv": note["trials"].encode()}
-    return RunRecord(**{**content, "metrics": metrics, "source": tuple(content["source"]), "artifacts": lambda: files})
+    return RunRecord(**{**content, "source": tuple(content["source"]), "artifacts": lambda: files})

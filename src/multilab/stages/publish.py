@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
+from multilab.experiments.errors import TrackingError
 from multilab.experiments.settings import Study, load_study
 from multilab.ground import canonical_json
-from multilab.stages.common import Progress, arguments, report_dir, results_dir
+from multilab.stages.common import Progress, arguments, compared_groups, report_dir, results_dir
+
+if TYPE_CHECKING:
+    from multilab.experiments.tracking import RunRecord
 
 
 def main(argv: list[str]) -> int:
@@ -14,30 +19,41 @@ def main(argv: list[str]) -> int:
 
     `publish runs` publishes what `multilab train` and `multilab tune` computed here, also while no server answered.
     """
-    from multilab.experiments.receipts import tracking, write_receipt
-    from multilab.experiments.tracking import Tracker
+    from multilab.experiments.receipts import tracking
 
     ad_hoc = argv[:1] == ["runs"]
-    known = ("tracking.uri", "tracking.artifacts") if ad_hoc else ("study", "tracking.uri", "tracking.artifacts")
-    settings = arguments(argv[ad_hoc:], *known)
+    known = ["tracking.uri", "tracking.artifacts"]
+    settings = arguments(argv[1:], *known) if ad_hoc else arguments(argv, "study", *known)
     where = tracking(settings.get("tracking.uri"), settings.get("tracking.artifacts"))
     if ad_hoc:
         from multilab.stages.publication import publish_all
 
         return publish_all(where)
     study = load_study(settings.get("study", "quick"))
+    try:
+        publish_study(study, where)
+    except TrackingError as error:
+        later = f"multilab publish study={study.name}"
+        raise TrackingError(f"{error}; the results are complete, publish later: {later}") from error
+    return 0
+
+
+def publish_study(study: Study, where: dict[str, str]) -> None:
+    """Publish a study, share the view of its runs table, and leave a receipt if it went to the configured store."""
+    from multilab.experiments.receipts import tracking, write_receipt
+    from multilab.experiments.tracking import Tracker
+
     tracker = Tracker(where["uri"], where["artifacts"])
     scores = study_scores(study)
     runs = list(Progress("publishing to MLflow")(records(study, scores), len(study_pairs(study))))
     counts = tracker.publish(study.name, runs, ranks=average_ranks(study, scores))
-    columns = [metric for metric in study.metrics if metric != study.headline]
-    share = ["Dataset", f"rank/{study.headline}", study.headline, *columns[:4], "fit_seconds"]
-    tracker.share_view(study.name, share, f"rank/{study.headline}")
+    others = [metric for metric in study.metrics if metric != study.headline]
+    columns = ["Dataset", f"rank/{study.headline}", study.headline, *others[:4], "fit_seconds"]
+    tracker.share_view(study.name, columns, order_by=f"rank/{study.headline}")
     if where == tracking():  # DVC asks about the configured store only
         content = canonical_json({"study": study.name, "runs": sorted(record.key for record in runs)})
         write_receipt(results_dir(study.name) / "published.json", content + "\n", where["uri"])
     print(f"MLflow experiment {study.name}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
-    return 0
 
 
 def study_scores(study: Study) -> Any:
@@ -54,7 +70,7 @@ def study_pairs(study: Study) -> list[tuple[str, str]]:
     return [(method, dataset) for method in study.all_methods for dataset in study.datasets_of(method)]
 
 
-def records(study: Study, scores: Any) -> Any:
+def records(study: Study, scores: Any) -> Iterator[RunRecord]:
     """Yield one run per variant and dataset of a study, from its scores and the cell store."""
     from multilab.experiments.cells import study_cells
     from multilab.experiments.environment import environment
@@ -78,10 +94,8 @@ def average_ranks(study: Study, scores: Any) -> dict[str, dict[str, float]]:
     from multilab.statistics import average_ranks as ranks_of
     from multilab.statistics import summarise
 
-    groups = [(study.methods, study.datasets)]
-    groups += [(tuple(columns.columns), columns.datasets) for columns in study.columns.values()]
     ranks: dict[str, dict[str, float]] = {method: {} for method in study.all_methods}
-    for methods, datasets in groups:
+    for methods, datasets in compared_groups(study):
         for metric in study.metrics if len(methods) > 1 else ():
             means = summarise(scores, metric, datasets, methods).mean
             for method, rank in ranks_of(means, METRICS[metric].direction).items():

@@ -9,11 +9,11 @@ from typing import Any
 
 from multilab.experiments.settings import Method, Study
 from multilab.ground import write_atomically
-from multilab.stages.common import StageLine, report_dir, results_dir, study_of
+from multilab.stages.common import StageLine, compared_groups, report_dir, results_dir, study_of
 
 
 def main(argv: list[str]) -> int:
-    """`multilab stats study=NAME`: writes ``statistics.json`` and, beside it, the ledger and ``index.html``.
+    """`multilab stats study=NAME`: writes ``statistics.json``, ``metrics.json``, the ledger and ``index.html``.
 
     Each column set of two methods or more is compared by itself in ``statistics-<set>.json``, of the same form.
     """
@@ -40,6 +40,7 @@ def main(argv: list[str]) -> int:
             _write(folder / f"statistics-{name}.json", compared)
     own = comparisons(study, scores, study.datasets, study.methods, study.control)
     _write(folder / "statistics.json", own)
+    _write(folder / "metrics.json", headline_metrics(study, scores))
     page = build_report(folder)
     line.print(f"{len(study.all_methods)} methods on {len(study.datasets)} data sets", f"report {page}")
     return 0
@@ -55,6 +56,17 @@ def comparisons(
     asked = {"alpha": study.alpha, "control": control, "rope": study.rope, "seed": study.seed}
     means = {metric: summarise(scores, metric, datasets, columns).mean for metric in study.metrics}
     return {m: compare(mean, METRICS[m].direction, metric=m, **asked).to_dict() for m, mean in means.items()}
+
+
+def headline_metrics(study: Study, scores: Any) -> dict[str, dict[str, float]]:
+    """Return the mean of each metric of the study per method, for `dvc metrics diff`."""
+    from multilab.statistics import rounded_means
+
+    means: dict[str, dict[str, float]] = {metric: {} for metric in study.metrics}
+    for methods, datasets in compared_groups(study):
+        for metric in study.metrics:
+            means[metric] |= rounded_means(scores, metric, datasets, methods)
+    return means
 
 
 def _write(path: Any, content: Any) -> None:

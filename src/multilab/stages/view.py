@@ -63,19 +63,20 @@ def tuning_record(cell: Cell, plan: Any, best: dict[str, Any], trials: list[floa
     """Return the run of a search: the value of each trial as a step, the best value, and the best arguments."""
     from multilab.metrics import METRICS
 
-    value = min(trials) if METRICS[plan.metric].direction == "min" else max(trials)
+    finite = [value for value in trials if math.isfinite(value)]
+    value = min(finite) if METRICS[plan.metric].direction == "min" else max(finite)
     return RunRecord(
         study="tuning",
         method=f"{cell.method.name} {plan.metric} {plan.n_trials} {plan.sampler}",
         dataset=cell.part.dataset,
         title=cell.method.title,
         params={**flat_params(cell.method), **best, **{f"tune.{k}": v for k, v in vars(plan).items()}},
-        metrics={f"best.{plan.metric}": {0: value}},
+        metrics={},
         measured={},
         facts=dataset_facts(cell.part.dataset),
         cells=[cell.key],
         source=dataset_source(cell.part.dataset),
-        curves={f"trial.{plan.metric}": trials},
+        curves={f"trial.{plan.metric}": trials, f"best.{plan.metric}": [value]},
         tags=run_tags(about, cell.seed),
     )
 
@@ -133,8 +134,8 @@ def _measured(record: dict[str, Any], name: str) -> float:
 
 
 def _seconds(record: dict[str, Any]) -> float:
-    parts = (record.get(name, 0.0) for name in ("tune_seconds", "fit_seconds", "predict_seconds"))
-    return float(record.get("cell_seconds") or sum(parts))
+    """Return the seconds of search, fit and prediction; ``cell_seconds`` would add imports and reading."""
+    return sum(float(record.get(name, 0.0)) for name in ("tune_seconds", "fit_seconds", "predict_seconds"))
 
 
 def dataset_source(name: str) -> tuple[str, str]:

@@ -27,6 +27,7 @@ _HOMES = {
     "iman_davenport": "omnibus",
     "nemenyi_cd": "posthoc",
     "rank_rows": "ranks",
+    "rounded_means": "summary",
     "signed_rank_p": "signedrank",
     "summarise": "summary",
     "wilcoxon_holm": "signedrank",

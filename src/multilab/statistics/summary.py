@@ -10,7 +10,7 @@ import pandas as pd
 
 from multilab.statistics.errors import StatisticsError
 
-__all__ = ["Summary", "exact_mean", "summarise"]
+__all__ = ["Summary", "exact_mean", "rounded_means", "summarise"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +94,30 @@ def summarise(
         splits=count,
         unfinished=unfinished,
     )
+
+
+def rounded_means(
+    scores: pd.DataFrame, metric: str, datasets: Sequence[str], methods: Sequence[str], digits: int = 4
+) -> dict[str, float]:
+    """Return the mean over datasets of the means over splits, by method.
+
+    Parameters
+    ----------
+    scores, metric, datasets, methods
+        As for :func:`summarise`.
+    digits : int
+        Decimals: few enough that rounding errors of another processor do not show. Ten digits are rounded to first,
+        so that they do not decide a tie (.12345) either.
+
+    Returns
+    -------
+    dict of str to float
+        Without methods that lack a value on a dataset; a dataset on which no method has one is left out.
+    """
+    complete = summarise(scores, metric, datasets, methods).mean.dropna(how="all").dropna(axis=1)
+    return {
+        str(method): round(round(exact_mean(values), 10), digits) for method, values in complete.items() if len(values)
+    }
 
 
 def exact_mean(values: pd.Series) -> float:
