@@ -17,7 +17,7 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.measuring import Meter, model_bytes
 from multilab.experiments.seeds import seed_estimator, seed_for
 from multilab.experiments.settings import Method
-from multilab.experiments.store import Store
+from multilab.experiments.store import Store, is_storage_failure
 
 if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy, and a worker imports it beside the others
     import numpy as np
@@ -153,6 +153,8 @@ def run_cell(cell: Cell, store: Store) -> str | None:
         store.write(cell.key, arrays, record, _config(cell), files)
         return None
     except Exception as error:
+        if is_storage_failure(error):
+            raise
         record.update(status="failed", traceback=traceback.format_exc())
         store.write_failure(cell.key, record)
         reason = " ".join(str(error).split())[:300]

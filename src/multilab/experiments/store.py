@@ -7,6 +7,8 @@ written last). Any folder will do, so several checkouts and machines can share o
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import io
 import json
@@ -23,7 +25,7 @@ from multilab.ground import write_atomically
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Store"]
+__all__ = ["Store", "is_storage_failure"]
 
 _TEMPORARY = ".part-"
 
@@ -112,10 +114,14 @@ class Store:
         folder.mkdir(parents=True)
         done = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(contents.items())}
         contents["DONE"] = json.dumps(done, indent=1).encode()
-        for name, content in contents.items():
-            # Not flushed to disk one by one: a file that a power cut leaves torn is not what DONE says.
-            (folder / name).write_bytes(content)
-        self._put(folder, key)
+        try:
+            for name, content in contents.items():
+                # Not flushed to disk one by one: a file that a power cut leaves torn is not what DONE says.
+                (folder / name).write_bytes(content)
+            self._put(folder, key)
+        except OSError:  # a full disk: leave nothing half-written
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
     def _put(self, folder: Path, key: str) -> None:
         for _ in range(8):
@@ -133,7 +139,12 @@ class Store:
         """Store why a cell failed: a record without ``DONE``, so never a hit."""
         if not self.has(key):
             (self.path(key) / "DONE").unlink(missing_ok=True)
-            write_atomically(self.path(key) / "record.json", json.dumps(record, indent=1, sort_keys=True))
+            try:
+                write_atomically(self.path(key) / "record.json", json.dumps(record, indent=1, sort_keys=True))
+            except OSError:
+                with contextlib.suppress(OSError):  # not empty: an earlier failure is kept
+                    self.path(key).rmdir()
+                raise
 
     def sweep(self) -> int:
         """Remove what killed writers of this machine left half-written; return how many folders that were."""
@@ -145,6 +156,11 @@ class Store:
                 shutil.rmtree(folder, ignore_errors=True)
                 removed += 1
         return removed
+
+
+def is_storage_failure(error: BaseException) -> bool:
+    """Tell whether an error says that the disk is full or read-only: not the fault of a cell, and all would fail."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def _alive(pid: int) -> bool:

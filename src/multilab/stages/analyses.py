@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from multilab.ground import write_atomically
-from multilab.stages.common import Progress, report_dir, results_dir, study_of
+from multilab.stages.common import Progress, print_warnings, report_dir, results_dir, study_of
 from multilab.stages.train import exit_code
 
 
@@ -19,6 +19,7 @@ def main(argv: list[str]) -> int:
     study, _ = study_of(argv)
     store, units = Store(), units_of(study)
     failed = run_units(units, store, progress=Progress(f"{study.name}: analyses"))
+    print_warnings(units, store)
     if failed:
         return exit_code(failed)
     digests = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from multilab.ground import write_atomically
-from multilab.stages.common import Progress, results_dir, study_of
+from multilab.stages.common import Progress, print_warnings, results_dir, study_of
 from multilab.stages.train import exit_code
 
 
@@ -17,6 +17,7 @@ def main(argv: list[str]) -> int:
     study, _ = study_of(argv)
     store, cells = Store(), base_score_cells(study)
     failed = run_cells(cells, store, progress=Progress(f"{study.name}: base scores"))
+    print_warnings(cells, store)
     if not failed:
         write_atomically(results_dir(study.name) / "base_scores.json", manifest(cells, store) + "\n")
     return exit_code(failed)

@@ -10,6 +10,7 @@ from typing import Any
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study, names
 from multilab.stages.common import report_dir
+from multilab.stages.shell import command
 
 
 def main(argv: list[str]) -> int:
@@ -39,7 +40,8 @@ def _cells(study: Study) -> list[str]:
     if study.paper is None:
         return []
     if not path.is_file():
-        return [f"printed cells: {path} is not here; run `multilab plan study={study.name}` and `dvc repro`"]
+        plan = f"{command('multilab')} plan study={study.name}"
+        return [f"printed cells: {path} is not here; run `{plan} && {command('dvc')} repro`"]
     cells = pd.read_csv(path, dtype=str)
     counts = Counter(cells["verdict"])
     lines = [f"{len(cells)} printed cells of the paper {study.paper}"]

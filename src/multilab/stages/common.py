@@ -10,7 +10,7 @@ from typing import Any
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study
 
-__all__ = ["Progress", "arguments", "report_dir", "results_dir", "study_of"]
+__all__ = ["Progress", "arguments", "print_warnings", "report_dir", "results_dir", "study_of"]
 
 
 def arguments(argv: list[str], *known: str) -> dict[str, str]:
@@ -39,6 +39,17 @@ def results_dir(study: str) -> Path:
 def report_dir(study: str) -> Path:
     """Return the folder of a study's report (committed, but for ``quick``)."""
     return Path("reports") / study
+
+
+def print_warnings(work: Iterable[Any], store: Any) -> None:
+    """Print how many warnings cells (or units of analyses) recorded, and where to read them; nothing without any."""
+    from multilab.experiments.warning_counts import warning_summary
+    from multilab.stages.shell import command
+
+    keys = [item.key for unit in work for item in (*getattr(unit, "reads", ()), unit)]
+    line = warning_summary(keys, store, command("multilab"))
+    if line:
+        print(line)
 
 
 class Progress:

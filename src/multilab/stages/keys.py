@@ -14,6 +14,7 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study
 from multilab.ground import code_digest, json_digest, write_atomically
 from multilab.stages.common import results_dir
+from multilab.stages.shell import command
 
 
 def stage_keys(study: Study) -> dict[str, list[str]]:
@@ -67,7 +68,7 @@ def planned() -> dict[str, Any]:
 
     path = Path("params.yaml")
     if not path.is_file():
-        raise ExperimentError("params.yaml is not here; run `multilab plan study=quick` first")
+        raise ExperimentError(f"params.yaml is not here; run `{command('multilab')} plan study=quick` first")
     return plain(OmegaConf.load(path))
 
 

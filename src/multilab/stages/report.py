@@ -9,6 +9,7 @@ from pathlib import Path
 from multilab.experiments.errors import ExperimentError
 from multilab.ground import write_atomically
 from multilab.stages.common import arguments, report_dir
+from multilab.stages.shell import command
 
 UI = "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false mlflow ui --backend-store-uri sqlite:///mlflow.db --workers 1"
 
@@ -25,7 +26,8 @@ def main(argv: list[str]) -> int:
     study = arguments([word for word in argv if word not in flags], "study").get("study", "quick")
     folder = report_dir(study)
     if not folder.is_dir():
-        raise ExperimentError(f"{folder} is not here; run `multilab plan study={study}` and `dvc repro`")
+        plan = f"{command('multilab')} plan study={study}"
+        raise ExperimentError(f"{folder} is not here; run `{plan} && {command('dvc')} repro`")
     page = build_report(folder)
     if "--readme" in flags:
         write_readme(folder)

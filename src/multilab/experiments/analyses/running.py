@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from threadpoolctl import threadpool_limits
 
 from multilab.experiments.analyses.unit import Unit, module_of
-from multilab.experiments.store import Store
+from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.workers import jobs, side_by_side
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def _run(unit: Unit, store: Store) -> tuple[str, str | None]:
         store.write(unit.key, columns, record, f"analysis: {unit.label}\n")
         return unit.label, None
     except Exception as error:
+        if is_storage_failure(error):
+            raise
         store.write_failure(unit.key, record | {"status": "failed", "traceback": traceback.format_exc()})
         return unit.label, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
