@@ -153,7 +153,7 @@ def _help() -> str:
     from multilab.stages.shell import command
 
     verbs = "\n".join(f"  {verb:<12}{text}" for verb, text in _VERBS.items())
-    if find_spec("hydra") is None:
+    if not _has_laboratory():
         steps = _CORE_STEPS
     else:
         steps = _CHECKOUT_STEPS if Path("Makefile").is_file() and Path("dvc.yaml").is_file() else _STEPS
@@ -161,6 +161,13 @@ def _help() -> str:
     rows = [(step.format(**commands), text) for step, text in steps]
     width = max(len(step) for step, _ in rows)
     return _HELP.format(verbs=verbs, steps="\n".join(f"  {step:<{width}}  {text}" for step, text in rows))
+
+
+def _has_laboratory() -> bool:
+    try:
+        return find_spec("hydra") is not None
+    except ImportError:
+        return False
 
 
 def _stage_help(module: ModuleType) -> str:

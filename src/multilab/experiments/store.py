@@ -119,8 +119,9 @@ class Store:
                 # Not flushed to disk one by one: a file that a power cut leaves torn is not what DONE says.
                 (folder / name).write_bytes(content)
             self._put(folder, key)
-        except OSError:  # a full disk: leave nothing half-written
+        except OSError as error:  # a full disk: leave nothing half-written
             shutil.rmtree(folder, ignore_errors=True)
+            error.filename = error.filename or str(self.root)
             raise
 
     def _put(self, folder: Path, key: str) -> None:
