@@ -8,7 +8,7 @@ from multilab.cli import main
 from multilab.experiments.arguments import check_method, check_study
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Method, load_method, load_study, names, study_from
-from multilab.ground.spelling import unknown_name
+from multilab.ground.messages import unknown_name
 
 SVC = "sklearn.svm.SVC"
 STUDY = {"datasets": ["scenario1", "scenario2"], "methods": ["mlknn", "br"], "protocol": "kfold3"}

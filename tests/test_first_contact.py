@@ -132,7 +132,7 @@ def test_help_recommends_make_in_a_checkout_only(capsys, monkeypatch, tmp_path, 
 
 
 def test_hints_work_in_a_shell_without_the_environment(monkeypatch, tmp_path):
-    from multilab.stages.shell import command
+    from multilab.ground.shell import command
 
     script = tmp_path / ".venv" / "bin" / "multilab"
     script.parent.mkdir(parents=True)

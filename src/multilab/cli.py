@@ -59,8 +59,7 @@ _CORE_STEPS = (
     ('pip install "multilab[lab]"', "what the core install leaves out: studies, searches, MLflow, reports"),
 )
 
-_LABORATORY = ("alembic", "baycomp", "dvc", "hydra", "jinja2", "matplotlib", "mlflow", "omegaconf", "optuna", "pyarrow")
-_LABORATORY += ("rich", "ruamel", "sqlalchemy", "voluptuous")
+_LABORATORY = ("baycomp", "dvc", "hydra", "jinja2", "matplotlib", "mlflow", "omegaconf", "optuna", "rich", "voluptuous")
 _HYDRA_VERBS = ("train", "tune")  # Hydra prints their help
 
 
@@ -112,8 +111,9 @@ def _run(verb: str, rest: list[str]) -> int:
 
 def _refuse(message: str) -> int:
     """Print one line to stderr, control characters escaped; return the exit code of what a user can fix."""
-    line = " ".join(message.split())
-    print("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line), file=sys.stderr)
+    from multilab.ground.messages import printable
+
+    print(printable(message), file=sys.stderr)
     return 2
 
 
@@ -150,12 +150,11 @@ _ADVICE = {
 
 def _help() -> str:
     """Return the help of the program: its first steps are those possible in this folder with this installation."""
-    from multilab.stages.shell import command
+    from multilab.ground.shell import command
 
     verbs = "\n".join(f"  {verb:<12}{text}" for verb, text in _VERBS.items())
-    if not _has_laboratory():
-        steps = _CORE_STEPS
-    else:
+    steps: tuple[tuple[str, str], ...] = _CORE_STEPS
+    if _has_laboratory():
         steps = _CHECKOUT_STEPS if Path("Makefile").is_file() and Path("dvc.yaml").is_file() else _STEPS
     commands = {"multilab": command("multilab"), "dvc": command("dvc")}
     rows = [(step.format(**commands), text) for step, text in steps]
@@ -177,7 +176,7 @@ def _stage_help(module: ModuleType) -> str:
 
 def _unknown_verb(verb: str) -> str:
     """Return the message about a command that does not exist: a like one, or those that have such a subcommand."""
-    from multilab.ground.spelling import closest
+    from multilab.ground.messages import closest
 
     owners = [
         f"{owner} {verb}"

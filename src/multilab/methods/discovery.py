@@ -7,7 +7,7 @@ import inspect
 import re
 from pathlib import Path
 
-from multilab.ground.spelling import closest
+from multilab.ground.messages import closest
 
 __all__ = ["all_estimators", "find_class", "public_classes"]
 

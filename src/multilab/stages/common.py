@@ -44,7 +44,7 @@ def report_dir(study: str) -> Path:
 def print_warnings(work: Iterable[Any], store: Any) -> None:
     """Print how many warnings cells (or units of analyses) recorded, and where to read them; nothing without any."""
     from multilab.experiments.warning_counts import warning_summary
-    from multilab.stages.shell import command
+    from multilab.ground.shell import command
 
     keys = [item.key for unit in work for item in (*getattr(unit, "reads", ()), unit)]
     line = warning_summary(keys, store, command("multilab"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from multilab.ground import write_atomically
+from multilab.ground.shell import command
 from multilab.stages.common import print_warnings, report_dir, study_of
-from multilab.stages.shell import command
 
 
 def main(argv: list[str]) -> int:

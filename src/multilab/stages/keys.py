@@ -13,8 +13,8 @@ from multilab.experiments.cells import base_score_cells, study_cells, study_part
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study
 from multilab.ground import code_digest, json_digest, write_atomically
+from multilab.ground.shell import command
 from multilab.stages.common import results_dir
-from multilab.stages.shell import command
 
 
 def stage_keys(study: Study) -> dict[str, list[str]]:

@@ -10,8 +10,8 @@ from typing import Any
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study, names
 from multilab.ground import write_atomically
+from multilab.ground.shell import command
 from multilab.stages.common import arguments
-from multilab.stages.shell import command
 
 HEADER = "# Written by `multilab plan`; change conf/study/ and plan again instead of editing this.\n"
 

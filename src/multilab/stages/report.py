@@ -8,8 +8,8 @@ from pathlib import Path
 
 from multilab.experiments.errors import ExperimentError
 from multilab.ground import write_atomically
+from multilab.ground.shell import command
 from multilab.stages.common import arguments, report_dir
-from multilab.stages.shell import command
 
 UI = "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false mlflow ui --backend-store-uri sqlite:///mlflow.db --workers 1"
 
@@ -33,7 +33,8 @@ def main(argv: list[str]) -> int:
         write_readme(folder)
     if "--headline" in flags:
         show(headline_markdown(folder))
-        print(f"\nMLflow UI:  {UI}   (or: make ui)\n            then http://127.0.0.1:5000, Training runs")
+        ui = UI.replace("mlflow ui", f"{command('mlflow')} ui")
+        print(f"\nMLflow UI:  {ui}   (or: make ui)\n            then http://127.0.0.1:5000, Training runs")
     print(f"report: {page.resolve()}")
     return 0
 

@@ -6,7 +6,7 @@ import sys
 
 from multilab.experiments.errors import ExperimentError
 from multilab.ground import json_digest, write_atomically
-from multilab.ground.spelling import unknown_name
+from multilab.ground.messages import unknown_name
 from multilab.stages.common import Progress, print_warnings, results_dir, study_of
 
 
