@@ -53,8 +53,8 @@ class SettingsSource(FileConfigSource):
 
 
 def _is_card(config_path: str) -> bool:
-    """Tell whether a path of settings leads to the cards, also by a detour (``method/../dataset/x``)."""
-    parts = PurePosixPath(os.path.normpath(config_path or ".").replace(os.sep, "/")).parts
+    """Tell whether a path of settings leads to the cards, also by a detour (``method/../dataset/x``) or in capitals."""
+    parts = PurePosixPath(os.path.normpath(config_path or ".").replace(os.sep, "/").lower().lstrip("/")).parts
     return _CARDS in parts[:1] or (".." in parts and _CARDS in parts)
 
 
@@ -79,7 +79,7 @@ class CheckBeforeSweep(Callback):
             overrides = OverridesParser.create().parse_overrides(swept)
             overrides = [_with_options(override) for override in overrides]
             for job in BasicSweeper.split_arguments(overrides, None)[0]:
-                composed = compose("config", [*fixed, *job], return_hydra_config=True)
+                composed = compose(config.hydra.job.config_name, [*fixed, *job], return_hydra_config=True)
                 check_settings(composed, composed.hydra.runtime.choices["method"])
         except (HydraException, OmegaConfBaseException) as error:
             raise _RefusedError(_one_line(error)) from None
