@@ -74,6 +74,7 @@ def evil(tmp_path_factory):
         (["dataset@_global_=evil"], "MULTILAB_CONF=conf"),
         (["method=../dataset/evil"], "MULTILAB_CONF=conf"),
         (["+protocol/../dataset=evil"], "MULTILAB_CONF=conf"),
+        (["+/dataset=evil"], "MULTILAB_CONF=conf"),
         (["--config-dir", "more", "+dataset=evil"], "MULTILAB_CARDS=more"),
     ],
 )
@@ -158,3 +159,36 @@ def test_an_argument_that_the_yaml_does_not_name_needs_no_plus(capfd, monkeypatc
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     assert main(["train", *QUICK, "method.scale=minmax"]) == 0
     assert "mlknn on scenario1, 3 splits  method.scale=minmax" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("path", "card"),
+    [
+        ("dataset", True),
+        ("dataset/evil", True),
+        ("/dataset/evil", True),
+        ("./dataset/evil.yaml", True),
+        ("Dataset/evil", True),
+        ("method/../dataset/evil", True),
+        ("../conf/dataset/evil", True),
+        ("", False),
+        ("method", False),
+        ("method/dataset", False),
+        ("config", False),
+    ],
+)
+def test_hydra_does_not_see_the_cards_by_any_path(path, card, checkout):
+    from hydra._internal.core_plugins.file_config_source import FileConfigSource
+
+    from multilab.stages.composition import SettingsSource
+
+    source = SettingsSource("main", f"file://{checkout / 'conf'}")
+    if card:
+        assert not source.is_group(path)
+        assert not source.is_config(path)
+    else:
+        plain = FileConfigSource("main", f"file://{checkout / 'conf'}")
+        assert source.is_group(path) == plain.is_group(path)
+        assert source.is_config(path) == plain.is_config(path)
+    assert "dataset" not in source.list("", None)
+    assert "method" in source.list("", None)

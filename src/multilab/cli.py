@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import inspect
 import os
+import re
 import sys
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
 
 __all__ = ["main"]
 
@@ -34,15 +40,31 @@ usage: multilab <command> [arguments]
 {verbs}
 
 First steps:
-  make reproduce                               the quick study, from nothing to a report
-  multilab plan study=mlwse-core && dvc repro  real data (MULTILAB_DATA names a mirror; else they are downloaded)
-  mlflow ui --backend-store-uri sqlite:///mlflow.db
+{steps}
 
 multilab train --help lists all settings, datasets and methods."""
 
+_CHECKOUT_STEPS = (
+    ("make reproduce", "the quick study, from nothing to a report"),
+    ("{multilab} plan study=mlwse-core && {dvc} repro", "real data: MULTILAB_DATA names a mirror, else downloads"),
+    ("make ui", "look at the runs in MLflow"),
+)
+_STEPS = (
+    ("{multilab} datasets list", "what data there are"),
+    ("{multilab} run study=quick", "the quick study, from nothing to a report"),
+    ("{multilab} train dataset=emotions method=mlknn", "one method on one dataset"),
+)
+_CORE_STEPS = (
+    ("{multilab} datasets list", "what data there are"),
+    ('pip install "multilab[lab]"', "what the core install leaves out: studies, searches, MLflow, reports"),
+)
+
+_LABORATORY = ("baycomp", "dvc", "hydra", "jinja2", "matplotlib", "mlflow", "omegaconf", "optuna", "rich", "voluptuous")
+_HYDRA_VERBS = ("train", "tune")  # Hydra prints their help
+
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; exit code 2 and one line for anything a user can mend."""
+    """Run one command; exit code 2 and one line for anything a user can fix."""
     try:
         code = _dispatch(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
@@ -52,23 +74,18 @@ def main(argv: list[str] | None = None) -> int:
         return 0
 
 
-def _dispatch(words: list[str]) -> int:
-    if not words or words[0] in ("-h", "--help", "help"):
-        print(_HELP.format(verbs="\n".join(f"  {verb:<12}{text}" for verb, text in _VERBS.items())))
+def _dispatch(argv: list[str]) -> int:
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(_help())
         return 0
-    if words[0] == "--version":
+    if argv[0] == "--version":
         from multilab import __version__
 
         print(__version__)
         return 0
-    verb, rest = words[0], words[1:]
+    verb, rest = argv[0], argv[1:]
     if verb not in _VERBS:
-        import difflib
-
-        close = difflib.get_close_matches(verb, _VERBS, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        print(f"multilab: no command is called {verb!r}{hint} (multilab --help lists them)", file=sys.stderr)
-        return 2
+        return _refuse(f"multilab: {_unknown_verb(verb)} (multilab --help lists them)")
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # parallel over cells, one BLAS thread inside each
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -76,20 +93,100 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _run(verb: str, rest: list[str]) -> int:
-    from multilab.ground import MultilabError
-
-    module = importlib.import_module(f"multilab.stages.{verb}")
-    if rest in (["-h"], ["--help"]) and verb not in ("train", "tune"):
-        print(f"{module.__doc__}\n{module.main.__doc__}")
-        return 0
     try:
+        module = importlib.import_module(f"multilab.stages.{verb}")
+        if {"-h", "--help"} & set(rest) and verb not in _HYDRA_VERBS and not hasattr(module, "argparse"):
+            print(_stage_help(module))
+            return 0
         return module.main(rest)
-    except MultilabError as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt:
         print("stopped; what is finished is kept, the next run continues", file=sys.stderr)
         return 130
+    except Exception as error:
+        message = _one_line(verb, error)
+        if message is None or os.environ.get("MULTILAB_TRACEBACK"):
+            raise
+        return _refuse(message)
+
+
+def _refuse(message: str) -> int:
+    """Print one line to stderr, control characters escaped; return the exit code of what a user can fix."""
+    from multilab.ground.messages import printable
+
+    print(printable(message), file=sys.stderr)
+    return 2
+
+
+def _one_line(verb: str, error: Exception) -> str | None:
+    """Return the message of an error that a user can fix, ``None`` for a fault of the program."""
+    from multilab.ground import MultilabError
+
+    name = type(error).__name__
+    if isinstance(error, MultilabError):
+        return f"{name}: {error}"
+    if isinstance(error, ModuleNotFoundError) and (missing := (error.name or "").partition(".")[0]) in _LABORATORY:
+        return f'multilab {verb} needs {missing}, which the core install leaves out: pip install "multilab[lab]"'
+    if isinstance(error, OSError) and error.errno is not None:
+        path = f" {error.filename}:" if error.filename else ""
+        return f"{name}:{path} {error.strerror}{_ADVICE.get(error.errno, '')}"
+    if type(error).__module__.partition(".")[0] in ("mlflow", "requests", "sqlalchemy", "sqlite3"):
+        return f"{name}: {str(error)[:500]} (results are kept; tracking.uri or MLFLOW_TRACKING_URI names another store)"
+    return None
+
+
+_ELSEWHERE = "; name a writable folder with MULTILAB_CELLS (results) or MULTILAB_CACHE (data)"
+_FULL = "; free some space and run again: finished cells are kept"
+_ADVICE = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: _FULL,
+    errno.EROFS: _ELSEWHERE,
+    errno.EACCES: _ELSEWHERE,
+    errno.EPERM: _ELSEWHERE,
+    errno.ENOTDIR: _ELSEWHERE,
+    errno.EEXIST: _ELSEWHERE,
+}
+
+
+def _help() -> str:
+    """Return the help of the program: its first steps are those possible in this folder with this installation."""
+    from multilab.ground.shell import command
+
+    verbs = "\n".join(f"  {verb:<12}{text}" for verb, text in _VERBS.items())
+    steps: tuple[tuple[str, str], ...] = _CORE_STEPS
+    if _has_laboratory():
+        steps = _CHECKOUT_STEPS if Path("Makefile").is_file() and Path("dvc.yaml").is_file() else _STEPS
+    commands = {"multilab": command("multilab"), "dvc": command("dvc")}
+    rows = [(step.format(**commands), text) for step, text in steps]
+    width = max(len(step) for step, _ in rows)
+    return _HELP.format(verbs=verbs, steps="\n".join(f"  {step:<{width}}  {text}" for step, text in rows))
+
+
+def _has_laboratory() -> bool:
+    try:
+        return find_spec("hydra") is not None
+    except ImportError:
+        return False
+
+
+def _stage_help(module: ModuleType) -> str:
+    """Return the help of a command: what it does, and its arguments."""
+    return f"{inspect.cleandoc(module.__doc__ or '')}\n{inspect.cleandoc(module.main.__doc__)}".replace("``", "`")
+
+
+def _unknown_verb(verb: str) -> str:
+    """Return the message about a command that does not exist: a like one, or those that have such a subcommand."""
+    from multilab.ground.messages import closest
+
+    owners = [
+        f"{owner} {verb}"
+        for owner, text in _VERBS.items()
+        if verb in re.split(r"[| ]", text.rpartition(f"{owner} ")[2]) and "|" in text
+    ]
+    match = closest(verb, _VERBS)
+    meant = owners or ([match] if match else [])
+    hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
+    return f"no command is called {verb!r}{hint}"
 
 
 if __name__ == "__main__":

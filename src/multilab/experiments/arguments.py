@@ -14,7 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Method, Study, names
-from multilab.ground.spelling import closest, unknown_name
+from multilab.ground.messages import closest, unknown_name
 
 __all__ = ["check_method", "check_metrics", "check_study"]
 
@@ -78,11 +78,11 @@ def check_study(study: Study) -> None:
     for block in study.guards:
         methods += [(study.method(name).with_params(block["set"]), False) for name in block["methods"]]
     checked: list[Any] = []
-    for method, tuned in methods:
-        settings = (method.identity(), method.preprocessing, tuned)
+    for method, searched in methods:
+        settings = (method.identity(), method.preprocessing, searched)
         if settings not in checked:
             checked.append(settings)
-            check_method(method, tuned)
+            check_method(method, searched)
 
 
 def check_metrics(metrics: Iterable[str], conventions: str = "default") -> None:

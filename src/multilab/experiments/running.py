@@ -25,7 +25,7 @@ from multilab.experiments.fitting import (
     predict_both,
 )
 from multilab.experiments.measuring import Meter, model_bytes
-from multilab.experiments.store import Store
+from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.threads import blas_libraries, one_thread
 
 if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy, and a worker imports it beside the others
@@ -71,6 +71,8 @@ def run_cell(cell: Cell, store: Store) -> str | None:
             store.drop_journals(cell.key)
         return None
     except Exception as error:
+        if is_storage_failure(error):
+            raise
         record.update(status="failed", traceback=traceback.format_exc())
         store.write_failure(cell.key, record)
         reason = " ".join(str(error).split())[:300]

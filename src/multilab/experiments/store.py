@@ -7,6 +7,7 @@ written last). Any folder will do, so several checkouts and machines can share o
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -23,7 +24,7 @@ from multilab.experiments.journals import owner_of, running_journals
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Store"]
+__all__ = ["Store", "is_storage_failure"]
 
 _TEMPORARY = ".part-"
 _JOURNALS = ".journals"
@@ -129,8 +130,10 @@ class Store:
                 # Not flushed to disk one by one: a file that a power cut leaves torn is not what DONE says.
                 (folder / name).write_bytes(content)
             self._put(folder, key)
-        except BaseException:  # a full disk: nothing half-written is left
+        except BaseException as error:  # a full disk: nothing half-written is left
             shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, OSError):
+                error.filename = error.filename or str(self.root)
             raise
         finally:
             locks.release(handle)
@@ -169,6 +172,11 @@ class Store:
         """
         folders = self.root.glob(f"{_TEMPORARY}*")
         return sum(_remove_dead(folder, folder.name.removeprefix(_TEMPORARY)) for folder in folders)
+
+
+def is_storage_failure(error: BaseException) -> bool:
+    """Tell whether an error says that the disk is full or read-only: not the fault of a cell, and all would fail."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def _remove_dead(path: Path, owner: str) -> bool:

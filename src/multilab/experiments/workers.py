@@ -28,6 +28,8 @@ R = TypeVar("R")
 def jobs() -> int:
     """Return how many cells run at once: ``MULTILAB_JOBS``, else the cores this process may use."""
     named = os.environ.get("MULTILAB_JOBS")
+    if named and not named.isdecimal():
+        raise ExperimentError(f"MULTILAB_JOBS must be a whole number, not {named!r}")
     return max(1, int(named)) if named else len(os.sched_getaffinity(0))
 
 

@@ -7,6 +7,8 @@ module, never from here: the identity of a result follows those imports.
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from typing import Any
 
 from multilab.methods.discovery import all_estimators, find_class, public_classes
@@ -17,7 +19,14 @@ __all__ = ["all_estimators"]
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):  # what the import system itself asks for
         raise AttributeError(f"module 'multilab.methods' has no attribute {name!r}")
-    return find_class(name)
+    try:
+        return find_class(name)
+    except AttributeError as error:
+        # `from multilab.methods import MLKNN` first asks by hasattr; only another error than this reaches the user.
+        importing = sys._getframe(1).f_code.co_name == "_handle_fromlist"
+        if importing and "did you mean" in str(error) and find_spec(f"{__name__}.{name}") is None:
+            raise ImportError(str(error), name=__name__) from None
+        raise
 
 
 def __dir__() -> list[str]:

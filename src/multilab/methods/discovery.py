@@ -7,6 +7,8 @@ import inspect
 import re
 from pathlib import Path
 
+from multilab.ground.messages import closest
+
 __all__ = ["all_estimators", "find_class", "public_classes"]
 
 _ROOT = Path(__file__).resolve().parent
@@ -49,9 +51,12 @@ def find_class(name: str) -> type:
     AttributeError
         If no file of the package defines it.
     """
-    module = public_classes().get(name)
+    classes = public_classes()
+    module = classes.get(name)
     if module is None:
-        raise AttributeError(f"module {_PACKAGE!r} has no attribute {name!r}")
+        match = closest(name, classes)
+        hint = f"; did you mean {match}?" if match else ""
+        raise AttributeError(f"module {_PACKAGE!r} has no attribute {name!r}{hint}")
     return getattr(importlib.import_module(module), name)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from multilab.experiments.errors import ExperimentError
 from multilab.ground import canonical_json, json_digest, write_atomically
-from multilab.stages.common import Progress
+from multilab.stages.common import Progress, print_warnings
 from multilab.stages.composition import cells_of, compose_and_run, metric_names, settings_of
 
 __all__ = ["train"]
@@ -30,6 +30,7 @@ def run_job(cfg: Any) -> float:
     found = [evaluate_cell(cell, store, cfg.conventions) for cell in cells]
     metrics = metric_names(cfg)
     show(settings, found, metrics)
+    print_warnings(cells, store)
     note = Path(HydraConfig.get().runtime.output_dir) / f"job-{json_digest(settings)[:16]}.json"
     write_atomically(note, canonical_json(settings))
     return sum(row[metrics[0]] for row in found) / len(found)

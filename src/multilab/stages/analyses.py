@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from multilab.ground import write_atomically
-from multilab.stages.common import Progress, StageLine, report_dir, results_dir, study_of
+from multilab.stages.common import Progress, StageLine, print_warnings, report_dir, results_dir, study_of
 from multilab.stages.train import exit_code
 
 
@@ -21,6 +21,7 @@ def main(argv: list[str]) -> int:
     store, units = Store(), units_of(study)
     failed = run_units(units, store, progress=progress)
     line.print_cells(units, progress.total, len(failed))
+    print_warnings(units, store)
     if failed:
         return exit_code(failed)
     digests = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from multilab.ground import write_atomically
-from multilab.stages.common import Progress, StageLine, results_dir, study_of
+from multilab.stages.common import Progress, StageLine, print_warnings, results_dir, study_of
 from multilab.stages.train import exit_code
 
 
@@ -21,4 +21,5 @@ def main(argv: list[str]) -> int:
     if not failed:
         write_atomically(results_dir(study.name) / "base_scores.json", manifest(cells, store) + "\n")
     line.print_cells(cells, progress.total, len(failed))
+    print_warnings(cells, store)
     return exit_code(failed)

@@ -9,6 +9,7 @@ from typing import Any
 
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study, names
+from multilab.ground.shell import command
 from multilab.stages.common import report_dir
 
 
@@ -39,7 +40,8 @@ def _cells(study: Study) -> list[str]:
     if study.paper is None:
         return []
     if not path.is_file():
-        return [f"printed cells: {path} is not here; run `multilab plan study={study.name}` and `dvc repro`"]
+        plan = f"{command('multilab')} plan study={study.name}"
+        return [f"printed cells: {path} is not here; run `{plan} && {command('dvc')} repro`"]
     cells = pd.read_csv(path, dtype=str)
     counts = Counter(cells["verdict"])
     lines = [f"{len(cells)} printed cells of the paper {study.paper}"]
@@ -57,12 +59,12 @@ def _claims(study: Study) -> list[str]:
     counts = Counter(found[str(claim["id"])]["outcome"] for claim in study.claims if str(claim["id"]) in found)
     told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
     lines = [f"{len(study.claims)} claims" + (f": {told}" if told else "")] if study.claims else []
-    lines += [f"  {'':<5}{'our results':<17}printed cells"] if found else []
+    lines += [f"  {'':<8}{'our results':<17}printed cells"] if found else []
     return lines + [line for claim in study.claims for line in _lines(claim, found.get(str(claim["id"]), {}))]
 
 
 def _lines(claim: dict[str, Any], found: dict[str, Any]) -> list[str]:
     printed = (found.get("in_print") or {}).get("outcome", "–")
     outcomes = f"{found.get('outcome', 'not checked yet'):<17}" + (f"{printed:<15}" if found else "")
-    lines = [f"  {claim['id']:<5}{outcomes}{claim['sentence']}"]
-    return lines + ([f"{'':39}{found['reason']}"] if found.get("reason") else [])
+    lines = [f"  {claim['id']:<8}{outcomes}{claim['sentence']}"]
+    return lines + ([f"{'':42}{found['reason']}"] if found.get("reason") else [])

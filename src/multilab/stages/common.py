@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study
+from multilab.ground.shell import command
 
 __all__ = [
     "Progress",
@@ -18,6 +18,7 @@ __all__ = [
     "arguments",
     "command",
     "compared_groups",
+    "print_warnings",
     "report_dir",
     "results_dir",
     "study_of",
@@ -58,16 +59,6 @@ def report_dir(study: str) -> Path:
     return Path("reports") / study
 
 
-def command(name: str) -> str:
-    """Return how a program of this environment is called in a new shell: ``.venv/bin/dvc`` if it is not activated."""
-    activated = os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX")
-    if sys.prefix == sys.base_prefix or (activated and Path(activated).resolve() == Path(sys.prefix).resolve()):
-        return name
-    program = Path(sys.prefix) / ("Scripts" if os.name == "nt" else "bin") / name
-    here = Path.cwd()
-    return str(program.relative_to(here)) if program.is_relative_to(here) else str(program)
-
-
 class StageLine:
     """The one line that a stage prints when it has finished: its name, what was done, and the seconds it took.
 
@@ -91,6 +82,16 @@ class StageLine:
         total = len({cell.key for cell in cells})
         counts = [f"{total} {'cell' if total == 1 else 'cells'}", f"{total - computed} reused"]
         self.print(*counts, *([f"{failed} failed"] if failed else []))
+
+
+def print_warnings(work: Iterable[Any], store: Any) -> None:
+    """Print how many warnings cells (or units of analyses) recorded, and where to read them; nothing without any."""
+    from multilab.experiments.warning_counts import warning_summary
+
+    keys = [item.key for unit in work for item in (*getattr(unit, "reads", ()), unit)]
+    line = warning_summary(keys, store, command("multilab"))
+    if line:
+        print(line)
 
 
 class Progress:

@@ -26,7 +26,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from multilab.experiments.errors import ExperimentError
 from multilab.ground import MultilabError, conf_dir
-from multilab.ground.spelling import closest, unknown_name
+from multilab.ground.messages import closest, unknown_name
+from multilab.ground.shell import command
 
 __all__ = ["CheckBeforeSweep", "cells_of", "check_settings", "compose_and_run", "settings_of"]
 
@@ -52,8 +53,8 @@ class SettingsSource(FileConfigSource):
 
 
 def _is_card(config_path: str) -> bool:
-    """Tell whether a path of settings leads to the cards, also by a detour (``method/../dataset/x``)."""
-    parts = PurePosixPath(os.path.normpath(config_path or ".").replace(os.sep, "/")).parts
+    """Tell whether a path of settings leads to the cards, also by a detour (``method/../dataset/x``) or in capitals."""
+    parts = PurePosixPath(os.path.normpath(config_path or ".").replace(os.sep, "/").lower().lstrip("/")).parts
     return _CARDS in parts[:1] or (".." in parts and _CARDS in parts)
 
 
@@ -78,7 +79,7 @@ class CheckBeforeSweep(Callback):
             overrides = OverridesParser.create().parse_overrides(swept)
             overrides = [_with_options(override) for override in overrides]
             for job in BasicSweeper.split_arguments(overrides, None)[0]:
-                composed = compose("config", [*fixed, *job], return_hydra_config=True)
+                composed = compose(config.hydra.job.config_name, [*fixed, *job], return_hydra_config=True)
                 check_settings(composed, composed.hydra.runtime.choices["method"])
         except (HydraException, OmegaConfBaseException) as error:
             raise _RefusedError(_one_line(error)) from None
@@ -163,7 +164,7 @@ def _checked_argument(argument: str, multirun: bool) -> str:
     if bare.partition("@")[0] != _CARDS:
         return argument
     if bare != _CARDS:
-        raise ExperimentError(f"{argument}: write {_CARDS}=NAME; `multilab datasets list` lists the datasets")
+        raise ExperimentError(f"{argument}: write {_CARDS}=NAME; `{command('multilab')} datasets list` lists them")
     chosen = _chosen(argument.lstrip("+"))
     for dataset in chosen:
         _check_dataset(dataset)
@@ -196,7 +197,7 @@ def _check_dataset(name: str) -> None:
 
     known = datasets.cards()
     if name not in known:
-        raise ExperimentError(unknown_name("dataset", name, known, "multilab datasets list"))
+        raise ExperimentError(unknown_name("dataset", name, known, f"{command('multilab')} datasets list"))
     card = datasets.card(name)
     if not card.available:
         raise ExperimentError(f"dataset {name} cannot be had: {card.reason}")
@@ -278,29 +279,29 @@ def cells_of(settings: dict[str, Any]) -> list[Any]:
 
 def _one_line(error: Exception) -> ExperimentError:
     """Return what a user needs of an error of Hydra or OmegaConf."""
-    message = " ".join(str(error).split()).split(" Config search path:")[0]
+    program, message = command("multilab"), " ".join(str(error).split()).split(" Config search path:")[0]
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         extra = _EXTRAS.get(name)
         if group == "hydra/launcher" and extra:
             return ExperimentError(f'{group}={name} is not installed: pip install "multilab[{extra}]"')
         if group:
-            return ExperimentError(unknown_name(group, name, error.options or (), "multilab train --help"))
+            return ExperimentError(unknown_name(group, name, error.options or (), f"{program} train --help"))
     key = re.search(r"Could not override '([^']+)'", message)
     known = _known_settings()
     if key and key[1] not in known:
         match = closest(key[1], known)
         hint = f"; did you mean {match}?" if match else f"; there are: {', '.join(known)}"
-        return ExperimentError(f"no setting is called {key[1]!r}{hint} (`multilab train --cfg job` shows all values)")
-    return ExperimentError(f"{message} (`multilab train --cfg job` shows all settings)")
+        return ExperimentError(f"no setting is called {key[1]!r}{hint} (`{program} train --cfg job` shows all values)")
+    return ExperimentError(f"{message} (`{program} train --cfg job` shows all settings)")
 
 
 def _known_settings() -> list[str]:
     """Return the names of the settings of a run: the keys of config.yaml, and its groups."""
     content = OmegaConf.load(conf_dir() / "config.yaml")
-    groups = [key for entry in content.defaults if OmegaConf.is_config(entry) for key in entry]
-    names = [str(group) for group in groups if " " not in str(group)]
-    for key, value in content.items():
+    groups = [str(key) for entry in content.defaults if OmegaConf.is_config(entry) for key in entry]
+    names = [group for group in groups if " " not in group]
+    for key, value in ((str(key), value) for key, value in content.items()):
         if key not in ("defaults", "hydra"):
-            names += [f"{key}.{inner}" for inner in value] if OmegaConf.is_dict(value) else [str(key)]
+            names += [f"{key}.{inner}" for inner in map(str, value)] if OmegaConf.is_dict(value) else [key]
     return names

@@ -28,15 +28,20 @@ def main(argv: list[str]) -> int:
 
 def _list(_: Any) -> int:
     from multilab import datasets
+    from multilab.ground.messages import printable
 
     print(f"{'name':<22}{'instances':>10}{'features':>10}{'labels':>8}{'cardinality':>13}  title")
     for name in datasets.cards():
-        card = datasets.card(name)
+        try:
+            card = datasets.card(name)
+        except datasets.DatasetError as error:  # the others are listed all the same
+            print(f"{name:<63}  [broken card: {printable(str(error))}]")
+            continue
         expected = card.expected
         counts = [expected.instances, expected.features, expected.labels, expected.cardinality]
         counts = ["" if count is None else count for count in counts]
         note = "" if card.available else f"  [not available: {card.reason}]"
-        print(f"{name:<22}{counts[0]:>10}{counts[1]:>10}{counts[2]:>8}{counts[3]:>13}  {card.title}{note}")
+        print(f"{name:<22}{counts[0]:>10}{counts[1]:>10}{counts[2]:>8}{counts[3]:>13}  {printable(card.title + note)}")
     return 0
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from multilab.ground import write_atomically
-from multilab.stages.common import StageLine, report_dir, study_of
+from multilab.ground.shell import command
+from multilab.stages.common import StageLine, print_warnings, report_dir, study_of
 
 
 def main(argv: list[str]) -> int:
@@ -24,7 +25,10 @@ def main(argv: list[str]) -> int:
     cells = [cell for method in study.all_methods for cell in study_cells(study, method)]
     missing = [cell.label for cell in cells if not store.has(cell.key)]
     if missing:
-        print(f"{len(missing)} cells are not in {store.root}, the first: {missing[0]}; run dvc repro", file=sys.stderr)
+        print(
+            f"{len(missing)} cells are not in {store.root}, the first: {missing[0]}; run {command('dvc')} repro",
+            file=sys.stderr,
+        )
         return 1
     tables = {"measured": results.measured(cells, store), "tuned": results.tuned(cells, store)}
     tables["scores"] = results.evaluate(study, cells, store)  # the last: DVC waits for it
@@ -34,4 +38,5 @@ def main(argv: list[str]) -> int:
         else:
             write_atomically(folder / f"{name}.csv", table.to_csv(index=False, lineterminator="\n"))
     line.print(f"{len(cells)} cells", f"{len(study.metrics)} metrics")
+    print_warnings(cells, store)
     return 0

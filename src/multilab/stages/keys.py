@@ -13,6 +13,7 @@ from multilab.experiments.cells import base_score_cells, study_cells, study_part
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study
 from multilab.ground import code_digest, json_digest, write_atomically
+from multilab.ground.shell import command
 from multilab.stages.common import StageLine, results_dir
 
 
@@ -74,7 +75,7 @@ def planned() -> dict[str, Any]:
 
     path = Path("params.yaml")
     if not path.is_file():
-        raise ExperimentError("params.yaml is not here; run `multilab plan study=quick` first")
+        raise ExperimentError(f"params.yaml is not here; run `{command('multilab')} plan study=quick` first")
     return plain(OmegaConf.load(path))
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Study, load_study, names
 from multilab.ground import write_atomically
-from multilab.stages.common import arguments, command
+from multilab.ground.shell import command
+from multilab.stages.common import arguments
 
 HEADER = "# Written by `multilab plan`; change conf/study/ and plan again instead of editing this.\n"
 
@@ -85,9 +86,13 @@ def main(argv: list[str]) -> int:
     """`multilab plan study=quick|NAME,NAME|all`."""
     from omegaconf import OmegaConf
 
+    from multilab.experiments.arguments import check_study
+
     asked = arguments(argv, "study").get("study", "quick")
     every = names("study")
     studies = [load_study(name) for name in (every if asked == "all" else asked.split(","))]
+    for study in studies:
+        check_study(study)
     content = plan(studies)
     text = HEADER + OmegaConf.to_yaml(OmegaConf.create(content))
     target = Path("params.yaml")
@@ -96,6 +101,6 @@ def main(argv: list[str]) -> int:
     dropped = prune(Path("dvc.lock"), every)
     stages = 1 + 5 * len(studies) + len(content["runs"]) + len(content["analysed"])
     note = f"; {dropped} entries of dropped studies removed from dvc.lock" if dropped else ""
-    after = command("dvc") + " repro" if Path("dvc.yaml").is_file() else f"{command('multilab')} run study={asked}"
+    after = f"{command('dvc')} repro" if Path("dvc.yaml").is_file() else f"{command('multilab')} run study={asked}"
     print(f"planned {', '.join(content['studies'])}: {len(content['runs'])} runs, {stages} stages{note}. Next: {after}")
     return 0

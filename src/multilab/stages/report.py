@@ -8,7 +8,8 @@ from pathlib import Path
 
 from multilab.experiments.errors import ExperimentError
 from multilab.ground import write_atomically
-from multilab.stages.common import arguments, command, report_dir
+from multilab.ground.shell import command
+from multilab.stages.common import arguments, report_dir
 
 
 def main(argv: list[str]) -> int:

@@ -10,7 +10,10 @@ from multilab.stages.common import report_dir, study_of
 
 def main(argv: list[str]) -> int:
     """`multilab run study=NAME`."""
+    from multilab.experiments.arguments import check_study
+
     study, _ = study_of(argv)
+    check_study(study)
     word = f"study={study.name}"
     steps: list[tuple[Any, list[str]]] = [(preprocess, []), (base_scores, [])]
     steps += [(train, [f"method={name}"]) for name in study.all_methods]

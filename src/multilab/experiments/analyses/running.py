@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from multilab.experiments.analyses.unit import Unit, module_of
-from multilab.experiments.store import Store
+from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.threads import blas_libraries, one_thread
 from multilab.experiments.workers import jobs, side_by_side
 
@@ -50,6 +50,8 @@ def _run(unit: Unit, store: Store) -> tuple[str, str | None]:
         store.write(unit.key, columns, record, f"analysis: {unit.label}\n")
         return unit.label, None
     except Exception as error:
+        if is_storage_failure(error):
+            raise
         store.write_failure(unit.key, record | {"status": "failed", "traceback": traceback.format_exc()})
         return unit.label, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 

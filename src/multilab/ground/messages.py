@@ -1,13 +1,19 @@
-"""Messages about a name that does not exist: the closest one that does, or all of them."""
+"""Messages: a name that does not exist, with the closest one that does, and text that is safe to print."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["closest", "unknown_name"]
+__all__ = ["closest", "printable", "unknown_name"]
 
 _SHORT_LIST = 12
+
+
+def printable(text: str) -> str:
+    """Return a text as one line with control characters escaped: those of a file must not reach a terminal."""
+    line = " ".join(text.split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
