@@ -109,9 +109,14 @@ def _single(lines: dict[str, dict[str, ResultRow]], dataset: str, metric: str, s
         std = row.std(metric)
         text = "-" if math.isnan(mean) else f"{mean:.4f}"
         text += f" ±{std:.4f}" if spread and text != "-" and not math.isnan(std) else ""
-        entries[label] = Entry(text, bool(ranked) and row.complete and sign * mean == min(ranked))
+        entries[label] = Entry(text, row.complete and _is_best(sign * mean, ranked))
     order = {label: math.inf if math.isnan(mean) else sign * mean for label, mean in means.items()}
     return entries, order, []
+
+
+def _is_best(value: float, values: Sequence[float]) -> bool:
+    """Tell whether a value is the smallest of some, rounding aside."""
+    return bool(values) and math.isclose(value, min(values), rel_tol=1e-9, abs_tol=1e-12)
 
 
 def _over(lines: dict[str, dict[str, ResultRow]], datasets: list[str], metric: str) -> _Column:
@@ -131,7 +136,7 @@ def _over(lines: dict[str, dict[str, ResultRow]], datasets: list[str], metric: s
     full = table.loc[:, table.notna().all()] if len(table) else table.iloc[:, :0]
     ranks = rank_rows(full, METRICS[metric].direction).mean() if full.shape[1] else pd.Series(dtype=float)
     entries = {
-        label: Entry(f"{full[label].mean():.4f} ({ranks[label]:.2f})", ranks[label] == ranks.min())
+        label: Entry(f"{full[label].mean():.4f} ({ranks[label]:.2f})", _is_best(ranks[label], list(ranks)))
         if label in full
         else Entry("-")
         for label in lines
@@ -158,14 +163,10 @@ def as_text(table: ResultTable) -> str:
     lower = [text + arrows[direction] for text, direction in zip(lower, table.directions, strict=True)]
     marked = any(entry.best for row in table.rows for entry in row)
     blank = " " if marked else ""
-    body = [
-        [
-            row[0].text,
-            *(entry.text + ("*" if entry.best else blank) for entry in row[1:-2]),
-            *(e.text for e in row[-2:]),
-        ]
-        for row in table.rows
-    ]
+    body = []
+    for row in table.rows:
+        values = [entry.text + ("*" if entry.best else blank) for entry in row[1:-2]]
+        body.append([row[0].text, *values, *(entry.text for entry in row[-2:])])
     widths = [max(map(len, column)) for column in zip(upper, lower, *body, strict=True)]
     lines = [table.title]
     for first, *rest in [upper, lower, *body]:

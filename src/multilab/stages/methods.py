@@ -90,7 +90,9 @@ def _reads(method: Method) -> str:
         inner = ", ".join(f"{name} {value}" for name, value in method.inner.items())
         return f"out-of-fold scores of {', '.join(method.base_scores)} ({inner}) in the place of the features"
     scaling = {"none": "as they are", "minmax": "scaled to [0, 1]", "standard": "standardised"}
-    return f"features, {scaling[method.preprocessing]}" + ("" if method.preprocessing == "none" else " (training rows)")
+    return f"features, {scaling[method.preprocessing]}" + (
+        "" if method.preprocessing == "none" else " (fitted on the training part)"
+    )
 
 
 def _estimators(method: Method) -> list[tuple[str, str, dict[str, Any]]]:
@@ -138,7 +140,7 @@ def _descriptions(target: str) -> dict[str, str]:
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
     found = {}
     for line in section.group(1).splitlines() if section else []:
-        match = re.match(r"(\w[\w, ]*?) ?: (.*)", line)
+        match = re.match(r"(\w[\w, ]*?) ?: (.*?)(?:, default=.*)?$", line)
         for argument in match.group(1).split(",") if match else ():
             found[argument.strip()] = match.group(2) if match else ""
     return found

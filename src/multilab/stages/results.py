@@ -179,9 +179,7 @@ def print_sweep() -> None:
         print_table(rows, metrics)
         unfinished = sum(path.is_dir() and not any(path.glob("job-*.json")) for path in folder.iterdir())
         if unfinished:
-            print(
-                f"{unfinished} of {unfinished + len(notes)} jobs of the sweep did not finish and are not in the table"
-            )
+            print(f"{unfinished} of {unfinished + len(notes)} jobs of the sweep failed and are not in the table")
 
 
 def _job_number(path: Path) -> tuple[int, str]:
