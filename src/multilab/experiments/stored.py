@@ -5,6 +5,7 @@ Reads records and settings only; the arrays of a cell are loaded when its metric
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import re
@@ -225,7 +226,8 @@ class Inventory:
         if reason:
             raise ExperimentError(f"{cell.record.get('label', cell.key)}: the result is out of date ({reason})")
         values = evaluate_cell(self.rebuilt(cell), self.store, conventions)
-        write_atomically(path, json.dumps({name: float(value) for name, value in values.items()}))
+        with contextlib.suppress(OSError):  # a store that may only be read
+            write_atomically(path, json.dumps({name: float(value) for name, value in values.items()}))
         return values
 
 

@@ -90,9 +90,8 @@ def _reads(method: Method) -> str:
         inner = ", ".join(f"{name} {value}" for name, value in method.inner.items())
         return f"out-of-fold scores of {', '.join(method.base_scores)} ({inner}) in the place of the features"
     scaling = {"none": "as they are", "minmax": "scaled to [0, 1]", "standard": "standardised"}
-    return f"features, {scaling[method.preprocessing]}" + (
-        "" if method.preprocessing == "none" else " (fitted on the training part)"
-    )
+    fitted = "" if method.preprocessing == "none" else " (fitted on the training part)"
+    return f"features, {scaling[method.preprocessing]}{fitted}"
 
 
 def _estimators(method: Method) -> list[tuple[str, str, dict[str, Any]]]:
