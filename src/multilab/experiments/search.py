@@ -7,7 +7,6 @@ methods on the same members), so that no validation label ever reaches a base mo
 
 from __future__ import annotations
 
-import difflib
 import io
 import itertools
 import json
@@ -28,6 +27,7 @@ from multilab.experiments.seeds import seed_estimator, seed_for
 from multilab.experiments.settings import Method
 from multilab.experiments.store import Store
 from multilab.ground import json_digest
+from multilab.ground.spelling import unknown_name
 
 __all__ = [
     "SearchPlan",
@@ -86,9 +86,7 @@ class SearchPlan:
         for name, allowed in (("metric", METRICS), ("sampler", _SAMPLERS), ("pruner", ("none", "median"))):
             value = getattr(self, name)
             if value not in allowed:
-                close = difflib.get_close_matches(str(value), allowed, n=1)
-                hint = f"; did you mean {close[0]}?" if close else ""
-                raise ExperimentError(f"tune.{name}: no {name} is called {value!r}{hint} ({', '.join(allowed)})")
+                raise ExperimentError(f"tune.{name}: {unknown_name(name, value, allowed)}")
         timeout = self.timeout
         if timeout is not None and (isinstance(timeout, bool | str) or not timeout > 0):
             raise ExperimentError(f"tune.timeout must be a number of seconds > 0, got {timeout!r}")
@@ -99,9 +97,7 @@ class SearchPlan:
         known = [field.name for field in fields(cls)]
         for name in settings:
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f"; did you mean {close[0]}?" if close else ""
-                raise ExperimentError(f"tune.{name} is not a setting of a search{hint} ({', '.join(known)})")
+                raise ExperimentError(f"tune.{name}: {unknown_name('setting of a search', name, known)}")
         return cls(**settings)
 
 

@@ -1,4 +1,14 @@
-"""Look into the store of cells, and clean it."""
+"""Look into the store of results, and clean it. Keys may be shortened.
+
+multilab cells list [dataset=A,B] [method=PATTERN] [status=done|outdated|failed|broken] [metric=hamming_loss]
+    a line per cell: key, status, date, seconds, size, the metric, dataset, split, protocol, method and settings.
+    outdated: today's code, libraries or data would give another key.
+multilab cells show KEY          the record of a cell
+multilab cells why KEY KEY       what differs between two cells, in words
+multilab cells clean [dataset=...] [method=...] [--outdated] [--yes]
+    what would be removed: failed, broken and half-written cells; with --outdated also those that are out of date.
+    --yes removes them.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +22,14 @@ from typing import Any
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.store import Store
 from multilab.experiments.stored import Inventory, StoredCell, protocol_text
+from multilab.ground.spelling import unknown_name
 from multilab.stages.common import Progress, arguments
-
-_HELP = """multilab cells: look into the store of results, and clean it. Keys may be shortened.
-
-  multilab cells list [dataset=A,B] [method=PATTERN] [status=done|outdated|failed|broken] [metric=hamming_loss]
-      a line per cell: key, status, date, seconds, size, the metric, dataset, split, protocol, method and settings.
-      outdated: today's code, libraries or data would give another key.
-  multilab cells show KEY          the record of a cell
-  multilab cells why KEY KEY       what differs between two cells, in words
-  multilab cells clean [dataset=...] [method=...] [--outdated] [--yes]
-      what would be removed: failed, broken and half-written cells; with --outdated also those that are out of date.
-      --yes removes them."""
 
 
 def main(argv: list[str]) -> int:
     """`multilab cells list | show KEY | why KEY KEY | clean`; keys may be shortened."""
     if any(word in ("-h", "--help") for word in argv):
-        print(_HELP)
+        print(__doc__)
         return 0
     store, (verb, *rest) = Store(), argv or ["list"]
     if verb == "list":
@@ -50,7 +50,7 @@ def _list(store: Store, wanted: dict[str, str]) -> int:
 
     metric, status = wanted.get("metric", "hamming_loss"), wanted.get("status")
     if metric not in METRICS:
-        raise ExperimentError(f"no metric is called {metric!r}; there are {', '.join(METRICS)}")
+        raise ExperimentError(unknown_name("metric", metric, METRICS))
     if status not in (None, "done", "outdated", "failed", "broken"):
         raise ExperimentError(f"status={status}: a cell is done, outdated, failed or broken")
     inventory, total, count = Inventory(store), 0, 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 import inspect
 import re
@@ -14,6 +13,7 @@ from typing import Any
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.settings import Method, load_method, names
 from multilab.experiments.stored import setting_text
+from multilab.ground.spelling import unknown_name
 
 
 def main(argv: list[str]) -> int:
@@ -50,7 +50,7 @@ def _list(wanted: str | None) -> int:
     methods = [load_method(name) for name in names("method")]
     families = sorted({family(method) for method in methods})
     if wanted is not None and wanted not in families:
-        raise ExperimentError(f"no family is called {wanted!r}; there are {', '.join(families)}")
+        raise ExperimentError(unknown_name("family", wanted, families))
     print(f"{'name':<20}{'family':<16}{'reads':<16}title")
     for method in methods:
         if wanted in (None, family(method)):
@@ -61,9 +61,7 @@ def _list(wanted: str | None) -> int:
 
 def _show(name: str) -> int:
     if name not in names("method"):
-        close = difflib.get_close_matches(name, names("method"), n=1)
-        hint = f"; did you mean {close[0]}?" if close else " (multilab methods list)"
-        raise ExperimentError(f"no method is called {name!r}{hint}")
+        raise ExperimentError(unknown_name("method", name, names("method"), "multilab methods list"))
     method = load_method(name)
     lines = [f"{method.name}: {method.title}", f"  family     {family(method)}", f"  class      {method.target}"]
     lines += _paragraph("reads", _reads(method))

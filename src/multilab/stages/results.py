@@ -1,4 +1,15 @@
-"""Print the results that are in the store as tables: methods x metrics."""
+"""The results in the store of cells as tables, one per dataset and protocol.
+
+  multilab results                                    everything
+  multilab results dataset=emotions,scene             some datasets; patterns such as 'yahoo-*' do too
+  multilab results 'method=mlwse_*' protocol=kfold5   some methods, one protocol
+  multilab results metric=macro_f1,micro_f1           other metrics; conventions=PRESET: under another preset
+  multilab results dataset=emotions --csv             unrounded, with standard deviations
+  multilab results dataset=emotions --latex           a tabular (booktabs), the best in bold
+
+A row is a method with the settings that differ from its YAML. Where several datasets have results under one protocol,
+a last table shows the methods over all of them, with average ranks. Results of older code or data are left out.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +22,9 @@ from hydra.experimental.callback import Callback
 
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.summaries import ResultRow
+from multilab.ground.spelling import unknown_name
 
 __all__ = ["RememberSweep", "main", "print_sweep", "sweep_table"]
-
-_HELP = """multilab results: the results in the store of cells as tables, one per dataset and protocol.
-
-  multilab results                                    everything
-  multilab results dataset=emotions,scene             some datasets; patterns such as 'yahoo-*' do too
-  multilab results 'method=mlwse_*' protocol=kfold5   some methods, one protocol
-  multilab results metric=macro_f1,micro_f1           other metrics; conventions=PRESET: under another preset
-  multilab results dataset=emotions --csv             unrounded, with standard deviations
-  multilab results dataset=emotions --latex           a tabular (booktabs), the best in bold
-
-A row is a method with the settings that differ from its YAML. Where several datasets have results under one protocol,
-a last table shows the methods over all of them, with average ranks. Results of older code or data are left out."""
 
 
 def main(argv: list[str]) -> int:
@@ -33,7 +33,7 @@ def main(argv: list[str]) -> int:
     from multilab.stages.common import arguments
 
     if any(word in ("-h", "--help") for word in argv):
-        print(_HELP)
+        print(__doc__)
         return 0
     flags = {word for word in argv if word in ("--csv", "--latex")}
     if len(flags) > 1:
@@ -54,8 +54,6 @@ def main(argv: list[str]) -> int:
 
 def _metrics(text: str | None) -> list[str]:
     """Return the metrics to show: those named, else those that ``train`` prints."""
-    import difflib
-
     from multilab.experiments.settings import plain
     from multilab.ground import conf_dir
     from multilab.metrics import METRICS
@@ -66,9 +64,7 @@ def _metrics(text: str | None) -> list[str]:
         return list(plain(OmegaConf.load(conf_dir() / "config.yaml").metrics))
     for name in text.split(","):
         if name not in METRICS:
-            close = difflib.get_close_matches(name, METRICS, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            raise ExperimentError(f"no metric is called {name!r}{hint} ({', '.join(METRICS)})")
+            raise ExperimentError(unknown_name("metric", name, METRICS))
     return text.split(",")
 
 
@@ -153,7 +149,10 @@ class RememberSweep(Callback):
 
     def on_multirun_start(self, config: Any, **kwargs: Any) -> None:
         """Remember the folder of the sweep and the metrics to show."""
-        RememberSweep.last = Path(config.hydra.sweep.dir), list(config.metrics)
+        RememberSweep.last = (
+            Path(config.hydra.sweep.dir),
+            [config.metrics] if isinstance(config.metrics, str) else list(config.metrics),
+        )
 
 
 def print_sweep() -> None:
