@@ -1,13 +1,15 @@
-"""Look into the store of results, and clean it. Keys may be shortened.
+"""Look into the store of results, and clean it.
 
-multilab cells list [dataset=A,B] [method=PATTERN] [status=done|outdated|failed|broken] [metric=hamming_loss]
-    a line per cell: key, status, date, seconds, size, the metric, dataset, split, protocol, method and settings.
-    outdated: today's code, libraries or data would give another key.
-multilab cells show KEY          the record of a cell
-multilab cells why KEY KEY       what differs between two cells, in words
-multilab cells clean [dataset=...] [method=...] [--outdated] [--yes]
-    what would be removed: failed, broken and half-written cells; with --outdated also those that are out of date.
-    --yes removes them.
+  multilab cells list [dataset=A,B] [method=PATTERN] [status=done|outdated|failed|broken] [metric=hamming_loss]
+      a line per cell: key, status, date, seconds, size, the metric, dataset, split, protocol, method and settings.
+      outdated: today's code, libraries or data would give another key.
+  multilab cells show KEY          the record of a cell
+  multilab cells why KEY KEY       what differs between two cells, in words
+  multilab cells clean [dataset=...] [method=...] [--outdated] [--yes]
+      what would be removed: failed, broken and half-written cells; with --outdated also those that are out of date.
+      --yes removes them.
+
+Keys may be shortened.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from multilab.stages.common import Progress, arguments
 
 
 def main(argv: list[str]) -> int:
-    """`multilab cells list | show KEY | why KEY KEY | clean`; keys may be shortened."""
+    """`multilab cells list | show KEY | why KEY KEY | clean`."""
     if any(word in ("-h", "--help") for word in argv):
         print(__doc__)
         return 0
@@ -130,10 +132,18 @@ def _reasons(inventory: Inventory, a: StoredCell, b: StoredCell, indent: str = "
     if old.get("code") != new.get("code"):
         old.pop("code", None), new.pop("code", None)
         lines.append("code: the code of the method differs")
+    if ("tune" in old) != ("tune" in new):
+        lines.append(f"tuning: {_tuning(old.pop('tune', None))} -> {_tuning(new.pop('tune', None))}")
     lines += differences(old, new)
     if reads[0] != reads[1]:
         lines += _reads_reasons(inventory, *reads)
     return [indent + line for line in lines]
+
+
+def _tuning(block: dict[str, Any] | None) -> str:
+    """Return how a cell is tuned, in words."""
+    settings = {name: value for name, value in (block or {}).items() if name != "search"}
+    return ", ".join(f"{name} {value}" for name, value in sorted(settings.items())) or "none"
 
 
 def _rows_reasons(a: StoredCell, b: StoredCell, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
