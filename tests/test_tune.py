@@ -120,9 +120,17 @@ def test_a_continued_search_finds_what_one_of_that_length_finds(folder, capsys, 
     assert result(tune(capsys, "tune.n_trials=6").out) == continued
 
 
-@pytest.mark.parametrize(("setting", "text"), [("tune.n_trials=0", "tune.n_trials"), ("tune.n_trials=-4", "tune.n_trials"),
-                                               ("tune.timeout=0", "tune.timeout"), ("tune.pruner=medain", "median"),
-                                               ("tune.metric=haming_loss", "hamming_loss"), ("tune.folds=1", "tune.folds")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("tune.n_trials=0", "tune.n_trials"),
+        ("tune.n_trials=-4", "tune.n_trials"),
+        ("tune.timeout=0", "tune.timeout"),
+        ("tune.pruner=medain", "median"),
+        ("tune.metric=haming_loss", "hamming_loss"),
+        ("tune.folds=1", "tune.folds"),
+    ],
+)
 def test_a_wrong_setting_is_refused_before_any_work(folder, capsys, fits, setting, text):
     error = tune(capsys, setting, code=2).err
     assert "Traceback" not in error
@@ -184,7 +192,7 @@ def test_settings_that_are_not_used_leave_the_key_of_a_tuned_cell_alone():
     unused = {**block, "timeout": None, "pruner": "none", "storage": None}
     assert tune_block(unused) == block
     assert tune_block({**unused, "pruner": "median", "timeout": 60})["timeout"] == 60
-    with pytest.raises(ExperimentError, match="tune.storage"):
+    with pytest.raises(ExperimentError, match=r"tune\.storage"):
         tune_block({**unused, "storage": "sqlite:///x.db"})
     with pytest.raises(ExperimentError, match="n_trials"):
         tune_block({**block, "n_trials": -1})

@@ -133,7 +133,8 @@ def _over(lines: dict[str, dict[str, ResultRow]], datasets: list[str], metric: s
     table = pd.DataFrame(values, index=datasets)
     left_out = [name for name in datasets if table.loc[name].isna().all()]
     table = table.drop(index=left_out)
-    full = table.loc[:, table.notna().all()] if len(table) else table.iloc[:, :0]
+    everywhere = [label for label, group in lines.items() if all(d in group and group[d].complete for d in datasets)]
+    full = table.loc[:, [label for label in everywhere if len(table) and table[label].notna().all()]]
     ranks = rank_rows(full, METRICS[metric].direction).mean() if full.shape[1] else pd.Series(dtype=float)
     entries = {
         label: Entry(f"{full[label].mean():.4f} ({ranks[label]:.2f})", _is_best(ranks[label], list(ranks)))
