@@ -86,9 +86,7 @@ def candidates(line: str) -> list[str]:
     current = current.lstrip("'\"")
     words = words[1:]
     if not words:
-        from multilab.cli import _VERBS
-
-        return _starting([*_VERBS, "--help", "--version"], current)
+        return _starting([*_VERB_WORDS, "--help", "--version"], current)
     complete = _VERB_WORDS.get(words[0])
     options = complete(words[1:], current) if complete else []
     return _starting([*options, "--help"] if not current or current.startswith("-") else options, current)
@@ -131,7 +129,7 @@ def metrics() -> list[str]:
     tree = _source("multilab.metrics.registry")
     tables = [node.value for node in tree.body if isinstance(node, ast.AnnAssign)] if tree else []
     rows = [row for table in tables if isinstance(table, ast.Tuple) for row in table.elts if isinstance(row, ast.Tuple)]
-    return [row.elts[0].value for row in rows if isinstance(row.elts[0], ast.Constant)]
+    return [str(row.elts[0].value) for row in rows if isinstance(row.elts[0], ast.Constant)]
 
 
 def presets() -> list[str]:
@@ -200,10 +198,13 @@ def _choices(*values: str) -> Callable[[], list[str]]:
     return lambda: list(values)
 
 
-_DATASETS, _METHODS, _PROTOCOLS, _STUDIES = (
-    functools.partial(_names, group) for group in ("dataset", "method", "protocol", "study")
-)
-_TUNE = {
+_Values = Callable[[], list[str]]
+_DATASETS: _Values = functools.partial(_names, "dataset")
+_METHODS: _Values = functools.partial(_names, "method")
+_PROTOCOLS: _Values = functools.partial(_names, "protocol")
+_STUDIES: _Values = functools.partial(_names, "study")
+
+_TUNE: dict[str, _Values] = {
     "tune.n_trials": _choices("20", "50", "100"),
     "tune.metric": metrics,
     "tune.folds": _choices("3"),
@@ -212,7 +213,7 @@ _TUNE = {
     "tune.timeout": _choices("600"),
     "tune.pruner": _choices("none", "median"),
 }
-_RUN = {
+_RUN: dict[str, _Values] = {
     "dataset": _DATASETS,
     "method": _METHODS,
     "protocol": _PROTOCOLS,
