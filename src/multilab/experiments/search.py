@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import itertools
 import json
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -21,6 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from multilab.experiments.cells import Cell, Part
+from multilab.experiments.databases import ended_trials, open_database
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.running import Inputs, build, gather, indices, inner_folds, predict_both
 from multilab.experiments.seeds import seed_estimator, seed_for
@@ -33,8 +33,6 @@ __all__ = [
     "SearchPlan",
     "default_trial",
     "distributions",
-    "load_search",
-    "safe_url",
     "search",
     "search_cell",
     "search_name",
@@ -179,19 +177,13 @@ def search(
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     method = cell.method
     space = distributions(method)
-    study = optuna.create_study(
-        study_name=name or cell.key,
-        storage=_storage(plan, journal),
-        direction="minimize" if METRICS[plan.metric].direction == "min" else "maximize",
-        load_if_exists=True,
-        pruner=optuna.pruners.MedianPruner() if plan.pruner == "median" else optuna.pruners.NopPruner(),
-    )
+    direction: Any = "minimize" if METRICS[plan.metric].direction == "min" else "maximize"
+    study = _study(name or cell.key, plan, journal, direction)
+    study.pruner = optuna.pruners.MedianPruner() if plan.pruner == "median" else optuna.pruners.NopPruner()
     first = _grid(space) if plan.sampler == "grid" else [_papers(method, space)]
     folds = _inner_inputs(cell, plan, store)
-    for left in study.get_trials(states=[TrialState.RUNNING]):  # by a killed search
-        study.tell(left.number, state=TrialState.FAIL)
     n_trials = min(plan.n_trials, len(first)) if plan.sampler == "grid" else plan.n_trials
-    steps = range(len(_told(study)), n_trials)
+    steps = range(len(ended_trials(study)), n_trials)
     began = time.monotonic()
     for index in progress(steps, len(steps)) if progress else steps:
         if plan.timeout and time.monotonic() - began >= plan.timeout and study.get_trials(states=[TrialState.COMPLETE]):
@@ -214,9 +206,26 @@ def search(
             study.tell(trial, value)
     finished = study.get_trials(states=[TrialState.COMPLETE])
     if not finished:
-        errors = [t.user_attrs["error"] for t in _told(study)]
+        errors = [t.user_attrs["error"] for t in ended_trials(study) if "error" in t.user_attrs]
         raise ExperimentError(f"{cell.label}: every trial of the search failed, the last with: {errors[-1]}")
     return dict(study.best_params), _as_csv(finished, list(space), plan.metric)
+
+
+def _study(name: str, plan: SearchPlan, journal: Path, direction: Any) -> Any:
+    """Return the Optuna study in the journal, or in the database that the plan names."""
+    import optuna
+    from optuna.storages.journal import JournalFileBackend
+    from optuna.trial import TrialState
+
+    if plan.storage:
+        with open_database(plan.storage) as database:
+            return database.study(name, direction, plan.n_trials)
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    storage = optuna.storages.JournalStorage(JournalFileBackend(str(journal)))
+    study = optuna.create_study(study_name=name, storage=storage, direction=direction, load_if_exists=True)
+    for left in study.get_trials(states=[TrialState.RUNNING]):  # by a killed search
+        study.tell(left.number, state=TrialState.FAIL)
+    return study
 
 
 def _trial_value(trial: Any, method: Method, folds: list[Inputs], cell: Cell, plan: SearchPlan) -> float:
@@ -231,33 +240,6 @@ def _trial_value(trial: Any, method: Method, folds: list[Inputs], cell: Cell, pl
             if step + 1 < len(folds) and trial.should_prune():
                 raise optuna.TrialPruned()
     return float(np.mean(values))
-
-
-def _storage(plan: SearchPlan, journal: Path) -> Any:
-    """Return where the trials are kept: the journal file, or what ``plan.storage`` names."""
-    from optuna.storages import JournalStorage, RDBStorage
-    from optuna.storages.journal import JournalFileBackend
-
-    if plan.storage is None:
-        journal.parent.mkdir(parents=True, exist_ok=True)
-        return JournalStorage(JournalFileBackend(str(journal)))
-    try:
-        return RDBStorage(plan.storage)
-    except Exception as error:  # of SQLAlchemy, of a database driver, or of Optuna
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise ExperimentError(f"tune.storage={safe_url(plan.storage)} cannot be opened: {reason[:200]}") from None
-
-
-def safe_url(url: str) -> str:
-    """Return a database URL without its password."""
-    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
-
-
-def load_search(plan: SearchPlan, journal: Path, name: str) -> Any:
-    """Return the Optuna study of a search that was run before."""
-    import optuna
-
-    return optuna.load_study(study_name=name, storage=_storage(plan, journal))
 
 
 def default_trial(study: Any, method: Method) -> Any:
@@ -299,11 +281,6 @@ def _within(space: Any, value: Any) -> bool:
         return value is not None and space._contains(space.to_internal_repr(value))
     except (TypeError, ValueError):
         return False
-
-
-def _told(study: Any) -> list[Any]:
-    """Return the trials that ended by themselves: finished, pruned, or failed with an error."""
-    return [t for t in study.trials if t.state.name in ("COMPLETE", "PRUNED") or "error" in t.user_attrs]
 
 
 def _sampler(plan: SearchPlan, seed: int) -> Any:
