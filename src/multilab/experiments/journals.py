@@ -45,7 +45,7 @@ class Journal:
 
         lock: Any = _NoLock()  # the journal has one writer
         storage = JournalStorage(JournalFileBackend(str(self.path), lock_obj=lock))
-        study = optuna.create_study(study_name=name, storage=storage, direction=direction, pruner=pruner)
+        study = optuna.create_study(study_name=name, storage=storage, direction=direction)
         earlier = [finished_trials(self.final, name)]
         taken = []
         for path in running_journals(self.final):

@@ -7,14 +7,11 @@ methods on the same members), so that no validation label ever reaches a base mo
 
 from __future__ import annotations
 
-import difflib
 import io
 import itertools
 import json
-import re
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from multilab.experiments.cells import Cell, Part
+from multilab.experiments.databases import open_database
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import Inputs, indices, inner_folds, predict_both, seeded_estimator
 from multilab.experiments.journals import ended_trials, open_journal
@@ -31,13 +29,12 @@ from multilab.experiments.settings import Method
 from multilab.experiments.store import Store
 from multilab.experiments.threads import one_thread
 from multilab.ground import json_digest
+from multilab.ground.messages import unknown_name
 
 __all__ = [
     "SearchPlan",
     "default_trial",
     "distributions",
-    "load_search",
-    "safe_url",
     "search",
     "search_cell",
     "search_name",
@@ -89,9 +86,7 @@ class SearchPlan:
         for name, allowed in (("metric", METRICS), ("sampler", _SAMPLERS), ("pruner", ("none", "median"))):
             value = getattr(self, name)
             if value not in allowed:
-                close = difflib.get_close_matches(str(value), allowed, n=1)
-                hint = f"; did you mean {close[0]}?" if close else ""
-                raise ExperimentError(f"tune.{name}: no {name} is called {value!r}{hint} ({', '.join(allowed)})")
+                raise ExperimentError(f"tune.{name}: {unknown_name(name, value, allowed)}")
         timeout = self.timeout
         if timeout is not None and (isinstance(timeout, bool | str) or not timeout > 0):
             raise ExperimentError(f"tune.timeout must be a number of seconds > 0, got {timeout!r}")
@@ -102,9 +97,7 @@ class SearchPlan:
         known = [field.name for field in fields(cls)]
         for name in settings:
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f"; did you mean {close[0]}?" if close else ""
-                raise ExperimentError(f"tune.{name} is not a setting of a search{hint} ({', '.join(known)})")
+                raise ExperimentError(f"tune.{name}: {unknown_name('setting of a search', name, known)}")
         return cls(**settings)
 
 
@@ -202,8 +195,9 @@ def _search(
     n_trials = min(plan.n_trials, len(first)) if plan.sampler == "grid" else plan.n_trials
     folds = _inner_inputs(cell, plan, store)
     began = time.monotonic()
-    with open_journal(journal) if plan.storage is None else nullcontext(_Database(_storage(plan, journal))) as own:
-        study = own.study(name, direction, n_trials, _pruner(plan))
+    with open_database(plan.storage) if plan.storage else open_journal(journal) as own:
+        study = own.study(name, direction, n_trials)
+        study.pruner = optuna.pruners.MedianPruner() if plan.pruner == "median" else optuna.pruners.NopPruner()
         steps = range(len(ended_trials(study)), n_trials)
         for index in progress(steps, len(steps)) if progress else steps:
             late = plan.timeout and time.monotonic() - began >= plan.timeout
@@ -245,12 +239,6 @@ def _study_name(cell: Cell, plan: SearchPlan) -> str:
     return replace(cell, tune=tuple(sorted(decides.items()))).key
 
 
-def _pruner(plan: SearchPlan) -> Any:
-    import optuna
-
-    return optuna.pruners.MedianPruner() if plan.pruner == "median" else optuna.pruners.NopPruner()
-
-
 def _trial_value(trial: Any, method: Method, folds: list[Inputs], cell: Cell, plan: SearchPlan) -> float:
     """Return the mean over the inner folds; report the running mean after each and stop where the pruner says so."""
     import optuna
@@ -263,57 +251,6 @@ def _trial_value(trial: Any, method: Method, folds: list[Inputs], cell: Cell, pl
             if step + 1 < len(folds) and trial.should_prune():
                 raise optuna.TrialPruned()
     return float(np.mean(values))
-
-
-class _Database:
-    """A storage of the user's: it keeps what a killed search left, so that is marked as failed."""
-
-    def __init__(self, storage: Any) -> None:
-        self.storage = storage
-
-    def study(self, name: str, direction: Any, n_trials: int, pruner: Any) -> Any:
-        import optuna
-        from optuna.trial import TrialState
-
-        study = optuna.create_study(
-            study_name=name, storage=self.storage, direction=direction, load_if_exists=True, pruner=pruner
-        )
-        for trial in study.get_trials(states=[TrialState.RUNNING]):
-            study.tell(trial.number, state=TrialState.FAIL)
-        return study
-
-    def discard(self) -> None:
-        pass
-
-    def finish(self, name: str, n_trials: int) -> bytes:
-        return b""
-
-
-def _storage(plan: SearchPlan, journal: Path) -> Any:
-    """Return where the trials are kept: the journal file, or what ``plan.storage`` names."""
-    from optuna.storages import JournalStorage, RDBStorage
-    from optuna.storages.journal import JournalFileBackend
-
-    if plan.storage is None:
-        journal.parent.mkdir(parents=True, exist_ok=True)
-        return JournalStorage(JournalFileBackend(str(journal)))
-    try:
-        return RDBStorage(plan.storage)
-    except Exception as error:  # of SQLAlchemy, of a database driver, or of Optuna
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise ExperimentError(f"tune.storage={safe_url(plan.storage)} cannot be opened: {reason[:200]}") from None
-
-
-def safe_url(url: str) -> str:
-    """Return a database URL without its password."""
-    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
-
-
-def load_search(plan: SearchPlan, journal: Path, name: str) -> Any:
-    """Return the Optuna study of a search that was run before."""
-    import optuna
-
-    return optuna.load_study(study_name=name, storage=_storage(plan, journal))
 
 
 def default_trial(study: Any, method: Method) -> Any:

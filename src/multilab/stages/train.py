@@ -21,8 +21,12 @@ def main(argv: list[str]) -> int:
     """`multilab train study=NAME method=NAME` (a DVC stage), or `multilab train [-m] dataset=... method=...`."""
     if not any(word.startswith("study=") for word in argv):
         from multilab.stages.adhoc import train
+        from multilab.stages.results import print_sweep
 
-        return train(argv)
+        try:
+            return train(argv)
+        finally:
+            print_sweep()
     from multilab.experiments.arguments import check_method
     from multilab.experiments.cells import study_cells
     from multilab.experiments.results import manifest

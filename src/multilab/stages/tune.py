@@ -54,7 +54,8 @@ def tune_job(cfg: Any) -> float:
     from dataclasses import replace
 
     from multilab.experiments.cells import Cell, Part, parts_of
-    from multilab.experiments.search import load_search, search, search_name
+    from multilab.experiments.databases import load_search
+    from multilab.experiments.search import search, search_name
     from multilab.experiments.settings import Method
     from multilab.experiments.store import Store
     from multilab.stages.publication import publish_tuning
@@ -67,8 +68,9 @@ def tune_job(cfg: Any) -> float:
     name = search_name(cell, plan)
     journal = store.root / ".journals" / f"{name}.log"
     began = time.time()
-    best, trials = search(cell, plan, store, journal, Progress(f"tuning {method.name} on {known.dataset}"), name)
-    study = load_search(plan, journal, name)
+    _, trials = search(cell, plan, store, journal, Progress(f"tuning {method.name} on {known.dataset}"), name)
+    study = load_search(plan.storage, journal, name)
+    best = study.best_params  # of a longer search that was run before, where there is one
     if settings["publish"]:
         publish_tuning(cell, replace(plan, storage=None), best, trials)
     new = sum(t.datetime_start is not None and t.datetime_start.timestamp() >= began for t in study.trials)
@@ -170,7 +172,7 @@ def _importances(study: Any) -> dict[str, float]:
 
 def _where(plan: Any, journal: Path, name: str) -> list[str]:
     """Return where the Optuna study is stored and how to open it."""
-    from multilab.experiments.search import safe_url
+    from multilab.experiments.databases import safe_url
 
     place = safe_url(plan.storage) if plan.storage else _short_path(journal)
     opened = f"optuna-dashboard {shlex.quote(place)}"

@@ -1,0 +1,314 @@
+"""What is in the store of cells: finished, failed and outdated results, and how their settings differ from ``conf/``.
+
+Reads records and settings only; the arrays of a cell are loaded when its metrics are asked for the first time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from multilab.experiments.cells import Cell, Part, parts_of
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.settings import Method, load_method, load_protocol, names
+from multilab.experiments.store import Store
+from multilab.ground import MultilabError, canonical_json, code_digest, write_atomically
+
+__all__ = ["Inventory", "StoredCell", "argument_changes", "base_method", "protocol_text", "setting_text"]
+
+
+@dataclass(frozen=True)
+class StoredCell:
+    """One cell of the store.
+
+    Attributes
+    ----------
+    key : str
+    status : {"done", "failed", "broken"}
+        ``broken``: neither finished nor a record of a failure.
+    record : dict
+        Content of ``record.json``.
+    protocol : dict or None
+        How the dataset was split; ``None`` where it is not known.
+    """
+
+    key: str
+    status: str
+    record: dict[str, Any] = field(default_factory=dict)
+    protocol: dict[str, Any] | None = None
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What the key was computed from."""
+        return self.record.get("parts", {})
+
+    @property
+    def dataset(self) -> str:
+        """Name of the dataset."""
+        return self.record.get("dataset", "?")
+
+    @property
+    def split(self) -> int:
+        """Number of the split."""
+        return self.record.get("split", -1)
+
+    @property
+    def kind(self) -> str:
+        """``train``, or ``scores`` for out-of-fold scores."""
+        return self.parts.get("kind", "?")
+
+    @property
+    def inner(self) -> bool:
+        """Whether the cell belongs to an inner fold of a search."""
+        return "inner fold" in self.record.get("label", "")
+
+    @property
+    def method(self) -> str:
+        """Name of the method: the stem of its YAML."""
+        return base_method(self.record.get("method", "?"))
+
+
+def base_method(name: str) -> str:
+    """Return the method behind the name of a column (``mls-svm``, ``elm[n_hidden=5]``)."""
+    stem = name.partition("[")[0]
+    known = _method_names()
+    while stem not in known and "-" in stem:
+        stem = stem.rpartition("-")[0]
+    return stem if stem in known else name
+
+
+@functools.cache
+def _method_names() -> frozenset[str]:
+    return frozenset(names("method"))
+
+
+class Inventory:
+    """The cells of a store, and what is known of them today.
+
+    What it learns of the prepared data is kept for its lifetime: make a new one after a run.
+
+    Parameters
+    ----------
+    store : Store
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._digests: dict[tuple[str, str], tuple[str | None, list[str] | None]] = {}
+
+    def read(self, key: str) -> StoredCell:
+        """Return one cell, whatever its state."""
+        folder = self.store.path(key)
+        try:
+            record = json.loads((folder / "record.json").read_text())
+            if not isinstance(record, dict):
+                raise ValueError
+        except (OSError, ValueError):
+            return StoredCell(key, "broken")
+        if (folder / "DONE").is_file():
+            return StoredCell(key, "done", record, _protocol(folder))
+        return StoredCell(key, "failed" if record.get("status") == "failed" else "broken", record)
+
+    def cells(self, dataset: str = "*", method: str = "*", status: str = "*") -> Iterator[StoredCell]:
+        """Yield the cells whose dataset, method and status match, in the order of their keys.
+
+        Parameters
+        ----------
+        dataset, method, status : str
+            Names or patterns (``mlwse_*``), separated by commas.
+        """
+        for folder in sorted(self.store.root.glob("*")):
+            if not (re.fullmatch("[0-9a-f]{64}", folder.name) and folder.is_dir()):
+                continue
+            cell = self.read(folder.name)
+            wanted = _matches(cell.dataset, dataset) and _matches(cell.status, status)
+            if wanted and (_matches(cell.method, method) or _matches(cell.record.get("method", ""), method)):
+                yield cell
+
+    def settings(self, cell: StoredCell) -> list[str]:
+        """Return what differs from the method's YAML and the defaults of ``train``, as ``name=value``."""
+        parts, own = cell.parts, _loaded(cell.method)
+        before = {**own.identity(), "preprocessing": own.preprocessing} if own else {}
+        after = {**parts.get("method", {}), "preprocessing": parts.get("preprocessing", "none")}
+        members = [self.read(key).method for key in parts.get("reads", [])[::2]]
+        if own and own.base_scores and "?" not in members:
+            before["base_scores"], after["base_scores"] = list(own.base_scores), members
+        texts = [f"{name}={setting_text(value)}" for name, value in argument_changes(before, after).items()]
+        if "tune" in parts:
+            block = {**_tune_defaults(), "n_trials": None}
+            changed = argument_changes(block, {**block, **parts["tune"], "search": None})
+            texts += [f"tune.{name}={setting_text(value)}" for name, value in changed.items()]
+        texts += [f"seed={parts['seed']}"] if parts.get("seed") else []
+        texts += ["measured alone"] if parts.get("measure") == "alone" else []
+        return texts
+
+    def outdated(self, cell: StoredCell) -> str | None:
+        """Return why a finished cell is not what today's code and data give, ``None`` if it is.
+
+        The cell is rebuilt from its record and its key computed again. Where the dataset is not prepared on this
+        machine, only code and libraries are compared.
+        """
+        try:
+            current = self.rebuilt(cell)
+            identity = current.identity
+            if current.key != cell.key:
+                changed = [name for name in identity if identity[name] != cell.parts.get(name)]
+                return "other " + ", ".join(_REASONS.get(name, name) for name in changed or ["code"])
+            data, splits = self._today(cell)
+            if data is not None and data != cell.parts["dataset"]:
+                return "other data"
+            return "other splits" if splits is not None and cell.parts["split"] not in splits else None
+        except (MultilabError, ImportError, OSError, LookupError, TypeError, ValueError) as error:
+            return "cannot be rebuilt: " + " ".join(str(error).split())[:80]
+
+    def n_splits(self, cell: StoredCell) -> int | None:
+        """Return how many splits the protocol of a cell has, ``None`` where it is not known here."""
+        splits = self._today(cell)[1]
+        return None if splits is None else len(splits)
+
+    def _today(self, cell: StoredCell) -> tuple[str | None, list[str] | None]:
+        """Return the digests of the prepared dataset and of its splits, ``None`` for what is not there."""
+        from multilab import datasets
+
+        asked = cell.dataset, canonical_json(cell.protocol)
+        if asked not in self._digests:
+            meta = datasets.prepared_meta(cell.dataset)
+            splits = None if meta is None or not cell.protocol else datasets.split_digests(cell.dataset, cell.protocol)
+            self._digests[asked] = (meta or {}).get("digest"), splits
+        data, splits = self._digests[asked]
+        return data, None if cell.inner or cell.split < 0 else splits
+
+    def rebuilt(self, cell: StoredCell) -> Cell:
+        """Return the unit of work that a stored cell is the result of, under today's code."""
+        parts, own = cell.parts, _loaded(cell.method)
+        params, tune = dict(parts["method"]), dict(parts.get("tune", {}))
+        members = [self.read(key) for key in parts["reads"][::2]]
+        inner = parts.get("inner") or next((m.parts["inner"] for m in members if "inner" in m.parts), None)
+        method = Method(
+            name=cell.method,
+            target=params.pop("_target_"),
+            params=params,
+            preprocessing=parts["preprocessing"],
+            base_scores=tuple(member.method for member in members),
+            inner=inner or (own.inner if own else {}),
+            keep=tuple(parts.get("keep", ())),
+            search=tune.pop("search", {}),
+        )
+        protocol = canonical_json(cell.protocol or {})
+        part = Part(cell.dataset, parts["dataset"], protocol, cell.split, parts["split"])
+        tuned = tuple(sorted(tune.items())) if tune else None
+        return Cell(parts["kind"], part, method, parts["seed"], tuned, parts.get("measure") == "alone")
+
+    def metrics(self, cell: StoredCell, conventions: str = "default") -> dict[str, float]:
+        """Return all metrics of a finished train cell, from its stored scores.
+
+        They are kept in the store under the digest of the metrics' code, so that a second listing reads text only.
+        """
+        from multilab.experiments.results import evaluate_cell
+
+        code = code_digest("multilab.metrics", within="multilab.metrics")[:16]
+        path = self.store.root / ".metrics" / f"{conventions}-{code}" / f"{cell.key}.json"
+        try:
+            return {name: float(value) for name, value in json.loads(path.read_text()).items()}
+        except (OSError, ValueError, AttributeError):
+            pass
+        if cell.protocol is None:
+            raise ExperimentError(f"{self.store.path(cell.key)}: config.yaml is missing or names no protocol")
+        parts_of(cell.dataset, cell.protocol)  # prepares the data where that was not done yet
+        reason = Inventory(self.store).outdated(cell)
+        if reason:
+            raise ExperimentError(f"{cell.record.get('label', cell.key)}: the result is out of date ({reason})")
+        values = evaluate_cell(self.rebuilt(cell), self.store, conventions)
+        with contextlib.suppress(OSError):  # a store that may only be read
+            write_atomically(path, json.dumps({name: float(value) for name, value in values.items()}))
+        return values
+
+
+_REASONS = {"versions": "library versions", "reads": "base scores", "schema": "format of the store"}
+
+
+@functools.cache
+def _tune_defaults() -> dict[str, Any]:
+    from multilab.experiments.search import SearchPlan
+
+    return vars(SearchPlan())
+
+
+def _protocol(folder: Path) -> dict[str, Any] | None:
+    """Return the protocol that the cell's ``config.yaml`` names."""
+    import yaml
+
+    try:
+        text = (folder / "config.yaml").read_text()
+        block = re.search(r"^protocol:.*\n(?:[ -].*\n)*", text, re.MULTILINE)
+        protocol = yaml.safe_load(block.group())["protocol"] if block else None
+    except (OSError, yaml.YAMLError):
+        return None
+    return protocol if isinstance(protocol, dict) else None
+
+
+def _matches(name: str, patterns: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns.split(","))
+
+
+def protocol_text(protocol: Mapping[str, Any] | None) -> str:
+    """Return a protocol in a few words: its name in ``conf/protocol``, else what it is."""
+    if protocol is None:
+        return "?"
+    for name in names("protocol"):
+        if load_protocol(name) == dict(protocol):
+            return name
+    rest = {k: v for k, v in protocol.items() if k not in ("kfold", "holdout", "split")}
+    details = ", ".join(f"{name} {setting_text(value)}" for name, value in rest.items())
+    if "kfold" in protocol:
+        head = f"{protocol['kfold']} folds"
+    elif "holdout" in protocol:
+        head = f"hold-out {setting_text(protocol['holdout'])}"
+    else:
+        head = f"split {protocol.get('split', '?')}"
+    return f"{head} ({details})" if details else head
+
+
+def argument_changes(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the arguments of ``after`` that ``before`` does not have so, nested ones by dotted name.
+
+    An argument that is only in ``before`` has the value ``None`` here.
+    """
+    changes: dict[str, Any] = {}
+    for name in [*after, *(name for name in before if name not in after)]:
+        old, new = before.get(name), after.get(name)
+        if old == new:
+            continue
+        same_class = (
+            isinstance(old, Mapping) and isinstance(new, Mapping) and old.get("_target_") == new.get("_target_")
+        )
+        if isinstance(old, Mapping) and isinstance(new, Mapping) and same_class:
+            changes |= argument_changes(old, new, f"{prefix}{name}.")
+        else:
+            changes[f"{prefix}{name}"] = new
+    return changes
+
+
+def setting_text(value: Any) -> str:
+    """Return a value as it is written on the command line, an estimator as ``SVC(C=1.0)``."""
+    if isinstance(value, Mapping) and isinstance(value.get("_target_"), str):
+        arguments = ", ".join(f"{k}={setting_text(v)}" for k, v in value.items() if k != "_target_")
+        return f"{value['_target_'].rpartition('.')[2]}({arguments})"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(setting_text, value)) + "]"
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+@functools.cache
+def _loaded(method: str) -> Method | None:
+    try:
+        return load_method(method)
+    except ExperimentError:  # the YAML is gone, or in another folder of settings
+        return None
