@@ -7,8 +7,11 @@ export DVC_NO_ANALYTICS := true
 export MLFLOW_DISABLE_TELEMETRY := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 MIRROR := $(wildcard ../shared/datasets)
+ifeq ($(strip $(MULTILAB_DATA)),)
+unexport MULTILAB_DATA
 ifneq ($(MIRROR),)
-export MULTILAB_DATA ?= $(abspath $(MIRROR))
+export MULTILAB_DATA := $(abspath $(MIRROR))
+endif
 endif
 
 .DEFAULT_GOAL := help
@@ -25,7 +28,7 @@ $(READY): requirements.lock pyproject.toml
 
 reproduce: $(READY) ## the quick study from nothing to a report: plan, dvc repro, publication to MLflow
 	@multilab plan study=quick
-	@dvc repro
+	@dvc repro -q || { echo "stopped; '$(BIN)/dvc repro' prints what DVC says about it" >&2; exit 1; }
 	@multilab report study=quick --headline
 
 test: $(READY) ## the fast tests (real-data tests run when MULTILAB_DATA is set)

@@ -311,7 +311,7 @@ def test_optional_files_may_be_missing(copy):
         assert any(t[0][0]["text"].startswith("Hamming loss") for t in page.tables)
     shutil.rmtree(copy / "figures")
     text = build_report(copy).read_text(encoding="utf-8")
-    assert text.count(">Average rank<") == 2  # the headline and one more metric: ranks are found without statistics.json
+    assert text.count(">Average rank<") == 2  # two metrics: ranks are found without statistics.json
     scores = pd.read_csv(copy / "scores.csv").replace({"metric": dict.fromkeys(DIRECTIONS, "wonder")})
     scores.drop_duplicates(["dataset", "split", "method"]).to_csv(copy / "scores.csv", index=False)
     text = build_report(copy).read_text(encoding="utf-8")

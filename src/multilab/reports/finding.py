@@ -36,10 +36,8 @@ def _leader(study: Study, metric: str, comparison: Comparison, order: list[str],
         return f"average rank {comparison.ranks[method]:.2f}, mean {number(float(means[method]))}"
 
     names = _listed([study.method_title(method) for method in leaders])
-    text = (
-        f"In {metric_title(metric).lower()}, {names} {'leads' if len(leaders) == 1 else 'lead'} {comparison.k} methods"
-    )
-    text += f" over {sets} ({described(leaders[0])})"
+    verb = "leads" if len(leaders) == 1 else "lead"
+    text = f"{metric_title(metric)}: {names} {verb} {comparison.k} methods over {sets} ({described(leaders[0])})"
     if len(leaders) == len(order):
         return f"{text}; all have the same rank."
     second = order[len(leaders)]

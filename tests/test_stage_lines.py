@@ -1,0 +1,66 @@
+"""What the stages print: one line each when they have finished, progress only where it takes long, usable commands."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from multilab.stages import common
+from multilab.stages.common import Progress, StageLine, command
+
+
+def cells(*keys: str) -> list[SimpleNamespace]:
+    return [SimpleNamespace(key=key) for key in keys]
+
+
+@pytest.mark.parametrize(
+    ("keys", "computed", "failed", "expected"),
+    [
+        (["a", "b", "c"], 0, 0, "3 cells, 3 reused"),
+        (["a", "b", "b"], 1, 0, "2 cells, 1 reused"),
+        (["a"], 1, 1, "1 cell, 0 reused, 1 failed"),
+        ([], 0, 0, "0 cells, 0 reused"),
+    ],
+)
+def test_a_stage_ends_with_one_line(keys, computed, failed, expected, capsys):
+    StageLine("train mlknn").print_cells(cells(*keys), computed, failed)
+    printed = capsys.readouterr().out
+    assert re.fullmatch(rf"train mlknn +{expected}, \d+\.\d s\n", printed)
+
+
+def test_short_progress_prints_nothing_and_counts(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    progress = Progress("fitting")
+    assert list(progress(iter("abc"), 3)) == ["a", "b", "c"]
+    assert progress.total == 3
+    assert capsys.readouterr().err == ""
+
+
+def test_long_progress_prints_a_line_every_ten_seconds(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    clock = iter(range(0, 1000, 4))  # four seconds from one look at the clock to the next
+    monkeypatch.setattr(common.time, "monotonic", lambda: next(clock))
+    assert list(Progress("fitting")(iter(range(10)), 10)) == list(range(10))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) >= 2
+    assert all(re.fullmatch(r"fitting: \d+ of 10", line) for line in lines)
+
+
+def test_a_command_works_in_a_new_shell(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    monkeypatch.setattr(sys, "base_prefix", "/usr")
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    assert Path(command("dvc")).parts[0] == ".venv"
+    assert Path(command("dvc")).name == "dvc"
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / ".venv"))
+    assert command("dvc") == "dvc"
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "another"))
+    assert command("dvc") != "dvc"
+    monkeypatch.setattr(sys, "base_prefix", sys.prefix)  # installed without a virtual environment
+    assert command("dvc") == "dvc"

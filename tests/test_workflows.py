@@ -1,0 +1,131 @@
+"""Workflows and scripts: pinned actions, other kernels of OpenBLAS, and a set-up that is never silent."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+PINNED = re.compile(r"- uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+
+
+@pytest.fixture(scope="module")
+def workflows(checkout) -> dict[str, str]:
+    """The texts of all workflows, by file name."""
+    return {path.name: path.read_text() for path in (checkout / ".github" / "workflows").glob("*.y*ml")}
+
+
+def steps(text: str) -> list[dict]:
+    return [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]
+
+
+def test_actions_are_pinned_by_commit_with_their_release(workflows):
+    assert workflows
+    for name, text in workflows.items():
+        lines = [line.strip() for line in text.splitlines() if re.search(r"\buses:", line)]
+        lines = [line if line.startswith("- ") else f"- {line}" for line in lines]
+        assert [line for line in lines if not PINNED.fullmatch(line)] == [], name
+        assert len(lines) == sum("uses" in step for step in steps(text))
+
+
+def test_one_action_has_one_commit(workflows):
+    named = {step["uses"] for text in workflows.values() for step in steps(text) if "uses" in step}
+    actions = [use.partition("@")[0] for use in named]
+    assert sorted(actions) == sorted(set(actions))
+
+
+def test_a_checkout_leaves_no_credentials_and_may_only_read(workflows):
+    for text in workflows.values():
+        assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
+        checkouts = [step for step in steps(text) if step.get("uses", "").startswith("actions/checkout@")]
+        assert checkouts
+        assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+
+
+def test_downloads_are_cached(workflows):
+    for text in workflows.values():
+        pythons = [step for step in steps(text) if step.get("uses", "").startswith("actions/setup-python@")]
+        assert all(step["with"]["cache-dependency-path"] == "requirements.lock" for step in pythons)
+
+
+def test_the_gate_runs_on_two_kinds_of_kernels(workflows, checkout):
+    commands = [step["run"] for text in workflows.values() for step in steps(text) if "run" in step]
+    assert "bash .ci/cores Haswell SkylakeX" in commands
+    script = (checkout / ".ci" / "cores").read_text()
+    named = re.findall(r"tests/\S+\.py", script)
+    assert len(named) > 5
+    assert [name for name in named if not (checkout / name).is_file()] == []
+
+
+def make_variable(checkout: Path, **environment: str) -> str:
+    env = {k: v for k, v in os.environ.items() if k != "MULTILAB_DATA"} | environment
+    probe = 'include Makefile\nprobe:\n\t@echo "[$$MULTILAB_DATA]"\n'
+    done = subprocess.run(
+        ["make", "-s", "-f", "-", "probe"], cwd=checkout, env=env, input=probe, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_an_empty_setting_does_not_hide_the_mirror(tmp_path, checkout):
+    (tmp_path / "code").mkdir()
+    shutil.copy(checkout / "Makefile", tmp_path / "code")
+    (tmp_path / "shared" / "datasets").mkdir(parents=True)
+    mirror = f"[{tmp_path}/shared/datasets]"
+    assert make_variable(tmp_path / "code") == mirror
+    assert make_variable(tmp_path / "code", MULTILAB_DATA="") == mirror
+    assert make_variable(tmp_path / "code", MULTILAB_DATA="/elsewhere") == "[/elsewhere]"
+
+
+UV = """#!/bin/sh
+case "$1 $2" in
+  "venv --python")
+    mkdir -p "$4/bin" "$4/lib/python3/site-packages/one.dist-info"
+    for name in python multilab dvc; do
+      printf '#!/bin/sh\\necho 1.0\\n' > "$4/bin/$name"
+      chmod +x "$4/bin/$name"
+    done ;;
+  "pip install") echo "Downloading numpy (16.2MiB)"; sleep SECONDS; exit CODE ;;
+esac
+"""
+
+
+def setup(folder: Path, checkout: Path, seconds: float, code: int) -> tuple[subprocess.CompletedProcess, float]:
+    """Run ``scripts/setup.sh`` with a stand-in for uv that takes ``seconds`` and exits with ``code``."""
+    shutil.copy(checkout / "scripts" / "setup.sh", folder)
+    (folder / "requirements.lock").write_text("numpy==2.0\nscipy==1.0\n    --hash=sha256:0\n")
+    (folder / ".dvc").mkdir()
+    stand_in = folder / "bin" / "uv"
+    stand_in.parent.mkdir()
+    stand_in.write_text(UV.replace("SECONDS", str(seconds)).replace("CODE", str(code)))
+    stand_in.chmod(0o755)
+    env = {**os.environ, "PATH": f"{stand_in.parent}:{os.environ['PATH']}", "MULTILAB_SETUP_INTERVAL": "0.3"}
+    command = ["bash", "setup.sh", sys.executable, ".venv"]
+    began = time.monotonic()
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    return done, time.monotonic() - began
+
+
+def test_setup_says_what_it_does_and_how_far_it_is(tmp_path, checkout):
+    done, _ = setup(tmp_path, checkout, 1.2, 0)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line[:5] for line in done.stdout.splitlines() if line.startswith("[")] == ["[1/3]", "[2/3]", "[3/3]"]
+    progress = re.findall(r"1 of at most 2 packages installed; Downloading numpy", done.stdout)
+    assert len(progress) >= 3
+    assert ".venv/bin/activate" in done.stdout.splitlines()[-1]
+
+
+def test_setup_shows_the_end_of_the_log_when_it_fails(tmp_path, checkout):
+    done, seconds = setup(tmp_path, checkout, 0, 7)
+    assert done.returncode == 1
+    assert "setup failed: uv pip install" in done.stderr
+    assert "Downloading numpy" in done.stderr
+    assert "ready" not in done.stdout
+    assert seconds < 20
