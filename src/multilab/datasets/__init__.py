@@ -17,6 +17,7 @@ _HOMES = {
     "IterativeStratifiedKFold": "folds",
     "Split": "folds",
     "card": "catalogue",
+    "card_folders": "catalogue",
     "cards": "catalogue",
     "check": "reading",
     "describe": "description",
