@@ -14,6 +14,7 @@ _HOMES = {
     "Card": "catalogue",
     "Dataset": "dataset",
     "DatasetError": "errors",
+    "DatasetWarning": "errors",
     "IterativeStratifiedKFold": "folds",
     "Split": "folds",
     "card": "catalogue",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from multilab.datasets.columns import Column
@@ -69,7 +70,7 @@ def _escaped(match: re.Match[str]) -> str:
     return chr(int(code[1:], 16)) if len(code) == 5 else _CONTROLS.get(code, code)
 
 
-def parse_header(text: str, path: PathLike, limits: Limits) -> Header:
+def parse_header(text: str, path: PathLike, limits: Limits, drop: Sequence[str] = ()) -> Header:
     r"""Read an ARFF header.
 
     Parameters
@@ -80,6 +81,8 @@ def parse_header(text: str, path: PathLike, limits: Limits) -> Header:
         For error messages.
     limits : Limits
         ``max_columns`` bounds the number of attributes.
+    drop : sequence of str
+        Names of attributes that are left out, so that they may have any type; they are declared as numeric.
 
     Raises
     ------
@@ -100,7 +103,7 @@ def parse_header(text: str, path: PathLike, limits: Limits) -> Header:
             case "@relation":
                 relation = _relation(rest.strip())
             case "@attribute":
-                column = _attribute(rest.strip(), path, line)
+                column = _attribute(rest.strip(), path, line, drop)
                 if column.name in seen:
                     first = seen[column.name]
                     raise DatasetError(f"attribute '{column.name}' was declared on line {first}", path, line)
@@ -122,18 +125,21 @@ def _relation(text: str) -> str:
     return unquote(quoted[0]) if quoted else text.partition("%")[0].strip()
 
 
-def _attribute(text: str, path: PathLike, line: int) -> Column:
+def _attribute(text: str, path: PathLike, line: int, drop: Sequence[str]) -> Column:
     found = _NAME.match(text)
     if found is None or not found["kind"]:
         raise DatasetError(f"cannot read the attribute declaration '{text[:60]}'", path, line)
     name, kind = unquote(found["name"]), found["kind"]
+    if name in drop:
+        return Column(name, None, line)
     if kind[0] == "{":
         return Column(name, _nominal_values(name, kind, path, line), line)
     if _NUMERIC.match(kind):
         return Column(name, None, line)
     word = kind.split()[0]
     raise DatasetError(
-        f"attribute '{name}' is of type '{word[:40]}'; only numeric and nominal attributes can be used",
+        f"attribute '{name}' is of type '{word[:40]}'; only numeric and nominal attributes can be used; "
+        "leave it out (drop)",
         path,
         line,
     )

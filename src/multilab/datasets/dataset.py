@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,8 @@ import scipy.sparse as sp
 
 from multilab.datasets.columns import canonical_csr
 from multilab.datasets.description import describe
-from multilab.datasets.errors import DatasetError
+from multilab.datasets.errors import DatasetError, DatasetWarning
+from multilab.datasets.missing import impute
 from multilab.datasets.raw import RawData
 from multilab.datasets.reading import read
 from multilab.datasets.synthetic import generate
@@ -79,7 +81,8 @@ def assemble(
         Verified files. The rows are those of ``full``, else of ``train+test``, else of ``train`` followed
         by ``test``.
     reader : mapping
-        Keyword arguments of :func:`multilab.datasets.reading.read`.
+        Keyword arguments of :func:`multilab.datasets.reading.read`. With ``missing: impute`` values are imputed
+        once, from all rows of the set.
     generator : mapping, optional
         What :func:`multilab.datasets.synthetic.generate` makes instead.
     splits : mapping, optional
@@ -97,12 +100,20 @@ def assemble(
         Also when ``train`` and ``test`` are not rows of ``full``.
     """
     raw, official = (generate(generator), None) if generator is not None else _from_files(paths, reader)
+    if reader.get("missing") == "impute":
+        raw = impute(raw)
     named: Parts = {} if official is None else {"official": official}
     for split, rule in (splits or {}).items():
         if split in named:
             raise DatasetError(f"{name}: the split {split} is given by the files and by the card")
         named[split] = _by_rule(name, split, rule, len(raw.Y))
     description = describe(raw)
+    for feature in description["id_like"]:
+        warnings.warn(
+            f"{name}: feature {feature[:60]!r} looks like a row identifier; leave it out by 'drop' in the card's reader",
+            DatasetWarning,
+            stacklevel=2,
+        )
     made = Dataset(
         name=name,
         X=raw.X,
@@ -137,6 +148,8 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
 
 
 def _read(paths: Mapping[str, Path], role: str, reader: Mapping[str, Any]) -> RawData:
+    if reader.get("missing") == "impute":  # later, and from all rows of the set
+        reader = {**reader, "missing": "keep"}
     return read(paths[role], labels_xml=paths.get("labels-xml"), **reader)
 
 
@@ -156,7 +169,8 @@ def _stacked(head: RawData, tail: RawData) -> RawData:
     sparse = sp.issparse(head.X)
     X = canonical_csr(sp.vstack([head.X, tail.X])) if sparse else np.vstack([head.X, tail.X])
     missing = head.missing_values + tail.missing_values
-    return replace(head, X=X, Y=np.vstack([head.Y, tail.Y]), missing_values=missing)
+    notes = tuple(dict.fromkeys([*head.notes, *tail.notes]))
+    return replace(head, X=X, Y=np.vstack([head.Y, tail.Y]), missing_values=missing, notes=notes)
 
 
 def _require_same_columns(one: RawData, other: RawData, path: Path) -> None:

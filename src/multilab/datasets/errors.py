@@ -6,7 +6,7 @@ import os
 
 from multilab.ground.errors import MultilabError
 
-__all__ = ["DatasetError"]
+__all__ = ["DatasetError", "DatasetWarning"]
 
 
 class DatasetError(MultilabError, ValueError):
@@ -35,3 +35,7 @@ class DatasetError(MultilabError, ValueError):
 
     def __reduce__(self):  # so that it survives the way back from a worker process
         return (type(self), (self.reason, self.path, self.line))
+
+
+class DatasetWarning(UserWarning):
+    """Something in a data file that a reader decided by itself, or that probably is not what the user wants."""

@@ -14,7 +14,7 @@ from typing import IO
 
 from multilab.datasets.errors import DatasetError
 
-__all__ = ["Limits", "decode", "plain_name", "read_bytes", "require_cells"]
+__all__ = ["Limits", "decode", "plain_name", "read_bytes", "read_head", "require_cells"]
 
 _CHUNK = 1 << 24
 _COMPRESSIONS = (".gz", ".bz2", ".xz")
@@ -95,6 +95,15 @@ def _decompressed(raw: IO[bytes]) -> IO[bytes]:
     if start == b"\xfd7zXZ\x00":
         return lzma.open(raw, "rb")
     return io.BufferedReader(raw)  # type: ignore[type-var]
+
+
+def read_head(path: str | os.PathLike[str], size: int = 1 << 16) -> bytes:
+    """Return the first bytes of a file, decompressed, or nothing where it cannot be read."""
+    try:
+        with open(path, "rb") as raw, _decompressed(raw) as stream:
+            return stream.read(size)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, MemoryError):
+        return b""
 
 
 def decode(content: bytes) -> str:
