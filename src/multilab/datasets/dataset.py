@@ -110,7 +110,7 @@ def assemble(
     description = describe(raw)
     for feature in description["id_like"]:
         warnings.warn(
-            f"{name}: feature {feature[:60]!r} looks like a row identifier; leave it out by 'drop' in the card's reader",
+            f"{name}: feature {feature[:60]!r} looks like a row identifier; leave it out by 'drop' in its card",
             DatasetWarning,
             stacklevel=2,
         )

@@ -42,7 +42,6 @@ FORMATS = {
 """Extension (without that of a compression) to format."""
 
 
-
 def find_format(path: PathLike) -> str:
     """Return the format that the extension of a file says, under a compression's or not.
 

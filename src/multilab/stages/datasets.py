@@ -12,7 +12,7 @@ _SHOWN = 20  # entries of a long list
 
 
 def main(argv: list[str]) -> int:
-    """`multilab datasets list | show NAME | fetch NAME... | check PATH [--label-columns A,B | --labels-xml F | ...]`."""
+    """`multilab datasets list | show NAME | fetch NAME... | check PATH [--labels A,B | --labels-xml F | ...]`."""
     parser = argparse.ArgumentParser(prog="multilab datasets", description=__doc__, allow_abbrev=False)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="list | show | fetch | check")
     verbs.add_parser("list", help="all cards, a line each")
@@ -33,7 +33,7 @@ def _add_check(verbs: Any) -> None:
     )
     check.add_argument("path")
     which = check.add_mutually_exclusive_group()
-    which.add_argument("--label-columns", "--labels", metavar="A,B", help="names of the label columns, or a file of them")
+    which.add_argument("--label-columns", "--labels", metavar="A,B", help="label columns, or a file of them")
     which.add_argument("--label-prefix", metavar="TEXT", help="labels are the columns whose names begin with TEXT")
     which.add_argument("--labels-first", type=int, metavar="N", help="the first N columns are labels")
     which.add_argument("--labels-last", type=int, metavar="N", help="the last N columns are labels")
