@@ -208,6 +208,25 @@ def test_missing_values_can_be_kept_for_an_imputer_in_the_pipeline(tmp_path):
     assert np.isnan(load("mine").X).tolist() == [[False, False], [False, True], [False, False]]
 
 
+@pytest.mark.parametrize("full", [False, True])
+def test_the_files_of_a_set_share_the_columns_of_their_text(full, tmp_path):
+    rows = ["1,Rome,0", "2,?,1", "3,Lima,0", "4,Oslo,1"]
+    parts = {"train": rows[:3], "test": rows[3:]} | ({"full": rows[::-1]} if full else {})
+    for role, some in parts.items():
+        (tmp_path / f"{role}.csv").write_text("\n".join(["x,town,l", *some]) + "\n")
+    files = [{"role": role, "path": f"{role}.csv"} for role in parts]
+    write_card(tmp_path, files=files, reader={"labels_last": 1, "text": "one_hot", "missing": "keep"})
+    data = load("mine")
+    assert data.feature_names == ["x", "town=Lima", "town=Oslo", "town=Rome"]
+    X = [[1, 0, 0, 1], [2, np.nan, np.nan, np.nan], [3, 1, 0, 0], [4, 0, 1, 0]]
+    np.testing.assert_array_equal(data.X, X[::-1] if full else X)
+    assert data.splits["official"][1].tolist() == ([0] if full else [3])
+    (tmp_path / "test.csv").write_text("x,town,l\n4,5,1\n")  # a number where the other file has text
+    write_card(tmp_path, files=files, reader={"labels_last": 1, "text": "one_hot", "missing": "impute"})
+    with pytest.raises(DatasetError, match="feature_names differ from those of the set's other file"):
+        load("mine")
+
+
 # ---- checksums ----
 
 PACKS = [(".xz", lzma.compress), (".bz2", bz2.compress), (".gz", gzip.compress)]

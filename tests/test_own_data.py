@@ -107,14 +107,15 @@ def test_columns_that_look_like_identifiers_are_reported(write):
     frame = table()
     rng = np.random.default_rng(1)
     frame.insert(0, "id", rng.permutation(12) * 7)  # by its name
-    frame.insert(1, "patientId", 3)
-    frame.insert(2, "Unnamed: 0", 1)
+    frame.insert(1, "patientId", 3 + np.arange(12)[::-1] // 4)
+    frame.insert(2, "Unnamed: 0", rng.permutation(12) // 3 + 1)
     frame.insert(3, "permuted", rng.permutation(12) + 50)  # numbers the rows
     frame.insert(4, "rising", np.arange(12) ** 2)  # different, in order
     frame.insert(5, "falling", -np.arange(12.0))
     frame.insert(6, "half", np.arange(12) / 2)
     frame.insert(7, "different", rng.permutation(12) * 3 + rng.integers(0, 2, 12))
-    frame.insert(8, "humid", np.arange(12) // 2)
+    frame.insert(8, "word id", [0, 0, 1, 2] * 3)  # a count
+    frame.insert(9, "humid", np.arange(12) // 2)
     path = write(frame.to_csv(index=False), "set.csv")
     reported = check(path, label_prefix="l_")["id_like"]
     assert reported == ["id", "patientId", "Unnamed: 0", "permuted", "rising", "falling"]

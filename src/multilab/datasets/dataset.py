@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from multilab.datasets.categories import share_categories
 from multilab.datasets.columns import canonical_csr
 from multilab.datasets.description import describe
 from multilab.datasets.errors import DatasetError, DatasetWarning
@@ -101,7 +102,7 @@ def assemble(
     """
     raw, official = (generate(generator), None) if generator is not None else _from_files(paths, reader)
     if reader.get("missing") == "impute":
-        raw = impute(raw)
+        raw = impute(raw, name)
     named: Parts = {} if official is None else {"official": official}
     for split, rule in (splits or {}).items():
         if split in named:
@@ -129,19 +130,21 @@ def assemble(
 
 def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[RawData, Part | None]:
     """Return all rows and, where the files say it, the official split."""
-    if "full" in paths:
-        raw = _read(paths, "full", reader)
-        if "train" not in paths:
-            return raw, None
-        parts = [_read(paths, role, reader) for role in ("train", "test")]
-        train, test = _matched(raw, parts, [paths["train"], paths["test"]])
-        return raw, (train, test)
-    if "train+test" in paths:
+    if "train+test" in paths and "full" not in paths:
         raw = _read(paths, "train+test", reader)
         if raw.train_rows is None:
             raise DatasetError("holds no training and test part", paths["train+test"])
         return raw, _first(raw.train_rows, len(raw.Y))
-    head, tail = (_read(paths, role, reader) for role in ("train", "test"))
+    roles = [role for role in ("full", "train", "test") if role in paths]
+    files = [_read(paths, role, reader) for role in roles]
+    if reader.get("text") == "one_hot":
+        files = share_categories(files)
+    if "full" in paths:
+        if len(files) == 1:
+            return files[0], None
+        train, test = _matched(files[0], files[1:], [paths["train"], paths["test"]])
+        return files[0], (train, test)
+    head, tail = files
     _require_same_columns(head, tail, paths["test"])
     raw = _stacked(head, tail)
     return raw, _first(len(head.Y), len(raw.Y))

@@ -58,9 +58,10 @@ def dropped_note(drop: Sequence[str]) -> list[str]:
 def id_like_features(raw: RawData) -> list[str]:
     """Return the features that look like row identifiers, in the order of the columns.
 
-    A feature is one when it holds whole numbers and is called like an identifier (``id``, ``patient_id``, ``index``,
-    ``Unnamed: 0``, ...), or when, in at least ten rows, its whole numbers are all different and either without a gap or
-    in order; or when it is nominal and every row has a value of its own.
+    A feature is one when it is called like an identifier (``id``, ``patient_id``, ``index``, ``Unnamed: 0``, ...) and
+    holds at least three different whole numbers, at most one of them 0 (a count of the word "id" is mostly 0); or when,
+    in at least ten rows, its whole numbers are all different and either without a gap or in order; or when it is
+    nominal and every row has a value of its own.
     """
     n = raw.X.shape[0]
     by_column = raw.X.tocsc() if sp.issparse(raw.X) else raw.X
@@ -73,7 +74,8 @@ def id_like_features(raw: RawData) -> list[str]:
                 features[name] = None
             continue
         values = by_column[:, [j]].toarray().ravel() if sp.issparse(raw.X) else by_column[:, j]
-        if _called_like_an_identifier(name) or _numbers_rows(values):
+        named = _called_like_an_identifier(name) and (values == 0).sum() <= 1 and len(np.unique(values)) > 2
+        if named or _numbers_rows(values):
             features[name] = None
     return list(features)
 
@@ -110,6 +112,8 @@ def _called_like_an_identifier(name: str) -> bool:
 
 def _numbers_rows(values: np.ndarray) -> bool:
     """Whether the values number the rows: all different, and without a gap or in order."""
+    if len(values) < _MIN_ROWS:
+        return False
     steps = np.diff(values)
     if (steps > 0).all() or (steps < 0).all():
         return True

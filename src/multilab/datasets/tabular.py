@@ -10,7 +10,7 @@ import os
 import re
 import warnings
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ __all__ = ["read_csv", "read_parquet"]
 PathLike = str | os.PathLike[str]
 _MISSING = frozenset({"", "?", "na", "nan", "null"})
 _TRUTH = {"true": 1.0, "false": 0.0}
+_USUAL = {form: "nan" for word in _MISSING for form in (word, word.upper())} | {"NaN": "nan"}
+_USUAL |= {form: f"{number:g}" for word, number in _TRUTH.items() for form in (word, word.upper(), word.title())}
 _INFINITE = frozenset({"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"})
 # The first record: quoted parts may hold delimiters and line breaks. Possessive, so that nothing backtracks.
 _FIRST_RECORD = re.compile(r'(?:[^"\n]++|"[^"]*+")*+')
@@ -82,15 +84,17 @@ def read_csv(
     columns = _columns(names, kept, path)
     labels = options.choose(columns, path)
     table = None
-    if delimiter == "," and reader.line_num == 1 and content.isascii():
-        table = dense_numbers(content[len(head) :].encode("ascii"), len(names))
+    if reader.line_num == 1 and content.isascii() and (delimiter == "," or "," not in content[len(head) :]):
+        table = dense_numbers(content[len(head) :].replace(delimiter, ",").encode("ascii"), len(names))
     if table is not None:
         table = table if len(kept) == len(names) else table[:, kept]
     if table is None or not np.isin(table[:, labels], (0.0, 1.0)).all():
-        coded = _Cells(len(kept))
-        fault = coded.read(reader, len(names), kept, path)
-        table, columns, coded_text = coded.table(columns, labels, text, fault, path, limits)
-        notes += coded_text
+        cells, lines, fault = _read_cells(reader, len(names), kept, path)
+        require_cells(len(lines), len(columns), "the table", path, limits)
+        table = _numbers_and_codes(cells, lines, columns, labels, text, path)
+        if fault is not None:
+            raise fault
+        notes += _text_note(columns, len(table), path, limits)
     require_cells(len(table), len(columns), "the table", path, limits)
     return assemble(table, columns, labels, path, limits, notes=(*notes, *dropped_note(drop)))
 
@@ -136,81 +140,82 @@ def _csv_row(reader: Any, path: PathLike) -> list[str] | None:
         raise DatasetError(f"not readable as CSV ({error})", path, reader.line_num) from None
 
 
-class _Cells:
-    """The cells of a CSV file, each column as its different texts and their positions."""
+def _read_cells(
+    reader: Any, width: int, kept: Sequence[int], path: PathLike
+) -> tuple[list[list[str]], array[int], DatasetError | None]:
+    """Return the cells of each column and the lines of the rows, up to a broken row, and what is wrong with that."""
+    columns: list[list[str]] = [[] for _ in kept]
+    lines = array("q")
+    try:
+        while (row := _csv_row(reader, path)) is not None:
+            if not row:
+                continue
+            if len(row) != width:
+                raise DatasetError(f"{len(row)} fields, expected {width}", path, reader.line_num)
+            lines.append(reader.line_num)
+            for j, cells in zip(kept, columns, strict=True):
+                cells.append(row[j].strip())
+    except DatasetError as error:
+        return columns, lines, error
+    if not lines:
+        return columns, lines, DatasetError("no row follows the line of names", path, 1)
+    return columns, lines, None
 
-    def __init__(self, width: int) -> None:
-        self.texts: list[dict[str, int]] = [{} for _ in range(width)]
-        self.codes = [array("q") for _ in range(width)]
-        self.lines = array("q")
 
-    def read(self, reader: Any, width: int, kept: Sequence[int], path: PathLike) -> DatasetError | None:
-        """Read the rows up to the first one that is broken; return what is wrong with it."""
-        cells = list(zip(kept, self.texts, self.codes, strict=True))
-        try:
-            while (row := _csv_row(reader, path)) is not None:
-                if not row:
-                    continue
-                if len(row) != width:
-                    raise DatasetError(f"{len(row)} fields, expected {width}", path, reader.line_num)
-                self.lines.append(reader.line_num)
-                for j, texts, codes in cells:
-                    codes.append(texts.setdefault(row[j].strip(), len(texts)))
-        except DatasetError as error:
-            return error
+def _numbers_and_codes(
+    cells: list[list[str]], lines: Sequence[int], columns: list[Column], labels: np.ndarray, text: str, path: PathLike
+) -> np.ndarray:
+    """Return the numbers of all columns, and the codes of text columns, which become nominal in ``columns``.
+
+    Raises
+    ------
+    DatasetError
+        Of the first row that has a wrong value.
+    """
+    is_label = np.isin(np.arange(len(columns)), labels)
+    table = np.empty((len(lines), len(columns)))
+    faults = list[tuple[int, str]]()
+    for j, column in enumerate(columns):
+        numbers = _usual_numbers(cells[j])
+        if numbers is not None and (not is_label[j] or np.isin(numbers, (0.0, 1.0)).all()):
+            table[:, j] = numbers
+            continue
+        positions: dict[str, int] = {}
+        codes = np.array([positions.setdefault(cell, len(positions)) for cell in cells[j]], dtype=np.int64)
+        values = [_value(cell) for cell in positions]
+        if text == "one_hot" and not is_label[j] and _is_text(values):
+            columns[j], meaning = _categories(column.name, list(positions), path)
+        else:
+            meaning = np.array([math.nan if value is None else value for value in values])
+            fault = _first_fault(positions, values, column.name, bool(is_label[j]))
+            faults += [(int(np.argmax(codes == fault[0])), fault[1])] if fault else []
+        table[:, j] = meaning[codes]
+    if faults:
+        row, reason = min(faults, key=lambda one: one[0])
+        raise DatasetError(reason, path, lines[row])
+    return table
+
+
+def _usual_numbers(cells: list[str]) -> np.ndarray | None:
+    """Return the numbers of a column quickly, NaN for missing ones, or None where a closer look is needed."""
+    usual = [_USUAL.get(cell, cell) for cell in cells]
+    together = " ".join(usual)
+    if "_" in together or not together.isascii():  # Python's float takes more than decimal numbers
         return None
-
-    def table(
-        self,
-        columns: Sequence[Column],
-        labels: np.ndarray,
-        text: str,
-        fault: DatasetError | None,
-        path: PathLike,
-        limits: Limits,
-    ) -> tuple[np.ndarray, list[Column], list[str]]:
-        """Return the numbers and codes of all cells, the columns, and a note of those that are text.
-
-        Raises
-        ------
-        DatasetError
-            Of the first row that has something wrong in it.
-        """
-        require_cells(len(self.lines), len(columns), "the table", path, limits)
-        is_label = np.isin(np.arange(len(columns)), labels)
-        table = np.empty((len(self.lines), len(columns)))
-        made, faults = list[Column](), list[tuple[int, str]]()
-        for j, column in enumerate(columns):
-            texts, codes = list(self.texts[j]), np.array(self.codes[j], dtype=np.int64)
-            values = [_value(cell) for cell in texts]
-            if text == "one_hot" and not is_label[j] and _is_text(values):
-                column, meaning = _categories(column.name, texts, path)
-            else:
-                meaning = np.array([math.nan if value is None else value for value in values])
-                wrong = _first_fault(texts, values, column.name, bool(is_label[j]))
-                if wrong is not None:
-                    faults.append((int(np.argmax(codes == wrong[0])), wrong[1]))
-            made.append(column)
-            table[:, j] = meaning[codes] if len(codes) else math.nan
-        if faults:
-            row, reason = min(faults, key=lambda one: one[0])
-            raise DatasetError(reason, path, self.lines[row])
-        if fault is not None:
-            raise fault
-        if not self.lines:
-            raise DatasetError("no row follows the line of names", path, 1)
-        return table, made, _text_note(made, len(table), path, limits)
+    try:
+        numbers = np.array(list(map(float, usual)))
+    except ValueError:
+        return None
+    return None if np.isinf(numbers).any() or np.isnan(numbers).sum() != usual.count("nan") else numbers
 
 
 def _value(cell: str) -> float | None:
     """Return the number of a cell, NaN where it is missing, None where it is something else."""
-    word = cell.lower() if len(cell) < 6 else cell
-    if word in _MISSING:
-        return math.nan
-    if word in _TRUTH:
-        return _TRUTH[word]
     number = to_number(cell)
-    return None if math.isnan(number) else number
+    if not math.isnan(number):
+        return number
+    word = cell.lower() if len(cell) < 6 else cell
+    return math.nan if word in _MISSING else _TRUTH.get(word)
 
 
 def _is_text(values: Sequence[float | None]) -> bool:
@@ -221,9 +226,11 @@ def _is_text(values: Sequence[float | None]) -> bool:
 
 
 def _first_fault(
-    texts: Sequence[str], values: Sequence[float | None], name: str, is_label: bool
+    texts: Iterable[str], values: Sequence[float | None], name: str, is_label: bool
 ) -> tuple[int, str] | None:
     """Return the position of the first text that a column cannot hold and the reason."""
+    if not is_label and None not in values:
+        return None
     name = name[:60]
     for code, (cell, value) in enumerate(zip(texts, values, strict=True)):
         if value is None and is_label:
