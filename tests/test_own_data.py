@@ -319,6 +319,9 @@ def test_text_of_parquet(tmp_path):
         assert raw.notes == ("text became one-hot columns: 'town' (2 values)",)
         refused("column 'town' is of type", path, labels_last=1)
         refused("column 'town' is of type", path, label_columns="town", text="one_hot")
+    damaged = pa.array([b"Rome", b"\x83"]).view(pa.string())
+    parquet.write_table(pa.table({"town": damaged, "l": [0, 1]}), path)
+    refused("the text of column 'town' is damaged", path, labels_last=1, text="one_hot")
 
 
 # ---- columns left out ----

@@ -106,7 +106,7 @@ def parse_header(text: str, path: PathLike, limits: Limits, drop: Sequence[str] 
                 column = _attribute(rest.strip(), path, line, drop)
                 if column.name in seen:
                     first = seen[column.name]
-                    raise DatasetError(f"attribute '{column.name}' was declared on line {first}", path, line)
+                    raise DatasetError(f"attribute '{column.name[:60]}' was declared on line {first}", path, line)
                 seen[column.name] = line
                 columns.append(column)
                 if len(columns) > limits.max_columns:
@@ -138,7 +138,7 @@ def _attribute(text: str, path: PathLike, line: int, drop: Sequence[str]) -> Col
         return Column(name, None, line)
     word = kind.split()[0]
     raise DatasetError(
-        f"attribute '{name}' is of type '{word[:40]}'; only numeric and nominal attributes can be used; "
+        f"attribute '{name[:60]}' is of type '{word[:40]}'; only numeric and nominal attributes can be used; "
         "leave it out (drop)",
         path,
         line,
@@ -152,12 +152,12 @@ def _nominal_values(name: str, kind: str, path: PathLike, line: int) -> tuple[st
         found = _VALUE.match(kind, place)
         value = unquote(found["value"].rstrip()) if found else ""
         if found is None or (not value and found["value"][0] not in "'\""):
-            raise DatasetError(f"cannot read the values of nominal attribute '{name}'", path, line)
+            raise DatasetError(f"cannot read the values of nominal attribute '{name[:60]}'", path, line)
         if value in values:
-            raise DatasetError(f"nominal attribute '{name}' lists the value '{value}' twice", path, line)
+            raise DatasetError(f"nominal attribute '{name[:60]}' lists the value '{value[:40]}' twice", path, line)
         values[value] = None
         place, last = found.end(), found["end"]
     after = kind[place:].strip()
     if after and after[0] != "%":
-        raise DatasetError(f"unexpected '{after[:40]}' after the values of '{name}'", path, line)
+        raise DatasetError(f"unexpected '{after[:40]}' after the values of '{name[:60]}'", path, line)
     return tuple(values)

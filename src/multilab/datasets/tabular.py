@@ -356,20 +356,33 @@ def _require_numbers(field: Any, path: PathLike, text_allowed: bool) -> None:
 
 
 def _parquet_column(data: Any, column: Column, path: PathLike) -> tuple[Column, np.ndarray]:
-    from pyarrow import compute, types
+    """Return a column as it is to be described, and its numbers or codes, NaN where a value is missing."""
+    from pyarrow import ArrowException, compute
 
     if _is_string(data.type):
-        coded = data if types.is_dictionary(data.type) else data.dictionary_encode()
-        chunks = coded.unify_dictionaries().chunks
-        codes = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in chunks]).astype(np.int64)
-        texts = [(chunks[0].dictionary[int(k)].as_py() or "") if k >= 0 else "" for k in np.unique(codes)]
-        column, meaning = _categories(column.name, [text.strip() for text in texts], path)
-        return column, meaning[np.searchsorted(np.unique(codes), codes)]
+        try:
+            data.validate(full=True)  # a damaged file may hold what is no UTF-8
+        except ArrowException as error:
+            raise DatasetError(f"the text of column '{column.name[:60]}' is damaged ({error})", path) from None
+        return _parquet_text(data, column.name, path)
     found = compute.cast(data, "float64", safe=False).to_numpy().astype(np.float64)
     if np.isinf(found).any():
         row = int(np.flatnonzero(np.isinf(found))[0]) + 1
         raise DatasetError(f"row {row} of column '{column.name[:60]}' is not a finite number", path)
     return column, found
+
+
+def _parquet_text(data: Any, name: str, path: PathLike) -> tuple[Column, np.ndarray]:
+    from pyarrow import types
+
+    coded = data if types.is_dictionary(data.type) else data.dictionary_encode()
+    chunks = coded.unify_dictionaries().chunks
+    codes = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in chunks]).astype(np.int64)
+    present, codes = np.unique(codes, return_inverse=True)
+    dictionary = chunks[0].dictionary
+    texts = [(dictionary[k].as_py() or "").strip() if k >= 0 else "" for k in present.tolist()]
+    column, meaning = _categories(name, texts, path)
+    return column, meaning[codes]
 
 
 def _check_labels(values: np.ndarray, columns: list[Column], labels: np.ndarray, path: PathLike) -> None:
