@@ -8,6 +8,8 @@ import hashlib
 import json
 import lzma
 import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -59,6 +61,24 @@ def test_cards_in_the_folder_or_in_its_subfolder_dataset(subfolder, named, tmp_p
     for verb in (["list"], ["show", "mine"], ["fetch", "mine"]):
         assert main(["datasets", *verb]) == 0
         assert "mine" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("subfolder", ["", "dataset"])
+def test_train_finds_the_cards_where_the_other_verbs_do(subfolder, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [f"{a:.4f},{b:.4f},{a > 0},{b > 0}" for a, b in rng.normal(size=(40, 2))]
+    content = "\n".join(["a,b,left,up", *rows, ""]).encode()
+    write_card(tmp_path / "mine" / subfolder, content=content, reader={"label_columns": ["left", "up"]})
+    arguments = ["train", "dataset=mine", "method=mlknn", "protocol=kfold3", "publish=false"]
+    run = subprocess.run(
+        [sys.executable, "-m", "multilab", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "MULTILAB_CARDS": str(tmp_path / "mine"), "MULTILAB_CELLS": str(tmp_path / "cells")},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "mlknn on mine, 3 splits" in run.stdout
 
 
 def test_settings_next_to_the_subfolder_are_no_cards(tmp_path):

@@ -7,6 +7,8 @@ import json
 import re
 from typing import Any
 
+from multilab.ground.text import visible
+
 _SHOWN = 20  # entries of a long list
 
 
@@ -130,8 +132,8 @@ def _shown(value: Any) -> str:
     """Return a value as text without control characters; of a long list the first entries."""
     if isinstance(value, list):
         more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
-        return f"{value[:_SHOWN]}{more}"
-    return str(value) if not isinstance(value, str) or value.isprintable() else repr(value)
+        return visible(f"{value[:_SHOWN]}{more}")
+    return visible(str(value))
 
 
 def _remarks(content: dict[str, Any]) -> list[str]:
