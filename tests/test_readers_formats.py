@@ -180,7 +180,7 @@ def test_csv_quoted_numbers_and_line_breaks_in_names(write):
         ("x,y,l\n1,2,1\n1,2\n", 3, "2 fields, expected 3"),
         ("x,y,l\n1,2,1\n\n1,2,3,1\n", 4, "4 fields, expected 3"),
         ("x,y,l\n1,2,1\nwet,2,1\n", 3, "'wet' of column 'x' is not a finite number"),
-        ("x,y,l\n1,nan,1\n", 2, "'nan' of column 'y' is not a finite number"),
+        ("x,y,l\n1,-Infinity,1\n", 2, "'-Infinity' of column 'y' is not a finite number"),
         ("x,y,l\n1,inf,1\n", 2, "'inf' of column 'y' is not a finite number"),
         ("x,y,l\n1,2,1\n1,2,2\n", 3, "non-binary label: 'l' is 2"),
         ("x,y,l\n1,2,1\n1,2,\n", 3, "label 'l' is missing"),

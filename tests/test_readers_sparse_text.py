@@ -178,8 +178,11 @@ def test_describe():
         "rows_without_label": 1,
         "labels_never_set": 1,
         "missing_values": 0,
+        "imputed_values": 0,
         "nominal_features": 1,
         "sparse": False,
+        "id_like": [],
+        "notes": [],
     }
     assert len(digest) == 64
 

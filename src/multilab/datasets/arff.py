@@ -13,6 +13,7 @@ from multilab.datasets.arff_header import Header, parse_header
 from multilab.datasets.arff_rows import parse_rows
 from multilab.datasets.columns import Column, LabelOptions, assemble
 from multilab.datasets.errors import DatasetError
+from multilab.datasets.left_out import dropped_note, positions_left
 from multilab.datasets.numbers import dense_numbers, sparse_numbers
 from multilab.datasets.opening import Limits, decode, read_bytes
 from multilab.datasets.raw import RawData
@@ -22,7 +23,7 @@ __all__ = ["read_arff"]
 PathLike = str | os.PathLike[str]
 
 
-def read_arff(path: PathLike, options: LabelOptions, limits: Limits) -> RawData:
+def read_arff(path: PathLike, options: LabelOptions, limits: Limits, drop: Sequence[str] = ()) -> RawData:
     """Read an ARFF file, dense or sparse, compressed or not.
 
     Parameters
@@ -35,31 +36,61 @@ def read_arff(path: PathLike, options: LabelOptions, limits: Limits) -> RawData:
         wrong ones).
     limits : Limits
         Bounds of what the file may ask for.
+    drop : sequence of str
+        Names of attributes that are left out; they may have any type.
 
     Returns
     -------
     RawData
         ``X`` is CSR for a file of sparse rows, else dense. Labels are in the order of the file's columns,
-        whatever the order of the XML.
+        whatever the order of the XML. A label may be numeric, or nominal with the values 0 and 1, or true and false in
+        any order and case.
 
     Raises
     ------
     DatasetError
         See :func:`multilab.datasets.arff_rows.parse_rows`; further, a label attribute declared with other
-        values than 0 and 1.
+        values.
     """
     text = decode(read_bytes(path, limits))
-    header = parse_header(text, path, limits)
-    labels = _label_options(header, options, path).choose(header.columns, path)
-    for j in labels:
-        column = header.columns[j]
-        if column.values is not None and not column.binary:
-            shown = ",".join(column.values)[:60]
-            raise DatasetError(f"non-binary label: '{column.name}' has the values {{{shown}}}", path, column.line)
+    header = parse_header(text, path, limits, drop)
+    kept = positions_left([column.name for column in header.columns], drop, path)
+    labels = _labels(header, options, kept, path)
+    columns = list(header.columns)
+    for j in labels.tolist():
+        columns[j] = _binary_label(columns[j], path)
     table = _quick_table(header, labels)
     if table is None:
-        table = parse_rows(header.rest, header.first_line, header.columns, labels, path, limits)
-    return assemble(table, header.columns, labels, path, limits)
+        table = parse_rows(header.rest, header.first_line, header.columns, labels, path, limits, drop)
+    if len(kept) < len(columns):
+        table, columns = table[:, kept], [columns[j] for j in kept]
+        labels = np.searchsorted(kept, labels)
+    return assemble(table, columns, labels, path, limits, notes=dropped_note(drop))
+
+
+def _labels(header: Header, options: LabelOptions, kept: Sequence[int], path: PathLike) -> np.ndarray:
+    """Return the positions of the labels: ``-C`` counts all attributes, other options those that are kept."""
+    columns = [header.columns[j] for j in kept]
+    if options.given():
+        return np.asarray(kept)[options.choose(columns, path)]
+    chosen = np.intersect1d(_label_options(header, options, path).choose(header.columns, path), kept)
+    names = [header.columns[j].name for j in chosen]
+    return np.asarray(kept)[LabelOptions(label_names=names).choose(columns, path)]
+
+
+def _binary_label(column: Column, path: PathLike) -> Column:
+    """Return a label attribute with its values as 0 and 1, in their order."""
+    if column.values is None or column.binary:
+        return column
+    words = tuple(value.lower() for value in column.values)
+    if not set(words) <= {"true", "false"} or len(set(words)) < len(words):
+        shown = ",".join(column.values)[:60]
+        raise DatasetError(
+            f"non-binary label: '{column.name[:60]}' has the values {{{shown}}}, expected 0 and 1, or true and false",
+            path,
+            column.line,
+        )
+    return Column(column.name, tuple("1" if word == "true" else "0" for word in words), column.line)
 
 
 def _label_options(header: Header, options: LabelOptions, path: PathLike) -> LabelOptions:

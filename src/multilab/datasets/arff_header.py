@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from multilab.datasets.columns import Column
@@ -69,7 +70,7 @@ def _escaped(match: re.Match[str]) -> str:
     return chr(int(code[1:], 16)) if len(code) == 5 else _CONTROLS.get(code, code)
 
 
-def parse_header(text: str, path: PathLike, limits: Limits) -> Header:
+def parse_header(text: str, path: PathLike, limits: Limits, drop: Sequence[str] = ()) -> Header:
     r"""Read an ARFF header.
 
     Parameters
@@ -80,6 +81,8 @@ def parse_header(text: str, path: PathLike, limits: Limits) -> Header:
         For error messages.
     limits : Limits
         ``max_columns`` bounds the number of attributes.
+    drop : sequence of str
+        Names of attributes that are left out, so that they may have any type; they are declared as numeric.
 
     Raises
     ------
@@ -100,10 +103,10 @@ def parse_header(text: str, path: PathLike, limits: Limits) -> Header:
             case "@relation":
                 relation = _relation(rest.strip())
             case "@attribute":
-                column = _attribute(rest.strip(), path, line)
+                column = _attribute(rest.strip(), path, line, drop)
                 if column.name in seen:
                     first = seen[column.name]
-                    raise DatasetError(f"attribute '{column.name}' was declared on line {first}", path, line)
+                    raise DatasetError(f"attribute '{column.name[:60]}' was declared on line {first}", path, line)
                 seen[column.name] = line
                 columns.append(column)
                 if len(columns) > limits.max_columns:
@@ -122,18 +125,21 @@ def _relation(text: str) -> str:
     return unquote(quoted[0]) if quoted else text.partition("%")[0].strip()
 
 
-def _attribute(text: str, path: PathLike, line: int) -> Column:
+def _attribute(text: str, path: PathLike, line: int, drop: Sequence[str]) -> Column:
     found = _NAME.match(text)
     if found is None or not found["kind"]:
         raise DatasetError(f"cannot read the attribute declaration '{text[:60]}'", path, line)
     name, kind = unquote(found["name"]), found["kind"]
+    if name in drop:
+        return Column(name, None, line)
     if kind[0] == "{":
         return Column(name, _nominal_values(name, kind, path, line), line)
     if _NUMERIC.match(kind):
         return Column(name, None, line)
     word = kind.split()[0]
     raise DatasetError(
-        f"attribute '{name}' is of type '{word[:40]}'; only numeric and nominal attributes can be used",
+        f"attribute '{name[:60]}' is of type '{word[:40]}'; only numeric and nominal attributes can be used; "
+        "leave it out (drop)",
         path,
         line,
     )
@@ -146,12 +152,12 @@ def _nominal_values(name: str, kind: str, path: PathLike, line: int) -> tuple[st
         found = _VALUE.match(kind, place)
         value = unquote(found["value"].rstrip()) if found else ""
         if found is None or (not value and found["value"][0] not in "'\""):
-            raise DatasetError(f"cannot read the values of nominal attribute '{name}'", path, line)
+            raise DatasetError(f"cannot read the values of nominal attribute '{name[:60]}'", path, line)
         if value in values:
-            raise DatasetError(f"nominal attribute '{name}' lists the value '{value}' twice", path, line)
+            raise DatasetError(f"nominal attribute '{name[:60]}' lists the value '{value[:40]}' twice", path, line)
         values[value] = None
         place, last = found.end(), found["end"]
     after = kind[place:].strip()
     if after and after[0] != "%":
-        raise DatasetError(f"unexpected '{after[:40]}' after the values of '{name}'", path, line)
+        raise DatasetError(f"unexpected '{after[:40]}' after the values of '{name[:60]}'", path, line)
     return tuple(values)

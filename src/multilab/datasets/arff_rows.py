@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -20,6 +20,7 @@ from multilab.datasets.opening import Limits, require_cells
 __all__ = ["parse_rows"]
 
 PathLike = str | os.PathLike[str]
+_NOT_A_NUMBER = frozenset({"nan", "null"})  # what other programs write for a missing number
 _FIELD = re.compile(rf"\s*+(?P<value>{QUOTED}|(?:[^,'\"%][^,%]*+)?)\s*+(?P<end>,|%.*+$|$)", re.DOTALL)
 _ENTRY = re.compile(rf"\s*+(?P<index>\d++)\s++(?P<value>{QUOTED}|[^,}}\s'\"][^,}}\s]*+)\s*+(?P<end>[,}}])")
 
@@ -45,26 +46,41 @@ class _Values:
     def _convert(self, text: str) -> float:
         name = self.column.name
         if text == "?":
-            if self.is_label:
-                raise ValueError(f"label '{name}' is missing")
-            return math.nan
+            return self._missing()
         plain = unquote(text)
         if self.column.values is not None:
             code = self.codes.get(plain)
             code = self.by_number.get(to_number(plain)) if code is None else code
             if code is None:
-                raise ValueError(f"'{plain}' is not a value of nominal attribute '{name}'")
+                raise ValueError(f"'{plain[:40]}' is not a value of nominal attribute '{name[:60]}'")
             return code
         number = to_number(plain)
         if math.isnan(number):
-            raise ValueError(f"'{plain}' of attribute '{name}' is not a finite number")
+            if plain.lower() in _NOT_A_NUMBER:
+                return self._missing()
+            raise ValueError(f"'{plain[:40]}' of attribute '{name[:60]}' is not a finite number")
         if self.is_label and number not in (0.0, 1.0):
-            raise ValueError(f"non-binary label: '{name}' is {plain}, expected 0 or 1")
+            raise ValueError(f"non-binary label: '{name[:60]}' is {plain[:40]}, expected 0 or 1")
         return number
+
+    def _missing(self) -> float:
+        if self.is_label:
+            raise ValueError(f"label '{self.column.name[:60]}' is missing")
+        return math.nan
+
+
+def _left_out(_: str) -> float:
+    return 0.0
 
 
 def parse_rows(
-    body: str, first_line: int, columns: Sequence[Column], labels: np.ndarray, path: PathLike, limits: Limits
+    body: str,
+    first_line: int,
+    columns: Sequence[Column],
+    labels: np.ndarray,
+    path: PathLike,
+    limits: Limits,
+    drop: Sequence[str] = (),
 ) -> np.ndarray | sp.csr_array:
     """Read the rows after ``@data``, dense or sparse as the first row is.
 
@@ -80,6 +96,8 @@ def parse_rows(
         Positions of the labels, whose values must be there and be 0 or 1.
     path, limits
         For error messages; ``max_cells`` bounds a dense table.
+    drop : sequence of str
+        Names of columns whose values are not looked at; they are 0 in the table.
 
     Returns
     -------
@@ -96,7 +114,10 @@ def parse_rows(
     """
     is_label = np.zeros(len(columns), dtype=bool)
     is_label[labels] = True
-    readers = [_Values(column, bool(mark)) for column, mark in zip(columns, is_label, strict=True)]
+    readers: list[Callable[[str], float]] = [
+        _left_out if column.name in drop else _Values(column, bool(mark))
+        for column, mark in zip(columns, is_label, strict=True)
+    ]
     rows = _rows(body, first_line)
     first = next(rows, None)
     if first is None:
@@ -135,7 +156,7 @@ def _rows(body: str, first_line: int) -> Iterator[tuple[int, str]]:
         start, line = end + 1, line + 1
 
 
-def _dense_row(text: str, readers: Sequence[_Values]) -> list[float]:
+def _dense_row(text: str, readers: Sequence[Callable[[str], float]]) -> list[float]:
     fields = _fields(text)
     if len(fields) != len(readers):
         raise ValueError(f"{len(fields)} fields, expected {len(readers)}")
@@ -155,7 +176,7 @@ def _fields(text: str) -> list[str]:
     return fields
 
 
-def _sparse_row(text: str, readers: Sequence[_Values], indices: list[int], values: list[float]) -> None:
+def _sparse_row(text: str, readers: Sequence[Callable[[str], float]], indices: list[int], values: list[float]) -> None:
     """Append the entries of ``{index value, ...}`` to ``indices`` and ``values``."""
     inner = text[1:].lstrip()
     seen: set[int] = set()

@@ -1,7 +1,7 @@
 """Dataset cards: what a data set is called, where its files are, and what must be found in them.
 
-A card is one YAML file, ``conf/dataset/<name>.yaml``, or a file in a folder listed in ``MULTILAB_CARDS``
-(separated as in ``PATH``). Nothing heavy is imported here.
+A card is one YAML file, ``conf/dataset/<name>.yaml``, or a file in a folder listed in ``MULTILAB_CARDS``, see
+:func:`card_folders`. Nothing heavy is imported here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from multilab.datasets.errors import DatasetError
 from multilab.ground.places import conf_dir
 from multilab.ground.text import excerpt
 
-__all__ = ["READER_OPTIONS", "ROLES", "Card", "CardFile", "Expected", "card", "cards"]
+__all__ = ["READER_OPTIONS", "ROLES", "Card", "CardFile", "Expected", "card", "card_folders", "cards"]
 
 ROLES = ("full", "train", "test", "train+test", "labels-xml")  # a role that ends in -variant is not read
 READER_OPTIONS = (
@@ -42,6 +42,8 @@ READER_OPTIONS = (
     "n_features",
     "first_feature",
     "first_label",
+    "drop",
+    "text",
     "missing",
 )
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -172,7 +174,7 @@ class Card:
 
 def cards() -> list[str]:
     """Return the names of all cards, sorted; those of unavailable sets included."""
-    return sorted({path.stem for folder in _folders() for path in folder.glob("*.yaml")})
+    return sorted({path.stem for folder in card_folders() for path in folder.glob("*.yaml")})
 
 
 def card(name: str) -> Card:
@@ -192,18 +194,25 @@ def card(name: str) -> Card:
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise DatasetError(f"{excerpt(repr(name))} is not a dataset name (small letters, digits, '.', '_' and '-')")
-    found = [path for folder in _folders() if (path := folder / f"{name}.yaml").is_file()]
+    found = [path for folder in card_folders() if (path := folder / f"{name}.yaml").is_file()]
     if not found:
-        hint = did_you_mean(name, cards()) or f" (searched: {', '.join(map(str, _folders()))})"
+        hint = did_you_mean(name, cards()) or f" (searched: {', '.join(map(str, card_folders()))})"
         raise DatasetError(f"there is no dataset {name!r}{hint}")
     if len(found) > 1:
         raise DatasetError(f"two cards are called {name!r}: {' and '.join(map(str, found))}; rename one")
     return _parse(read_card_yaml(found[0]), found[0])
 
 
-def _folders() -> list[Path]:
-    extra = [Path(part) for part in os.environ.get("MULTILAB_CARDS", "").split(os.pathsep) if part]
-    return list(dict.fromkeys(folder.resolve() for folder in [*extra, conf_dir() / "dataset"] if folder.is_dir()))
+def card_folders() -> list[Path]:
+    """Return the folders that hold dataset cards: those of ``MULTILAB_CARDS``, then the package's own.
+
+    ``MULTILAB_CARDS`` lists folders, separated as in ``PATH``. Each holds the cards ``*.yaml`` itself or in a subfolder
+    ``dataset/``; where ``dataset/`` has a card, only its cards count. A folder that does not exist is left out. This is
+    the only reader of ``MULTILAB_CARDS``: every verb finds the same cards.
+    """
+    listed = [Path(part) for part in os.environ.get("MULTILAB_CARDS", "").split(os.pathsep) if part]
+    own = [sub if any((sub := folder / "dataset").glob("*.yaml")) else folder for folder in listed]
+    return list(dict.fromkeys(folder.resolve() for folder in [*own, conf_dir() / "dataset"] if folder.is_dir()))
 
 
 def _parse(content: Any, path: Path) -> Card:

@@ -135,7 +135,14 @@ def canonical_csr(matrix: Any) -> sp.csr_array:
     return csr
 
 
-def assemble(table: Any, columns: Sequence[Column], labels: np.ndarray, path: PathLike, limits: Limits) -> RawData:
+def assemble(
+    table: Any,
+    columns: Sequence[Column],
+    labels: np.ndarray,
+    path: PathLike,
+    limits: Limits,
+    notes: Sequence[str] = (),
+) -> RawData:
     """Split a table into features and labels and code the nominal features.
 
     Parameters
@@ -149,6 +156,8 @@ def assemble(table: Any, columns: Sequence[Column], labels: np.ndarray, path: Pa
         Positions of the label columns.
     path, limits
         For the error when the label matrix would be too large.
+    notes : sequence of str
+        What the reader has done, see `RawData`.
 
     Returns
     -------
@@ -179,7 +188,17 @@ def assemble(table: Any, columns: Sequence[Column], labels: np.ndarray, path: Pa
         original_features=len(chosen),
         nominal_features=sum(c.values is not None for c in chosen),
         missing_values=missing,
+        nominal=_nominal(chosen),
+        notes=tuple(notes),
     )
+
+
+def _nominal(columns: Sequence[Column]) -> tuple[tuple[str, int, int], ...]:
+    """Return name, first and one past the last coded column of every nominal feature."""
+    widths = [1 if c.plain or c.binary else len(c.values or ()) for c in columns]
+    stops = np.cumsum(widths).tolist()
+    spans = zip(columns, widths, stops, strict=True)
+    return tuple((c.name, stop - width, stop) for c, width, stop in spans if c.values is not None)
 
 
 def _coded(values: Any, columns: Sequence[Column], path: PathLike, limits: Limits) -> tuple[Any, list[str]]:

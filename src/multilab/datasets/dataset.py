@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,9 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from multilab.datasets.categories import share_categories
 from multilab.datasets.columns import canonical_csr
 from multilab.datasets.description import describe
-from multilab.datasets.errors import DatasetError
+from multilab.datasets.errors import DatasetError, DatasetWarning
+from multilab.datasets.missing import impute
 from multilab.datasets.raw import RawData
 from multilab.datasets.reading import read
 from multilab.datasets.synthetic import generate
@@ -79,7 +82,8 @@ def assemble(
         Verified files. The rows are those of ``full``, else of ``train+test``, else of ``train`` followed
         by ``test``.
     reader : mapping
-        Keyword arguments of :func:`multilab.datasets.reading.read`.
+        Keyword arguments of :func:`multilab.datasets.reading.read`. With ``missing: impute`` values are imputed
+        once, from all rows of the set.
     generator : mapping, optional
         What :func:`multilab.datasets.synthetic.generate` makes instead.
     splits : mapping, optional
@@ -97,12 +101,20 @@ def assemble(
         Also when ``train`` and ``test`` are not rows of ``full``.
     """
     raw, official = (generate(generator), None) if generator is not None else _from_files(paths, reader)
+    if reader.get("missing") == "impute":
+        raw = impute(raw, name)
     named: Parts = {} if official is None else {"official": official}
     for split, rule in (splits or {}).items():
         if split in named:
             raise DatasetError(f"{name}: the split {split} is given by the files and by the card")
         named[split] = _by_rule(name, split, rule, len(raw.Y))
     description = describe(raw)
+    for feature in description["id_like"]:
+        warnings.warn(
+            f"{name}: feature {feature[:60]!r} looks like a row identifier; leave it out by 'drop' in its card",
+            DatasetWarning,
+            stacklevel=2,
+        )
     made = Dataset(
         name=name,
         X=raw.X,
@@ -118,25 +130,29 @@ def assemble(
 
 def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[RawData, Part | None]:
     """Return all rows and, where the files say it, the official split."""
-    if "full" in paths:
-        raw = _read(paths, "full", reader)
-        if "train" not in paths:
-            return raw, None
-        parts = [_read(paths, role, reader) for role in ("train", "test")]
-        train, test = _matched(raw, parts, [paths["train"], paths["test"]])
-        return raw, (train, test)
-    if "train+test" in paths:
+    if "train+test" in paths and "full" not in paths:
         raw = _read(paths, "train+test", reader)
         if raw.train_rows is None:
             raise DatasetError("holds no training and test part", paths["train+test"])
         return raw, _first(raw.train_rows, len(raw.Y))
-    head, tail = (_read(paths, role, reader) for role in ("train", "test"))
+    roles = [role for role in ("full", "train", "test") if role in paths]
+    files = [_read(paths, role, reader) for role in roles]
+    if reader.get("text") == "one_hot":
+        files = share_categories(files)
+    if "full" in paths:
+        if len(files) == 1:
+            return files[0], None
+        train, test = _matched(files[0], files[1:], [paths["train"], paths["test"]])
+        return files[0], (train, test)
+    head, tail = files
     _require_same_columns(head, tail, paths["test"])
     raw = _stacked(head, tail)
     return raw, _first(len(head.Y), len(raw.Y))
 
 
 def _read(paths: Mapping[str, Path], role: str, reader: Mapping[str, Any]) -> RawData:
+    if reader.get("missing") == "impute":  # later, and from all rows of the set
+        reader = {**reader, "missing": "keep"}
     return read(paths[role], labels_xml=paths.get("labels-xml"), **reader)
 
 
@@ -156,7 +172,8 @@ def _stacked(head: RawData, tail: RawData) -> RawData:
     sparse = sp.issparse(head.X)
     X = canonical_csr(sp.vstack([head.X, tail.X])) if sparse else np.vstack([head.X, tail.X])
     missing = head.missing_values + tail.missing_values
-    return replace(head, X=X, Y=np.vstack([head.Y, tail.Y]), missing_values=missing)
+    notes = tuple(dict.fromkeys([*head.notes, *tail.notes]))
+    return replace(head, X=X, Y=np.vstack([head.Y, tail.Y]), missing_values=missing, notes=notes)
 
 
 def _require_same_columns(one: RawData, other: RawData, path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.datasets.columns import canonical_csr
+from multilab.datasets.left_out import id_like_features
 from multilab.datasets.raw import RawData
 from multilab.ground import array_digest, json_digest
 
@@ -56,7 +57,8 @@ def describe(raw: RawData) -> dict[str, Any]:
         ``instances``, ``features`` (before one-hot coding), ``columns`` (of ``X``), ``labels``;
         ``cardinality`` (mean number of labels of a row), ``density`` (cardinality / labels),
         ``distinct_label_sets``, ``rows_without_label``, ``labels_never_set``; ``missing_values``,
-        ``nominal_features``, ``sparse`` (whether ``X`` is) and ``digest``.
+        ``imputed_values``, ``nominal_features``, ``sparse`` (whether ``X`` is), ``id_like`` (features that look
+        like row identifiers), ``notes`` (what the reader did) and ``digest``.
     """
     n, q = raw.Y.shape
     per_row = raw.Y.sum(axis=1, dtype=np.int64)
@@ -72,7 +74,10 @@ def describe(raw: RawData) -> dict[str, Any]:
         "rows_without_label": int((per_row == 0).sum()),
         "labels_never_set": int((~raw.Y.any(axis=0)).sum()),
         "missing_values": raw.missing_values,
+        "imputed_values": raw.imputed_values,
         "nominal_features": raw.nominal_features,
         "sparse": bool(sp.issparse(raw.X)),
+        "id_like": id_like_features(raw),
+        "notes": list(raw.notes),
         "digest": data_digest(raw.X, raw.Y, raw.feature_names, raw.label_names),
     }

@@ -7,7 +7,7 @@ import os
 from multilab.ground.errors import MultilabError
 from multilab.ground.text import visible
 
-__all__ = ["DatasetError"]
+__all__ = ["DatasetError", "DatasetWarning"]
 
 _MAX_REASON = 800  # characters; the start and the end of a longer reason are shown
 _END = 200
@@ -48,3 +48,7 @@ def _one_line(reason: str) -> str:
     if len(text) <= _MAX_REASON:
         return text
     return f"{text[: _MAX_REASON - _END - 5]} ... {text[-_END:]}"
+
+
+class DatasetWarning(UserWarning):
+    """Something in a data file that a reader decided by itself, or that probably is not what the user wants."""

@@ -35,6 +35,8 @@ _PUBLIC = "https://raw.githubusercontent.com"
 _ENDINGS = ("", ".xz", ".bz2", ".gz")
 _OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 _CHUNK = 1 << 16
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"PK")
+_MOST_FOR_A_MESSAGE = 1 << 28
 _OVERHEAD = 1 << 12  # a compressed file may be this much larger than its content
 
 
@@ -121,8 +123,9 @@ def _find(wanted: Card, file: CardFile, base: str, timeout: float, progress: Pro
         searched = ", ".join(str(place) for _, place in places)
         raise DatasetError(f"{wanted.name}: file {file.path} was not found (searched: {searched})")
     url = _address(file, base)
-    content = _download(wanted, file, url, timeout, progress)
-    sha = _verified(content, file, url)
+    payload = _download(wanted, file, url, timeout, progress)
+    content = _unpacked(payload, file, url)
+    sha = _verified(content, file, url, payload)
     write_atomically(cached, content)
     return FoundFile(file, cached, "download", sha)
 
@@ -133,18 +136,63 @@ def _content(file: CardFile, path: Path) -> bytes:
         return read_bytes(path, Limits() if file.bytes is None else Limits(max_bytes=file.bytes))
     except DatasetError as error:
         if "larger than the limit" in error.reason:
-            raise DatasetError(f"expected {file.bytes} bytes, found more", path) from None
+            forms = _both_forms(_bytes_of(path), _content_of(path), file)
+            raise DatasetError(f"expected {file.bytes} bytes, found more{forms}", path) from None
         raise
 
 
-def _verified(content: bytes, file: CardFile, place: Path | str) -> str:
-    """Return the sha256 of the content when size and checksum are the card's."""
-    if file.bytes is not None and len(content) != file.bytes:
-        raise DatasetError(f"expected {file.bytes} bytes, found {len(content)}", place)
-    actual = hashlib.sha256(content).hexdigest()
-    if file.sha256 is not None and actual != file.sha256:
-        raise DatasetError(f"expected sha256 {file.sha256}, found {actual}", place)
-    return actual
+def _verified(content: bytes, file: CardFile, place: Path | str, payload: bytes | None = None) -> str:
+    """Return the sha256 of the content when size and checksum are the card's.
+
+    The file as it is, ``payload``, is read from ``place`` if it is not given, and only for the error message.
+    """
+    actual = _sha256(content)
+    size_is_right = file.bytes is None or len(content) == file.bytes
+    if size_is_right and file.sha256 in (None, actual):
+        return actual
+    if payload is None:
+        payload = _bytes_of(place)
+    if size_is_right:
+        reason = f"expected sha256 {file.sha256}, found {actual}"
+    else:
+        reason = f"expected {file.bytes} bytes, found {len(content)}"
+        complete = file.bytes is not None and len(content) <= file.bytes
+        content = content if complete else b""  # reading stopped early: its digest means nothing
+    raise DatasetError(reason + _both_forms(payload, content, file), place)
+
+
+def _both_forms(payload: bytes, content: bytes, file: CardFile) -> str:
+    """Return size and sha256 of a compressed file and of its content, for a message; nothing if it is not compressed.
+
+    ``content`` is empty where it is not known in full.
+    """
+    if not payload or payload == content or not (content or payload.startswith(_COMPRESSED)):
+        return ""
+    packed = _sha256(payload)
+    inside = f"{len(content)} bytes, sha256 {_sha256(content)}" if content else "larger"
+    hint = "a card gives those of the content"
+    if file.sha256 == packed or file.bytes == len(payload):
+        hint = "the card gives those of the compressed file, it must give those of the content"
+    return f" (content: {inside}; compressed file: {len(payload)} bytes, sha256 {packed}; {hint})"
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _bytes_of(place: Path | str) -> bytes:
+    try:
+        return Path(place).read_bytes()
+    except OSError:
+        return b""
+
+
+def _content_of(path: Path) -> bytes:
+    """Return the content of a compressed file as far as a message is worth it, else nothing."""
+    try:
+        return read_bytes(path, Limits(max_bytes=_MOST_FOR_A_MESSAGE))
+    except DatasetError:
+        return b""
 
 
 def _address(file: CardFile, base: str) -> str:
@@ -178,7 +226,7 @@ def _download(wanted: Card, file: CardFile, url: str, timeout: float, progress: 
             f"to a folder that holds {file.path}",
             url,
         ) from None
-    return _unpacked(buffer.getvalue(), file, url)
+    return buffer.getvalue()
 
 
 def _unpacked(payload: bytes, file: CardFile, url: str) -> bytes:

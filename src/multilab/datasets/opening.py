@@ -24,6 +24,7 @@ __all__ = [
     "name_memory_errors",
     "plain_name",
     "read_bytes",
+    "read_head",
     "require_cells",
     "too_large",
 ]
@@ -150,6 +151,15 @@ def name_memory_errors(reader: Callable[_P, _T]) -> Callable[_P, _T]:
         raise DatasetError("there is not enough memory to read it", path)
 
     return wrapped
+
+
+def read_head(path: str | os.PathLike[str], size: int = 1 << 16) -> bytes:
+    """Return the first bytes of a file, decompressed, or nothing where it cannot be read."""
+    try:
+        with open(path, "rb") as raw, _decompressed(raw) as stream:
+            return stream.read(size)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, MemoryError):
+        return b""
 
 
 def decode(content: bytes) -> str:

@@ -31,6 +31,12 @@ class RawData:
         Number of missing feature values (NaN in ``X``).
     train_rows : int or None
         For a file that holds a training part followed by a test part: the number of training rows.
+    nominal : tuple of (str, int, int)
+        Each nominal feature: its name, and the first and one past the last of its columns in ``X``.
+    imputed_values : int
+        Number of missing values that were imputed; they are not among ``missing_values``.
+    notes : tuple of str
+        What the reader did that the file does not show: columns left out, text coded, values imputed.
     """
 
     X: Any
@@ -41,3 +47,6 @@ class RawData:
     nominal_features: int = 0
     missing_values: int = 0
     train_rows: int | None = None
+    nominal: tuple[tuple[str, int, int], ...] = ()
+    imputed_values: int = 0
+    notes: tuple[str, ...] = ()

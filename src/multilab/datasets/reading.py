@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from multilab.datasets.arff import read_arff
 from multilab.datasets.columns import LabelOptions
 from multilab.datasets.description import describe
-from multilab.datasets.errors import DatasetError
+from multilab.datasets.errors import DatasetError, DatasetWarning
+from multilab.datasets.left_out import names_to_drop
 from multilab.datasets.matlab import read_matlab
-from multilab.datasets.opening import Limits, name_memory_errors, plain_name
+from multilab.datasets.missing import impute, missing_error
+from multilab.datasets.opening import Limits, decode, name_memory_errors, plain_name, read_head
 from multilab.datasets.raw import RawData
 from multilab.datasets.svmlight import read_svmlight
 from multilab.datasets.tabular import read_csv, read_parquet
 from multilab.datasets.xc import read_xc
 
-__all__ = ["FORMATS", "check", "find_format", "read"]
+__all__ = ["FORMATS", "Missing", "Text", "check", "find_format", "read"]
 
 PathLike = str | os.PathLike[str]
+Missing = Literal["error", "keep", "impute"]
+Text = Literal["error", "one_hot"]
 
 FORMATS = {
     ".arff": "arff",
@@ -36,11 +41,11 @@ FORMATS = {
 }
 """Extension (without that of a compression) to format."""
 
-_NAMED = {"arff": read_arff, "csv": read_csv, "parquet": read_parquet}
-
 
 def find_format(path: PathLike) -> str:
     """Return the format that the extension of a file says, under a compression's or not.
+
+    A ``.txt`` file is "xc" here; :func:`read` looks at its first line, and reads it as svmlight if it is that.
 
     Raises
     ------
@@ -68,7 +73,9 @@ def read(
     n_features: int | None = None,
     first_feature: int | None = None,
     first_label: int | None = None,
-    missing: Literal["error", "keep"] = "error",
+    drop: Sequence[str] | str | None = None,
+    text: Text = "error",
+    missing: Missing = "error",
     limits: Limits | None = None,
 ) -> RawData:
     """Read one data file: ARFF, MATLAB, CSV, Parquet, svmlight or Extreme Classification text.
@@ -78,7 +85,7 @@ def read(
     path : path-like
         The file, plain or compressed by gzip, bzip2 or xz.
     format : {"arff", "mat", "csv", "parquet", "svmlight", "xc"}, optional
-        Default: what the extension says.
+        Default: what the extension says; a ``.txt`` file is svmlight if its first line is a row of that.
     labels_xml, labels_first, labels_last, label_columns, label_prefix : optional
         For files with named columns, one of: Mulan's XML file; the number of first or of last columns; the
         names of the label columns, as a sequence, one text with commas, or a file with one name per line; or
@@ -91,8 +98,15 @@ def read(
         Names of the variables of a MATLAB file, see :func:`multilab.datasets.matlab.read_matlab`.
     n_features, first_feature, first_label : int, optional
         For svmlight, see :func:`multilab.datasets.svmlight.read_svmlight`.
-    missing : {"error", "keep"}
-        Whether missing feature values are an error, or stay as NaN and are counted.
+    drop : sequence of str, or text with commas, optional
+        Names of columns of an ARFF, CSV or Parquet file that are left out, such as row identifiers. They are counted
+        neither by ``labels_first`` nor by ``labels_last``. The index columns of pandas are left out by themselves.
+    text : {"error", "one_hot"}
+        Whether text features of CSV and Parquet are refused, or become one 0/1 column per value, as nominal features of
+        ARFF always do.
+    missing : {"error", "keep", "impute"}
+        Whether missing feature values are an error, stay as NaN and are counted, or are imputed from all rows of the
+        file without a look at the labels, see :func:`multilab.datasets.missing.impute`.
     limits : Limits, optional
         What a file may ask for at most.
 
@@ -106,36 +120,62 @@ def read(
     ------
     DatasetError
         One line that names the file and, for text, the line in it.
+
+    Warns
+    -----
+    DatasetWarning
+        A column was left out that nobody asked to leave out: the index of a pandas data frame.
     """
-    kind = find_format(path) if format is None else format
+    for name, value, allowed in (("text", text, get_args(Text)), ("missing", missing, get_args(Missing))):
+        if value not in allowed:
+            raise DatasetError(f"{name} must be one of {', '.join(allowed)}, not {value!r}", path)
+    kind = _format(path) if format is None else format
     limits = limits or Limits()
     options = LabelOptions(labels_xml, label_names, labels_first, labels_last, label_columns, label_prefix)
-    if kind in _NAMED:
-        raw = _NAMED[kind](path, options, limits)
+    left_out = names_to_drop(drop)
+    if kind not in ("arff", "csv", "parquet"):
+        _refuse_columns(options, left_out, kind, path)
+    if text != "error" and kind not in ("csv", "parquet"):
+        raise DatasetError(f"text cannot be said of the format '{kind}'", path)
+    if kind == "arff":
+        raw = read_arff(path, options, limits, left_out)
+    elif kind == "csv":
+        raw = read_csv(path, options, limits, left_out, text)
+    elif kind == "parquet":
+        raw = read_parquet(path, options, limits, left_out, text)
+    elif kind == "mat":
+        raw = read_matlab(path, keys, label_names, limits)
+    elif kind == "svmlight":
+        raw = read_svmlight(
+            path,
+            label_names,
+            n_features=n_features,
+            first_feature=first_feature,
+            first_label=first_label,
+            limits=limits,
+        )
+    elif kind == "xc":
+        raw = read_xc(path, label_names, limits)
     else:
-        _refuse_columns(options, kind, path)
-        if kind == "mat":
-            raw = read_matlab(path, keys, label_names, limits)
-        elif kind == "svmlight":
-            raw = read_svmlight(
-                path,
-                label_names,
-                n_features=n_features,
-                first_feature=first_feature,
-                first_label=first_label,
-                limits=limits,
-            )
-        elif kind == "xc":
-            raw = read_xc(path, label_names, limits)
-        else:
-            raise DatasetError(f"unknown format '{kind}', expected one of {', '.join(sorted(set(FORMATS.values())))}")
+        raise DatasetError(f"unknown format '{kind}', expected one of {', '.join(sorted(set(FORMATS.values())))}")
     if raw.missing_values and missing == "error":
-        raise DatasetError(f"{raw.missing_values} feature values are missing", path)
-    return raw
+        raise missing_error(raw, path)
+    return impute(raw, path) if missing == "impute" else raw
 
 
-def _refuse_columns(options: LabelOptions, kind: str, path: PathLike) -> None:
+def _format(path: PathLike) -> str:
+    """Return the format that the extension says; a ``.txt`` file may also be svmlight."""
+    kind = find_format(path)
+    if kind != "xc":
+        return kind
+    lines = (line.partition("#")[0].split() for line in decode(read_head(path)).split("\n"))
+    first = next(filter(None, lines), [])
+    return "svmlight" if any(":" in token for token in first) else "xc"
+
+
+def _refuse_columns(options: LabelOptions, drop: Sequence[str], kind: str, path: PathLike) -> None:
     given = [name for name, value in asdict(options).items() if value is not None and name != "label_names"]
+    given += ["drop"] if drop else []
     if given:
         raise DatasetError(f"{', '.join(given)} cannot be said of the format '{kind}'", path)
 
@@ -149,21 +189,31 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
         The file. For an ARFF file of which nothing is said in ``options``, ``<stem>.xml`` beside it (or the
         one without ``-train`` or ``-test``) names the labels when it is there.
     **options
-        As for :func:`read`; missing feature values are counted, not refused.
+        As for :func:`read`; missing feature values are counted, not refused, unless ``missing`` says "impute".
 
     Returns
     -------
     dict
-        ``path``, ``format``, the entries of :func:`multilab.datasets.description.describe`, and
-        ``label_names``.
+        ``path``, ``format``, the entries of :func:`multilab.datasets.description.describe`, ``label_names``, and
+        ``refused``: why :func:`read` refuses the file with the same options, or None.
     """
     options = {name: value for name, value in options.items() if value is not None}
-    kind = options.get("format") or find_format(path)
+    kind = options.get("format") or _format(path)
     if kind == "arff" and not set(LabelOptions.__dataclass_fields__) & set(options):
         stem = plain_name(path)[0]
         stems = (stem, stem.removesuffix("-train").removesuffix("-test"))
         beside = [xml for xml in (Path(path).with_name(s + ".xml") for s in stems) if xml.is_file()]
         if beside:
             options["labels_xml"] = beside[0]
-    raw = read(path, **{"missing": "keep", **options})
-    return {"path": os.fspath(path), "format": kind, **describe(raw), "label_names": raw.label_names}
+    missing = options.pop("missing", "error")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DatasetWarning)  # it is among the notes
+        raw = read(path, **options, missing="keep" if missing == "error" else missing)
+    refused = missing_error(raw, path).reason if raw.missing_values and missing == "error" else None
+    return {
+        "path": os.fspath(path),
+        "format": kind,
+        **describe(raw),
+        "label_names": raw.label_names,
+        "refused": refused,
+    }

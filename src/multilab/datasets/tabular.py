@@ -4,74 +4,133 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import os
+import re
+import warnings
+from array import array
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from multilab.datasets.columns import Column, LabelOptions, assemble
-from multilab.datasets.errors import DatasetError
+from multilab.datasets.errors import DatasetError, DatasetWarning
+from multilab.datasets.left_out import dropped_note, positions_left
 from multilab.datasets.numbers import dense_numbers, to_number
-from multilab.datasets.opening import Limits, decode, read_bytes, require_cells
+from multilab.datasets.opening import Limits, decode, plain_name, read_bytes, require_cells
 from multilab.datasets.raw import RawData
 
 __all__ = ["read_csv", "read_parquet"]
 
 PathLike = str | os.PathLike[str]
-_MISSING = frozenset({"", "?", "NA"})
+_MISSING = frozenset({"", "?", "na", "nan", "null"})
+_TRUTH = {"true": 1.0, "false": 0.0}
+_USUAL = {form: "nan" for word in _MISSING for form in (word, word.upper())} | {"NaN": "nan"}
+_USUAL |= {form: f"{number:g}" for word, number in _TRUTH.items() for form in (word, word.upper(), word.title())}
+_INFINITE = frozenset({"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"})
+# The first record: quoted parts may hold delimiters and line breaks. Possessive, so that nothing backtracks.
+_FIRST_RECORD = re.compile(r'(?:[^"\n]++|"[^"]*+")*+')
+_QUOTED = re.compile(r'"[^"]*+"')
+_MAX_CATEGORIES = 1000
+_MAX_CATEGORY = 100  # characters
+_TEXT_HINT = "; for text set text to 'one_hot', or leave the column out (drop)"
 
 
-def read_csv(path: PathLike, options: LabelOptions, limits: Limits) -> RawData:
-    """Read a CSV file of numbers whose first line names the columns.
+def read_csv(
+    path: PathLike, options: LabelOptions, limits: Limits, drop: Sequence[str] = (), text: str = "error"
+) -> RawData:
+    """Read a CSV file whose first line names the columns.
 
     Parameters
     ----------
     path : path-like
-        The file. Fields are separated by commas or, where the first line has none, by semicolons or tabs.
+        The file. Fields are separated by the one of comma, semicolon and tab that is most frequent in the first line
+        outside of quotes; in a ``.tsv`` file by tabs, if the first line has one.
     options : LabelOptions
         Which columns are the labels.
     limits : Limits
         Bounds of what the file may ask for.
+    drop : sequence of str
+        Names of columns that are left out.
+    text : {"error", "one_hot"}
+        Whether a feature of text is refused, or becomes one 0/1 column ``name=value`` per value, sorted. Text is a
+        column most of whose different values are neither numbers nor ``true`` and ``false``.
 
     Returns
     -------
     RawData
-        Dense. An empty field, ``?`` and ``NA`` are missing values.
+        Dense. ``true`` and ``false`` are 1 and 0; an empty field, ``?``, ``NA``, ``NaN`` and ``null`` are missing
+        values, all of them in any case. A first column without a name is the index that pandas and R write: it is left
+        out, and ``notes`` says so.
 
     Raises
     ------
     DatasetError
         With the line: wrong number of fields, no or no finite number, missing or non-binary label, a column
-        name that is empty or repeated, no row. A column of words is refused: code it as numbers first.
+        name that is empty or repeated, no row. Further: a text column of more than 1,000 different values.
     """
-    text = decode(read_bytes(path, limits))
-    head = text.partition("\n")[0]
-    delimiter = next((mark for mark in ",;\t" if mark in head), ",")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    names = _csv_row(reader, path)
-    columns = _columns([name.strip() for name in names or []], path, limits)
-    labels = options.choose(columns, path)
-    table = None
-    if delimiter == "," and reader.line_num == 1 and text.isascii():
-        table = dense_numbers(text[len(head) :].encode("ascii"), len(columns))
-    if table is None or not np.isin(table[:, labels], (0.0, 1.0)).all():
-        table = _careful_rows(reader, columns, labels, path)
-    require_cells(len(table), len(columns), "the table", path, limits)
-    return assemble(table, columns, labels, path, limits)
-
-
-def _columns(names: list[str], path: PathLike, limits: Limits) -> list[Column]:
+    content = decode(read_bytes(path, limits))
+    head = _first_record(content)
+    delimiter = _delimiter(head, path)
+    reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
+    names = [name.strip() for name in _csv_row(reader, path) or []]
     if len(names) > limits.max_columns:
         raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
+    index = len(names) > 1 and not names[0]
+    notes = [_left_out("the first column has no name", path)] if index else []
+    kept = [j for j in positions_left(names, drop, path) if j or not index]
+    columns = _columns(names, kept, path)
+    labels = options.choose(columns, path)
+    table = None
+    if reader.line_num == 1 and content.isascii() and (delimiter == "," or "," not in content[len(head) :]):
+        table = dense_numbers(content[len(head) :].replace(delimiter, ",").encode("ascii"), len(names))
+    if table is not None:
+        table = table if len(kept) == len(names) else table[:, kept]
+    if table is None or not np.isin(table[:, labels], (0.0, 1.0)).all():
+        cells, lines, fault = _read_cells(reader, len(names), kept, path)
+        require_cells(len(lines), len(columns), "the table", path, limits)
+        table = _numbers_and_codes(cells, lines, columns, labels, text, path)
+        if fault is not None:
+            raise fault
+        notes += _text_note(columns, len(table), path, limits)
+    require_cells(len(table), len(columns), "the table", path, limits)
+    return assemble(table, columns, labels, path, limits, notes=(*notes, *dropped_note(drop)))
+
+
+def _first_record(content: str) -> str:
+    first = _FIRST_RECORD.match(content)
+    head = first[0] if first else ""
+    whole = content[len(head) : len(head) + 1] in ("", "\n")  # else a lone quote: csv says what it makes of it
+    return head if whole else content.partition("\n")[0]
+
+
+def _delimiter(head: str, path: PathLike) -> str:
+    """Return the delimiter of a line of names, which is searched outside of quotes."""
+    bare = _QUOTED.sub("", head)
+    if plain_name(path)[1] == ".tsv" and "\t" in bare:
+        return "\t"
+    return max(",;\t", key=bare.count)  # of equally frequent ones the first
+
+
+def _columns(names: Sequence[str], kept: Sequence[int], path: PathLike) -> list[Column]:
     seen: set[str] = set()
-    for j, name in enumerate(names, 1):
+    for j in kept:
+        name = names[j]
         if not name:
-            raise DatasetError(f"column {j} has no name", path, 1)
+            raise DatasetError(f"column {j + 1} has no name", path, 1)
         if name in seen:
-            raise DatasetError(f"column '{name}' is there twice", path, 1)
+            raise DatasetError(f"column '{name[:60]}' is there twice", path, 1)
         seen.add(name)
-    return [Column(name, None, 1) for name in names]
+    return [Column(names[j], None, 1) for j in kept]
+
+
+def _left_out(reason: str, path: PathLike) -> str:
+    """Warn of an index column that is left out, and return the note of it."""
+    note = f"{reason}: read as an index and left out"
+    warnings.warn(f"{os.fspath(path)}: {note}", DatasetWarning, stacklevel=4)
+    return note
 
 
 def _csv_row(reader: Any, path: PathLike) -> list[str] | None:
@@ -81,51 +140,148 @@ def _csv_row(reader: Any, path: PathLike) -> list[str] | None:
         raise DatasetError(f"not readable as CSV ({error})", path, reader.line_num) from None
 
 
-def _careful_rows(reader: Any, columns: list[Column], labels: np.ndarray, path: PathLike) -> np.ndarray:
-    is_label = set(labels.tolist())
-    values: list[float] = []
-    while (row := _csv_row(reader, path)) is not None:
-        if not row:
+def _read_cells(
+    reader: Any, width: int, kept: Sequence[int], path: PathLike
+) -> tuple[list[list[str]], array[int], DatasetError | None]:
+    """Return the cells of each column and the lines of the rows, up to a broken row, and what is wrong with that."""
+    columns: list[list[str]] = [[] for _ in kept]
+    lines = array("q")
+    try:
+        while (row := _csv_row(reader, path)) is not None:
+            if not row:
+                continue
+            if len(row) != width:
+                raise DatasetError(f"{len(row)} fields, expected {width}", path, reader.line_num)
+            lines.append(reader.line_num)
+            for j, cells in zip(kept, columns, strict=True):
+                cells.append(row[j].strip())
+    except DatasetError as error:
+        return columns, lines, error
+    if not lines:
+        return columns, lines, DatasetError("no row follows the line of names", path, 1)
+    return columns, lines, None
+
+
+def _numbers_and_codes(
+    cells: list[list[str]], lines: Sequence[int], columns: list[Column], labels: np.ndarray, text: str, path: PathLike
+) -> np.ndarray:
+    """Return the numbers of all columns, and the codes of text columns, which become nominal in ``columns``.
+
+    Raises
+    ------
+    DatasetError
+        Of the first row that has a wrong value.
+    """
+    is_label = np.isin(np.arange(len(columns)), labels)
+    table = np.empty((len(lines), len(columns)))
+    faults = list[tuple[int, str]]()
+    for j, column in enumerate(columns):
+        numbers = _usual_numbers(cells[j])
+        if numbers is not None and (not is_label[j] or np.isin(numbers, (0.0, 1.0)).all()):
+            table[:, j] = numbers
             continue
-        try:
-            if len(row) != len(columns):
-                raise ValueError(f"{len(row)} fields, expected {len(columns)}")
-            values += [
-                _csv_value(text.strip(), column.name, j in is_label)
-                for j, (text, column) in enumerate(zip(row, columns, strict=True))
-            ]
-        except ValueError as error:
-            raise DatasetError(str(error), path, reader.line_num) from None
-    if not values:
-        raise DatasetError("no row follows the line of names", path, 1)
-    return np.array(values).reshape(-1, len(columns))
+        positions: dict[str, int] = {}
+        codes = np.array([positions.setdefault(cell, len(positions)) for cell in cells[j]], dtype=np.int64)
+        values = [_value(cell) for cell in positions]
+        if text == "one_hot" and not is_label[j] and _is_text(values):
+            columns[j], meaning = _categories(column.name, list(positions), path)
+        else:
+            meaning = np.array([math.nan if value is None else value for value in values])
+            fault = _first_fault(positions, values, column.name, bool(is_label[j]))
+            faults += [(int(np.argmax(codes == fault[0])), fault[1])] if fault else []
+        table[:, j] = meaning[codes]
+    if faults:
+        row, reason = min(faults, key=lambda one: one[0])
+        raise DatasetError(reason, path, lines[row])
+    return table
 
 
-def _csv_value(text: str, name: str, is_label: bool) -> float:
-    if text in _MISSING:
-        if is_label:
-            raise ValueError(f"label '{name}' is missing")
-        return math.nan
-    number = to_number(text)
-    if math.isnan(number):
-        raise ValueError(f"'{text}' of column '{name}' is not a finite number")
-    if is_label and number not in (0.0, 1.0):
-        raise ValueError(f"non-binary label: '{name}' is {text}, expected 0 or 1")
-    return number
+def _usual_numbers(cells: list[str]) -> np.ndarray | None:
+    """Return the numbers of a column quickly, NaN for missing ones, or None where a closer look is needed."""
+    usual = [_USUAL.get(cell, cell) for cell in cells]
+    together = " ".join(usual)
+    if "_" in together or not together.isascii():  # Python's float takes more than decimal numbers
+        return None
+    try:
+        numbers = np.array(list(map(float, usual)))
+    except ValueError:
+        return None
+    return None if np.isinf(numbers).any() or np.isnan(numbers).sum() != usual.count("nan") else numbers
 
 
-def read_parquet(path: PathLike, options: LabelOptions, limits: Limits) -> RawData:
+def _value(cell: str) -> float | None:
+    """Return the number of a cell, NaN where it is missing, None where it is something else."""
+    number = to_number(cell)
+    if not math.isnan(number):
+        return number
+    word = cell.lower() if len(cell) < 6 else cell
+    return math.nan if word in _MISSING else _TRUTH.get(word)
+
+
+def _is_text(values: Sequence[float | None]) -> bool:
+    """Whether most different values of a column are neither numbers nor missing."""
+    others = sum(value is None for value in values)
+    numbers = sum(value is not None and not math.isnan(value) for value in values)
+    return others > 0 and others >= numbers
+
+
+def _first_fault(
+    texts: Iterable[str], values: Sequence[float | None], name: str, is_label: bool
+) -> tuple[int, str] | None:
+    """Return the position of the first text that a column cannot hold and the reason."""
+    if not is_label and None not in values:
+        return None
+    name = name[:60]
+    for code, (cell, value) in enumerate(zip(texts, values, strict=True)):
+        if value is None and is_label:
+            return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1, true or false"
+        if value is None:
+            hint = "" if cell.lower() in _INFINITE else _TEXT_HINT
+            return code, f"'{cell[:40]}' of column '{name}' is not a finite number{hint}"
+        if is_label and math.isnan(value):
+            return code, f"label '{name}' is missing"
+        if is_label and value not in (0.0, 1.0):
+            return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1"
+    return None
+
+
+def _categories(name: str, texts: Sequence[str], path: PathLike) -> tuple[Column, np.ndarray]:
+    """Return a nominal column of the sorted texts and the code of each text, NaN of a missing one."""
+    values = sorted({cell for cell in texts if cell.lower() not in _MISSING})
+    longest = max(map(len, values), default=0)
+    if not values or len(values) > _MAX_CATEGORIES or longest > _MAX_CATEGORY:
+        raise DatasetError(
+            f"column '{name[:60]}' holds {len(values)} different texts of up to {longest} characters, one-hot columns "
+            f"are for 1 to {_MAX_CATEGORIES} texts of up to {_MAX_CATEGORY} characters; leave it out (drop)",
+            path,
+        )
+    position = {value: float(k) for k, value in enumerate(values)}
+    return Column(name, tuple(values), 1), np.array([position.get(cell, math.nan) for cell in texts])
+
+
+def _text_note(columns: Sequence[Column], rows: int, path: PathLike, limits: Limits) -> list[str]:
+    text = [column for column in columns if column.values is not None]
+    require_cells(rows, sum(len(c.values or ()) for c in text), "the one-hot columns of the text", path, limits)
+    shown = ", ".join(f"{c.name[:60]!r} ({len(c.values or ())} values)" for c in text[:10])
+    more = f" and {len(text) - 10} more" if len(text) > 10 else ""
+    return [f"text became one-hot columns: {shown}{more}"] if text else []
+
+
+def read_parquet(
+    path: PathLike, options: LabelOptions, limits: Limits, drop: Sequence[str] = (), text: str = "error"
+) -> RawData:
     """Read a Parquet file of numeric and boolean columns.
 
     Parameters
     ----------
-    path, options, limits
-        As for :func:`read_csv`.
+    path, options, limits, drop, text
+        As for :func:`read_csv`; text is what has a string type.
 
     Returns
     -------
     RawData
-        Dense. Null and NaN are missing values.
+        Dense. Null and NaN are missing values. The index columns that the file's own pandas metadata name are left
+        out, and ``notes`` says so.
 
     Raises
     ------
@@ -139,51 +295,101 @@ def read_parquet(path: PathLike, options: LabelOptions, limits: Limits) -> RawDa
     except ImportError:
         raise DatasetError("Parquet needs pyarrow: pip install 'multilab[lab]'", path) from None
     try:
-        file = parquet.ParquetFile(BufferReader(content))
+        schema = parquet.read_schema(BufferReader(content))
+        strings = [field.name for field in schema if _is_string(field.type)]
+        # Repeated text expands without bound unless it is read as codes.
+        file = parquet.ParquetFile(BufferReader(content), read_dictionary=strings)
         rows, width = file.metadata.num_rows, file.metadata.num_columns
         require_cells(rows, width, "the table", path, limits)
         if not rows:
             raise DatasetError("the table has no row", path)
-        columns = _columns(list(file.schema_arrow.names), path, limits)
-        for field in file.schema_arrow:
-            _require_numbers(field, path)
-        table = file.read()
+        if width > limits.max_columns:
+            raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
+        index = _index_names(schema)
+        kept = [j for j in positions_left(schema.names, drop, path) if schema.names[j] not in index]
+        columns = _columns(schema.names, kept, path)
+        labels = options.choose(columns, path)
+        for j, position in enumerate(kept):
+            _require_numbers(schema.field(position), path, text == "one_hot" and j not in labels)
+        table = file.read(columns=[column.name for column in columns])
     except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, DatasetError):
             raise
         raise DatasetError(f"not a readable Parquet file ({error})", path) from None
-    labels = options.choose(columns, path)
     values = np.empty((rows, len(columns)))
     for j, column in enumerate(columns):
-        values[:, j] = _parquet_column(table.column(j), column.name, path)
+        columns[j], values[:, j] = _parquet_column(table.column(column.name), column, path)
     _check_labels(values, columns, labels, path)
-    return assemble(values, columns, labels, path, limits)
+    notes = [_left_out(f"{name[:60]!r} is the index by the file's pandas metadata", path) for name in index]
+    notes += _text_note(columns, rows, path, limits)
+    return assemble(values, columns, labels, path, limits, notes=(*notes, *dropped_note(drop)))
 
 
-def _require_numbers(field: Any, path: PathLike) -> None:
-    """Refuse a column of words before it is read: repeated text expands without bound."""
+def _is_string(kind: Any) -> bool:
+    from pyarrow import types
+
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return types.is_string(kind) or types.is_large_string(kind)
+
+
+def _index_names(schema: Any) -> list[str]:
+    """Return the columns of a Parquet file that are the index of the data frame it was made of."""
+    try:
+        described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        index = described.get("index_columns", [])
+        return [name for name in index if isinstance(name, str) and name in schema.names]
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return []  # metadata that pandas did not write
+
+
+def _require_numbers(field: Any, path: PathLike, text_allowed: bool) -> None:
+    """Refuse a column of words before it is read."""
     from pyarrow import types
 
     kind = field.type
+    if text_allowed and _is_string(kind):
+        return
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        raise DatasetError(f"column '{field.name}' is of type {kind}, expected numbers or booleans", path)
+        hint = _TEXT_HINT if _is_string(kind) else "; leave it out (drop)"
+        reason = f"column '{field.name[:60]}' is of type {str(kind)[:60]}, expected numbers or booleans"
+        raise DatasetError(reason + hint, path)
 
 
-def _parquet_column(data: Any, name: str, path: PathLike) -> np.ndarray:
-    from pyarrow import compute
+def _parquet_column(data: Any, column: Column, path: PathLike) -> tuple[Column, np.ndarray]:
+    """Return a column as it is to be described, and its numbers or codes, NaN where a value is missing."""
+    from pyarrow import ArrowException, compute
 
+    if _is_string(data.type):
+        try:
+            data.validate(full=True)  # a damaged file may hold what is no UTF-8
+        except ArrowException as error:
+            raise DatasetError(f"the text of column '{column.name[:60]}' is damaged ({error})", path) from None
+        return _parquet_text(data, column.name, path)
     found = compute.cast(data, "float64", safe=False).to_numpy().astype(np.float64)
     if np.isinf(found).any():
         row = int(np.flatnonzero(np.isinf(found))[0]) + 1
-        raise DatasetError(f"row {row} of column '{name}' is not a finite number", path)
-    return found
+        raise DatasetError(f"row {row} of column '{column.name[:60]}' is not a finite number", path)
+    return column, found
+
+
+def _parquet_text(data: Any, name: str, path: PathLike) -> tuple[Column, np.ndarray]:
+    from pyarrow import types
+
+    coded = data if types.is_dictionary(data.type) else data.dictionary_encode()
+    chunks = coded.unify_dictionaries().chunks
+    codes = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in chunks]).astype(np.int64)
+    present, codes = np.unique(codes, return_inverse=True)
+    dictionary = chunks[0].dictionary
+    texts = [(dictionary[k].as_py() or "").strip() if k >= 0 else "" for k in present.tolist()]
+    column, meaning = _categories(name, texts, path)
+    return column, meaning[codes]
 
 
 def _check_labels(values: np.ndarray, columns: list[Column], labels: np.ndarray, path: PathLike) -> None:
     wrong = np.argwhere(~np.isin(values[:, labels], (0.0, 1.0)))
     if len(wrong):
         row, k = wrong[0]
-        name, value = columns[labels[k]].name, values[row, labels[k]]
+        name, value = columns[labels[k]].name[:60], values[row, labels[k]]
         if math.isnan(value):
             raise DatasetError(f"label '{name}' of row {row + 1} is missing", path)
         raise DatasetError(f"non-binary label: '{name}' of row {row + 1} is {value:g}, expected 0 or 1", path)

@@ -1,29 +1,69 @@
-"""What datasets there are, how to get them, and how a file of yours reads."""
+"""List and show dataset cards, fetch their files, and check a data file."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from typing import Any
+
+from multilab.ground.text import visible
+
+_SHOWN = 20  # entries of a long list
 
 
 def main(argv: list[str]) -> int:
-    """`multilab datasets list | show NAME | fetch NAME... | check PATH [--labels-xml F | --labels-first N | ...]`."""
-    parser = argparse.ArgumentParser(prog="multilab datasets", description=__doc__)
+    """`multilab datasets list | show NAME | fetch NAME... | check PATH [--labels A,B | --labels-xml F | ...]`."""
+    parser = argparse.ArgumentParser(prog="multilab datasets", description=__doc__, allow_abbrev=False)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="list | show | fetch | check")
     verbs.add_parser("list", help="all cards, a line each")
     verbs.add_parser("show", help="one card in full").add_argument("name")
     verbs.add_parser("fetch", help="get the files, verified by checksum").add_argument("names", nargs="+")
-    check = verbs.add_parser("check", help="read a file and count what is in it")
+    _add_check(verbs)
+    arguments = parser.parse_args(argv)
+    return {"list": _list, "show": _show, "fetch": _fetch, "check": _check}[arguments.verb](arguments)
+
+
+def _add_check(verbs: Any) -> None:
+    check = verbs.add_parser(
+        "check",
+        help="read a file and count what is in it",
+        description="Read a data file, count what is in it, and say what `multilab train` would refuse (exit code 2). "
+        "The options are those under `reader:` of a dataset card, with '-' for '_'.",
+        allow_abbrev=False,
+    )
     check.add_argument("path")
     which = check.add_mutually_exclusive_group()
-    which.add_argument("--labels-xml", metavar="FILE", help="Mulan XML naming the labels (default: beside the ARFF)")
+    which.add_argument("--label-columns", "--labels", metavar="A,B", help="label columns, or a file of them")
+    which.add_argument("--label-prefix", metavar="TEXT", help="labels are the columns whose names begin with TEXT")
     which.add_argument("--labels-first", type=int, metavar="N", help="the first N columns are labels")
     which.add_argument("--labels-last", type=int, metavar="N", help="the last N columns are labels")
-    which.add_argument("--label-columns", metavar="A,B", help="names of the label columns")
+    which.add_argument("--labels-xml", metavar="FILE", help="Mulan XML naming the labels (default: next to the ARFF)")
+    which.add_argument("--label-names", metavar="A,B", type=_names, help="labels of a file that does not name them")
+    check.add_argument("--drop", metavar="A,B", help="columns to leave out, such as row identifiers")
+    check.add_argument("--text", choices=["error", "one_hot"], help="text features: refuse (default), or 0/1 columns")
+    check.add_argument(
+        "--missing",
+        choices=["error", "keep", "impute"],
+        help="missing values: refuse (default), keep as NaN, or impute (median or most frequent value of all rows)",
+    )
+    check.add_argument("--format", choices=["arff", "csv", "mat", "parquet", "svmlight", "xc"], help="default: by name")
+    check.add_argument("--keys", metavar="KEY=VARIABLE,...", type=_keys, help="variables of a MATLAB file")
+    check.add_argument("--n-features", type=int, metavar="N", help="number of features of an svmlight file")
+    check.add_argument("--first-feature", type=int, choices=[0, 1], help="index of its first feature")
+    check.add_argument("--first-label", type=int, choices=[0, 1], help="index of its first label")
     check.add_argument("--json", action="store_true", help="print JSON")
-    asked = parser.parse_args(argv)
-    return {"list": _list, "show": _show, "fetch": _fetch, "check": _check}[asked.verb](asked)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _keys(text: str) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    if not all(name and variable for name, _, variable in pairs):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form data=X,target=Y")
+    return {name.strip(): variable.strip() for name, _, variable in pairs}
 
 
 def _list(_: Any) -> int:
@@ -45,35 +85,66 @@ def _list(_: Any) -> int:
     return 0
 
 
-def _show(asked: Any) -> int:
+def _show(arguments: Any) -> int:
     from multilab import datasets
 
-    card = datasets.card(asked.name)
-    meta = datasets.prepared_meta(asked.name)
+    card = datasets.card(arguments.name)
+    meta = datasets.prepared_meta(arguments.name)
     print(f"# {card.location}", card.location.read_text(), sep="\n", end="")
     if meta:
         facts = ("columns", "density", "distinct_label_sets", "rows_without_label", "labels_never_set", "source")
         print("# prepared here: " + ", ".join(f"{name} {meta[name]}" for name in facts if name in meta))
+        for line in _remarks(meta):
+            print(f"# {line}")
     return 0
 
 
-def _fetch(asked: Any) -> int:
+def _fetch(arguments: Any) -> int:
     from multilab import datasets
 
-    for name in asked.names:
+    for name in arguments.names:
         for path in datasets.fetch(name):
             print(path)
     return 0
 
 
-def _check(asked: Any) -> int:
+def _check(arguments: Any) -> int:
     from multilab import datasets
 
-    columns = asked.label_columns.split(",") if asked.label_columns else None
-    options = {"labels_xml": asked.labels_xml, "labels_first": asked.labels_first, "labels_last": asked.labels_last}
-    found = datasets.check(asked.path, label_columns=columns, **options)
-    if asked.json:
-        print(json.dumps(found, indent=1))
+    options = {name: value for name, value in vars(arguments).items() if name not in ("verb", "path", "json")}
+    try:
+        content = datasets.check(arguments.path, **options)
+    except datasets.DatasetError as error:  # it names the options as a card and Python do
+        reason = re.sub(rf"\b({'|'.join(name for name in options if '_' in name)})\b", _as_option, error.reason)
+        raise datasets.DatasetError(reason, error.path, error.line) from None
+    if arguments.json:
+        print(json.dumps(content, indent=1))
     else:
-        print("\n".join(f"{key:<22} {value}" for key, value in found.items()))
+        apart = ("id_like", "notes", "refused")
+        print("\n".join(f"{key:<22} {_shown(value)}" for key, value in content.items() if key not in apart))
+        for line in _remarks(content):
+            print(line)
+    if content["refused"]:
+        raise datasets.DatasetError(content["refused"], arguments.path)
     return 0
+
+
+def _as_option(name: re.Match[str]) -> str:
+    return "--" + name[0].replace("_", "-")
+
+
+def _shown(value: Any) -> str:
+    """Return a value as text without control characters; of a long list the first entries."""
+    if isinstance(value, list):
+        more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
+        return visible(f"{value[:_SHOWN]}{more}")
+    return visible(str(value))
+
+
+def _remarks(content: dict[str, Any]) -> list[str]:
+    """Return what a user should know of a data set: what the reader did, and features that look like identifiers."""
+    ids = content.get("id_like", [])
+    lines = [f"note: {note}" for note in content.get("notes", [])]
+    if ids:
+        lines.append(f"warning: look like row identifiers, leave them out with drop: {_shown(ids)}")
+    return lines

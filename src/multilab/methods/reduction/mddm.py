@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from multilab.methods.base import MethodError
 from multilab.methods.transformer import MultiLabelTransformer
@@ -17,7 +18,7 @@ __all__ = ["MDDM", "dependence_directions"]
 Variant = Literal["proj", "spc"]
 
 
-class MDDM(MultiLabelTransformer):
+class MDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
     """Multi-label dimensionality reduction via dependence maximisation, linear.
 
     Maximises tr(P' S P), S = X' H Y Y' H X with H = I - 11'/n, the Hilbert-Schmidt independence criterion of
@@ -81,6 +82,10 @@ class MDDM(MultiLabelTransformer):
         """Return the centred rows on the directions, shape (n, r)."""
         X = self._validate_transform(X)
         return np.asarray(X @ self.components_.T) - self.mean_ @ self.components_.T
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
 
     def _kept(self, eigenvalues: np.ndarray) -> int:
         asked, reached = self.n_components, len(eigenvalues)
