@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import struct
-import warnings
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -122,8 +121,11 @@ def _wanted(content: bytes, names: Mapping[str, str], path: PathLike, limits: Li
         raise DatasetError(f"no variable {lacking}; the file has {excerpt(', '.join(shapes), 200) or 'none'}", path)
     if present[0] == _PARTS[0] and len(present) > 1:
         raise DatasetError("the file has both data and train_data; say in keys which to read", path)
+    listed_names = [name for name, _, _ in listed]
     for part in present:
         for role in part:
+            if listed_names.count(names[role]) > 1:  # the sizes of one would be checked, and the other be read
+                raise DatasetError(f"two variables are called {names[role]}", path)
             shape = shapes[names[role]]
             if len(shape) != 2 or 0 in shape:
                 raise DatasetError(f"variable {names[role]} has the shape {shape}, expected a matrix", path)
@@ -190,9 +192,7 @@ def _scipy_io(function: str, content: bytes, path: PathLike, **options: Any) -> 
     from scipy import io as scipy_io
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", scipy_io.matlab.MatReadWarning)  # two variables of one name
-            return getattr(scipy_io, function)(io.BytesIO(content), **options)
+        return getattr(scipy_io, function)(io.BytesIO(content), **options)
     except NotImplementedError:
         raise DatasetError("a MATLAB 7.3 (HDF5) file; save it with -v7", path) from None
     except Exception as error:  # a damaged file makes SciPy raise almost anything
