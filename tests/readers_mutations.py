@@ -25,9 +25,9 @@ CSV = "height,width,depth,sun,rain\n" + "".join(
 )
 SVM = "1,2 1:0.5 3:-1e2\n2 2:1 # a comment\n 1:3\n1 1:1 2:2 3:3\n"
 XC = "4 3 2\n0,1 0:0.5 2:-1\n1 1:1\n\n0 0:1 1:2 2:3\n"
-TOKENS = [b"nan", b"inf", b"-1", b"1e999", b"0x1f", b"1_0", b"?", b"'", b'"', b"{", b"}", b",", b";", b"\t", b"%", b"\\",
-          b"@data\n", b"@attribute q {a,b}\n", b"\n", b"\r", b"\x00", b"\x1b[2J", b"\xff", b"\xe2\x80\xae", b":", b"#",
-          b"9" * 400, b" " * 400, b"2147483648", b"99999999999999999999", b"<label/>", b"&amp;", b"<!DOCTYPE x>",
+TOKENS = [b"nan", b"inf", b"-1", b"1e999", b"0x1f", b"1_0", b"?", b"'", b'"', b"{", b"}", b",", b";", b"\t", b"%",
+          b"\\", b"@data\n", b"@attribute q {a,b}\n", b"\n", b"\r", b"\x00", b"\x1b[2J", b"\xff", b"\xe2\x80\xae", b":",
+          b"#", b"9" * 400, b" " * 400, b"2147483648", b"99999999999999999999", b"<label/>", b"&amp;", b"<!DOCTYPE x>",
           b"<?xml version='1.0' encoding='utf-7'?>", b"-C 9", b"\xef\xbb\xbf"]  # fmt: skip
 EXTREMES = [0, -1, 1, 10, 2**31 - 1, -(2**31), 2**16, 100, 2**24]
 

@@ -21,8 +21,8 @@ SECONDS_PER_JOB = 20
 def run_jobs(jobs: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
     """Return per job its ``outcome`` (ok, refused, escape, died), ``message``, CPU ``seconds`` and ``peak_mb``.
 
-    A job is ``{"path": ..., "options": {...}}`` for :func:`multilab.datasets.read` or ``{"card": folder, "name": ...}``;
-    ``{"kill": True}`` ends the worker as a crash would.
+    A job is ``{"path": ..., "options": {...}}`` for :func:`multilab.datasets.read` or
+    ``{"card": folder, "name": ...}``; ``{"kill": True}`` ends the worker as a crash would.
     """
     listing = folder / "jobs.json"
     listing.write_text(json.dumps(list(jobs)), "utf-8")
@@ -120,7 +120,9 @@ def main(listing: str, first: str) -> None:
         start = time.process_time()
         outcome, message = do(job)
         seconds = time.process_time() - start
-        print(json.dumps({"outcome": outcome, "message": message, "seconds": seconds, "peak_mb": peak_mb()}), flush=True)
+        print(
+            json.dumps({"outcome": outcome, "message": message, "seconds": seconds, "peak_mb": peak_mb()}), flush=True
+        )
 
 
 if __name__ == "__main__":

@@ -80,12 +80,13 @@ FILES: dict[str, tuple[str, bytes | str | Callable[[], bytes], dict, str | None]
     "20,000 nominal values": ("a.arff", lambda: nominal(20_000, 20), FIRST, None),
     "100,000 nominal values": ("a.arff", lambda: nominal(100_000, 20), FIRST, None),
     "20,000 values and rows": ("a.arff.xz", lambda: lzma.compress(nominal(20_000, 20_000)), FIRST, "out of proportion"),
-    "missing value of many": ("a.arff.xz", lambda: lzma.compress(nominal(20_000, 9_000, True).replace(b"{}", b"{1 ?}")), FIRST,
-                              "out of proportion"),
+    "missing value of many": ("a.arff.xz", lambda: lzma.compress(nominal(20_000, 9_000, True).replace(b"{}", b"{1 ?}")),
+                              FIRST, "out of proportion"),
     "implied nominal values": ("a.arff.xz", lambda: lzma.compress(many_nominal(5_000, 50_000, "{0 1}")), FIRST,
                                "out of proportion"),
     "coded nominal values": ("a.arff", lambda: many_nominal(3_000, 300, "{0 1,1 2,2 1,7 2}"), FIRST, None),
-    "6 KB that ask for 8.9 GB": ("a.arff.xz", lambda: lzma.compress(many_labels(20_000, 50_000)), {}, "out of proportion"),
+    "6 KB that ask for 8.9 GB": ("a.arff.xz", lambda: lzma.compress(many_labels(20_000, 50_000)), {},
+                                 "out of proportion"),
     "xc labels": ("a.txt", "1000 1 1000000\n" + "0 0:1\n" * 1000, {}, "out of proportion"),
     "xc rows and labels": ("a.txt", "2 1 1999999\n0 0:1\n7 0:1\n", {}, None),
     "svmlight label": ("a.svm", "1900000 1:1\n" + "1 1:1\n" * 499, {}, "out of proportion"),
@@ -103,11 +104,12 @@ FILES: dict[str, tuple[str, bytes | str | Callable[[], bytes], dict, str | None]
     "digits in xc": ("a.txt", f"1 1 1\n{DIGITS} 0:1\n", {}, "beyond any limit"),
     "long attribute name": ("a.arff", f"@relation r\n@attribute {'n' * 200_000} string\n@data\n1\n", FIRST, "string"),
 } | {
-    f"mat {name}={value}": ("a.mat", partial(sparse_mat, **{name: value}), {}, "damaged sparse matrix")
+    f"mat {name}={value}": ("a.mat", partial(sparse_mat, **{name: value}), {}, "not a readable MATLAB file")
     for name, value in [("indices_4", v) for v in (10, 11, 100, 10**5, 10**8, -(10**8), -1)]
     + [("indptr_1", 40), ("indptr_1", -5), ("indptr_2", 10**8)]
 } | {
-    "mat without entries": ("a.mat", lambda: sparse_mat(indptr_1=10**6, indptr_2=5, indptr_3=0), {}, "damaged sparse matrix"),
+    "mat without entries": ("a.mat", lambda: sparse_mat(indptr_1=10**6, indptr_2=5, indptr_3=0), {},
+                            "not a readable MATLAB file"),
     "mat last pointer": ("a.mat", lambda: sparse_mat(indptr_3=10**8), {}, "MATLAB file"),
 }  # fmt: skip
 

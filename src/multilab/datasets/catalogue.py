@@ -263,7 +263,9 @@ def _file(content: Any, position: int, path: Path) -> CardFile:
         raise DatasetError(f"{where}: role {excerpt(repr(made.role))} is none of {', '.join(ROLES)}{hint}", path)
     for key in ("path", "source", "member"):
         if (value := getattr(made, key)) is not None and not stays_inside(value):
-            raise DatasetError(f"{where}: {key} {excerpt(repr(value))} must be relative and may not leave its folder", path)
+            raise DatasetError(
+                f"{where}: {key} {excerpt(repr(value))} must be relative and may not leave its folder", path
+            )
     _check_address(made, where, path)
     return made
 

@@ -219,9 +219,7 @@ def _coded_dense(
     return X
 
 
-def _coded_sparse(
-    values: Any, columns: Sequence[Column], width: int, path: PathLike, limits: Limits
-) -> sp.csr_array:
+def _coded_sparse(values: Any, columns: Sequence[Column], width: int, path: PathLike, limits: Limits) -> sp.csr_array:
     """Code the columns of a sparse table; an entry that a row leaves out has the first value of its column."""
     n = values.shape[0]
     by_column = sp.csc_array(values)

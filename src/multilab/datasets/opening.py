@@ -16,7 +16,17 @@ from typing import IO, Any, ParamSpec, TypeVar
 
 from multilab.datasets.errors import DatasetError
 
-__all__ = ["MAX_NAMES_BYTES", "Limits", "decode", "max_content", "name_memory_errors", "plain_name", "read_bytes", "require_cells", "too_large"]
+__all__ = [
+    "MAX_NAMES_BYTES",
+    "Limits",
+    "decode",
+    "max_content",
+    "name_memory_errors",
+    "plain_name",
+    "read_bytes",
+    "require_cells",
+    "too_large",
+]
 
 MAX_NAMES_BYTES = 16 * 2**20
 """Limit for a file that only names labels."""
