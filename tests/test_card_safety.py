@@ -65,6 +65,7 @@ VALUES = [
     (BASE + "expected: {labels: 2.5}\n", "expected.labels must be a whole number"),
     ("title: T\ngenerator: {name: scenario, 'a b': 1}\n", "generator: 'a b' is not the name of an argument"),
     ("title: T\ngenerator: {name: scenario, k: {a: 1}}\n", "generator: k must be a plain value"),
+    ("title: T\ngenerator: {name: scenario, n: 10_000_000_000}\n", "generator: n is 10000000000, more than the limit"),
     ("title: T\nfiles: [{role: full, path: a, bytes: -1}]\n", "bytes must be a whole number >= 0"),
     ("title: T\nfiles: [{role: full, path: a, url: 'http://localhost:80@x.org/a'}]\n", "url must begin with https"),
     ("title: T\nfiles: [{role: full, path: a, url: 'https://x.org/a b'}]\n", "url must begin with https"),
@@ -84,7 +85,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize("pure_python", [False, True])
-@pytest.mark.parametrize(("text", "message"), CODE + VALUES)
+@pytest.mark.parametrize(("text", "message"), CODE + VALUES, ids=[f"card{i}" for i in range(len(CODE + VALUES))])
 def test_a_card_that_is_not_plain_data_is_refused(text, message, pure_python, write, monkeypatch):
     if pure_python:  # PyYAML without its compiled part
         monkeypatch.delattr(yaml, "CSafeLoader", raising=False)

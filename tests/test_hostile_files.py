@@ -62,6 +62,16 @@ def xml(encoding: str) -> str:
     return f'<?xml version="1.0" encoding="{encoding}"?>\n<labels><label name="l"/></labels>'
 
 
+def parquet(rows: int) -> bytes:
+    """Return two constant columns of many rows, which take a few kilobytes."""
+    from pyarrow import BufferOutputStream, array, parquet, table
+
+    zeros = array(np.zeros(rows, dtype=np.int8))
+    stream = BufferOutputStream()
+    parquet.write_table(table({"x": zeros, "l": zeros}), stream)
+    return stream.getvalue().to_pybytes()
+
+
 def csv_field(field: str) -> str:
     return f"x,l\n{field},0\n1,1\n"
 
@@ -95,6 +105,7 @@ FILES: dict[str, tuple[str, bytes | str | Callable[[], bytes], dict, str | None]
     "xz bomb": ("a.csv.xz", lambda: lzma.compress(bytes(48 * 2**20), preset=0), FIRST, "out of proportion"),
     "gz bomb": ("a.csv.gz", lambda: gzip.compress(bytes(48 * 2**20), 6), FIRST, "out of proportion"),
     "bz2 bomb": ("a.csv.bz2", lambda: bz2.compress(bytes(24 * 2**20), 9), FIRST, "out of proportion"),
+    "parquet rows": ("a.parquet", lambda: parquet(20_000_000), {"labels_last": 1}, "out of proportion"),
     "digits in csv": ("a.csv", csv_field("1." + DIGITS + "x"), {"labels_last": 1}, "is not a finite number"),
     "infinite digits in csv": ("a.csv", csv_field(DIGITS), {"labels_last": 1}, "is not a finite number"),
     "digits of a label": ("a.csv", f"x,l\n1,{DIGITS[:200]}\n", {"labels_last": 1}, "non-binary label"),
@@ -184,6 +195,15 @@ def test_two_variables_of_one_name_are_refused(tmp_path):
         read(path)
 
 
+def test_memory_that_is_not_there_is_one_line(tmp_path, monkeypatch):
+    def no_memory(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("multilab.datasets.reading.read_svmlight", no_memory)
+    with pytest.raises(DatasetError, match=r"a\.svm: there is not enough memory to read it"):
+        read(tmp_path / "a.svm")
+
+
 # ---- control characters ----
 
 TITLE = "\x1b]0;owned\x07"
@@ -202,6 +222,7 @@ MARKS = TITLE + "\u202e" + "\x9b2J" + "\x7f"
         (f"{TITLE}.csv", "x\n"),
         ("\udcff.csv", "x\n"),
     ],
+    ids=["csv", "csv names", "arff", "arff line", "svmlight", "xc", "path", "path that is not UTF-8"],
 )
 def test_control_characters_of_a_file_are_escaped(file, content, tmp_path):
     path = tmp_path / file

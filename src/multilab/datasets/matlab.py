@@ -133,7 +133,7 @@ def _check_variable(variable: Variable, is_data: bool, path: PathLike, limits: L
     stays_sparse = is_data and variable.kind == "sparse"
     require_cells(shape[0], shape[1], what, path, limits, itemsize=0 if stays_sparse else 8)
     if stays_sparse:  # in memory: what the file stores, and a pointer per row
-        require_cells(shape[0], 1, f"the row pointer of {what}", path, limits, itemsize=8)
+        require_cells(shape[0], 1, f"the row pointer of {what}", path, limits)
 
 
 def _variables(content: bytes, wanted: Sequence[str], path: PathLike, limits: Limits) -> list[Variable]:

@@ -165,7 +165,7 @@ def decode(content: bytes) -> str:
 
 
 def require_cells(
-    rows: int, columns: int, what: str, path: str | os.PathLike[str], limits: Limits, itemsize: int = 1
+    rows: int, columns: int, what: str, path: str | os.PathLike[str], limits: Limits, itemsize: int = 8
 ) -> None:
     """Refuse a dense matrix that is beyond the limits or out of proportion to its file.
 
@@ -180,7 +180,7 @@ def require_cells(
     limits : Limits
         ``max_cells`` bounds the number of entries, ``max_expansion`` their bytes relative to the file.
     itemsize : int
-        Bytes of one entry: 1 for labels, 8 for features.
+        Bytes of one entry: 8 for features, 1 for labels.
     """
     if rows * columns > limits.max_cells:
         raise DatasetError(
