@@ -35,7 +35,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _CHUNK = 1 << 22
 _FREE_TEXT = 1 << 24  # a small file may always become this large when decompressed
-_FREE_MATRIX = 1 << 28  # and a matrix made from it this large
+_FREE_MATRIX = 1 << 27  # and a matrix made from it this large
 _COMPRESSIONS = (".gz", ".bz2", ".xz")
 
 
@@ -55,7 +55,7 @@ class Limits:
         Bytes of decompressed content per byte of the file, beyond the first 16 MiB (default 300; the benchmark
         files have less than 10).
     max_expansion : int
-        Bytes of a matrix per byte of the file, beyond the first 256 MiB (default 512). It bounds what grows faster
+        Bytes of a matrix per byte of the file, beyond the first 128 MiB (default 512). It bounds what grows faster
         than the file: a dense label matrix of sparse rows, and one 0/1 column per nominal value.
     """
 
