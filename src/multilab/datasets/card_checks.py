@@ -38,6 +38,7 @@ _READER_KINDS: dict[str, type] = {
     "first_label": int,
 }
 _NAMES = ("label_columns", "label_names")  # a list of names, or a text
+_MAX_SIZE = 10**7  # of an argument of a generator, such as the number of rows
 _SCALARS = (str, int, float, bool)
 _KINDS = {str: "text", int: "a whole number", bool: "true or false", dict: "a mapping", list: "a list"}
 
@@ -91,6 +92,8 @@ def check_generator(generator: Mapping[str, Any], path: Path) -> None:
             raise DatasetError(f"generator: {_shown(key)} is not the name of an argument", path)
         if not _is_plain(value):
             raise DatasetError(f"generator: {key} must be a plain value or a list of them, not {_shown(value)}", path)
+        if key != "seed" and isinstance(value, int) and value > _MAX_SIZE:
+            raise DatasetError(f"generator: {key} is {_shown(value)}, more than the limit of {_MAX_SIZE}", path)
 
 
 def checked_reader(content: Any, allowed: Iterable[str], path: Path) -> dict[str, Any]:

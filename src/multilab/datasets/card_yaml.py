@@ -72,6 +72,9 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise DatasetError("not valid YAML: the file is not UTF-8", path, line) from None
+    lines = text.replace("\r\n", "\n")
+    if wrong := next((i for i, c in enumerate(lines) if ord(c) > 126 and _is_control(c)), None):
+        raise DatasetError("control characters are refused", path, lines.count("\n", 0, wrong) + 1)
     if directive := _DIRECTIVE.search(text):
         line = text.count("\n", 0, directive.start()) + 1
         raise DatasetError("a card is data: '# @package' has no place in it", path, line)

@@ -165,7 +165,7 @@ def assemble(
         A nominal feature with the values 0 and 1 is one 0/1 column; any other nominal feature with values
         a, b, ... is one 0/1 column ``name=a``, ``name=b``, ... per value, at the place of the feature.
     """
-    require_cells(table.shape[0], len(labels), "the label matrix", path, limits)
+    require_cells(table.shape[0], len(labels), "the label matrix", path, limits, itemsize=1)
     features = np.setdiff1d(np.arange(len(columns)), labels)
     Y = table[:, labels].astype(np.uint8)  # codes are 0 or 1: checked by the readers
     Y = Y.toarray() if sp.issparse(Y) else Y
@@ -216,7 +216,7 @@ def _coded(values: Any, columns: Sequence[Column], path: PathLike, limits: Limit
 def _coded_dense(
     values: np.ndarray, columns: Sequence[Column], width: int, path: PathLike, limits: Limits
 ) -> np.ndarray:
-    require_cells(len(values), width, "the table, one column per nominal value,", path, limits, itemsize=8)
+    require_cells(len(values), width, "the table, one column per nominal value,", path, limits)
     X = np.zeros((len(values), width))
     start = 0
     for j, column in enumerate(columns):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 
 from multilab.ground.errors import MultilabError
-from multilab.ground.text import visible
+from multilab.ground.text import excerpt, visible
 
 __all__ = ["DatasetError", "DatasetWarning"]
 
 _MAX_REASON = 800  # characters; the start and the end of a longer reason are shown
 _END = 200
+_LONG_WORD = re.compile(r"[^\s/]{101,}")  # a checksum has 64 characters; paths are left alone
 
 
 class DatasetError(MultilabError, ValueError):
@@ -44,7 +46,7 @@ class DatasetError(MultilabError, ValueError):
 
 
 def _one_line(reason: str) -> str:
-    text = visible(" ".join(reason.split()))
+    text = visible(_LONG_WORD.sub(lambda word: excerpt(word[0]), " ".join(reason.split())))
     if len(text) <= _MAX_REASON:
         return text
     return f"{text[: _MAX_REASON - _END - 5]} ... {text[-_END:]}"

@@ -30,9 +30,9 @@ def read_label_names(path: str | os.PathLike[str]) -> dict[str, int]:
     Raises
     ------
     DatasetError
-        Not XML, an unknown encoding, more than 16 MiB, a document type or entity declaration (refused unread, so that entities
-        cannot be expanded), another root than ``labels``, a label without or with a repeated name, or no
-        label.
+        Not XML, an unknown encoding, more than 16 MiB, a document type or entity declaration (refused unread,
+        so that entities cannot be expanded), another root than ``labels``, a label without or with a repeated
+        name, or no label.
     """
     content = read_bytes(path, Limits(max_bytes=MAX_XML_BYTES))
     parser = expat.ParserCreate()

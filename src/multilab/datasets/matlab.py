@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import os
-import struct
-import warnings
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +11,7 @@ import scipy.sparse as sp
 
 from multilab.datasets.columns import canonical_csr
 from multilab.datasets.errors import DatasetError
+from multilab.datasets.mat5 import Variable, read_variables
 from multilab.datasets.opening import Limits, max_content, read_bytes, require_cells, too_large
 from multilab.datasets.raw import RawData
 from multilab.ground.text import excerpt
@@ -24,8 +21,6 @@ __all__ = ["read_matlab"]
 PathLike = str | os.PathLike[str]
 _PARTS = (("data", "target"), ("train_data", "train_target"), ("test_data", "test_target"))
 _ROLES = [role for part in _PARTS for role in part]
-_NOT_MATRICES = frozenset({"cell", "struct", "object", "char", "function", "opaque", "unknown"})
-_COMPRESSED = 15  # miCOMPRESSED of the format's description
 _ORIENTATIONS = ("labels x instances", "instances x labels")
 
 
@@ -64,16 +59,13 @@ def read_matlab(
         fit, a value that is not finite, or labels other than 0/1 and -1/+1.
     """
     limits = limits or Limits()
-    content = read_bytes(path, limits)
-    _refuse_bomb(content, path, limits)
     names = _names(keys, path)
-    wanted = _wanted(content, names, path, limits)
-    variables = _load(content, [names[role] for part in wanted for role in part], path)
+    variables = _variables(read_bytes(path, limits), list(names.values()), path, limits)
+    orientation = (keys or {}).get("orientation")
     blocks, targets = [], []
-    for data, target in wanted:
-        X = _features(variables[names[data]], names[data], path)
-        orientation = (keys or {}).get("orientation")
-        Y = _targets(variables[names[target]], X.shape[0], names[target], orientation, path)
+    for data, target in _wanted(variables, names, path, limits):
+        X = _features(_matrix(data, path), data.name, path)
+        Y = _targets(_matrix(target, path), X.shape[0], target.name, orientation, path)
         blocks.append(X)
         targets.append(Y)
     if len({b.shape[1] for b in blocks}) > 1 or len({t.shape[1] for t in targets}) > 1:
@@ -110,108 +102,67 @@ def _names(keys: Mapping[str, str] | None, path: PathLike) -> dict[str, str]:
     return chosen
 
 
-def _wanted(content: bytes, names: Mapping[str, str], path: PathLike, limits: Limits) -> list[tuple[str, str]]:
-    """Return the pairs of roles that the file holds, after a look at names and sizes only."""
-    listed = _scipy_io("whosmat", content, path)
-    shapes = {name: shape for name, shape, _ in listed}
-    kinds = {name: kind for name, _, kind in listed}
-    present = [part for part in _PARTS if all(names.get(role) in shapes for role in part)]
-    missing = [name for role, name in names.items() if role != name and name not in shapes]
+def _wanted(
+    variables: Sequence[Variable], names: Mapping[str, str], path: PathLike, limits: Limits
+) -> list[tuple[Variable, Variable]]:
+    """Return the pairs of data and target that the file holds, after a look at names and sizes only."""
+    by_name = {variable.name: variable for variable in variables}
+    present = [part for part in _PARTS if all(names.get(role) in by_name for role in part)]
+    missing = [name for role, name in names.items() if role != name and name not in by_name]
     if missing or not present:
         lacking = ", ".join(missing) or "data and target, or train_data, train_target, test_data and test_target"
-        raise DatasetError(f"no variable {lacking}; the file has {excerpt(', '.join(shapes), 200) or 'none'}", path)
+        there = excerpt(", ".join(filter(None, by_name)), 200) or "none"
+        raise DatasetError(f"no variable {lacking}; the file has {there}", path)
     if present[0] == _PARTS[0] and len(present) > 1:
         raise DatasetError("the file has both data and train_data; say in keys which to read", path)
-    for part in present:
-        for role in part:
-            shape = shapes[names[role]]
-            if len(shape) != 2 or 0 in shape:
-                raise DatasetError(f"variable {names[role]} has the shape {shape}, expected a matrix", path)
-            kind = kinds[names[role]]
-            if kind in _NOT_MATRICES:
-                raise DatasetError(f"variable {names[role]} is not a matrix of real numbers", path)
-            _check_size(int(shape[0]), int(shape[1]), names[role], kind == "sparse" and "data" in role, path, limits)
-    return present
+    listed = [variable.name for variable in variables]
+    for role in (role for part in present for role in part):
+        if listed.count(names[role]) > 1:
+            raise DatasetError(f"two variables are called {names[role]}", path)
+        _check_variable(by_name[names[role]], "data" in role, path, limits)
+    return [(by_name[names[data]], by_name[names[target]]) for data, target in present]
 
 
-def _check_size(rows: int, columns: int, name: str, stays_sparse: bool, path: PathLike, limits: Limits) -> None:
-    what = f"variable {name}"
-    require_cells(rows, columns, what, path, limits, itemsize=0 if stays_sparse else 8)
+def _check_variable(variable: Variable, is_data: bool, path: PathLike, limits: Limits) -> None:
+    """Refuse what is not a matrix of real numbers, or is too large."""
+    what, shape = f"variable {variable.name}", variable.shape
+    if variable.kind == "other":
+        raise DatasetError(f"{what} is not a matrix of real numbers", path)
+    if len(shape) != 2 or 0 in shape:
+        raise DatasetError(f"{what} has the shape {shape}, expected a matrix", path)
+    stays_sparse = is_data and variable.kind == "sparse"
+    require_cells(shape[0], shape[1], what, path, limits, itemsize=0 if stays_sparse else 8)
     if stays_sparse:  # in memory: what the file stores, and a pointer per row
-        require_cells(rows, 1, f"the row pointer of {what}", path, limits, itemsize=8)
+        require_cells(shape[0], 1, f"the row pointer of {what}", path, limits)
 
 
-def _refuse_bomb(content: bytes, path: PathLike, limits: Limits) -> None:
-    """Refuse a file whose variables, compressed inside it one by one, are too large together."""
-    if content[126:128] not in (b"IM", b"MI"):
-        return
-    order = "<" if content[126:128] == b"IM" else ">"
-    place, total, most = 128, 0, max_content(len(content), limits)
-    while place + 8 <= len(content):
-        kind, size = struct.unpack_from(order + "II", content, place)
-        rest: bytes | memoryview = memoryview(content)[place + 8 : place + 8 + size]
-        stream = zlib.decompressobj()
-        while kind == _COMPRESSED and len(rest) and not stream.eof:
-            try:
-                total += len(stream.decompress(rest, 1 << 24))
-            except zlib.error as error:
-                raise DatasetError(f"not a readable MATLAB file ({error})", path) from None
-            rest = stream.unconsumed_tail
-            if total > most:
-                raise too_large(path, most, limits)
-        place += 8 + size
-
-
-def _load(content: bytes, names: Sequence[str], path: PathLike) -> dict[str, Any]:
-    """Return the variables with the structure of sparse ones verified.
-
-    SciPy takes the row indices and column pointers of a sparse variable from the file as they are, and its compiled
-    code writes wherever they point: they are checked before anything else touches them.
-    """
-    variables = _scipy_io("loadmat", content, path, variable_names=list(names))
-    for name in names:
-        if sp.issparse(variables[name]):
-            try:
-                variables[name] = _checked_sparse(variables[name])
-            except ValueError as error:
-                raise DatasetError(f"variable {name} is a damaged sparse matrix ({error})", path) from None
-    return variables
-
-
-def _checked_sparse(matrix: Any) -> Any:
-    compressed = matrix.tocsc() if matrix.format == "coo" else matrix  # COO, of version 4, is checked by SciPy
-    if (np.diff(compressed.indptr) < 0).any():  # the full check skips this where the last pointer is 0
-        raise ValueError("indptr must be a non-decreasing sequence")
-    compressed.check_format(full_check=True)
-    return compressed
-
-
-def _scipy_io(function: str, content: bytes, path: PathLike, **options: Any) -> Any:
-    from scipy import io as scipy_io
-
+def _variables(content: bytes, wanted: Sequence[str], path: PathLike, limits: Limits) -> list[Variable]:
+    most = max_content(len(content), limits)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", scipy_io.matlab.MatReadWarning)  # two variables of one name
-            return getattr(scipy_io, function)(io.BytesIO(content), **options)
+        return read_variables(content, wanted, most, lambda: too_large(path, most, limits))
     except NotImplementedError:
         raise DatasetError("a MATLAB 7.3 (HDF5) file; save it with -v7", path) from None
-    except Exception as error:  # a damaged file makes SciPy raise almost anything
-        raise DatasetError(f"not a readable MATLAB file ({type(error).__name__}: {error})", path) from None
+    except DatasetError:
+        raise
+    except ValueError as error:
+        raise DatasetError(f"not a readable MATLAB file ({error})", path) from None
+
+
+def _matrix(variable: Variable, path: PathLike) -> Any:
+    try:
+        return variable.matrix()
+    except ValueError as error:
+        raise DatasetError(f"not a readable MATLAB file ({error})", path) from None
 
 
 def _features(matrix: Any, name: str, path: PathLike) -> Any:
-    values = matrix.data if sp.issparse(matrix) else np.asarray(matrix)
-    if values.dtype.kind not in "buif":
-        raise DatasetError(f"variable {name} is not a matrix of real numbers", path)
-    if np.isinf(values).any():
+    if np.isinf(matrix.data if sp.issparse(matrix) else matrix).any():
         raise DatasetError(f"variable {name} has infinite values", path)
     return matrix.astype(np.float64)
 
 
 def _targets(matrix: Any, rows: int, name: str, orientation: str | None, path: PathLike) -> np.ndarray:
-    dense = matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
-    if dense.dtype.kind not in "buif":
-        raise DatasetError(f"variable {name} is not a matrix of real numbers", path)
+    dense = matrix.toarray() if sp.issparse(matrix) else matrix
     if orientation is None and dense.shape == (rows, rows):
         raise DatasetError(
             f"{name} is square, so that labels and instances cannot be told apart; give keys an orientation "

@@ -36,7 +36,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _CHUNK = 1 << 22
 _FREE_TEXT = 1 << 24  # a small file may always become this large when decompressed
-_FREE_MATRIX = 1 << 28  # and a matrix made from it this large
+_FREE_MATRIX = 1 << 27  # and a matrix made from it this large
 _COMPRESSIONS = (".gz", ".bz2", ".xz")
 
 
@@ -56,7 +56,7 @@ class Limits:
         Bytes of decompressed content per byte of the file, beyond the first 16 MiB (default 300; the benchmark
         files have less than 10).
     max_expansion : int
-        Bytes of a matrix per byte of the file, beyond the first 256 MiB (default 512). It bounds what grows faster
+        Bytes of a matrix per byte of the file, beyond the first 128 MiB (default 512). It bounds what grows faster
         than the file: a dense label matrix of sparse rows, and one 0/1 column per nominal value.
     """
 
@@ -175,7 +175,7 @@ def decode(content: bytes) -> str:
 
 
 def require_cells(
-    rows: int, columns: int, what: str, path: str | os.PathLike[str], limits: Limits, itemsize: int = 1
+    rows: int, columns: int, what: str, path: str | os.PathLike[str], limits: Limits, itemsize: int = 8
 ) -> None:
     """Refuse a dense matrix that is beyond the limits or out of proportion to its file.
 
@@ -190,7 +190,7 @@ def require_cells(
     limits : Limits
         ``max_cells`` bounds the number of entries, ``max_expansion`` their bytes relative to the file.
     itemsize : int
-        Bytes of one entry: 1 for labels, 8 for features.
+        Bytes of one entry: 8 for features, 1 for labels.
     """
     if rows * columns > limits.max_cells:
         raise DatasetError(

@@ -66,7 +66,7 @@ class SparseRows:
         n = len(self.lines)
         if sum(shape) > limits.max_columns:
             raise DatasetError(f"{sum(shape)} columns, more than the limit of {limits.max_columns}", self.path)
-        require_cells(n, shape[1], "the label matrix", self.path, limits)
+        require_cells(n, shape[1], "the label matrix", self.path, limits, itemsize=1)
         j = self._within(self.features - first[0], shape[0], self.feature_rows, "feature", first[0])
         k = self._within(self.labels - first[1], shape[1], self.label_rows, "label", first[1])
         order = np.lexsort((j, self.feature_rows))
@@ -201,7 +201,7 @@ def read_svmlight(
         raise DatasetError("no row has a feature", path)
     if d + q > limits.max_columns:  # before a name is made for each
         raise DatasetError(f"{d + q} columns, more than the limit of {limits.max_columns}", path)
-    require_cells(len(rows.lines), q, "the label matrix", path, limits)
+    require_cells(len(rows.lines), q, "the label matrix", path, limits, itemsize=1)
     names = label_names if label_names is not None else [str(k + first[1]) for k in range(q)]
     return rows.to_raw((d, q), first, names, limits)
 

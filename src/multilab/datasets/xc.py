@@ -55,7 +55,7 @@ def read_xc(
         lines.pop()
     if len(lines) != n + 1:
         raise DatasetError(f"{n} rows are announced, the file has {len(lines) - 1}", path, 1)
-    require_cells(n, q, "the label matrix", path, limits)
+    require_cells(n, q, "the label matrix", path, limits, itemsize=1)
     names = [str(k) for k in range(q)] if label_names is None else label_names
     if len(names) != q:
         raise DatasetError(f"{len(names)} label names for {q} labels", path, 1)
