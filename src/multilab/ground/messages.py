@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from multilab.ground.text import visible
+
 __all__ = ["closest", "printable", "unknown_name"]
 
 _SHORT_LIST = 12
@@ -12,8 +14,7 @@ _SHORT_LIST = 12
 
 def printable(text: str) -> str:
     """Return a text as one line with control characters escaped: those of a file must not reach a terminal."""
-    line = " ".join(text.split())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    return visible(" ".join(text.split()))
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
