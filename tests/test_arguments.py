@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from sklearn.base import BaseEstimator
 
 from multilab.cli import main
 from multilab.experiments.arguments import check_method, check_study
@@ -58,6 +61,23 @@ def test_a_search_space_of_a_tuned_method_names_its_arguments():
     check_method(method)
     with pytest.raises(ExperimentError, match="mine has no argument kk"):
         check_method(method, tuned=True)
+
+
+class Lenient(BaseEstimator):
+    """An estimator of a user, annotated as people do."""
+
+    def __init__(self, k: int = None, weights: tuple[int, str] = (1, "a"), path: os.PathLike = "", **more: int):  # noqa: RUF013
+        self.k, self.weights, self.path, self.more = k, weights, path, more
+
+
+def test_what_an_annotation_leaves_open_is_accepted():
+    target = f"{__name__}.Lenient"
+    for params in ({"k": None}, {"weights": [2, "b"]}, {"path": "x"}, {"other": 3}, {"path": {"a": 1}}):
+        check_method(Method("mine", target, params))
+    with pytest.raises(ExperimentError, match="mine: k must be a whole number, not '3'"):
+        check_method(Method("mine", target, {"k": "3"}))
+    with pytest.raises(ExperimentError, match="not a scikit-learn estimator"):
+        check_method(Method("mine", "fractions.Fraction", {"numerator": 1}))
 
 
 def test_the_steps_of_a_pipeline_are_checked():

@@ -41,9 +41,11 @@ def check_method(method: Method, tuned: bool = False) -> None:
     from multilab.experiments.running import build
 
     nested = sorted(set(method.params) - set(own))
-    estimator = build(Method(method.name, method.target, own))
-    if not hasattr(estimator, "get_params"):
-        return
+    try:
+        estimator = build(Method(method.name, method.target, own))
+    except AttributeError as error:
+        where = f"conf/method/{method.name}.yaml: _target_ {method.target}"
+        raise ExperimentError(f"{where}: not a scikit-learn estimator: {error}") from None
     _check_names(method.name, estimator, [*nested, *(method.search if tuned else ())])
     if nested:
         estimator.set_params(**{name: method.params[name] for name in nested})
@@ -115,7 +117,9 @@ def _check_mapping(name: str, target: str, params: Mapping[str, Any]) -> None:
             continue
         if argument not in known and not any_name:
             raise ExperimentError(_no_argument(short, argument, known))
-        if not _fits(value, hints.get(argument, Any)):
+        default = signature.parameters[argument].default if argument in known else None
+        is_default = type(value) is type(default) and value == default  # fine, whatever the annotation says
+        if not is_default and not _fits(value, hints.get(argument, Any)):
             raise ExperimentError(f"{short}: {argument} must be {_described(hints[argument])}, not {value!r}")
         for inner in _targets(value):
             rest = {key: item for key, item in inner.items() if key != "_target_"}
@@ -190,7 +194,8 @@ def _fits(value: Any, hint: Any) -> bool:
     if isinstance(value, Mapping):  # an estimator to be built, or settings that the estimator itself must judge
         return True
     if isinstance(origin, type) and issubclass(origin, Iterable) and not issubclass(origin, Mapping):
-        items = inner[0] if inner else Any
+        one_type = len(inner) == 1 or (len(inner) == 2 and inner[1] is ...)
+        items = inner[0] if one_type else Any
         return isinstance(value, list | tuple) and all(_fits(item, items) for item in value)
     return not (inspect.isclass(hint) and hasattr(hint, "get_params"))
 
