@@ -145,8 +145,10 @@ def presets() -> list[str]:
 @functools.cache
 def arguments_of(method: str) -> dict[str, Any]:
     """Return the arguments of a method by dotted name: those of its YAML with their values, then the class's others."""
-    import yaml
-
+    try:
+        import yaml
+    except ImportError:  # the core install
+        return {}
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C library is quicker, where it is there
     try:
         content = yaml.load((conf_dir() / "method" / f"{method}.yaml").read_text(), loader)
