@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 
 import pytest
@@ -39,6 +40,18 @@ TAIL = ["evaluate@quick", "publish@quick", "stats@quick"]
 
 def test_nothing_changed_runs_nothing(lab):
     assert after(lab, lambda: None) == ([], 0)
+
+
+def test_each_stage_prints_one_line(lab):
+    lab.edit("conf/method/mlknn.yaml", "\nk: 10", "\nk: 9")
+    lines = [line for line in lab.run("dvc", "repro", "-q").splitlines() if " INFO " not in line]
+    lab.edit("conf/method/mlknn.yaml", "\nk: 9", "\nk: 10")
+    lab.repro()
+    expected = ["keys .*", "train mlknn +4 cells, 0 reused, .* s", "evaluate .*", "stats .*", "MLflow .*"]
+    assert len(lines) == len(expected), lines
+    assert all(re.fullmatch(pattern, line) for pattern, line in zip(expected, lines, strict=True)), lines
+    again = lab.run("multilab", "train", "study=quick", "method=mlknn")
+    assert re.fullmatch(r"train mlknn +4 cells, 4 reused, \d+\.\d s\n", again)
 
 
 def test_a_comment_in_a_yaml_or_a_method_runs_nothing(lab):
