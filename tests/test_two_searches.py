@@ -102,8 +102,7 @@ def test_more_trials_go_on_from_fewer_and_fewer_are_the_first_of_more(store, cel
     assert fits(cell, fewer, store, tmp_path / "few.log") == few
     assert fits(cell, PLAN, store, tmp_path / "few.log") == many
     assert fits.state["count"] == 0, "asking for fewer forgets none"
-    method = cell.method
-    assert search.search_name(method, "x", fewer) == search.search_name(method, "x", PLAN)
+    assert search.search_name(cell, fewer) == search.search_name(cell, PLAN)
 
 
 def test_the_journal_of_a_running_search_is_left_alone(store, cell, fits, tmp_path):

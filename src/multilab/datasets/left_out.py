@@ -83,7 +83,12 @@ def id_like_features(raw: RawData) -> list[str]:
 def _candidates(raw: RawData) -> np.ndarray:
     """Return the columns worth a look: whole numbers of a wide enough range, or a name or nominal width that tells."""
     n, d = raw.X.shape
-    telling = np.array([_called_like_an_identifier(name) for name in raw.feature_names], dtype=bool)
+    if n < 3:  # too few rows for any of the signs, however many columns there are
+        return np.empty(0, dtype=np.intp)
+    # A sparse column with more than one zero is no identifier: of millions of names, only a few are looked at.
+    full = np.diff(raw.X.tocsc().indptr) >= n - 1 if sp.issparse(raw.X) else np.ones(d, dtype=bool)
+    telling = np.zeros(d, dtype=bool)
+    telling[full] = [_called_like_an_identifier(raw.feature_names[j]) for j in np.flatnonzero(full)]
     for _, start, stop in raw.nominal:
         telling[start:stop] |= stop - start == n
     wide = np.zeros(d, dtype=bool)

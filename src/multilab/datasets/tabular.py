@@ -129,7 +129,7 @@ def _columns(names: Sequence[str], kept: Sequence[int], path: PathLike) -> list[
 def _left_out(reason: str, path: PathLike) -> str:
     """Warn of an index column that is left out, and return the note of it."""
     note = f"{reason}: read as an index and left out"
-    warnings.warn(f"{os.fspath(path)}: {note}", DatasetWarning, stacklevel=4)
+    warnings.warn(f"{os.fspath(path)}: {note}", DatasetWarning, stacklevel=5)
     return note
 
 

@@ -38,7 +38,7 @@ class Journal:
     path: Path
     final: Path
 
-    def study(self, name: str, direction: Literal["minimize", "maximize"], n_trials: int, pruner: Any = None) -> Any:
+    def study(self, name: str, direction: Literal["minimize", "maximize"], n_trials: int) -> Any:
         """Return an Optuna study in this journal, with up to ``n_trials`` trials of earlier searches of that name."""
         import optuna
         from optuna.storages.journal import JournalFileBackend, JournalStorage

@@ -111,10 +111,9 @@ def _named(current: str, values: dict[str, Callable[[], list[str]]]) -> list[str
 
 def _names(group: str) -> list[str]:
     """Return the names of a group of settings; of datasets also those in ``MULTILAB_CARDS``."""
-    folders = [conf_dir() / group]
-    if group == "dataset":
-        extra = [Path(folder) for folder in os.environ.get("MULTILAB_CARDS", "").split(os.pathsep) if folder]
-        folders += [folder / "dataset" if (folder / "dataset").is_dir() else folder for folder in extra]
+    from multilab.datasets.catalogue import card_folders
+
+    folders = card_folders() if group == "dataset" else [conf_dir() / group]
     return [path.stem for folder in folders for path in folder.glob("*.yaml")]
 
 
