@@ -190,7 +190,11 @@ def test_two_publications_at_once_write_each_run_once(tmp_path):
         subprocess.Popen([sys.executable, "-c", WRITER, *words, start], stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    errors = [process.communicate(timeout=120)[1] for process in processes]
+    try:
+        errors = [process.communicate(timeout=600)[1] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
     assert [process.returncode for process in processes] == [0, 0], errors
     assert not [text for text in errors if "Traceback" in text]
     names = [run.info.run_name for run in runs(words[:2])]
