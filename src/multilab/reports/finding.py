@@ -54,9 +54,9 @@ def _by_dataset(study: Study, comparison: Comparison) -> str:
         value = float(mean.loc[dataset, top[0]])
         names = _listed([study.method_title(m) for m in top]) if len(top) <= 3 else f"{len(top)} methods"
         best[dataset] = (names, f"{dataset} ({number(value)})")
-    names = {name for name, _ in best.values()}
-    if len(names) == 1:
-        return f"The best is {names.pop()} on {_listed([where for _, where in best.values()])}."
+    different = sorted({name for name, _ in best.values()})
+    if len(different) == 1:
+        return f"The best is {different[0]} on {_listed([where for _, where in best.values()])}."
     return f"The best is {_listed([f'{name} on {where}' for name, where in best.values()])}."
 
 
