@@ -279,3 +279,16 @@ def test_a_wrong_plain_file_has_one_form(tmp_path):
     write_card(tmp_path, content=packed, ending=".csv.gz", files=[entry])
     with pytest.raises(DatasetError, match=r"found .*a card gives those of the content\)"):
         fetch("mine")
+
+
+def test_a_warning_of_a_command_is_one_escaped_line(tmp_path, monkeypatch, capsys):
+    from multilab import cli
+    from multilab.stages import datasets
+
+    def check(argv):
+        warnings.warn("column \x1b]0;x\n is left out", stacklevel=1)
+        return 0
+
+    monkeypatch.setattr(datasets, "main", check)
+    assert cli.main(["datasets", "list"]) == 0
+    assert capsys.readouterr().err == "UserWarning: column \\x1b]0;x is left out\n"

@@ -8,6 +8,7 @@ import inspect
 import os
 import re
 import sys
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -101,7 +102,9 @@ def _run(verb: str, rest: list[str]) -> int:
         if {"-h", "--help"} & set(rest) and verb not in _HYDRA_VERBS and not hasattr(module, "argparse"):
             print(_stage_help(module))
             return 0
-        return module.main(rest)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            return module.main(rest)
     except KeyboardInterrupt:
         print("stopped; what is finished is kept, the next run continues", file=sys.stderr)
         return 130
@@ -110,6 +113,13 @@ def _run(verb: str, rest: list[str]) -> int:
         if message is None or os.environ.get("MULTILAB_TRACEBACK"):
             raise
         return _refuse(message)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
+    """Print a warning as one line, without Python's file and line number, control characters escaped."""
+    from multilab.ground.messages import printable
+
+    print(printable(f"{category.__name__}: {message}"), file=sys.stderr)
 
 
 def _refuse(message: str) -> int:
