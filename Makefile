@@ -51,4 +51,4 @@ lock: ## write requirements.lock anew (needs uv)
 	  --custom-compile-command "make lock" --extra lab --extra dev --quiet pyproject.toml -o requirements.lock
 
 clean: ## remove what the pipeline made here; the store of cells stays
-	rm -rf results .plan reports/quick mlflow.db mlartifacts
+	rm -rf results .plan mlflow.db mlflow.db.lock mlartifacts; git clean -fdxq reports/quick
