@@ -103,7 +103,7 @@ def _run(verb: str, rest: list[str]) -> int:
             print(_stage_help(module))
             return 0
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
             return module.main(rest)
     except KeyboardInterrupt:
         print("stopped; what is finished is kept, the next run continues", file=sys.stderr)
