@@ -1,5 +1,7 @@
 """How far metrics move when OpenBLAS takes the kernels of another processor: every method, four small real sets.
 
+    python benchmarks/processors.py [--methods mlkelm,olskmddm] [--study lskmddm --datasets scene,yeast]
+
 Each core type computes the same cells in a process of its own (``OPENBLAS_CORETYPE``). Printed is, per method, the
 largest difference of any metric from the first core type, and in how many cells anything differs by more than 1e-6.
 """

@@ -184,14 +184,14 @@ def test_the_code_of_a_method_is_in_its_key_by_either_of_its_names(source, targe
         return Cell("train", PART, Method("own", target)).key
 
     before = key()
-    source("exclude_self=self.exclude_self)", "exclude_self=False)", "methods/neighbours")
+    source("exclude_self=self.exclude_self,", "exclude_self=False,", "methods/neighbours")
     assert key() != before
 
 
 def test_an_edit_that_keeps_size_and_time_moves_the_key(source):
-    file = source("exclude_self=self.exclude_self)", "exclude_self=bool(1))", "methods/neighbours")
+    file = source("exclude_self=self.exclude_self,", "exclude_self=bool(1),", "methods/neighbours")
     before, stat = replace(TUNED).key, file.stat()
-    file.write_text(file.read_text().replace("exclude_self=bool(1))", "exclude_self=bool(0))"))
+    file.write_text(file.read_text().replace("exclude_self=bool(1),", "exclude_self=bool(0),"))
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert file.stat().st_size == stat.st_size
     forget()

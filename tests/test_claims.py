@@ -565,8 +565,8 @@ def test_a_study_writes_its_ledger_and_prints_it(small_study, capsys):
     assert "18    5.6%  not comparable" in said
     assert "303 have no excuse yet" in said
     assert "could be compared" not in said  # no cell of the two methods has data
-    assert "  A2   inconclusive     holds          A rank.\n" in said
-    assert " " * 39 + "not run, or not measured by hamming_loss: mldf\n" in said
+    assert "  A2      inconclusive     holds          A rank.\n" in said
+    assert " " * 42 + "not run, or not measured by hamming_loss: mldf\n" in said
 
 
 def test_the_ledger_of_a_study_that_was_not_run_says_what_to_do(tmp_path, monkeypatch, capsys):
@@ -575,7 +575,7 @@ def test_the_ledger_of_a_study_that_was_not_run_says_what_to_do(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     assert main(["claims", "study=mlwse"]) == 0
     said = capsys.readouterr().out
-    assert "run `multilab plan study=mlwse`" in said
+    assert "multilab plan study=mlwse && " in said
     assert said.count("not checked yet") == 15
     assert main(["claims", "--study", "quick"]) == 2
     assert "study quick has neither a paper nor claims" in capsys.readouterr().err

@@ -149,7 +149,7 @@ def test_a_class_that_the_package_init_re_exports_is_followed(folder):
 def test_a_method_of_the_package_inside_one_of_ones_own_is_followed(folder, source, inside):  # noqa: F811
     (folder / "mymodule.py").write_text(inside)
     before = key("mymodule.Own")
-    source("exclude_self=self.exclude_self)", "exclude_self=False)", "methods/neighbours")
+    source("exclude_self=self.exclude_self,", "exclude_self=False,", "methods/neighbours")
     moved = key("mymodule.Own")
     assert moved != before
     source("+= 1.0 / self.C", "+= 0.5 / self.C", "methods/elm")

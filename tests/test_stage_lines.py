@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from multilab.stages import common
-from multilab.stages.common import Progress, StageLine, command
+from multilab.stages.common import Progress, StageLine
 
 
 def cells(*keys: str) -> list[SimpleNamespace]:
@@ -48,19 +47,3 @@ def test_long_progress_prints_a_line_every_ten_seconds(capsys, monkeypatch):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) >= 2
     assert all(re.fullmatch(r"fitting: \d+ of 10", line) for line in lines)
-
-
-def test_a_command_works_in_a_new_shell(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
-    monkeypatch.setattr(sys, "base_prefix", "/usr")
-    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
-        monkeypatch.delenv(name, raising=False)
-    assert Path(command("dvc")).parts[0] == ".venv"
-    assert Path(command("dvc")).name == "dvc"
-    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / ".venv"))
-    assert command("dvc") == "dvc"
-    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "another"))
-    assert command("dvc") != "dvc"
-    monkeypatch.setattr(sys, "base_prefix", sys.prefix)  # installed without a virtual environment
-    assert command("dvc") == "dvc"
