@@ -38,7 +38,7 @@ MUTATIONS = (
     Mutation(
         "a training point is its own neighbour",
         "mlknn",
-        ((f"{METHODS}/neighbours/mlknn.py", "exclude_self=self.exclude_self)", "exclude_self=False)"),),
+        ((f"{METHODS}/neighbours/mlknn.py", "exclude_self=self.exclude_self,", "exclude_self=False,"),),
     ),
     Mutation(
         "soft threshold at 1.05 alpha",
@@ -118,18 +118,18 @@ MUTATIONS = (
     Mutation(
         "labels are decided at 0.45",
         "br",
-        ((f"{METHODS}/base.py", "scores >= (0.5 if", "scores >= (0.45 if"),),
+        ((f"{METHODS}/base.py", '"probability": 0.5', '"probability": 0.45'),),
     ),
     Mutation(
         "a sparse X is not scaled",
         "br",
         (
             (
-                "src/multilab/experiments/running.py",
+                "src/multilab/experiments/fitting.py",
                 "import MaxAbsScaler, MinMaxScaler, StandardScaler",
                 "import FunctionTransformer, MinMaxScaler, StandardScaler",
             ),
-            ("src/multilab/experiments/running.py", "= MaxAbsScaler() if", "= FunctionTransformer() if"),
+            ("src/multilab/experiments/fitting.py", "= MaxAbsScaler() if", "= FunctionTransformer() if"),
         ),
         fresh=True,
         line="topics-toy/0/br: ",
