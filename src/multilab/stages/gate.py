@@ -34,10 +34,16 @@ def main(argv: list[str]) -> int:
 def _run(cells: list[Any], folder: str, title: str) -> tuple[Any, dict[str, str]]:
     """Run cells in the gate's store; return it, and the reasons of failed cells by label."""
     from multilab.experiments.store import Store
+    from multilab.experiments.warning_counts import count_warnings
     from multilab.experiments.workers import run_cells
 
     store = Store(folder)
-    return store, run_cells(cells, store, progress=Progress(f"gate: {title}"))
+    failed = run_cells(cells, store, progress=Progress(f"gate: {title}"))
+    counts, warned = count_warnings([cell.key for cell in cells], store)
+    if warned:
+        categories = ", ".join(f"{category} {count}" for category, count in counts.most_common())
+        print(f"warnings in {len(warned)} of {len(cells)} cells ({categories}); --store FOLDER keeps their records")
+    return store, failed
 
 
 def _missing(cells: list[Any], found: Any, failed: dict[str, str], expected: Any, methods: Any = None) -> list[str]:
