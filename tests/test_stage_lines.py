@@ -47,3 +47,21 @@ def test_long_progress_prints_a_line_every_ten_seconds(capsys, monkeypatch):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) >= 2
     assert all(re.fullmatch(r"fitting: \d+ of 10", line) for line in lines)
+
+
+def test_the_gate_counts_the_warnings_of_its_cells(tmp_path, monkeypatch, capsys):
+    from types import SimpleNamespace
+
+    from multilab.experiments import workers
+    from multilab.experiments.store import Store
+    from multilab.stages import gate
+
+    store = Store(tmp_path)
+    cells = [SimpleNamespace(key=letter * 64) for letter in "ab"]
+    messages = {"a": ["ConvergenceWarning: stopped early", "UserWarning: other"], "b": []}
+    for letter, found in messages.items():
+        store.write(letter * 64, {}, {"warnings": found}, "")
+    monkeypatch.setattr(workers, "run_cells", lambda *_, **__: {})
+    gate._run(cells, str(tmp_path), "quick")
+    line = "warnings in 1 of 2 cells (ConvergenceWarning 1, UserWarning 1); --store FOLDER keeps their records\n"
+    assert capsys.readouterr().out == line
