@@ -23,6 +23,7 @@ pytestmark = pytest.mark.xdist_group("packaging")
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SITES = [entry for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
+SAFELY = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11.4 and later
 # Written so that this file, which is in the sdist, is not an address of an index itself.
 INDEX_ADDRESS = re.compile(rb"pypi[.]org|python[h]osted|extra[-]index|index[-]url|/simpl[e]/", re.IGNORECASE)
 
@@ -150,7 +151,7 @@ def test_the_sdist_has_an_explicit_list_that_keeps_everything_else_out(tmp_path)
 def test_the_wheel_made_from_the_sdist_is_the_wheel(built, wheel, tmp_path):
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extractall(tmp_path, **SAFELY)
     (source,) = tmp_path.glob("multilab-*")
     build(source, "wheel", out=tmp_path / "out")
     again = wheel_content(tmp_path / "out")
