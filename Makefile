@@ -28,7 +28,7 @@ $(READY): requirements.lock pyproject.toml
 
 reproduce: $(READY) ## the quick study from nothing to a report: plan, dvc repro, publication to MLflow
 	@multilab plan study=quick
-	@dvc repro -q || { echo "stopped; '$(BIN)/dvc repro' prints what DVC says about it" >&2; exit 1; }
+	@dvc repro -q || { echo "stopped; 'PATH=$(BIN):\$$PATH dvc repro' prints what DVC says about it" >&2; exit 1; }
 	@multilab report study=quick --headline
 
 test: $(READY) ## the fast tests (real-data tests run when MULTILAB_DATA is set)

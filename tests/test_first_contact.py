@@ -154,6 +154,23 @@ def test_hints_work_in_a_shell_without_the_environment(monkeypatch, tmp_path):
     assert command("multilab") == "multilab"
 
 
+def test_the_hint_for_dvc_lets_its_stages_find_the_program(monkeypatch, tmp_path):
+    from multilab.ground.shell import command
+
+    folder = tmp_path / "of mine" / "bin"
+    folder.mkdir(parents=True)
+    for name, text in {"dvc": "#!/bin/sh\nmultilab\n", "multilab": "#!/bin/sh\necho found\n"}.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    monkeypatch.setattr(sys, "prefix", str(folder.parent))
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    monkeypatch.setenv("MAKELEVEL", "1")
+    shell = {"env": {"PATH": "/usr/bin:/bin"}, "capture_output": True, "text": True, "check": False}
+    assert subprocess.run(["sh", "-c", command("dvc")], **shell).stdout == "found\n"
+
+
 @pytest.mark.parametrize(
     "argv", [["cells", "why", "--help"], ["cells", "list", "-h"], ["plan", "--help"]], ids=" ".join
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -24,7 +25,8 @@ def command(program: str) -> str:
         return program
     if not script.is_file():
         return f"{_short(Path(sys.executable))} -m {program}"
-    return _short(script)
+    # the stages of DVC call `multilab` by its name
+    return f"PATH={shlex.quote(_short(folder))}:$PATH dvc" if program == "dvc" else _short(script)
 
 
 def _short(path: Path) -> str:

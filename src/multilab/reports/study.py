@@ -146,7 +146,7 @@ def load_study(study_dir: Path | str) -> Study:
     """
     folder = Path(study_dir)
     if not (folder / "scores.csv").is_file():
-        raise ReportError(f"{folder / 'scores.csv'} is missing: run the study first (multilab plan, dvc repro)")
+        raise ReportError(f"{folder / 'scores.csv'} is missing: run the study first (multilab run study={folder.name})")
     scores = load_table(folder / "scores.csv", {"dataset", "split", "method", "metric", "value"})
     info = _json(folder / "study.json", {})
     datasets = _names(info.get("datasets"), scores["dataset"])
