@@ -20,6 +20,8 @@ from multilab.stages.stats import described
 TUNE = {"n_trials": 2, "folds": 2, "metric": "ranking_loss"}
 PART = Part("emotions", "digest of the data", "{}", 0, "digest of the rows")
 
+pytestmark = pytest.mark.xdist_group("columns")  # one worker makes the study that they share
+
 
 def study(columns, **changes):
     content = {"datasets": ["emotions", "scene"], "methods": ["mlknn", "mlwse_l1"], **changes}

@@ -128,6 +128,7 @@ def test_a_new_method_is_two_files_and_runs_alone(lab):
     assert "throwaway" in (lab.root / "reports/quick/index.html").read_text()
 
 
+@pytest.mark.slow
 def test_another_study_and_back_runs_nothing_twice(lab):
     lab.run("multilab", "plan", "study=mlwse-core")
     assert any(stage.startswith("train@mlwse-core") for stage in lab.repro())
@@ -228,6 +229,7 @@ def test_a_variant_is_tried_by_dvc_exp_run(lab):
     lab.repro()
 
 
+@pytest.mark.slow
 def test_the_lock_forgets_studies_that_are_gone(lab):
     lab.study("gone", "scenario1", "mlknn")
     lab.run("multilab", "plan", "study=gone")
