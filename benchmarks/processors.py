@@ -51,8 +51,11 @@ def numbers(datasets: list[str], methods: list[str], splits: int, study: str | N
 
 
 def deviation(one: dict[str, float], other: dict[str, float]) -> tuple[float, str]:
-    """Return the largest difference of a metric between two results, and its name."""
-    differences = [(abs(one[name] - other[name]), name) for name in one if not math.isnan(one[name] + other[name])]
+    """Return the largest difference of a metric between two results, and its name: infinite where one alone is NaN."""
+    lost = [(math.inf, name) for name in one if math.isnan(one[name]) != math.isnan(other[name])]
+    if lost:
+        return lost[0]
+    differences = [(abs(one[name] - other[name]), name) for name in one if not math.isnan(one[name])]
     return max(differences, default=(0.0, ""))
 
 

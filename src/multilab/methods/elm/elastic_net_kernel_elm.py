@@ -97,6 +97,7 @@ class ElasticNetKernelELM(MultiLabelClassifier):
     The printed update, eq. (20), lacks the norm of the kernel column and the 2 of the ridge, and diverges; see
     `coordinate_descent`. A label is assigned iff f >= 0 (the paper: f > 0). Equal label columns, above all those
     without a positive, are solved once and get bit-identical scores; under "l21" they count as often as they are.
+    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
 
     Objective and gap belong to the convex problem; the authors' runs stop after a few sweeps, far from its
     minimum (``solver="cd"``, ``stop="step"``, ``tol=0.4``; conf/method/mlekelm_released.yaml).

@@ -47,7 +47,9 @@ class ELM(MultiLabelClassifier):
     -----
     Features are expected in [0, 1]. A label is assigned iff its score is
     >= 0. The pseudo-inverse comes from the singular values, so that H may have any rank; the paper's eq. (7)
-    leaves out the deficient case. Equal label columns are solved once and get bit-identical scores.
+    leaves out the deficient case. Singular values up to 1e-8 of the largest count as 0. Equal label columns are solved
+    once and get bit-identical scores.
+    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
 
     References
     ----------

@@ -54,6 +54,7 @@ class KernelELM(MultiLabelClassifier):
     Labels with equal training columns, above all those without a positive, get bit-identical scores: each
     distinct column is solved and multiplied once. So ties are ties whatever the order of the labels or the
     BLAS.
+    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
 
     References
     ----------

@@ -54,6 +54,7 @@ class NystroemKernelELM(MultiLabelClassifier):
     -----
     Time O(n r^2), memory O(n d + r^2): no matrix of n x r is ever held. Directions in which K(Z, Z) is rounding are
     left out. A label is assigned iff f >= 0; equal label columns get bit-identical scores.
+    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
 
     References
     ----------

@@ -54,7 +54,9 @@ class MLRBF(MultiLabelClassifier):
     -----
     A label without a training positive has no centres of its own, and labels with equal columns have theirs
     once. Least squares by singular values, since centres of related labels nearly coincide. A label is assigned
-    iff its score is >= 0 (the paper: > 0).
+    iff its score is >= 0 (the paper: > 0). Singular values up to 1e-8 of the largest count as 0, and the rows at which
+    k-means starts are moved by 1e-6, so that no row is as near to one centre as to another.
+    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
 
     References
     ----------
