@@ -1,4 +1,4 @@
-# Help is made from the words behind ## below.
+# Help is made from the comments after ## below.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,7 +15,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lint gate ui lock clean readme
+.PHONY: help setup reproduce test lint gate ui lock clean readme docs
 
 help: ## show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,15 +26,14 @@ $(READY): requirements.lock pyproject.toml
 	@bash scripts/setup.sh $(PYTHON) $(VENV)
 	@touch $@
 
-reproduce: $(READY) ## the quick study from nothing to a report: plan, dvc repro, publication to MLflow
-	@multilab plan study=quick
-	@dvc repro -q || { echo "stopped; 'PATH=$(BIN):\$$PATH dvc repro' prints what DVC says about it" >&2; exit 1; }
+reproduce: $(READY) ## the quick study from nothing to a report: dvc repro, publication to MLflow
+	@dvc repro -q || { echo "stopped; 'PATH=$(BIN):\$$PATH dvc repro' prints the error; of a damaged dvc.lock: git checkout dvc.lock" >&2; exit 1; }
 	@multilab report study=quick --headline
 
 test: $(READY) ## the fast tests (real-data tests run when MULTILAB_DATA is set)
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-lint: $(READY) ## ruff, mypy and the floors of the house
+lint: $(READY) ## ruff, mypy and the layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
 gate: $(READY) ## recompute the quick study without caches and compare with the reference numbers
@@ -43,12 +42,16 @@ gate: $(READY) ## recompute the quick study without caches and compare with the 
 ui: $(READY) ## open the MLflow UI on http://127.0.0.1:5000
 	@MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(BIN)/mlflow ui --backend-store-uri sqlite:///mlflow.db --workers 1
 
-readme: $(READY) ## make the picture and the table of the README again from the committed report
+readme: $(READY) ## regenerate the figure and the table of the README from the committed report
 	@multilab report study=mlwse-core --readme
 
-lock: ## write requirements.lock anew (needs uv)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --custom-compile-command "make lock" --extra lab --extra dev --quiet pyproject.toml -o requirements.lock
+docs: $(READY) ## build the documentation site in docs/_build/html; warnings are errors, no network is used
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+lock: ## regenerate requirements.lock: one version of each package for 3.11 to 3.13 (needs uv)
+	uv pip compile --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url \
+	  --custom-compile-command "make lock" --extra lab --extra docs --extra dev --quiet pyproject.toml -o requirements.lock
 
 clean: ## remove what the pipeline made here; the store of cells stays
 	rm -rf results .plan mlflow.db mlflow.db.lock mlartifacts; git clean -fdxq reports/quick

@@ -164,8 +164,8 @@ def checkout_copy() -> Iterator[tuple[Path, dict[str, str]]]:
         quiet = {"DVC_NO_ANALYTICS": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
         env = {**kept, **quiet, "PATH": path, "PYTHONPATH": str(root / "src")}
         author = ["-c", "user.name=benchmark", "-c", "user.email=benchmark@example.org"]
-        for words in (["init", "-q"], ["add", "-A"], [*author, "commit", "-q", "-m", "copy"]):
-            subprocess.run(["git", *words], cwd=root, check=True, env=env, capture_output=True)
+        for arguments in (["init", "-q"], ["add", "-A"], [*author, "commit", "-q", "-m", "copy"]):
+            subprocess.run(["git", *arguments], cwd=root, check=True, env=env, capture_output=True)
         if not (root / ".dvc").is_dir():
             subprocess.run(["dvc", "init", "-q"], cwd=root, check=True, env=env)
         yield root, env

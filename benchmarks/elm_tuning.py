@@ -2,8 +2,8 @@
 
     MULTILAB_DATA=... python benchmarks/elm_tuning.py [--dataset yahoo-arts] [--trials 20]
 
-Cells as a study makes them, side by side: search inside the official training part, final fit and scores of the test
-part. Nothing is shared between trials but the data: each has another kernel width.
+Cells as a study makes them, in parallel: search inside the official training set, final fit and scores of the test
+set. Nothing is shared between trials but the data: each has another kernel width.
 """
 
 from __future__ import annotations
@@ -16,21 +16,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from common import Line, arguments, show
-from multilab.experiments.cells import Cell, Part, parts_of
-from multilab.experiments.settings import load_method, load_protocol
+from multilab.experiments.cells import Cell, SplitRef, split_refs
+from multilab.experiments.conf import load_protocol
+from multilab.experiments.method import load_method
 from multilab.experiments.store import Store
+from multilab.experiments.study import Tuning
 from multilab.experiments.workers import jobs, run_cells
 
 SECONDS = 300
 
 
-def tuned_cells(part: Part, trials: int) -> list[Cell]:
+def tuned_cells(ref: SplitRef, trials: int) -> list[Cell]:
     """Return a tuned cell per kernel method, the longest first."""
     l1 = load_method("mlekelm")
     l21 = replace(l1.with_params({"penalty": "l21"}), name="mlekelm (l21)")
     methods = [l1, l21, load_method("mlkelm"), load_method("mlekelm_released"), load_method("mlkelm_nystroem")]
-    tune = (("n_trials", trials), ("folds", 3), ("metric", "ranking_loss"))
-    return [Cell("train", part, method, tune=tune) for method in methods]
+    tune = Tuning(n_trials=trials)
+    return [Cell("train", ref, method, tune=tune) for method in methods]
 
 
 def tune(cells: list[Cell], folder: Path, n_jobs: int) -> tuple[float, list[str]]:
@@ -51,8 +53,8 @@ def _processor_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in both)
 
 
-def best(found: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:.3g}" for name, value in found.items())
+def best(settings: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.3g}" for name, value in settings.items())
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -63,8 +65,8 @@ def main(argv: list[str] | None = None) -> None:
     if not os.environ.get("MULTILAB_DATA"):
         print(f"no MULTILAB_DATA: tuning on {chosen.dataset} is left out")
         return
-    (part,) = parts_of(chosen.dataset, load_protocol("official"))
-    cells = tuned_cells(part, chosen.trials)
+    (ref,) = split_refs(chosen.dataset, load_protocol("official"))
+    cells = tuned_cells(ref, chosen.trials)
     with TemporaryDirectory(prefix="multilab-bench-") as folder:
         taken, notes = tune(cells, Path(folder), jobs())
     line = Line(

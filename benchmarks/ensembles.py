@@ -40,7 +40,7 @@ SHAPES = {"emotions": (593, 72, 6), "medical": (978, 1449, 45)}
 
 
 class RecordingTree(DecisionTreeClassifier):
-    """The default base classifier, which remembers what it was asked to do."""
+    """The default base classifier, which remembers its calls."""
 
     calls: ClassVar[list[tuple]] = []
 
@@ -85,7 +85,7 @@ def overhead(name: str, kind: type[MultiLabelClassifier], data: tuple, repeats: 
     """Time an ensemble and the trees it consists of, in turns."""
     X, Y, X_test, _ = data
     RecordingTree.calls.clear()
-    recorded = kind(RecordingTree(**TREE), random_state=0).fit(X, Y).predict_both(X_test)[0]
+    recorded = kind(RecordingTree(**TREE), random_state=0).fit(X, Y).predict_with_scores(X_test)[0]
     calls = list(RecordingTree.calls)
 
     def bare() -> None:
@@ -94,11 +94,11 @@ def overhead(name: str, kind: type[MultiLabelClassifier], data: tuple, repeats: 
             for query in queries:
                 fresh.predict_proba(query)
 
-    def whole() -> np.ndarray:
-        return kind(DecisionTreeClassifier(**TREE), random_state=0).fit(X, Y).predict_both(X_test)[0]
+    def complete() -> np.ndarray:
+        return kind(DecisionTreeClassifier(**TREE), random_state=0).fit(X, Y).predict_with_scores(X_test)[0]
 
-    same = np.array_equal(whole(), recorded)
-    times = np.array([(seconds(whole), seconds(bare)) for _ in range(repeats)])
+    same = np.array_equal(complete(), recorded)
+    times = np.array([(seconds(complete), seconds(bare)) for _ in range(repeats)])
     share = float(np.median(times[:, 0] / times[:, 1])) - 1.0
     value = f"{100 * share:+.1f} % ({1e3 * np.median(times[:, 0]):.0f} ms, {len(calls)} trees)"
     check = f"identical {recorded.size} scores" if same else "DIFFERENT: scores"
@@ -124,10 +124,14 @@ def against_rakelo(name: str, data: tuple, repeats: int) -> Line:
         )
         return model.fit(given[0], given[1]).predict(given[2]).toarray()
 
-    scores, decisions = ours.predict_both(X_test)
+    scores, decisions = ours.predict_with_scores(X_test)
     clear = scores != 0.5
     differing = int((rival() != decisions)[clear].sum())
-    times = np.array([(seconds(lambda: ours.fit(X, Y).predict_both(X_test)), seconds(rival)) for _ in range(repeats)])
+
+    def fit_and_predict() -> tuple[np.ndarray, np.ndarray]:
+        return ours.fit(X, Y).predict_with_scores(X_test)
+
+    times = np.array([(seconds(fit_and_predict), seconds(rival)) for _ in range(repeats)])
     ratio = float(np.median(times[:, 1] / times[:, 0]))
     value = f"{ratio:.1f}x ({1e3 * np.median(times[:, 0]):.0f} ms to {1e3 * np.median(times[:, 1]):.0f} ms)"
     check = f"identical {int(clear.sum())} decisions, {int((~clear).sum())} ties left out"

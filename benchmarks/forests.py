@@ -23,12 +23,12 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from common import Line, arguments, race, show
-from multilab.experiments.analyses.table4 import plain_bytes
 from multilab.experiments.measuring import Meter, model_bytes
-from multilab.methods.forests.growing import single_precision
+from multilab.methods.forests._growing import single_precision
+from multilab.methods.forests._paths import ABOVE, BELOW, TreeStack
 from multilab.methods.forests.imldf import IMLDF
 from multilab.methods.forests.mldf import MLDF
-from multilab.methods.forests.paths import ABOVE, BELOW, TreeStack
+from multilab.papers.imldf.table4 import plain_bytes
 
 
 def problem(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
@@ -51,37 +51,37 @@ def problem(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
 
 def recursive_boxes(tree: Any, n_features: int) -> dict[int, np.ndarray]:
     """Return the tightest conditions of each leaf by walking down."""
-    found: dict[int, np.ndarray] = {}
+    boxes: dict[int, np.ndarray] = {}
     left, right, feature, threshold = tree.children_left, tree.children_right, tree.feature, tree.threshold
 
     def walk(node: int, below: dict[int, float], above: dict[int, float]) -> None:
         if left[node] < 0:
             box = np.full((2, n_features), np.nan)
             box[BELOW, list(below)], box[ABOVE, list(above)] = list(below.values()), list(above.values())
-            found[node] = box
+            boxes[node] = box
             return
         f, t = feature[node], threshold[node]
         walk(left[node], {**below, f: min(t, below.get(f, t))}, above)
         walk(right[node], below, {**above, f: max(t, above.get(f, t))})
 
     walk(0, {}, {})
-    return found
+    return boxes
 
 
 def recursive_paths(tree: Any) -> list[tuple[int, int, int]]:
     """Return (leaf, split above it, side) for all leaves by walking down."""
-    found = []
+    steps = []
     left, right = tree.children_left, tree.children_right
 
     def walk(node: int, path: list[tuple[int, int]]) -> None:
         if left[node] < 0:
-            found.extend((node, split, side) for split, side in path)
+            steps.extend((node, split, side) for split, side in path)
             return
         walk(left[node], [*path, (node, BELOW)])
         walk(right[node], [*path, (node, ABOVE)])
 
     walk(0, [])
-    return found
+    return steps
 
 
 def paths(X: np.ndarray, Y: np.ndarray, n_trees: int, repeats: int) -> Line:
@@ -92,14 +92,14 @@ def paths(X: np.ndarray, Y: np.ndarray, n_trees: int, repeats: int) -> Line:
         stack = TreeStack.of(trees)
         return sum(len(who) for who, _, _ in stack.walk_up(stack.leaves))
 
-    taken, found = race({"ours": at_once, "theirs": lambda: sum(len(recursive_paths(t)) for t in trees)}, repeats)
+    taken, results = race({"ours": at_once, "theirs": lambda: sum(len(recursive_paths(t)) for t in trees)}, repeats)
     stack, expected = TreeStack.of(trees[:1]), recursive_boxes(trees[0], X.shape[1])
-    same = found["ours"] == found["theirs"] and all(
+    same = results["ours"] == results["theirs"] and all(
         np.array_equal(box, expected[leaf], equal_nan=True)
         for leaf, box in zip(stack.leaves.tolist(), stack.boxes(stack.leaves, X.shape[1]), strict=True)
     )
     faster = taken["theirs"] / taken["ours"]
-    check = f"identical {found['ours']} pairs, {len(expected)} boxes" if same else "DIFFERENT: paths"
+    check = f"identical {results['ours']} pairs, {len(expected)} boxes" if same else "DIFFERENT: paths"
     value = f"{faster:.0f}x ({1e3 * taken['ours']:.1f} ms to {1e3 * taken['theirs']:.0f} ms)"
     return Line(f"recursion's time to ours, paths of {n_trees} trees", value, ">= 20x", faster >= 20, check)
 

@@ -2,7 +2,7 @@
 
     python benchmarks/memory.py FOLDER       (e.g. the --cells of benchmarks/pipeline.py)
 
-A record holds how far the resident set rose above its start while the cell was fitted and asked (the kernel's VmHWM).
+A record holds how far the resident set rose above its start while the cell was fitted and applied (the kernel's VmHWM).
 What a worker already holds then, libraries and a dataset, is measured now and added.
 """
 
@@ -42,18 +42,18 @@ def main(argv: list[str] | None = None) -> None:
     parser = arguments(__doc__)
     parser.add_argument("cells", nargs="?", type=Path, default=Store().root, help="default: the store in use")
     chosen = parser.parse_args(argv)
-    found = peaks(chosen.cells)
-    if not found:
+    ranked = peaks(chosen.cells)
+    if not ranked:
         raise SystemExit(
             f"{chosen.cells} has no finished cells; make some with benchmarks/pipeline.py core --cells FOLDER"
         )
-    rise, label, dataset = found[0]
-    whole = rise + worker_megabytes(dataset)
+    rise, label, dataset = ranked[0]
+    total = rise + worker_megabytes(dataset)
     line = Line(
-        "peak memory of a cell, the worker's own included", f"{whole:.0f} MiB ({label})", "< 4096 MiB", whole < 4096
+        "peak memory of a cell, the worker's own included", f"{total:.0f} MiB ({label})", "< 4096 MiB", total < 4096
     )
-    notes = [f"{len(found)} cells; the three that rise most:"]
-    notes += [f"  + {megabytes:.0f} MiB {name}" for megabytes, name, _ in found[:3]]
+    notes = [f"{len(ranked)} cells; the three that rise most:"]
+    notes += [f"  + {megabytes:.0f} MiB {name}" for megabytes, name, _ in ranked[:3]]
     show("Memory", [line], notes, chosen.json)
 
 

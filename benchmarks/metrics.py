@@ -28,8 +28,8 @@ def prediction(n: int, q: int, seed: int = 0) -> Prediction:
     Y = sp.csr_array((np.ones(5 * n, dtype=np.uint8), (rows, columns)), shape=(n, q))
     Y.data[:] = 1  # the same label drawn twice
     scores = rng.uniform(size=(n, q))
-    place = Y.tocoo()
-    scores[place.coords] += 0.5
+    entries = Y.tocoo()
+    scores[entries.coords] += 0.5
     return Y, scores, sp.csr_array(scores >= 0.999)
 
 
@@ -56,7 +56,7 @@ def main(argv: list[str] | None = None) -> None:
     with threadpool_limits(1), meter:
         score_all(*data)
     check = dense_agrees(data, min(chosen.rows, 2000))
-    value = f"{meter.seconds:.1f} s, {meter.peak_mb:.0f} MiB beside the arguments"
+    value = f"{meter.seconds:.1f} s, {meter.peak_mb:.0f} MiB besides the arguments"
     line = Line(f"score_all on {chosen.rows} x {chosen.labels}", value, "< 30 s", meter.seconds < 30, check)
     show("Metrics", [line], json_path=chosen.json)
 

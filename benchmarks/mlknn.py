@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from common import Line, Peers, arguments, peers, race, show
+from multilab.methods.neighbours._search import exact_neighbours
 from multilab.methods.neighbours.mlknn import MLkNN
-from multilab.methods.neighbours.search import exact_neighbours
 
 K = 10
 Points = tuple[np.ndarray, np.ndarray, np.ndarray]

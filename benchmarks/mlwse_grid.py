@@ -2,7 +2,7 @@
 
     MULTILAB_DATA=... python benchmarks/mlwse_grid.py [yeast enron] [--cap 1000]
 
-Both must bring the objective within 1e-4 (relative) of the minimum. Data: the training part of the first of
+Both must bring the objective within 1e-4 (relative) of the minimum. Data: the training set of the first of
 five stratified folds; base scores S: 5-fold out-of-fold, binary relevance and classifier chain on logistic
 regression, label powerset on an SVC. Without MULTILAB_DATA, simulated scores of the same shapes.
 
@@ -24,10 +24,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from common import Line, arguments, show
-from multilab.methods.stacking.affinity import cosine_affinity, label_coupling
-from multilab.methods.stacking.objective import StackingLoss
-from multilab.methods.stacking.penalty import SparseGroupPenalty, soft_threshold
-from multilab.methods.stacking.solve import solve
+from multilab.methods.solvers.penalties import SparseGroupPenalty, soft_threshold
+from multilab.methods.solvers.solve import solve
+from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
+from multilab.methods.stacking._objective import StackingLoss
 
 GRID = 10.0 ** np.arange(-5, 5)
 GAP = 1e-4
@@ -55,11 +55,11 @@ def base_scores(name: str) -> tuple[np.ndarray, np.ndarray, str]:
     from sklearn.svm import SVC
 
     from multilab.datasets import load
-    from multilab.datasets.folds import IterativeStratifiedKFold
-    from multilab.methods.stacking.out_of_fold import out_of_fold_scores
+    from multilab.methods.stacking._out_of_fold import out_of_fold_scores
     from multilab.methods.transformation.binary_relevance import BinaryRelevance
     from multilab.methods.transformation.classifier_chain import ClassifierChain
     from multilab.methods.transformation.label_powerset import LabelPowerset
+    from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 
     data = load(name)
     train, _ = next(IterativeStratifiedKFold(5).split(data.X, data.Y))
@@ -143,7 +143,7 @@ def summary(name: str, points: list[Point]) -> Line:
     low, median, high = np.quantile(ratio, [0.25, 0.5, 0.75])
     value = (
         f"{median:.1f}x (quartiles {low:.1f} and {high:.1f}, smallest {ratio.min():.1f}, "
-        f">= 5 at {int((ratio >= 5).sum())} of {ratio.size} points); whole grid {paper / ours:.1f}x"
+        f">= 5 at {int((ratio >= 5).sum())} of {ratio.size} points); complete grid {paper / ours:.1f}x"
     )
     claim = f"the paper's time to multilab's per grid point, median, {name}"
     return Line(claim, value, ">= 5x", median >= 5, solved(points))

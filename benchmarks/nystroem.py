@@ -3,7 +3,7 @@
     python benchmarks/nystroem.py [--rows 50000] [--landmarks 1000]
 
 Simulated documents, as many labels as yahoo-arts. Fit and scores of 3,000 rows, on one thread. What the exact kernel
-matrix alone would take is told beside it, and how far the scores are from the exact ones where these can be had: with
+matrix alone would take is reported with it, and how far the scores are from the exact ones where these can be had: with
 as many landmarks on 5,000 of the rows. With all rows as landmarks, a few hundred, they must be the same. What it loses
 on real data is the analysis ``nystroem`` of the study.
 """

@@ -2,7 +2,7 @@
 
     python benchmarks/processors.py [--methods mlkelm,olskmddm] [--study lskmddm --datasets scene,yeast]
 
-Each core type computes the same cells in a process of its own (``OPENBLAS_CORETYPE``). Printed is, per method, the
+Each core type computes the same cells in a separate process (``OPENBLAS_CORETYPE``). Printed is, per method, the
 largest difference of any metric from the first core type, and in how many cells anything differs by more than 1e-6.
 """
 
@@ -28,11 +28,13 @@ def numbers(datasets: list[str], methods: list[str], splits: int, study: str | N
     """Return the metrics of each (dataset, split, method), computed in this process."""
     import tempfile
 
-    from multilab.experiments.cells import Cell, parts_of
-    from multilab.experiments.results import evaluate_cell
+    from multilab.experiments.cells import Cell, split_refs
+    from multilab.experiments.conf import load_protocol
+    from multilab.experiments.evaluation import evaluate_cell
+    from multilab.experiments.method import load_method
     from multilab.experiments.running import run_cell
-    from multilab.experiments.settings import load_method, load_protocol, load_study
     from multilab.experiments.store import Store
+    from multilab.experiments.study import load_study
 
     table = {}
     settings = load_study(study) if study else None
@@ -40,13 +42,13 @@ def numbers(datasets: list[str], methods: list[str], splits: int, study: str | N
         store = Store(folder)
         for dataset in datasets:
             protocol = settings.protocol_of(dataset) if settings else load_protocol("kfold3")
-            for part, name in itertools.product(parts_of(dataset, protocol)[:splits], methods):
-                cell = Cell("train", part, settings.method(name, dataset) if settings else load_method(name))
+            for ref, name in itertools.product(split_refs(dataset, protocol)[:splits], methods):
+                cell = Cell("train", ref, settings.method(name, dataset) if settings else load_method(name))
                 reason = run_cell(cell, store)
                 if reason:
                     print(f"{cell.label} failed: {reason}", file=sys.stderr)
                 else:
-                    table[f"{dataset}/{part.split}/{name}"] = evaluate_cell(cell, store)
+                    table[f"{dataset}/{ref.split}/{name}"] = evaluate_cell(cell, store)
     return table
 
 
@@ -61,36 +63,36 @@ def deviation(one: dict[str, float], other: dict[str, float]) -> tuple[float, st
 
 def main() -> None:
     """Run the core types one after another and print the table."""
-    from multilab.experiments.settings import names
+    from multilab.experiments.conf import names
 
     parser = arguments(__doc__)
     parser.add_argument("--datasets", default=",".join(DATASETS))
     parser.add_argument("--methods", default="all")
     parser.add_argument("--cores", default=",".join(CORES))
-    parser.add_argument("--splits", type=int, default=3, help="at most so many of each set")
+    parser.add_argument("--splits", type=int, default=3, help="largest number of splits per set")
     parser.add_argument("--study", help="with the settings and the division of this study")
     parser.add_argument("--here", action="store_true", help=argparse_suppress())
-    asked = parser.parse_args()
-    methods = names("method") if asked.methods == "all" else asked.methods.split(",")
-    if asked.here:
-        print(json.dumps(numbers(asked.datasets.split(","), methods, asked.splits, asked.study)))
+    args = parser.parse_args()
+    methods = names("method") if args.methods == "all" else args.methods.split(",")
+    if args.here:
+        print(json.dumps(numbers(args.datasets.split(","), methods, args.splits, args.study)))
         return
     tables: dict[str, Any] = {}
-    for core in asked.cores.split(","):
-        command = [sys.executable, __file__, "--here", "--datasets", asked.datasets, "--methods", ",".join(methods)]
-        command += ["--splits", str(asked.splits)]
-        command += ["--study", asked.study] if asked.study else []
+    for core in args.cores.split(","):
+        command = [sys.executable, __file__, "--here", "--datasets", args.datasets, "--methods", ",".join(methods)]
+        command += ["--splits", str(args.splits)]
+        command += ["--study", args.study] if args.study else []
         done = subprocess.run(
             command, env=os.environ | {"OPENBLAS_CORETYPE": core}, stdout=subprocess.PIPE, text=True, check=True
         )
         tables[core] = json.loads(done.stdout.splitlines()[-1])
-    first, *others = asked.cores.split(",")
+    first, *others = args.cores.split(",")
     rows: dict[str, list[Any]] = defaultdict(lambda: [0.0, "", "", 0])
     for core in others:
-        for cell, found in tables[core].items():
+        for cell, values in tables[core].items():
             if cell not in tables[first]:
                 continue
-            size, metric = deviation(tables[first][cell], found)
+            size, metric = deviation(tables[first][cell], values)
             dataset, split, method = cell.split("/")
             row = rows[method]
             row[3] += size > MOVED

@@ -29,15 +29,15 @@ def plain_files(name: str, folder: Path) -> tuple[list[Path], Path]:
     """Write the ARFF files of a set as plain text; return them and the XML file."""
     from multilab.datasets import card
     from multilab.datasets.fetching import find_files
-    from multilab.datasets.opening import read_bytes
+    from multilab.datasets.file_access import read_bytes
 
-    found = {one.file.role: one.path for one in find_files(card(name))}
+    paths = {one.file.role: one.path for one in find_files(card(name))}
     written = []
     for role in SETS[name]:
         path = folder / f"{name}-{role}.arff"
-        path.write_bytes(read_bytes(found[role]))
+        path.write_bytes(read_bytes(paths[role]))
         written.append(path)
-    return written, found["labels-xml"]
+    return written, paths["labels-xml"]
 
 
 def simulated_file(folder: Path, n: int = 2407, d: int = 294, q: int = 6) -> tuple[list[Path], Path]:
@@ -70,7 +70,7 @@ def attributes(path: Path) -> tuple[list[str], bool]:
 
 
 def their_readers(path: Path) -> dict[str, Callable[[], Any]]:
-    """Return liac-arff's ways to the whole matrix, features and labels together."""
+    """Return liac-arff's ways to the complete matrix, features and labels together."""
     import arff
 
     names, sparse = attributes(path)
@@ -108,14 +108,14 @@ def same_arrays(
     ours: tuple[Any, np.ndarray], theirs: Any, names: tuple[list[str], list[str]], columns: list[str]
 ) -> str:
     """Compare X and Y with the columns of the peer's matrix that have the same names."""
-    whole = theirs.toarray() if sp.issparse(theirs) else theirs
-    place = {name: j for j, name in enumerate(columns)}
+    dense = theirs.toarray() if sp.issparse(theirs) else theirs
+    position = {name: j for j, name in enumerate(columns)}
     mine = [ours[0].toarray() if sp.issparse(ours[0]) else ours[0], ours[1]]
     for label, array, wanted in zip("XY", mine, names, strict=True):
-        other = whole[:, [place[name] for name in wanted]]
+        other = dense[:, [position[name] for name in wanted]]
         if array.shape != other.shape or not np.array_equal(array, other):
             return f"DIFFERENT: {label}"
-    return f"identical arrays, {len(whole)} x {len(columns)}"
+    return f"identical arrays, {len(dense)} x {len(columns)}"
 
 
 def compare(path: Path, xml: Path, repeats: int) -> tuple[float, float, str, str]:
@@ -133,10 +133,10 @@ def compare(path: Path, xml: Path, repeats: int) -> tuple[float, float, str, str
 def against_liac(name: str, folder: Path, repeats: int) -> Line:
     """Return the line of a data set."""
     paths, xml = simulated_file(folder) if name == "simulated" else plain_files(name, folder)
-    found = [compare(path, xml, repeats) for path in paths]
-    ours, theirs = sum(one[0] for one in found), sum(one[1] for one in found)
-    value = f"{theirs / ours:.1f}x ({1e3 * ours:.0f} ms to {1e3 * theirs:.0f} ms, {found[0][2]})"
-    checks = [one[3] for one in found]
+    results = [compare(path, xml, repeats) for path in paths]
+    ours, theirs = sum(one[0] for one in results), sum(one[1] for one in results)
+    value = f"{theirs / ours:.1f}x ({1e3 * ours:.0f} ms to {1e3 * theirs:.0f} ms, {results[0][2]})"
+    checks = [one[3] for one in results]
     check = next((text for text in checks if text.startswith("DIFFERENT")), " and ".join(checks))
     claim = f"liac-arff's time to multilab's on {name}"
     if name in ("scene", "simulated"):

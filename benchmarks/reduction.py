@@ -21,11 +21,11 @@ from threadpoolctl import threadpool_limits
 
 from common import Line, arguments, race, show
 from multilab import datasets
-from multilab.methods.reduction.exact_equations import KernelSpectrum
-from multilab.methods.reduction.label_problem import centred_labels, group_means, label_directions
+from multilab.methods.reduction._exact_equations import KernelSpectrum
+from multilab.methods.reduction._label_problem import centred_labels, group_means, label_directions
+from multilab.methods.reduction._training_kernel import equal_rows, training_kernel
 from multilab.methods.reduction.ls_kernel_mddm import LSKernelMDDM
 from multilab.methods.reduction.nystroem_ls_kernel_mddm import NystroemLSKernelMDDM
-from multilab.methods.reduction.training_kernel import equal_rows, training_kernel
 
 ROWS = 2000
 STEPS = 50
@@ -115,21 +115,21 @@ def one_decomposition(rows: int) -> list[str]:
     with threadpool_limits(1):
         began = time.perf_counter()
         spectrum = KernelSpectrum(K)
-        found = time.perf_counter()
+        decomposed = time.perf_counter()
         for eta in (1e-3, 1e-1, 10.0):
             spectrum.ridge(B, eta)
-        each = (time.perf_counter() - found) / 3
-        whole = LSKernelMDDM(eta=1.0)
-        began_whole = time.perf_counter()
-        whole.coefficients(K, X, Y)
-        alone = time.perf_counter() - began_whole
+        each = (time.perf_counter() - decomposed) / 3
+        model = LSKernelMDDM(eta=1.0)
+        began_model = time.perf_counter()
+        model.coefficients(K, X, Y)
+        alone = time.perf_counter() - began_model
     return [
-        f"{rows} rows: eigh {found - began:.1f} s, each ridge after it {each:.2f} s; a ridge by Cholesky {alone:.1f} s"
+        f"{rows} rows: eigh {decomposed - began:.1f} s, then each ridge {each:.2f} s; a ridge by Cholesky {alone:.1f} s"
     ]
 
 
 def _large(kind: str, rows: int, size: int) -> tuple[float, int, float]:
-    """Return seconds, peak bytes and relative residual of a fit, in a process of its own."""
+    """Return seconds, peak bytes and relative residual of a fit, in a separate process."""
     X, Y = made(rows)
     model: Any = LSKernelMDDM(solver="cg", tol=1e-6, max_iter=500)
     if kind == "nystroem":
@@ -143,9 +143,9 @@ def large(kind: str, rows: int, size: int = 0) -> Line:
     """Fit on many rows and tell time, memory and residual."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
         seconds, peak, residual = fresh.submit(_large, kind, rows, size).result()
-    words = f"Nystroem, {size} landmarks" if size else "conjugate gradients"
-    told = f"{peak / 2**30:.1f} GiB, {seconds:.0f} s, residual {residual:.1e}"
-    return Line(f"{rows:,} x 100, 20 labels: {words}", told, "< 8 GiB", peak < LIMIT)
+    method = f"Nystroem, {size} landmarks" if size else "conjugate gradients"
+    value = f"{peak / 2**30:.1f} GiB, {seconds:.0f} s, residual {residual:.1e}"
+    return Line(f"{rows:,} x 100, 20 labels: {method}", value, "< 8 GiB", peak < LIMIT)
 
 
 def approximation(rows: int) -> list[str]:
@@ -153,11 +153,11 @@ def approximation(rows: int) -> list[str]:
     X, Y = made(rows)
     X_new = made(1000, seed=2)[0]
     exact = LSKernelMDDM(eta=1.0).fit(X, Y).transform(X_new)
-    told = []
+    value = []
     for size in (500, 1000, 2000, rows):
         near = NystroemLSKernelMDDM(n_landmarks=size, eta=1.0, random_state=0).fit(X, Y).transform(X_new)
-        told.append(f"{size}: {np.linalg.norm(near - exact) / np.linalg.norm(exact):.1e}")
-    return [f"{rows} rows, eta 1: relative error of Nystroem embeddings of new rows by landmarks: {', '.join(told)}"]
+        value.append(f"{size}: {np.linalg.norm(near - exact) / np.linalg.norm(exact):.1e}")
+    return [f"{rows} rows, eta 1: relative error of Nystroem embeddings of new rows by landmarks: {', '.join(value)}"]
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -166,13 +166,13 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=20_000, help="for conjugate gradients")
     parser.add_argument("--many", type=int, default=100_000, help="for Nystroem")
     parser.add_argument("--landmarks", type=int, default=2000)
-    parser.add_argument("--compared", type=int, default=5000, help="rows of the exact solution beside Nystroem")
+    parser.add_argument("--compared", type=int, default=5000, help="rows of the exact solution next to Nystroem")
     chosen = parser.parse_args(argv)
     lines: list[Line] = []
     notes: list[str] = []
     for name in ("yeast", "yahoo-arts"):
-        more, said = against_others(name, chosen.repeats)
-        lines, notes = lines + more, notes + said
+        more, remarks = against_others(name, chosen.repeats)
+        lines, notes = lines + more, notes + remarks
     lines += [large("cg", chosen.rows), large("nystroem", chosen.many, chosen.landmarks)]
     notes += one_decomposition(min(4000, chosen.compared)) + approximation(chosen.compared)
     show("Kernel reducers", lines, notes, chosen.json)

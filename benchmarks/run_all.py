@@ -2,7 +2,7 @@
 
     MULTILAB_DATA=... python benchmarks/run_all.py
 
-On an idle machine: anything beside it makes the wall times, and with them the verdicts, meaningless. Some 20
+On an idle machine: anything else that runs makes the wall times, and with them the verdicts, meaningless. Some 20
 minutes on two cores.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 from common import CHECKOUT, arguments, machine
 
 HERE = Path(__file__).resolve().parent
-# forests.py is run by hand: it needs far longer than everything else together
+# forests.py is run separately: it needs far longer than everything else together
 SCRIPTS = (
     *("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "elm_path", "elm_tuning", "nystroem"),
     *("selection", "reduction", "pipeline", "memory"),
@@ -28,10 +28,11 @@ SCRIPTS = (
 
 def table(results: list[dict[str, Any]]) -> str:
     """Return the claims as a Markdown table."""
-    words = {True: "met", False: "**missed**", None: ""}
+    verdicts = {True: "met", False: "**missed**", None: ""}
     rows = ["| claim | found | goal | | same output |", "|---|---|---|---|---|"]
     rows += [
-        f"| {one['claim']} | {one['value']} | {one['goal']} | {words[one['met']]} | {one['check']} |" for one in results
+        f"| {one['claim']} | {one['value']} | {one['goal']} | {verdicts[one['met']]} | {one['check']} |"
+        for one in results
     ]
     return "\n".join(rows)
 
@@ -41,9 +42,9 @@ def run(name: str, folder: Path) -> str:
     more = {"pipeline": ["--cells", str(folder / "cells")], "memory": [str(folder / "cells")]}.get(name, [])
     command = [sys.executable, str(HERE / f"{name}.py"), *more, "--json", str(folder / "results.json")]
     done = subprocess.run(command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    said = done.stdout.replace(str(folder), "...")
-    print(said, flush=True)
-    return said if done.returncode == 0 else f"{said}\nexit code {done.returncode}\n"
+    output = done.stdout.replace(str(folder), "...")
+    print(output, flush=True)
+    return output if done.returncode == 0 else f"{output}\nexit code {done.returncode}\n"
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -53,15 +54,15 @@ def main(argv: list[str] | None = None) -> None:
     began, about = time.time(), machine()
     print(about, flush=True)
     with TemporaryDirectory(prefix="multilab-bench-") as folder:
-        said = {name: run(name, Path(folder)) for name in chosen.scripts}
+        outputs = {name: run(name, Path(folder)) for name in chosen.scripts}
         collected = Path(folder) / "results.json"
         results = [json.loads(line) for line in collected.read_text().splitlines()] if collected.is_file() else []
     when = time.strftime("%Y-%m-%d", time.gmtime(began))
     parts = ["# Results of the benchmarks", f"{when}, {(time.time() - began) / 60:.0f} minutes on: {about}."]
     parts += ["Written by `python benchmarks/run_all.py`.", table(results), "## What the scripts printed"]
-    parts += [f"### {name}.py\n\n```\n{text.strip()}\n```" for name, text in said.items()]
+    parts += [f"### {name}.py\n\n```\n{text.strip()}\n```" for name, text in outputs.items()]
     (HERE / "results.md").write_text("\n\n".join(parts) + "\n")
-    failed = [name for name, text in said.items() if "\nexit code " in text]
+    failed = [name for name, text in outputs.items() if "\nexit code " in text]
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}")
 

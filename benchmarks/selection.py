@@ -4,9 +4,9 @@
 
 One thread. The search for the nearest hits and misses of every label of yahoo-social (2000 x 1047, labels with two rows
 of each class) against scikit-learn's brute force per label and class, which must find the same distances, and of
-exactly tied rows the first: ties are found again by exact distances. ReliefF on one label of yeast (1500 x 103) against
+exactly tied rows the first: ties are detected by exact distances. ReliefF on one label of yeast (1500 x 103) against
 skrebate, which must give the same weights. ML-kNN on the first 1/20, 2/20, ... of the features of yahoo-social as LWMF
-ranks them, 2000 training and 3000 test rows, against fitting it anew each time, which must give the same scores.
+ranks them, 2000 training and 3000 test rows, against refitting it each time, which must give the same scores.
 Without ``MULTILAB_DATA`` the data are simulated in the same shapes.
 """
 
@@ -19,10 +19,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from common import Line, Peers, arguments, peers, race, show
-from multilab.methods.neighbours.feature_path import mlknn_path
+from multilab.methods.neighbours._feature_path import mlknn_path
 from multilab.methods.neighbours.mlknn import MLkNN
-from multilab.methods.selection.differences import scaled
-from multilab.methods.selection.hits import nearest_of_classes
+from multilab.methods.selection._differences import scaled
+from multilab.methods.selection._hits import nearest_of_classes
 from multilab.methods.selection.lwmf import LWMF
 from multilab.methods.selection.ppt_relieff import PPTReliefF
 
@@ -33,11 +33,11 @@ ROUNDING = 1e-7  # of scikit-learn's distances from inner products
 def data(name: str, train: int, test: int, d: int, q: int) -> Data:
     """Return training rows, their labels and test rows of a data set, or simulated ones of the same shape."""
     if os.environ.get("MULTILAB_DATA"):
-        from multilab import datasets
+        from multilab import datasets, model_selection
 
-        whole = datasets.load(name)
-        split = datasets.splits(name, {"split": "official"})[0]
-        return whole.X[split.train][:train], whole.Y[split.train][:train], whole.X[split.test][:test]
+        data = datasets.load(name)
+        split = model_selection.splits(name, {"split": "official"})[0]
+        return data.X[split.train][:train], data.Y[split.train][:train], data.X[split.test][:test]
     rng = np.random.default_rng(0)
     X = rng.exponential(size=(train + test, d)) * (rng.random((train + test, d)) < 0.04)
     latent = X @ rng.normal(size=(d, q)) + rng.normal(size=(train + test, q))
@@ -50,14 +50,14 @@ def per_label(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Return the distances to the nearest other row of each class of each label by scikit-learn, shape (2, n, q)."""
     from sklearn.neighbors import NearestNeighbors
 
-    found = np.empty((2, *Y.shape))
+    distances = np.empty((2, *Y.shape))
     for label in range(Y.shape[1]):
         for kind in (0, 1):
             members = Y[:, label] == kind
             search = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(X[members])
-            found[kind, members, label] = search.kneighbors()[0][:, 0]  # without oneself
-            found[kind, ~members, label] = search.kneighbors(X[~members])[0][:, 0]
-    return found
+            distances[kind, members, label] = search.kneighbors()[0][:, 0]  # without oneself
+            distances[kind, ~members, label] = search.kneighbors(X[~members])[0][:, 0]
+    return distances
 
 
 def same_hits(X: np.ndarray, Y: np.ndarray, ours: Any, distances: np.ndarray) -> str:
@@ -110,18 +110,18 @@ def curve(social: Data, points: int, repeats: int) -> Line:
     order = np.argsort(LWMF().fit(X, Y).ranking_)
     counts = [round(X.shape[1] * i / points) for i in range(1, points + 1)]
 
-    def anew() -> list[np.ndarray]:
+    def refitted() -> list[np.ndarray]:
         subsets = (np.sort(order[:count]) for count in counts)
         return [MLkNN(10).fit(X[:, chosen], Y).predict_proba(new[:, chosen]) for chosen in subsets]
 
-    runners = {"ours": lambda: list(mlknn_path(X, Y, new, order, counts, 10, 1.0)), "anew": anew}
+    runners = {"ours": lambda: list(mlknn_path(X, Y, new, order, counts, 10, 1.0)), "refitted": refitted}
     medians, outputs = race(runners, repeats)
-    ratio = medians["anew"] / medians["ours"]
-    different = sum(int((a != b).sum()) for a, b in zip(outputs["ours"], outputs["anew"], strict=True))
-    total = sum(one.size for one in outputs["anew"])
+    ratio = medians["refitted"] / medians["ours"]
+    different = sum(int((a != b).sum()) for a, b in zip(outputs["ours"], outputs["refitted"], strict=True))
+    total = sum(one.size for one in outputs["refitted"])
     check = f"DIFFERENT: {different} scores" if different else f"identical {total} scores"
-    value = f"{ratio:.1f}x ({medians['ours']:.2f} s to {medians['anew']:.1f} s)"
-    return Line(f"ML-kNN fitted anew for {points} numbers of features to a curve", value, ">= 5x", ratio >= 5, check)
+    value = f"{ratio:.1f}x ({medians['ours']:.2f} s to {medians['refitted']:.1f} s)"
+    return Line(f"ML-kNN refitted for {points} numbers of features to a curve", value, ">= 5x", ratio >= 5, check)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -13,6 +13,8 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("DVC_NO_ANALYTICS", "true")
 
+pytest_plugins = ["helpers.code_copy"]
+
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 

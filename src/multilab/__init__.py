@@ -1,6 +1,6 @@
 """A laboratory for multi-label learning.
 
-``import multilab`` is cheap: the rooms (``multilab.metrics``, ``multilab.datasets``, ``multilab.methods``, ...)
+``import multilab`` is cheap: the packages (``multilab.metrics``, ``multilab.datasets``, ``multilab.methods``, ...)
 are imported when they are first used.
 """
 
@@ -11,16 +11,16 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_ROOMS = ("claims", "datasets", "experiments", "metrics", "methods", "reports", "statistics")
+_PACKAGES = ("claims", "datasets", "experiments", "metrics", "methods", "model_selection", "reports", "statistics")
 
-__all__ = ["__version__", "conf_dir", *_ROOMS]
+__all__ = ["__version__", "conf_dir", *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return importlib.import_module(f"multilab.{name}")
     if name == "conf_dir":
-        from multilab.ground import conf_dir
+        from multilab.core import conf_dir
 
         return conf_dir
     raise AttributeError(f"module 'multilab' has no attribute {name!r}")

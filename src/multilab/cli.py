@@ -13,26 +13,30 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
+from multilab.core import MultilabError
+from multilab.core.messages import closest, printable
+from multilab.core.shell import command
+
 __all__ = ["main"]
 
 _VERBS = {
-    "plan": "compose studies into params.yaml, for dvc repro       plan study=quick|mlwse-core|all",
     "run": "all stages of a study, without DVC                    run study=quick",
-    "train": "fit and score by hand; -m sweeps                      train dataset=emotions method=mlwse_l1",
+    "new": "the files of a new study: settings and pipeline       new study NAME",
+    "train": "fit and score a method; -m sweeps                     train dataset=emotions method=mlwse_l1",
     "tune": "search hyperparameters on a dataset                   tune dataset=emotions method=mlwse_l21",
-    "results": "tables of what is stored                              results dataset=emotions [--csv|--latex]",
-    "methods": "what methods there are, and their arguments           methods list|show",
-    "datasets": "what data there are, and how yours reads              datasets list|show|fetch|check",
+    "results": "tables of the stored results                          results dataset=emotions [--csv|--latex]",
+    "methods": "list the methods, show their arguments                methods list|show",
+    "datasets": "list the datasets, check a file of your own           datasets list|show|fetch|check",
     "report": "rebuild the page of a study from its committed files  report study=mlwse-core",
     "publish": "show a study in MLflow                                publish study=quick",
     "gate": "recompute and compare with the committed numbers      gate [--study mlwse-core --sample 20]",
-    "claims": "printed cells and claims of the papers, and what became of them  claims [--study mlwse]",
-    "cells": "look into the store of results                        cells list|show|why|clean",
-    "completion": "the script that completes words in your shell      completion bash|zsh|fish",
-    "keys": "(stage) write what identifies the work of each stage",
+    "claims": "published values and claims of the papers, with verdicts  claims [--study mlwse]",
+    "cells": "list, compare and remove stored results               cells list|show|why|clean",
+    "completion": "the script for completion in your shell               completion bash|zsh|fish",
+    "keys": "(stage) write the keys of the work of each stage",
     "preprocess": "(stage) fetch, verify and parse the data of a study",
     "base_scores": "(stage) out-of-fold scores that stacking methods read",
-    "analyses": "(stage) what a study analyses beyond scores: the data of its figures",
+    "analyses": "(stage) analyses of a study in addition to scores: the data of its figures",
     "evaluate": "(stage) metrics from the stored scores",
     "stats": "(stage) ranks, tests, figures and the report",
 }
@@ -50,16 +54,16 @@ multilab train --help lists all settings, datasets and methods."""
 
 _CHECKOUT_STEPS = (
     ("make reproduce", "the quick study, from nothing to a report"),
-    ("{multilab} plan study=mlwse-core && {dvc} repro", "real data: MULTILAB_DATA names a mirror, else downloads"),
+    ("{dvc} repro reports/mlwse-core/dvc.yaml", "real data: MULTILAB_DATA names a mirror, else downloads"),
     ("make ui", "look at the runs in MLflow"),
 )
 _STEPS = (
-    ("{multilab} datasets list", "what data there are"),
+    ("{multilab} datasets list", "the datasets"),
     ("{multilab} run study=quick", "the quick study, from nothing to a report"),
     ("{multilab} train dataset=emotions method=mlknn", "one method on one dataset"),
 )
 _CORE_STEPS = (
-    ("{multilab} datasets list", "what data there are"),
+    ("{multilab} datasets list", "the datasets"),
     ('pip install "multilab[lab]"', "what the core install leaves out: studies, searches, MLflow, reports"),
 )
 
@@ -92,7 +96,6 @@ def _dispatch(argv: list[str]) -> int:
         return _refuse(f"multilab: {_unknown_verb(verb)} (multilab --help lists them)")
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # parallel over cells, one BLAS thread inside each
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     return _run(verb, rest)
 
 
@@ -117,23 +120,17 @@ def _run(verb: str, rest: list[str]) -> int:
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
     """Print a warning as one line, without Python's file and line number, control characters escaped."""
-    from multilab.ground.messages import printable
-
     print(printable(f"{category.__name__}: {message}"), file=sys.stderr)
 
 
 def _refuse(message: str) -> int:
     """Print one line to stderr, control characters escaped; return the exit code of what a user can fix."""
-    from multilab.ground.messages import printable
-
     print(printable(message), file=sys.stderr)
     return 2
 
 
 def _one_line(verb: str, error: Exception) -> str | None:
     """Return the message of an error that a user can fix, ``None`` for a fault of the program."""
-    from multilab.ground import MultilabError
-
     name = type(error).__name__
     if isinstance(error, MultilabError):
         return f"{name}: {error}"
@@ -163,8 +160,6 @@ _ADVICE = {
 
 def _help() -> str:
     """Return the help of the program: its first steps are those possible in this folder with this installation."""
-    from multilab.ground.shell import command
-
     verbs = "\n".join(f"  {verb:<12}{text}" for verb, text in _VERBS.items())
     steps: tuple[tuple[str, str], ...] = _CORE_STEPS
     if _has_laboratory():
@@ -189,8 +184,6 @@ def _stage_help(module: ModuleType) -> str:
 
 def _unknown_verb(verb: str) -> str:
     """Return the message about a command that does not exist: a like one, or those that have such a subcommand."""
-    from multilab.ground.messages import closest
-
     owners = [
         f"{owner} {verb}"
         for owner, text in _VERBS.items()

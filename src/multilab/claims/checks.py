@@ -1,128 +1,248 @@
-"""The registry of checks, and how a study's claims become findings."""
+"""Checks of claims, and the findings of a paper's claims.
+
+A check is a function ``(evidence, **arguments) -> Finding`` with a sentence that says what it requires. The checks that
+several papers use are in this package (``*_checks.py``), those of one paper in the paper's ``checks.py``.
+"""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from multilab.claims.claim import Claim
 from multilab.claims.errors import ClaimsError, NotYet
 from multilab.claims.evidence import Evidence, Finding
+from multilab.metrics import METRICS
 
-__all__ = ["all_checks", "check", "check_claims", "checked", "run_check"]
+ALL_OF = "all_of"
+"""Name of the composite check: its ``parts`` are checks with their arguments, all of which must hold."""
 
-_CHECKS: dict[str, Callable[..., Finding]] = {}
-_HOMES = tuple(sorted(path.stem for path in Path(__file__).parent.glob("*_checks.py")))
-_KEYS = {"id", "sentence", "check", "expected", "printed", "place"}
+_DEFAULTS = {
+    "datasets": "all datasets with results",
+    "against": "every other one",
+    "alpha": "the study's level",
+    "at_least": "0",
+    "at_most": "infinity",
+}
 
 
-def check(function: Callable[..., Finding]) -> Callable[..., Finding]:
-    """Register a check under its name: ``function(evidence, **arguments) -> Finding``."""
-    _CHECKS[function.__name__] = function
-    return function
+@dataclass(frozen=True)
+class Check:
+    """A check.
+
+    Attributes
+    ----------
+    function : callable
+        ``function(evidence, **arguments) -> Finding``.
+    sentence : str
+        What the check requires, with the names of its arguments in braces. ``{most:A|B}`` is A if the argument is true,
+        else B; ``{fixed: (%s)}`` is nothing if the argument is not given.
+    """
+
+    function: Callable[..., Finding]
+    sentence: str
+
+    @property
+    def name(self) -> str:
+        """Name of the check: that of its function."""
+        return self.function.__name__
+
+    def bind(self, arguments: Mapping[str, Any]) -> None:
+        """Refuse arguments that the check does not take.
+
+        Raises
+        ------
+        ClaimsError
+        """
+        try:
+            inspect.signature(self.function).bind(None, **arguments)
+        except TypeError as error:
+            raise ClaimsError(f"check {self.name}: {error}") from None
+
+    def describe(self, arguments: Mapping[str, Any]) -> str:
+        """Return the sentence with these arguments."""
+        parameters = inspect.signature(self.function).parameters
+        values = {name: parameter.default for name, parameter in parameters.items()} | dict(arguments)
+        return self.sentence.format_map({name: _Argument(name, value) for name, value in values.items()})
 
 
-def run_check(name: str, arguments: Mapping[str, Any], evidence: Evidence) -> Finding:
-    """Run one check; what it lacks makes it inconclusive.
+def check(sentence: str) -> Callable[[Callable[..., Finding]], Check]:
+    """Make a check of a function; ``sentence`` says what it requires, see :class:`Check`."""
+    return lambda function: Check(function, sentence)
+
+
+def checks_in(module: ModuleType) -> dict[str, Check]:
+    """Return the checks that a module defines, by name."""
+    return {value.name: value for value in vars(module).values() if isinstance(value, Check)}
+
+
+def shared_checks() -> dict[str, Check]:
+    """Return the checks that several papers use, by name."""
+    homes = sorted(path.stem for path in Path(__file__).parent.glob("*_checks.py"))
+    modules = [importlib.import_module(f"{__package__}.{home}") for home in homes]
+    return {name: value for module in modules for name, value in checks_in(module).items()}
+
+
+def run_check(
+    name: str, arguments: Mapping[str, Any], evidence: Evidence, checks: Mapping[str, Check] | None = None
+) -> Finding:
+    """Run one check; missing results make it inconclusive.
+
+    Parameters
+    ----------
+    name : str
+        Name of the check; ``all_of`` runs its ``parts``.
+    arguments : mapping
+        Its arguments.
+    evidence : Evidence
+        The results it is run on.
+    checks : mapping of str to Check, optional
+        The checks there are; default the shared ones.
 
     Raises
     ------
     ClaimsError
         If there is no such check, or it does not take these arguments.
     """
-    function = _found(name)
+    if name == ALL_OF:
+        return _all_of(arguments["parts"], evidence, checks)
+    one = _known(name, checks)
+    one.bind(arguments)
     try:
-        inspect.signature(function).bind(evidence, **arguments)
-    except TypeError as error:
-        raise ClaimsError(f"check {name}: {error}") from None
-    try:
-        return function(evidence, **arguments)
+        return one.function(evidence, **arguments)
     except NotYet as error:
         return Finding("inconclusive", {}, str(error))
 
 
-def check_claims(claims: Iterable[Mapping[str, Any]], ours: Evidence, paper: Evidence | None = None) -> list[dict]:
-    """Check the claims of a study.
+def describe_check(name: str, arguments: Mapping[str, Any], checks: Mapping[str, Check] | None = None) -> str:
+    """Return what a check with these arguments requires, as a sentence."""
+    if name == ALL_OF:
+        return " And: ".join(describe_check(*_part(part), checks) for part in arguments["parts"])
+    return _known(name, checks).describe(arguments)
+
+
+def verify(claims: Iterable[Claim], checks: Mapping[str, Check] | None = None) -> None:
+    """Refuse claims whose check does not exist or does not take their arguments.
+
+    Raises
+    ------
+    ClaimsError
+        Naming the claim.
+    """
+    for claim in claims:
+        for arguments in (claim.arguments, claim.arguments_in_paper):
+            if claim.check == ALL_OF and set(arguments) != {"parts"}:
+                raise ClaimsError(f"claim {claim.id}: all_of has parts, not {', '.join(arguments) or 'nothing'}")
+            parts = arguments["parts"] if claim.check == ALL_OF else [{"check": claim.check, **arguments}]
+            for name, given in map(_part, parts):
+                try:
+                    _known(name, checks).bind(given)
+                except ClaimsError as error:
+                    raise ClaimsError(f"claim {claim.id}: {error}") from None
+
+
+def check_claims(
+    claims: Iterable[Claim], ours: Evidence, paper: Evidence | None = None, checks: Mapping[str, Check] | None = None
+) -> list[dict[str, Any]]:
+    """Check the claims of a paper.
 
     Parameters
     ----------
-    claims : iterable of mapping
-        ``id``, ``sentence``, ``check`` and its arguments; ``place`` (where the paper says it) and ``expected`` are
-        carried along. ``printed`` holds arguments that differ for the print (its names of metrics, say), or ``false``
-        where the print cannot be checked.
+    claims : iterable of Claim
+        The claims.
     ours, paper : Evidence
-        The study's results; the printed cells.
+        The study's results; the published cells.
+    checks : mapping of str to Check, optional
+        The checks there are; default the shared ones.
 
     Returns
     -------
     list of dict
-        For ``claims.json``: id, sentence, place, outcome (holds, fails, inconclusive), check, what it asks in
-        words, reason, numbers, expected, and under ``in_print`` the outcome and numbers of the same check on the
-        printed cells, under ``asked_in_print`` what was asked of them.
+        For ``claims.json``: id, sentence, location, outcome (holds, fails, inconclusive), check, its description,
+        reason, numbers, expected, and under ``in_paper`` the outcome and numbers of the same check on the published
+        cells, under ``description_in_paper`` what it requires of them.
     """
-    return [checked(claim, ours, paper) for claim in claims]
+    return [_checked(claim, ours, paper, checks) for claim in claims]
 
 
-def checked(claim: Mapping[str, Any], ours: Evidence, paper: Evidence | None = None) -> dict[str, Any]:
-    """Check one claim; see :func:`check_claims`."""
-    from multilab.claims.wording import in_words  # which looks checks up here
-
-    lacking = [key for key in ("id", "sentence", "check") if not claim.get(key)]
-    if lacking:
-        raise ClaimsError(f"claim {claim.get('id', claim)!r} has no {lacking[0]}")
-    name = str(claim["check"])
-    arguments = {key: value for key, value in claim.items() if key not in _KEYS}
-    finding = run_check(name, arguments, ours)
-    told: dict[str, Any] = {
-        "id": str(claim["id"]),
-        "sentence": str(claim["sentence"]),
-        "place": claim.get("place"),
+def _checked(claim: Claim, ours: Evidence, paper: Evidence | None, checks: Mapping[str, Check] | None) -> dict:
+    finding = run_check(claim.check, claim.arguments, ours, checks)
+    entry: dict[str, Any] = {
+        "id": claim.id,
+        "sentence": claim.sentence,
+        "location": claim.location,
         "outcome": finding.outcome,
-        "check": name,
-        "asked": in_words(name, arguments),
+        "check": claim.check,
+        "description": describe_check(claim.check, claim.arguments, checks),
         "reason": finding.reason or None,
         "numbers": finding.numbers,
-        "expected": claim.get("expected"),
+        "expected": claim.expected,
     }
-    if paper is not None and claim.get("printed") is not False:
-        other = {**arguments, **(claim.get("printed") or {})}
-        there = run_check(name, other, paper)
-        if there.numbers:
-            told["in_print"] = {"outcome": there.outcome, **there.numbers}
-            told["asked_in_print"] = in_words(name, other)
-    return told
+    if paper is not None and claim.in_paper is not False:
+        published = run_check(claim.check, claim.arguments_in_paper, paper, checks)
+        if published.numbers:
+            entry["in_paper"] = {"outcome": published.outcome, **published.numbers}
+            entry["description_in_paper"] = describe_check(claim.check, claim.arguments_in_paper, checks)
+    return entry
 
 
-def all_checks() -> dict[str, Callable[..., Finding]]:
-    """Return every check by its name."""
-    for home in _HOMES:
-        importlib.import_module(f"multilab.claims.{home}")
-    return _CHECKS
+def _all_of(parts: list[dict[str, Any]], evidence: Evidence, checks: Mapping[str, Check] | None) -> Finding:
+    """Return holds if all parts hold, fails if one fails, else inconclusive."""
+    findings = [run_check(*_part(part), evidence, checks) for part in parts]
+    outcomes = [finding.outcome for finding in findings]
+    outcome = "fails" if "fails" in outcomes else "inconclusive" if "inconclusive" in outcomes else "holds"
+    numbers: dict[str, Any] = {}
+    for part, finding in zip(parts, findings, strict=True):
+        title = str(part.get("id") or part["check"])
+        numbers[title] = {"outcome": finding.outcome, **finding.numbers}
+        if finding.reason:
+            numbers[title]["reason"] = finding.reason
+    reasons = dict.fromkeys(f.reason for f in findings if f.outcome == "inconclusive" and f.reason)
+    return Finding(outcome, numbers, "; ".join(reasons))
 
 
-def _found(name: str) -> Callable[..., Finding]:
-    known = all_checks()
+def _part(part: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the check and the arguments of one part of ``all_of``."""
+    return str(part["check"]), {key: value for key, value in part.items() if key not in ("id", "check")}
+
+
+def _known(name: str, checks: Mapping[str, Check] | None) -> Check:
+    known = shared_checks() if checks is None else checks
     if name not in known:
-        raise ClaimsError(f"there is no check {name!r}; there are {', '.join(sorted(known))}")
+        raise ClaimsError(f"there is no check {name!r}; there are {', '.join(sorted({*known, ALL_OF}))}")
     return known[name]
 
 
-@check
-def all_of(evidence: Evidence, parts: list[dict[str, Any]]) -> Finding:
-    """Return holds if all parts hold, fails if one fails, else inconclusive; a part is ``{check: name, ...}``."""
-    found = []
-    for part in parts:
-        arguments = {key: value for key, value in part.items() if key not in _KEYS}
-        found.append(run_check(str(part["check"]), arguments, evidence))
-    outcomes = [finding.outcome for finding in found]
-    outcome = "fails" if "fails" in outcomes else "inconclusive" if "inconclusive" in outcomes else "holds"
-    numbers: dict[str, Any] = {}
-    for part, finding in zip(parts, found, strict=True):
-        named = str(part.get("id") or part["check"])
-        numbers[named] = {"outcome": finding.outcome, **finding.numbers}
-        if finding.reason:
-            numbers[named]["reason"] = finding.reason
-    reasons = dict.fromkeys(f.reason for f in found if f.outcome == "inconclusive" and f.reason)
-    return Finding(outcome, numbers, "; ".join(reasons))
+class _Argument:
+    """An argument of a check in its sentence; the format is explained at :class:`Check`."""
+
+    def __init__(self, name: str, value: Any) -> None:
+        self.name, self.value = name, value
+
+    def __format__(self, form: str) -> str:
+        if "|" in form:
+            return form.split("|")[0 if self.value else 1]
+        if form:
+            return form.replace("%s", _text(self.name, self.value)) if self.value is not None else ""
+        return _text(self.name, self.value)
+
+
+def _text(name: str, value: Any) -> str:
+    if value is None:
+        return _DEFAULTS.get(name, "")
+    if name == "excepted":
+        return ", ".join(f"{key} at {low} to {high}" for key, (low, high) in value.items())
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_text('', one)}" for key, one in value.items())
+    if name == "best" and not isinstance(value, str) and len(value) > 1:
+        return f"the best of {_text('', value)}"
+    if isinstance(value, list | tuple):
+        return ", ".join(_text(name, one) for one in value)
+    if name in ("metric", "metrics"):
+        return METRICS[value].title if value in METRICS else str(value).replace("_", " ")
+    return f"{value:g}" if isinstance(value, float) else str(value)

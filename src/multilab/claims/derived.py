@@ -1,4 +1,4 @@
-"""Our values for the printed cells that follow from other cells: averages, average ranks, F_F, critical differences."""
+"""Our values for published cells that follow from others: averages, average ranks, F_F, critical differences."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from multilab.claims.errors import ClaimsError
 from multilab.claims.naming import Aliases, Derived, any_of
 from multilab.claims.selectors import mask
 from multilab.statistics import friedman, iman_davenport, nemenyi_cd, rank_rows
-
-__all__ = ["fill_derived"]
 
 
 def fill_derived(cells: pd.DataFrame, known: Aliases, value: str = "our_mean", spread: str = "our_std") -> pd.DataFrame:
@@ -58,4 +56,4 @@ def _value(cell: pd.Series, rule: Derived, basis: pd.DataFrame, value: str) -> t
     if rule.kind == "friedman":
         n, k = ranks.shape
         return iman_davenport(friedman(ranks.to_numpy(), tie_correction=False), n, k).F, np.nan
-    raise ClaimsError(f"aliases.yaml: a derived cell cannot be a {rule.kind!r}")
+    raise ClaimsError(f"names.yaml: a derived cell cannot be a {rule.kind!r}")

@@ -1,4 +1,4 @@
-"""What a claim is checked on: scores, learned arrays and further tables of a study, or a paper's printed cells."""
+"""Evidence that claims are checked on: scores, learned arrays and tables of a study, or a paper's published cells."""
 
 from __future__ import annotations
 
@@ -9,36 +9,60 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from multilab.claims.errors import ClaimsError, NotYet
+from multilab.metrics import METRICS
+from multilab.statistics import rank_rows
 from multilab.statistics.summary import exact_mean
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Evidence", "Finding", "printed_evidence"]
+_PRINTED_DIRECTIONS = {"accuracy": "max"}
+
+
+def direction_of(metric: str) -> str:
+    """Return "min" or "max" for one of our metrics, with or without a preset, or one that a paper prints.
+
+    Raises
+    ------
+    ClaimsError
+        If the direction is not known.
+    """
+    name = metric.partition(".")[0]
+    if name in METRICS:
+        return METRICS[name].direction
+    if name in _PRINTED_DIRECTIONS:
+        return _PRINTED_DIRECTIONS[name]
+    raise ClaimsError(f"nothing says whether small or large values of {metric!r} are good")
+
+
+def sign_of(metric: str) -> int:
+    """Return 1 if large values of a metric are good, else -1."""
+    return 1 if direction_of(metric) == "max" else -1
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of a check: holds, fails or inconclusive, the numbers it rests on, and why where they do not speak."""
+    """Outcome of a check: holds, fails or inconclusive, the numbers it depends on, and the reason if inconclusive."""
 
     outcome: str
     numbers: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
 
     @classmethod
-    def of(cls, holds: bool, numbers: Mapping[str, Any], reason: str = "") -> Finding:
+    def of(cls, holds: bool, numbers: Mapping[str, Any]) -> Finding:
         """Return a finding that holds or fails."""
-        return cls("holds" if holds else "fails", dict(numbers), reason)
+        return cls("holds" if holds else "fails", dict(numbers))
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Everything a check may look at.
+    """Results that a check may use.
 
     Attributes
     ----------
     scores : DataFrame
-        Columns dataset, split, method, metric, value, of our results ``key``, of the print ``std``; costs among them.
+        Columns dataset, split, method, metric, value; for our results ``key``, for published cells ``std``. Costs are
+        metrics too.
     learned : mapping of (method, dataset) to mapping of name to array
         Fitted attributes on the first split.
     tables : mapping of str to DataFrame
@@ -94,14 +118,23 @@ class Evidence:
             If it was not run on one of them.
         """
         self.runs(metric, [method], datasets)
-        found = self.scores[(self.scores["metric"] == metric) & (self.scores["method"] == method)]
-        return found if datasets is None else found[found["dataset"].isin(list(datasets))]
+        rows = self.scores[(self.scores["metric"] == metric) & (self.scores["method"] == method)]
+        return rows if datasets is None else rows[rows["dataset"].isin(list(datasets))]
 
     def means(self, metric: str, methods: Iterable[str], datasets: Iterable[str] | None = None) -> pd.DataFrame:
         """Return the means over splits, datasets x methods; NaN where a method did not finish. Raises as ``runs``."""
         runs = self.runs(metric, methods, datasets)
         order = list(dict.fromkeys(runs.index.get_level_values("dataset")))
         return runs.groupby(level="dataset").agg(exact_mean).reindex(order)
+
+    def gain(self, metric: str, method: str, other: str, datasets: Iterable[str] | None = None) -> pd.Series:
+        """Return by how much a method's mean is better than another's, per dataset; positive is better."""
+        table = self.means(metric, [method, other], datasets)
+        return (table[method] - table[other]) * sign_of(metric)
+
+    def ranks(self, metric: str, methods: Iterable[str], datasets: Iterable[str] | None = None) -> pd.DataFrame:
+        """Return the ranks of the methods on each dataset; 1 is the best."""
+        return rank_rows(self.means(metric, methods, datasets), direction_of(metric))
 
     def table(self, name: str, **chosen: Any) -> pd.DataFrame:
         """Return the rows of a further table whose columns have the chosen values.
@@ -135,23 +168,23 @@ class Evidence:
             If there are none.
         """
         wanted = None if datasets is None else set(datasets)
-        found = {
+        arrays = {
             dataset: [kept[name] for name in names]
             for (who, dataset), kept in self.learned.items()
             if who == method and (wanted is None or dataset in wanted) and all(name in kept for name in names)
         }
-        if not found:
+        if not arrays:
             raise NotYet(f"{method} kept no {', '.join(names)}")
-        return found
+        return arrays
 
 
-def printed_evidence(cells: pd.DataFrame, alpha: float = 0.05) -> Evidence:
-    """Return a paper's printed cells as evidence: what the checks say of the print itself.
+def published_evidence(cells: pd.DataFrame, alpha: float = 0.05) -> Evidence:
+    """Return the published cells of a paper as evidence, to check its claims on its own numbers.
 
     Parameters
     ----------
     cells : DataFrame
-        From :func:`multilab.claims.published`; a cell without a number (DNF) counts as run and not finished.
+        Cells of :class:`~multilab.claims.published.PublishedTables`; one without a number (DNF) did not finish.
     alpha : float
         Level of the tests.
     """

@@ -1,27 +1,25 @@
-"""How a paper lays out its printed tables."""
+"""Layouts of the published tables (``layout.yaml``)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from multilab.claims.errors import ClaimsError
-from multilab.claims.selectors import read_yaml
+from multilab.claims.errors import ClaimsError, check_keys
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Layout", "layout"]
-
-_KEYS = {"dataset", "method", "metric"}
+_AXES = ("dataset", "method", "metric")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Title of a printed table, and what runs over its blocks, rows and columns.
+    """Title of a published table, and the axes of its blocks, rows and columns.
 
-    ``block`` is ``dataset``, ``method``, ``metric`` or, where one block has all cells, empty. ``method`` is what stands
-    in the place of methods.
+    ``block`` is ``dataset``, ``method``, ``metric`` or, where one block has all cells, empty. ``method`` is the heading
+    of methods.
     """
 
     title: str
@@ -31,30 +29,43 @@ class Layout:
     method: str = "Method"
 
 
-def layout(paper: str | None, table: str, cells: pd.DataFrame) -> Layout:
-    """Return the layout of one table of a paper: what ``tables.yaml`` says, else what its cells suggest.
+def check_layouts(content: Mapping[str, Any], location: str) -> dict[str, dict[str, Any]]:
+    """Return the layouts of ``layout.yaml`` by number of the table.
 
-    Parameters
-    ----------
-    paper : str or None
-        Name of the paper, if it is known.
-    table : str
-        Its number as printed.
-    cells : DataFrame
-        The table's cells: columns dataset, method, metric.
+    A layout has a ``title``, ``axes`` (which of dataset, method and metric runs over blocks, rows and columns) and
+    ``method`` (the heading of methods), all optional.
 
     Raises
     ------
     ClaimsError
-        If ``tables.yaml`` names axes that are not the three.
+        For another key, or axes that are not the three.
     """
-    said = ((read_yaml("tables.yaml") or {}).get(paper) or {}).get(table) or {}
-    title, method = str(said.get("title", "")), str(said.get("method", "Method"))
-    if "axes" in said:
-        if set(said["axes"]) != _KEYS:
-            raise ClaimsError(f"tables.yaml, {paper}, {table}: axes are dataset, method and metric, each once")
-        block, row, column = said["axes"]
-        return Layout(title, block, row, column, method)
+    if not isinstance(content, Mapping):
+        raise ClaimsError(f"{location}: expected layouts by number of the table, got {content!r}")
+    for table, block in content.items():
+        check_keys(f"{location}: table {table}", "a layout", block, ("title", "axes", "method"))
+        if "axes" in block and sorted(block["axes"]) != sorted(_AXES):
+            raise ClaimsError(f"{location}: table {table}: axes are dataset, method and metric, each once")
+    return {str(table): dict(block) for table, block in content.items()}
+
+
+def layout_of(block: Mapping[str, Any], cells: pd.DataFrame) -> Layout:
+    """Return the layout of one table: that of ``layout.yaml``, else the one that suits its cells.
+
+    With several datasets and methods that is a block per metric of datasets x methods; with one dataset methods x
+    metrics; with one method datasets x metrics.
+
+    Parameters
+    ----------
+    block : mapping
+        Its entry in ``layout.yaml``.
+    cells : DataFrame
+        The table's cells: columns dataset, method, metric.
+    """
+    title, method = str(block.get("title", "")), str(block.get("method", "Method"))
+    if "axes" in block:
+        block_axis, row, column = block["axes"]
+        return Layout(title, block_axis, row, column, method)
     if cells["method"].nunique() == 1:
         return Layout(title, "", "dataset", "metric", method)
     if cells["dataset"].nunique() == 1:

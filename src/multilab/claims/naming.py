@@ -1,24 +1,23 @@
-"""What a printed cell is compared with: our names for its words, and our quantity for its column."""
+"""Our names and quantities for those of a paper (``names.yaml``)."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from multilab.claims.printed import published
-from multilab.claims.selectors import mask, read_yaml
+from multilab.claims.errors import ClaimsError, check_keys
+from multilab.claims.selectors import check_selector, mask
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Aliases", "Column", "Derived", "Diagrams", "aliases", "any_of", "quantities"]
+Rule = TypeVar("Rule")
 
 
 @dataclass(frozen=True)
-class Column:
-    """Our quantity for some printed cells: a metric, under conventions of its own if named, times ``scale``."""
+class ColumnRule:
+    """Our quantity for some published cells: a metric, under conventions of its own if named, times ``scale``."""
 
     where: dict[str, Any]
     metric: str
@@ -35,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Derived:
-    """Printed cells that follow from other cells: ``kind`` of what is in ``tables`` (default: their own table)."""
+    """Published cells that follow from others: a statistic, ``kind``, of ``tables`` (default: their own table)."""
 
     where: dict[str, Any]
     kind: str
@@ -44,7 +43,7 @@ class Derived:
 
 @dataclass(frozen=True)
 class Diagrams:
-    """A printed figure of critical-difference diagrams, one per measure, of what is in ``tables``."""
+    """A figure of critical-difference diagrams, one per metric, over the datasets of some ``tables``."""
 
     figure: str
     title: str
@@ -53,74 +52,96 @@ class Diagrams:
 
 @dataclass(frozen=True)
 class Aliases:
-    """The alias table of one paper; see ``aliases.yaml`` for the meaning of its parts."""
+    """Our names and quantities for those of a paper.
 
-    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    columns: tuple[Column, ...] = ()
+    Attributes
+    ----------
+    names : mapping
+        ``{dataset|method|metric: {printed: ours}}``, for names that cannot be equal to those of cards and methods.
+    columns : tuple of Column
+        Our quantity that published cells are compared with; the first rule that selects a cell holds.
+    spread : tuple of dict
+        Selectors of cells whose standard deviation is a spread of data, not an uncertainty: they cannot be ``within``.
+    dnf : tuple of dict
+        Selectors of cells without a number because the method did not finish for the authors either.
+    derived : tuple of Derived
+        Cells that follow from our values in other cells.
+    diagrams : tuple of Diagrams
+        Figures of critical-difference diagrams.
+    """
+
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    columns: tuple[ColumnRule, ...] = ()
     spread: tuple[dict[str, Any], ...] = ()
     dnf: tuple[dict[str, Any], ...] = ()
     derived: tuple[Derived, ...] = ()
     diagrams: tuple[Diagrams, ...] = ()
 
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any], location: str) -> Aliases:
+        """Return the aliases of the content of ``names.yaml``.
+
+        Raises
+        ------
+        ClaimsError
+            Naming the key that is wrong.
+        """
+        check_keys(location, "names.yaml", content, [field.name for field in fields(cls)])
+        names = content.get("names") or {}
+        check_keys(f"{location}: names", "names", names, ("dataset", "method", "metric"))
+        for key in ("spread", "dnf"):
+            for where in content.get(key) or ():
+                check_selector(where, f"{location}: {key}")
+        return cls(
+            names=names,
+            columns=_rules(ColumnRule, content.get("columns"), f"{location}: columns"),
+            spread=tuple(content.get("spread") or ()),
+            dnf=tuple(content.get("dnf") or ()),
+            derived=_rules(Derived, content.get("derived"), f"{location}: derived"),
+            diagrams=_rules(Diagrams, content.get("diagrams"), f"{location}: diagrams"),
+        )
+
     def named(self, cells: pd.DataFrame, conventions: str = "default") -> pd.DataFrame:
-        """Return our names for printed cells: columns ``dataset``, ``method``, ``quantity``, ``scale``.
+        """Return our names for published cells: columns ``dataset``, ``method``, ``quantity``, ``scale``.
 
         Parameters
         ----------
         cells : DataFrame
-            Printed cells.
+            Published cells.
         conventions : str
             The preset the study was measured under.
         """
         ours = cells[["dataset", "method"]].copy()
         for key in ("dataset", "method"):
-            ours[key] = cells[key].replace(dict(self.words.get(key, {})))
-        ours["quantity"] = cells["metric"].replace(dict(self.words.get("metric", {})))
+            ours[key] = cells[key].replace(dict(self.names.get(key, {})))
+        ours["quantity"] = cells["metric"].replace(dict(self.names.get("metric", {})))
         ours["scale"] = 1.0
-        for column in reversed(self.columns):  # so that the first rule that holds wins
+        for column in reversed(self.columns):  # so that the first rule that selects a cell wins
             chosen = mask(cells, column.where)
             ours.loc[chosen, "quantity"] = column.quantity(conventions)
             ours.loc[chosen, "scale"] = column.scale
         return ours
 
 
+def _rules(kind: type[Rule], blocks: Any, location: str) -> tuple[Rule, ...]:
+    """Return the rules of one kind; table numbers become text."""
+    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    rules = []
+    for block in blocks or ():
+        check_keys(location, location.rpartition(" ")[2], block, known)
+        if "where" in known:
+            check_selector(block.get("where"), location)
+        texts = {"tables": tuple(map(str, block["tables"]))} if "tables" in block else {}
+        try:
+            rules.append(kind(**{**block, **texts, **({"figure": str(block["figure"])} if "figure" in block else {})}))
+        except TypeError as error:
+            raise ClaimsError(f"{location}: {dict(block)}: {error}") from None
+    return tuple(rules)
+
+
 def any_of(cells: pd.DataFrame, selectors: Iterable[Mapping[str, Any]]) -> pd.Series:
-    """Return which printed cells at least one selector holds for."""
-    chosen = mask(cells, {"place": "nowhere"})
+    """Return the published cells that at least one selector selects."""
+    chosen = mask(cells, {"location": "nowhere"})
     for where in selectors:
         chosen |= mask(cells, where)
     return chosen
-
-
-def aliases(paper: str) -> Aliases:
-    """Return the alias table of a paper; an empty one if it needs none."""
-    found = (read_yaml("aliases.yaml") or {}).get(paper) or {}
-    return Aliases(
-        words=found.get("words") or {},
-        columns=tuple(Column(**rule) for rule in found.get("columns") or ()),
-        spread=tuple(found.get("spread") or ()),
-        dnf=tuple(found.get("dnf") or ()),
-        derived=tuple(
-            Derived(rule["where"], rule["kind"], tuple(map(str, rule.get("tables", ()))))
-            for rule in found.get("derived") or ()
-        ),
-        diagrams=tuple(
-            Diagrams(str(rule["figure"]), rule["title"], tuple(map(str, rule["tables"])))
-            for rule in found.get("diagrams") or ()
-        ),
-    )
-
-
-@functools.cache
-def quantities(paper: str, method: str, conventions: str = "default") -> tuple[tuple[str, str], ...]:
-    """Return what a method must be measured by, beyond the study's conventions, to be held against a paper.
-
-    Returns
-    -------
-    tuple of (metric, preset)
-        Sorted; empty for a method the paper does not print.
-    """
-    cells = published(paper)
-    ours = aliases(paper).named(cells, conventions)
-    names = ours.loc[ours["method"] == method, "quantity"].unique()
-    return tuple(sorted((m, preset) for m, dot, preset in (str(name).partition(".") for name in names) if dot))

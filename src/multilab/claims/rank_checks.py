@@ -4,44 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
-
-import pandas as pd
 
 from multilab.claims.checks import check
-from multilab.claims.errors import ClaimsError
-from multilab.claims.evidence import Evidence, Finding
-from multilab.metrics import METRICS
-from multilab.statistics import average_ranks, friedman, iman_davenport, nemenyi_cd, rank_rows
-
-__all__ = [
-    "average_rank_order",
-    "best_average_rank",
-    "best_share",
-    "direction_of",
-    "friedman_rejects",
-    "significant_share",
-    "wins_minus_losses",
-]
-
-_MORE_DIRECTIONS = {"accuracy": "max"}
+from multilab.claims.evidence import Evidence, Finding, direction_of
+from multilab.statistics import friedman, iman_davenport, nemenyi_cd
 
 
-def direction_of(metric: str) -> str:
-    """Return "min" or "max" for a metric of ours, with or without a preset, or of a printed table."""
-    plain = metric.partition(".")[0]
-    if plain in METRICS:
-        return METRICS[plain].direction
-    if plain in _MORE_DIRECTIONS:
-        return _MORE_DIRECTIONS[plain]
-    raise ClaimsError(f"nothing says whether small or large values of {metric!r} are good")
-
-
-def _ranks(evidence: Evidence, metric: str, methods: Sequence[str], datasets: Sequence[str] | None) -> pd.DataFrame:
-    return rank_rows(evidence.means(metric, methods, datasets), direction_of(metric))
-
-
-@check
+@check("By {metrics}: {best} has a lower average rank than {against}; ranks among {methods}, over {datasets}.")
 def best_average_rank(
     evidence: Evidence,
     metrics: Sequence[str],
@@ -57,13 +26,13 @@ def best_average_rank(
     others = [m for m in (against or methods) if m not in best]
     numbers, holds = {}, True
     for metric in metrics:
-        ranks = _ranks(evidence, metric, methods, datasets).mean(axis=0)
+        ranks = evidence.ranks(metric, methods, datasets).mean(axis=0)
         numbers[metric] = {name: round(float(rank), 3) for name, rank in ranks.sort_values().items()}
         holds &= min(ranks[list(best)]) < min(ranks[others])
     return Finding.of(bool(holds), numbers)
 
 
-@check
+@check("By {metrics}: the average ranks over {datasets} rise strictly in the order {order}.")
 def average_rank_order(
     evidence: Evidence,
     metrics: Sequence[str],
@@ -74,14 +43,13 @@ def average_rank_order(
     """Holds if by every metric the average ranks rise strictly along ``order``; ranked among ``methods``."""
     numbers, holds = {}, True
     for metric in metrics:
-        table = evidence.means(metric, methods or order, datasets)
-        ranks = average_ranks(table, direction_of(metric))
+        ranks = evidence.ranks(metric, methods or order, datasets).mean(axis=0)
         numbers[metric] = {name: round(float(ranks[name]), 3) for name in order}
         holds &= all(ranks[a] < ranks[b] for a, b in itertools.pairwise(order))
     return Finding.of(holds, numbers)
 
 
-@check
+@check("By {metrics}: Iman and Davenport's F over {datasets} exceeds its critical value at {alpha}; methods {methods}.")
 def friedman_rejects(
     evidence: Evidence,
     metrics: Sequence[str],
@@ -96,7 +64,7 @@ def friedman_rejects(
     holds = True
     n = k = 0
     for metric in metrics:
-        ranks = _ranks(evidence, metric, methods, datasets)
+        ranks = evidence.ranks(metric, methods, datasets)
         n, k = ranks.shape
         if n < 2 or k < 2:
             return Finding("inconclusive", {}, f"{n} datasets and {k} methods are too few for Friedman's test")
@@ -107,36 +75,10 @@ def friedman_rejects(
     return Finding.of(holds, {**numbers, "CD": round(nemenyi_cd(k, n, level), 3)})
 
 
-@check
-def significant_share(
-    evidence: Evidence,
-    metrics: Sequence[str],
-    method: str,
-    methods: Sequence[str],
-    better_than: Sequence[str],
-    share: float,
-    datasets: Sequence[str] | None = None,
-) -> Finding:
-    """Holds if Nemenyi's test finds the method better than all of ``better_than`` by every metric, and often enough.
-
-    ``share`` is the least share of all pairs of a metric and an opponent that it must win significantly.
-    """
-    numbers: dict[str, Any] = {}
-    won = pairs = 0
-    holds = True
-    for metric in metrics:
-        table = _ranks(evidence, metric, methods, datasets)
-        ranks, limit = table.mean(axis=0), nemenyi_cd(len(methods), len(table), evidence.alpha)
-        beaten = [other for other in methods if other != method and ranks[other] - ranks[method] > limit]
-        worse = [other for other in methods if other != method and ranks[method] - ranks[other] > limit]
-        numbers[metric] = {"better than": ", ".join(beaten) or "none", "worse than": ", ".join(worse) or "none"}
-        won, pairs = won + len(beaten), pairs + len(methods) - 1
-        holds &= set(better_than) <= set(beaten)
-    holds &= won >= share * pairs - 1e-9
-    return Finding.of(holds, {**numbers, "share": f"{won} of {pairs}", "CD": round(limit, 4)})
-
-
-@check
+@check(
+    "By {metrics}, on {datasets}: each of {methods} wins more {most:than half of all cells|cells than it "
+    "loses} against each of {against}; a cell is one dataset and one measure."
+)
 def wins_minus_losses(
     evidence: Evidence,
     methods: Sequence[str],
@@ -155,8 +97,7 @@ def wins_minus_losses(
         for other in against:
             won = lost = cells = 0
             for metric in metrics:
-                table = evidence.means(metric, [method, other], datasets)
-                gain = (table[method] - table[other]) * (1 if direction_of(metric) == "max" else -1)
+                gain = evidence.gain(metric, method, other, datasets)
                 won, lost = won + int((gain > 1e-12).sum()), lost + int((gain < -1e-12).sum())
                 cells += len(gain)
             numbers[f"{method} against {other}"] = f"{won}-{lost}"
@@ -164,7 +105,10 @@ def wins_minus_losses(
     return Finding.of(holds, numbers)
 
 
-@check
+@check(
+    "By {metrics}, on {datasets}: {method} has rank {within} or better among {methods} in at least {at_least} "
+    "cells; a cell is one dataset and one measure."
+)
 def best_share(
     evidence: Evidence,
     metrics: Sequence[str],
@@ -174,7 +118,7 @@ def best_share(
     datasets: Sequence[str] | None = None,
     within: int = 1,
 ) -> Finding:
-    """Holds if the method has rank ``within`` or better (ties included) in at least so many cells."""
+    """Holds if the method has rank ``within`` or better (ties included) in at least ``at_least`` cells."""
     reached = alone = cells = 0
     for metric in metrics:
         table = evidence.means(metric, methods, datasets)

@@ -1,21 +1,21 @@
-"""Checks on values of single methods, paired over splits or datasets."""
+"""Checks on values: paired tests, constants, and trends in a table."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from multilab.claims.checks import check
 from multilab.claims.evidence import Evidence, Finding
-from multilab.claims.rank_checks import direction_of
 from multilab.statistics import signed_rank_p
 
-__all__ = ["at_least_best_of", "beats", "value_is"]
 
-
-@check
+@check(
+    "By {metrics}, over {datasets}: each of {methods} is better than each of {against} by Wilcoxon's signed-rank test."
+)
 def beats(
     evidence: Evidence,
     methods: Sequence[str],
@@ -31,13 +31,16 @@ def beats(
     for method in methods:
         for other in against:
             for metric in metrics:
-                table = evidence.means(metric, [method, other], datasets).dropna()
-                gain = (table[method] - table[other]).to_numpy() * (1 if direction_of(metric) == "max" else -1)
+                gain = evidence.gain(metric, method, other, datasets).dropna().to_numpy()
                 p = signed_rank_p(gain)
                 sign = int(np.sign(gain.sum())) if p < evidence.alpha else 0
                 signs.append(sign)
-                told = {"median gain": round(float(np.median(gain)), 4), "p": round(float(p), 4), "datasets": len(gain)}
-                numbers[f"{method} against {other}, {metric}"] = told
+                summary = {
+                    "median gain": round(float(np.median(gain)), 4),
+                    "p": round(float(p), 4),
+                    "datasets": len(gain),
+                }
+                numbers[f"{method} against {other}, {metric}"] = summary
     if all(sign > 0 for sign in signs):
         return Finding("holds", numbers)
     if any(sign < 0 for sign in signs):
@@ -45,38 +48,7 @@ def beats(
     return Finding("inconclusive", numbers, f"not every difference is significant at {evidence.alpha}")
 
 
-@check
-def at_least_best_of(
-    evidence: Evidence,
-    methods: Sequence[str],
-    others: Sequence[str],
-    metric: str,
-    datasets: Sequence[str],
-) -> Finding:
-    """Holds if on every dataset each method's mean reaches that of the best of the others.
-
-    The best of the others is the one with the best mean over the repetitions. Fails if on some dataset a method's
-    paired difference to it is significantly below 0 (one-sided 2.5 % normal bound on the mean, which a single
-    repetition does not have); otherwise inconclusive.
-    """
-    sign = 1 if direction_of(metric) == "max" else -1
-    numbers, reached, below = {}, True, False
-    for dataset in datasets:
-        runs = evidence.runs(metric, [*methods, *others], [dataset]) * sign
-        best = str(runs[list(others)].mean().idxmax())
-        for method in methods:
-            gain = runs[method] - runs[best]
-            mean, error = float(gain.mean()), float(gain.std(ddof=1)) / math.sqrt(len(gain))  # NaN of a single one
-            told = f"{mean:+.4f}" + (f" (standard error {error:.4f})" if len(gain) > 1 else "")
-            numbers[f"{method} against {best} on {dataset}"] = told
-            reached &= mean >= -1e-12
-            below |= mean + 1.96 * error < -1e-12
-    if reached or below:
-        return Finding.of(reached, numbers)
-    return Finding("inconclusive", numbers, "below the best single one, but not significantly")
-
-
-@check
+@check("On each of {datasets}, in every repetition: {metric} of {methods} is {value}.")
 def value_is(
     evidence: Evidence,
     methods: Sequence[str],
@@ -90,7 +62,29 @@ def value_is(
     for dataset in datasets:
         runs = evidence.runs(metric, methods, [dataset])
         for method in methods:
-            right = (runs[method] - value).abs() <= tolerance
-            numbers[f"{method} on {dataset}"] = f"{int(right.sum())} of {len(right)}"
-            holds &= bool(right.all())
+            equal = (runs[method] - value).abs() <= tolerance
+            numbers[f"{method} on {dataset}"] = f"{int(equal.sum())} of {len(equal)}"
+            holds &= bool(equal.all())
+    return Finding.of(holds, numbers)
+
+
+@check("On every dataset: {y} of {method} goes {direction} with {x} by Spearman's correlation.")
+def monotone_in(
+    evidence: Evidence,
+    method: str | Sequence[str],
+    table: str,
+    x: str,
+    y: str,
+    direction: str = "up",
+    fixed: Mapping[str, Any] | None = None,
+) -> Finding:
+    """Holds if on every dataset ``y`` goes ``up`` (or ``down``) with ``x`` by Spearman's correlation."""
+    numbers: dict[str, Any] = {}
+    holds = True
+    chosen = evidence.table(table, method=method, **(fixed or {}))
+    for (dataset, who), rows in chosen.groupby(["dataset", "method"]):
+        steady = rows[y].nunique() < 2 or rows[x].nunique() < 2
+        rho = 0.0 if steady else float(spearmanr(rows[x], rows[y]).statistic)
+        numbers[f"{who} on {dataset}"] = round(rho, 3)
+        holds &= (rho if direction == "up" else -rho) > 0
     return Finding.of(holds, numbers)

@@ -10,13 +10,10 @@ from typing import Any
 import pandas as pd
 
 from multilab.claims.derived import fill_derived
-from multilab.claims.erratum import Erratum, errata, touched
+from multilab.claims.erratum import Erratum, touched
 from multilab.claims.errors import ClaimsError
-from multilab.claims.naming import Aliases, aliases, any_of
-from multilab.claims.printed import published
+from multilab.claims.naming import Aliases, any_of
 from multilab.statistics.summary import exact_mean
-
-__all__ = ["BEYOND", "COLUMNS", "MISSING", "VERDICTS", "compared", "decimals", "judge", "judge_paper", "summarised"]
 
 VERDICTS = ("match", "within", "better", "worse", "differs", "not comparable", "not printed", "not run")
 BEYOND = ("better", "worse", "differs")
@@ -36,7 +33,7 @@ COLUMNS = (
     "erratum",
 )
 MISSING = "no result: "
-"""How the reason of a cell begins that is not run without an excuse; a finished ledger has none."""
+"""Beginning of the reason of a cell that was not run without an excuse; a finished study has none."""
 
 
 def summarised(scores: pd.DataFrame) -> pd.DataFrame:
@@ -54,20 +51,10 @@ def summarised(scores: pd.DataFrame) -> pd.DataFrame:
         split makes the mean NaN.
     """
     groups = scores.groupby(["dataset", "method", "metric"], sort=False)
-    found = groups["value"].agg(mean=exact_mean, std=lambda v: v.std(ddof=1, skipna=False))
+    summary = groups["value"].agg(mean=exact_mean, std=lambda v: v.std(ddof=1, skipna=False))
     if "key" in scores:
-        found["std"] = found["std"].where(groups["key"].nunique() > 1)
-    return found.reset_index()
-
-
-def judge_paper(
-    paper: str,
-    ours: pd.DataFrame,
-    conventions: str = "default",
-    unavailable: Mapping[str, str] | None = None,
-) -> pd.DataFrame:
-    """Judge the printed cells of a paper with its errata and aliases; see :func:`judge`."""
-    return judge(published(paper), ours, errata(paper), aliases(paper), conventions, unavailable)
+        summary["std"] = summary["std"].where(groups["key"].nunique() != 1)
+    return summary.reset_index()
 
 
 def judge(
@@ -78,19 +65,19 @@ def judge(
     conventions: str = "default",
     unavailable: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """Hold every printed cell against what we measured.
+    """Compare every published cell with our results.
 
     Parameters
     ----------
     printed : DataFrame
-        From :func:`multilab.claims.published`.
+        Published cells, see :func:`multilab.claims.published.read_cells`.
     ours : DataFrame
         Columns dataset, method, metric, mean, std; at most one row each. ``metric`` may carry a preset:
         ``ranking_loss.mulan``.
     known : iterable of Erratum
         Cells they touch cite them; those with the effect ``not_comparable`` are not judged.
     names : Aliases, optional
-        Our words and quantities for the printed ones.
+        Our names and quantities for the published ones.
     conventions : str
         The preset that metrics without one were measured under.
     unavailable : mapping of str to str, optional
@@ -99,12 +86,12 @@ def judge(
     Returns
     -------
     DataFrame
-        One row per printed cell, in the printed order, with :data:`COLUMNS`. The verdict is one of :data:`VERDICTS`:
+        One row per published cell, in their order, with :data:`COLUMNS`. The verdict is one of :data:`VERDICTS`:
         ``match`` if our mean equals the printed one at the printed number of decimals; else ``within`` if
         |ours - paper| <= 2 sqrt(s_p^2 + s_o^2), where a standard deviation is positive; else ``better`` or ``worse``
         where the cell has a direction, ``differs`` where it has none. ``not comparable`` cites an erratum; ``not
-        printed`` is ours only; ``not run`` where there is nothing of ours, with the excuse (data not available, DNF
-        in print) or a reason that begins with :data:`MISSING`.
+        printed`` is ours only; ``not run`` where we have no result, with the excuse (data not available, DNF
+        in the paper) or a reason that begins with :data:`MISSING`.
 
     Raises
     ------
@@ -112,19 +99,19 @@ def judge(
         If ``ours`` has two rows for one cell.
     """
     names = names or Aliases()
-    cells = fill_derived(_beside(printed, ours, names, conventions), names)
+    cells = fill_derived(_compared_with(printed, ours, names, conventions), names)
     cells["spread"], cells["dnf"] = any_of(cells, names.spread), any_of(cells, names.dnf)
     about = touched(cells, known)
     records: list[Any] = cells.to_dict("records")
-    told = [_told(cell, found, unavailable or {}) for cell, found in zip(records, about, strict=True)]
-    cells["verdict"] = [verdict for verdict, _ in told]
-    cells["reason"] = [reason for _, reason in told]
-    cells["erratum"] = [" ".join(erratum.id for erratum in found) for found in about]
+    verdicts = [_verdict(cell, known, unavailable or {}) for cell, known in zip(records, about, strict=True)]
+    cells["verdict"] = [verdict for verdict, _ in verdicts]
+    cells["reason"] = [reason for _, reason in verdicts]
+    cells["erratum"] = [" ".join(erratum.id for erratum in known) for known in about]
     return cells.rename(columns={"std": "printed_std"})[list(COLUMNS)].reset_index(drop=True)
 
 
 def compared(verdicts: Iterable[str]) -> tuple[int, int, int, str]:
-    """Return how many cells could be compared, of how many, how many of these agree, and that share in words."""
+    """Return how many cells could be compared, of how many, how many of these agree, and that share as text."""
     counts = Counter(verdicts)
     agree = counts["match"] + counts["within"]
     known = agree + sum(counts[verdict] for verdict in BEYOND)
@@ -136,25 +123,25 @@ def decimals(printed: str) -> int:
     return len(printed.partition(".")[2])
 
 
-def _beside(printed: pd.DataFrame, ours: pd.DataFrame, names: Aliases, conventions: str) -> pd.DataFrame:
-    """Return the printed cells with the columns our_metric, our_mean, our_std."""
+def _compared_with(printed: pd.DataFrame, ours: pd.DataFrame, names: Aliases, conventions: str) -> pd.DataFrame:
+    """Return the published cells with the columns our_metric, our_mean, our_std."""
     key = ["dataset", "method", "metric"]
-    twice = ours[ours.duplicated(key)]
-    if len(twice):
-        raise ClaimsError(f"two values of ours for {', '.join(map(str, twice.iloc[0][key]))}")
+    repeated = ours[ours.duplicated(key)]
+    if len(repeated):
+        raise ClaimsError(f"two of our values for {', '.join(map(str, repeated.iloc[0][key]))}")
     named = names.named(printed, conventions)
-    looked = named.rename(columns={"quantity": "metric"}).merge(
+    matched = named.rename(columns={"quantity": "metric"}).merge(
         ours[[*key, "mean", "std"]], on=key, how="left", validate="many_to_one"
     )
     scale = named["scale"].to_numpy()
     return printed.assign(
         our_metric=named["quantity"],
-        our_mean=looked["mean"].to_numpy(dtype=float) * scale,
-        our_std=looked["std"].to_numpy(dtype=float) * scale,
+        our_mean=matched["mean"].to_numpy(dtype=float) * scale,
+        our_std=matched["std"].to_numpy(dtype=float) * scale,
     )
 
 
-def _told(cell: Mapping[str, Any], about: list[Erratum], unavailable: Mapping[str, str]) -> tuple[str, str]:
+def _verdict(cell: Mapping[str, Any], about: list[Erratum], unavailable: Mapping[str, str]) -> tuple[str, str]:
     """Return verdict and reason of one cell."""
     if about and about[0].effect == "not_comparable":
         return "not comparable", about[0].why
@@ -174,7 +161,7 @@ def _excuse(cell: Mapping[str, Any], unavailable: Mapping[str, str]) -> str:
     if cell["dataset"] in unavailable:
         return f"data not available: {unavailable[cell['dataset']]}"
     if cell["dnf"]:
-        return "did not finish in print either"
+        return "did not finish in the paper either"
     return f"{MISSING}{cell['method']} on {cell['dataset']} by {cell['our_metric']} is not in the study's results"
 
 
@@ -185,12 +172,12 @@ def _compared(cell: Mapping[str, Any]) -> tuple[str, str]:
     gap = ours - paper
     spreads = [s for s in (cell["std"], cell["our_std"]) if not math.isnan(s) and s > 0]
     allowed = 2 * math.hypot(*spreads) if spreads else 0.0
+    reason = f"differs by {abs(gap):.4g}" + (f", two standard deviations are {allowed:.4g}" if spreads else "")
     if spreads and not cell["spread"] and abs(gap) <= allowed + 1e-12:
-        return "within", f"differs by {abs(gap):.4g}, two standard deviations are {allowed:.4g}"
-    beyond = f"differs by {abs(gap):.4g}" + (f", two standard deviations are {allowed:.4g}" if spreads else "")
+        return "within", reason
     if cell["direction"] not in ("min", "max"):
-        return "differs", beyond
-    return ("better" if (gap < 0) == (cell["direction"] == "min") else "worse"), beyond
+        return "differs", reason
+    return ("better" if (gap < 0) == (cell["direction"] == "min") else "worse"), reason
 
 
 def _equal(ours: float, printed: str) -> bool:

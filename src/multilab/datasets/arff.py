@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
 
+from multilab.core.files import PathLike
 from multilab.datasets.arff_header import Header, parse_header
 from multilab.datasets.arff_rows import parse_rows
-from multilab.datasets.columns import Column, LabelOptions, assemble
+from multilab.datasets.column_roles import LabelOptions, TableColumn, features_and_labels
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.left_out import dropped_note, positions_left
-from multilab.datasets.numbers import dense_numbers, sparse_numbers
-from multilab.datasets.opening import Limits, decode, read_bytes
-from multilab.datasets.raw import RawData
-
-__all__ = ["read_arff"]
-
-PathLike = str | os.PathLike[str]
+from multilab.datasets.file_access import Limits, decode, read_bytes
+from multilab.datasets.ignored_columns import dropped_note, positions_left
+from multilab.datasets.number_parsing import dense_numbers, sparse_numbers
+from multilab.datasets.raw_data import RawData
 
 
 def read_arff(path: PathLike, options: LabelOptions, limits: Limits, drop: Sequence[str] = ()) -> RawData:
@@ -31,11 +27,10 @@ def read_arff(path: PathLike, options: LabelOptions, limits: Limits, drop: Seque
     path : path-like
         The file.
     options : LabelOptions
-        Which attributes are the labels. Where nothing is said, ``-C n`` in the relation name counts: the
-        first n attributes, or the last n for ``-C -n``; with anything said, ``-C`` is ignored (filters leave
-        wrong ones).
+        Which attributes are the labels. Without any, ``-C n`` in the relation name decides: the first n attributes,
+        or the last n for ``-C -n``; otherwise ``-C`` is ignored (filters leave wrong ones).
     limits : Limits
-        Bounds of what the file may ask for.
+        Upper bounds of sizes.
     drop : sequence of str
         Names of attributes that are left out; they may have any type.
 
@@ -65,7 +60,7 @@ def read_arff(path: PathLike, options: LabelOptions, limits: Limits, drop: Seque
     if len(kept) < len(columns):
         table, columns = table[:, kept], [columns[j] for j in kept]
         labels = np.searchsorted(kept, labels)
-    return assemble(table, columns, labels, path, limits, notes=dropped_note(drop))
+    return features_and_labels(table, columns, labels, path, limits, notes=dropped_note(drop))
 
 
 def _labels(header: Header, options: LabelOptions, kept: Sequence[int], path: PathLike) -> np.ndarray:
@@ -73,47 +68,38 @@ def _labels(header: Header, options: LabelOptions, kept: Sequence[int], path: Pa
     columns = [header.columns[j] for j in kept]
     if options.given():
         return np.asarray(kept)[options.choose(columns, path)]
-    chosen = np.intersect1d(_label_options(header, options, path).choose(header.columns, path), kept)
+    chosen = np.intersect1d(_label_options(header, path).choose(header.columns, path), kept)
     names = [header.columns[j].name for j in chosen]
     return np.asarray(kept)[LabelOptions(label_names=names).choose(columns, path)]
 
 
-def _binary_label(column: Column, path: PathLike) -> Column:
+def _binary_label(column: TableColumn, path: PathLike) -> TableColumn:
     """Return a label attribute with its values as 0 and 1, in their order."""
     if column.values is None or column.binary:
         return column
-    words = tuple(value.lower() for value in column.values)
-    if not set(words) <= {"true", "false"} or len(set(words)) < len(words):
+    texts = tuple(value.lower() for value in column.values)
+    if not set(texts) <= {"true", "false"} or len(set(texts)) < len(texts):
         shown = ",".join(column.values)[:60]
         raise DatasetError(
             f"non-binary label: '{column.name[:60]}' has the values {{{shown}}}, expected 0 and 1, or true and false",
             path,
             column.line,
         )
-    return Column(column.name, tuple("1" if word == "true" else "0" for word in words), column.line)
+    return TableColumn(column.name, tuple("1" if text == "true" else "0" for text in texts), column.line)
 
 
-def _label_options(header: Header, options: LabelOptions, path: PathLike) -> LabelOptions:
+def _label_options(header: Header, path: PathLike) -> LabelOptions:
     count = header.meka_labels
-    if options.given():
-        return options
-    if count and "weka.filters" in header.relation:
-        raise DatasetError(
-            f"the -C {count} in the relation name is not to be trusted after a filter: name the XML file, "
-            "or the number of first or last columns",
-            path,
-        )
-    if not count:
-        raise DatasetError(
-            "nothing says which attributes are the labels (no -C in the relation name): name the XML file, "
-            "or the number of first or last columns",
-            path,
-        )
+    if not count or "weka.filters" in header.relation:
+        why = f"the -C {count} in the relation name is not reliable after a filter"
+        if not count:
+            why = "the label attributes are unknown (no -C in the relation name)"
+        raise DatasetError(f"{why}: name the XML file, or the number of first or last columns", path)
     return LabelOptions(labels_first=count) if count > 0 else LabelOptions(labels_last=-count)
 
 
 def _quick_table(header: Header, labels: np.ndarray) -> np.ndarray | sp.csr_array | None:
-    """Return the rows as :func:`parse_rows` does, or None where that has to look at them."""
+    """Return the rows as :func:`parse_rows` does, or None if only that can read them."""
     columns = header.columns
     if not header.rest.isascii() or any(c.values is not None and c.numbers is None for c in columns):
         return None
@@ -134,12 +120,12 @@ def _binary(values: np.ndarray | sp.csr_array) -> bool:
     return bool(np.isin(values.data if sp.issparse(values) else values, (0.0, 1.0)).all())
 
 
-def _dense_codes(table: np.ndarray, columns: Sequence[Column]) -> bool:
-    """Replace nominal values by their positions in place; return whether all were declared ones."""
+def _dense_codes(table: np.ndarray, columns: Sequence[TableColumn]) -> bool:
+    """Replace nominal values by their positions in index; return whether all were declared ones."""
     return all(column.values is None or _encode(table[:, j], column) for j, column in enumerate(columns))
 
 
-def _sparse_codes(table: sp.csr_array, columns: Sequence[Column]) -> bool:
+def _sparse_codes(table: sp.csr_array, columns: Sequence[TableColumn]) -> bool:
     # All nominal {0,1} attributes at once: they are plain, their values are their positions.
     highest = np.array([np.inf if c.values is None else len(c.values) - 1 for c in columns])
     plain = np.array([c.plain for c in columns])
@@ -151,22 +137,22 @@ def _sparse_codes(table: sp.csr_array, columns: Sequence[Column]) -> bool:
     order = np.argsort(table.indices, kind="stable")
     bounds = np.searchsorted(table.indices[order], np.arange(len(columns) + 1))
     for j in np.flatnonzero(nominal & ~plain).tolist():
-        mine = order[bounds[j] : bounds[j + 1]]
-        column_values = table.data[mine]
+        of_column = order[bounds[j] : bounds[j + 1]]
+        column_values = table.data[of_column]
         if not _encode(column_values, columns[j]):
             return False
-        table.data[mine] = column_values
+        table.data[of_column] = column_values
     return True
 
 
-def _encode(values: np.ndarray, column: Column) -> bool:
+def _encode(values: np.ndarray, column: TableColumn) -> bool:
     """Replace the numbers by their positions among the declared values; False if one is not among them."""
     declared = np.asarray(column.numbers)
     if column.plain:
         return bool(np.isin(values, declared).all())
     order = np.argsort(declared)
-    place = np.minimum(np.searchsorted(declared[order], values), len(declared) - 1)
-    if (declared[order][place] != values).any():
+    index = np.minimum(np.searchsorted(declared[order], values), len(declared) - 1)
+    if (declared[order][index] != values).any():
         return False
-    values[:] = order[place]
+    values[:] = order[index]
     return True

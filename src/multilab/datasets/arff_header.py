@@ -1,19 +1,15 @@
-"""The header of an ARFF file: relation, attributes and their values, as Weka, Mulan and MEKA write them."""
+"""Headers of ARFF files: relation, attributes and their values, as Weka, Mulan and MEKA write them."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from multilab.datasets.columns import Column
+from multilab.core.files import PathLike
+from multilab.datasets.column_roles import TableColumn
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.opening import Limits
-
-__all__ = ["QUOTED", "Header", "parse_header", "unquote"]
-
-PathLike = str | os.PathLike[str]
+from multilab.datasets.file_access import Limits
 
 # Possessive quantifiers (*+): a hostile line cannot make the expressions backtrack.
 QUOTED = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""
@@ -27,13 +23,13 @@ _MEKA_LABELS = re.compile(r"(?:^|[\s:])-C\s+(-?\d{1,9})(?!\d)")
 
 @dataclass(frozen=True)
 class Header:
-    """What stands before the data.
+    """Relation and attributes before the data.
 
     Attributes
     ----------
     relation : str
         The unquoted relation name.
-    columns : list of Column
+    columns : list of TableColumn
         The attributes in the order of the file.
     rest : str
         The text after the ``@data`` line.
@@ -42,15 +38,15 @@ class Header:
     """
 
     relation: str
-    columns: list[Column]
+    columns: list[TableColumn]
     rest: str
     first_line: int
 
     @property
     def meka_labels(self) -> int | None:
         """The n of ``-C n`` in the relation name: the first n columns are labels, or the last -n."""
-        found = _MEKA_LABELS.search(self.relation)
-        return int(found[1]) if found else None
+        match = _MEKA_LABELS.search(self.relation)
+        return int(match[1]) if match else None
 
 
 def unquote(text: str) -> str:
@@ -76,7 +72,7 @@ def parse_header(text: str, path: PathLike, limits: Limits, drop: Sequence[str] 
     Parameters
     ----------
     text : str
-        The whole file, line ends ``\n``.
+        The full file, line ends ``\n``.
     path : path-like
         For error messages.
     limits : Limits
@@ -125,17 +121,17 @@ def _relation(text: str) -> str:
     return unquote(quoted[0]) if quoted else text.partition("%")[0].strip()
 
 
-def _attribute(text: str, path: PathLike, line: int, drop: Sequence[str]) -> Column:
-    found = _NAME.match(text)
-    if found is None or not found["kind"]:
+def _attribute(text: str, path: PathLike, line: int, drop: Sequence[str]) -> TableColumn:
+    match = _NAME.match(text)
+    if match is None or not match["kind"]:
         raise DatasetError(f"cannot read the attribute declaration '{text[:60]}'", path, line)
-    name, kind = unquote(found["name"]), found["kind"]
+    name, kind = unquote(match["name"]), match["kind"]
     if name in drop:
-        return Column(name, None, line)
+        return TableColumn(name, None, line)
     if kind[0] == "{":
-        return Column(name, _nominal_values(name, kind, path, line), line)
+        return TableColumn(name, _nominal_values(name, kind, path, line), line)
     if _NUMERIC.match(kind):
-        return Column(name, None, line)
+        return TableColumn(name, None, line)
     word = kind.split()[0]
     raise DatasetError(
         f"attribute '{name[:60]}' is of type '{word[:40]}'; only numeric and nominal attributes can be used; "
@@ -147,17 +143,17 @@ def _attribute(text: str, path: PathLike, line: int, drop: Sequence[str]) -> Col
 
 def _nominal_values(name: str, kind: str, path: PathLike, line: int) -> tuple[str, ...]:
     values: dict[str, None] = {}
-    place, last = 1, ","
+    position, last = 1, ","
     while last == ",":
-        found = _VALUE.match(kind, place)
-        value = unquote(found["value"].rstrip()) if found else ""
-        if found is None or (not value and found["value"][0] not in "'\""):
+        match = _VALUE.match(kind, position)
+        value = unquote(match["value"].rstrip()) if match else ""
+        if match is None or (not value and match["value"][0] not in "'\""):
             raise DatasetError(f"cannot read the values of nominal attribute '{name[:60]}'", path, line)
         if value in values:
             raise DatasetError(f"nominal attribute '{name[:60]}' lists the value '{value[:40]}' twice", path, line)
         values[value] = None
-        place, last = found.end(), found["end"]
-    after = kind[place:].strip()
+        position, last = match.end(), match["end"]
+    after = kind[position:].strip()
     if after and after[0] != "%":
         raise DatasetError(f"unexpected '{after[:40]}' after the values of '{name[:60]}'", path, line)
     return tuple(values)

@@ -1,9 +1,8 @@
-"""The careful reader of ARFF rows: quotes, comments, missing values, and the exact line of every fault."""
+"""Reader of ARFF rows with quotes, comments and missing values, which reports the line of every fault."""
 
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
@@ -11,29 +10,27 @@ from itertools import chain
 import numpy as np
 import scipy.sparse as sp
 
+from multilab.core.files import PathLike
 from multilab.datasets.arff_header import QUOTED, unquote
-from multilab.datasets.columns import Column
+from multilab.datasets.column_roles import TableColumn
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.numbers import to_number
-from multilab.datasets.opening import Limits, require_cells
+from multilab.datasets.file_access import Limits, require_cells
+from multilab.datasets.number_parsing import to_number
 
-__all__ = ["parse_rows"]
-
-PathLike = str | os.PathLike[str]
 _NOT_A_NUMBER = frozenset({"nan", "null"})  # what other programs write for a missing number
 _FIELD = re.compile(rf"\s*+(?P<value>{QUOTED}|(?:[^,'\"%][^,%]*+)?)\s*+(?P<end>,|%.*+$|$)", re.DOTALL)
 _ENTRY = re.compile(rf"\s*+(?P<index>\d++)\s++(?P<value>{QUOTED}|[^,}}\s'\"][^,}}\s]*+)\s*+(?P<end>[,}}])")
 
 
 class _Values:
-    """Turns the text of one column's values into numbers or codes."""
+    """Converter of the text of one column's values to numbers or codes."""
 
-    def __init__(self, column: Column, is_label: bool):
+    def __init__(self, column: TableColumn, is_label: bool):
         self.column = column
         self.is_label = is_label
         self.codes = {v: float(k) for k, v in enumerate(column.values or ())}
         self.by_number = {x: float(k) for k, x in enumerate(column.numbers or ())}
-        self.known: dict[str, float] = {}  # what was converted before: labels and counts repeat
+        self.known: dict[str, float] = {}  # values converted before: labels and counts repeat
 
     def __call__(self, text: str) -> float:
         value = self.known.get(text)
@@ -69,14 +66,14 @@ class _Values:
         return math.nan
 
 
-def _left_out(_: str) -> float:
+def _ignored(_: str) -> float:
     return 0.0
 
 
 def parse_rows(
     body: str,
     first_line: int,
-    columns: Sequence[Column],
+    columns: Sequence[TableColumn],
     labels: np.ndarray,
     path: PathLike,
     limits: Limits,
@@ -90,14 +87,14 @@ def parse_rows(
         The text after the ``@data`` line.
     first_line : int
         Line number of its first line.
-    columns : sequence of Column
+    columns : sequence of TableColumn
         The attributes.
     labels : ndarray of int
-        Positions of the labels, whose values must be there and be 0 or 1.
+        Positions of the labels, whose values must be 0 or 1 and not missing.
     path, limits
         For error messages; ``max_cells`` bounds a dense table.
     drop : sequence of str
-        Names of columns whose values are not looked at; they are 0 in the table.
+        Names of columns whose values are ignored; they are 0 in the table.
 
     Returns
     -------
@@ -115,7 +112,7 @@ def parse_rows(
     is_label = np.zeros(len(columns), dtype=bool)
     is_label[labels] = True
     readers: list[Callable[[str], float]] = [
-        _left_out if column.name in drop else _Values(column, bool(mark))
+        _ignored if column.name in drop else _Values(column, bool(mark))
         for column, mark in zip(columns, is_label, strict=True)
     ]
     rows = _rows(body, first_line)
@@ -166,13 +163,13 @@ def _dense_row(text: str, readers: Sequence[Callable[[str], float]]) -> list[flo
 def _fields(text: str) -> list[str]:
     if "'" not in text and '"' not in text and "%" not in text:
         return [field.strip() for field in text.split(",")]
-    fields, place, last = [], 0, ","
+    fields, position, last = [], 0, ","
     while last == ",":
-        found = _FIELD.match(text, place)
-        if found is None:
-            raise ValueError(f"cannot read the row from '{text[place : place + 40]}'")
-        fields.append(found["value"].strip())
-        place, last = found.end(), found["end"]
+        match = _FIELD.match(text, position)
+        if match is None:
+            raise ValueError(f"cannot read the row from '{text[position : position + 40]}'")
+        fields.append(match["value"].strip())
+        position, last = match.end(), match["end"]
     return fields
 
 
@@ -180,25 +177,25 @@ def _sparse_row(text: str, readers: Sequence[Callable[[str], float]], indices: l
     """Append the entries of ``{index value, ...}`` to ``indices`` and ``values``."""
     inner = text[1:].lstrip()
     seen: set[int] = set()
-    place, last = 0, ","
+    position, last = 0, ","
     if inner[:1] == "}":
-        place, last = 1, "}"
+        position, last = 1, "}"
     while last == ",":
-        found = _ENTRY.match(inner, place)
-        if found is None:
-            if "}" not in inner[place:]:
+        match = _ENTRY.match(inner, position)
+        if match is None:
+            if "}" not in inner[position:]:
                 raise ValueError("the sparse row is truncated: no closing brace")
-            raise ValueError(f"cannot read the sparse row from '{inner[place : place + 40].strip()}'")
+            raise ValueError(f"cannot read the sparse row from '{inner[position : position + 40].strip()}'")
         # Over 10 digits is out of range anyway; Python's int() refuses thousands of them.
-        index = int(found["index"]) if len(found["index"]) < 11 else len(readers)
+        index = int(match["index"]) if len(match["index"]) < 11 else len(readers)
         if index >= len(readers):
-            raise ValueError(f"index {found['index'][:20]}, but the last attribute has the index {len(readers) - 1}")
+            raise ValueError(f"index {match['index'][:20]}, but the last attribute has the index {len(readers) - 1}")
         if index in seen:
             raise ValueError(f"index {index} is given twice")
         seen.add(index)
         indices.append(index)
-        values.append(readers[index](found["value"]))
-        place, last = found.end(), found["end"]
-    after = inner[place:].strip()
+        values.append(readers[index](match["value"]))
+        position, last = match.end(), match["end"]
+    after = inner[position:].strip()
     if after and after[0] != "%":
         raise ValueError(f"unexpected '{after[:40]}' after the row")

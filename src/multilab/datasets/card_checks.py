@@ -1,4 +1,4 @@
-"""Checks of what a card says, key by key, with messages for the person who wrote it."""
+"""Validation of a card, key by key, with messages for its author."""
 
 from __future__ import annotations
 
@@ -10,20 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from multilab.core.text import excerpt
 from multilab.datasets.errors import DatasetError
-from multilab.ground.text import excerpt
-
-__all__ = [
-    "check_count",
-    "check_generator",
-    "check_sha",
-    "check_split",
-    "check_type",
-    "checked_mapping",
-    "checked_reader",
-    "did_you_mean",
-    "stays_inside",
-]
 
 _SHA = re.compile(r"[0-9a-f]{64}")
 _FORMATS = ("arff", "csv", "mat", "parquet", "svmlight", "xc")
@@ -38,13 +26,14 @@ _READER_KINDS: dict[str, type] = {
     "first_label": int,
 }
 _NAMES = ("label_columns", "label_names")  # a list of names, or a text
+READER_OPTIONS = (*_READER_KINDS, *_NAMES, "drop", "text", "missing")
 _MAX_SIZE = 10**7  # of an argument of a generator, such as the number of rows
 _SCALARS = (str, int, float, bool)
-_KINDS = {str: "text", int: "a whole number", bool: "true or false", dict: "a mapping", list: "a list"}
+_KINDS = {str: "text", int: "an integer", bool: "true or false", dict: "a mapping", list: "a list"}
 
 
 def checked_mapping(content: Any, where: str, allowed: Iterable[str], path: Path) -> dict[str, Any]:
-    """Return a mapping without its empty entries; every key must be an allowed one."""
+    """Return a mapping without its empty entries; refuse a key that is not allowed."""
     known = list(allowed)
     if not isinstance(content, Mapping):
         raise DatasetError(f"{where} must be a mapping of keys to values", path)
@@ -55,7 +44,7 @@ def checked_mapping(content: Any, where: str, allowed: Iterable[str], path: Path
 
 
 def check_type(values: Mapping[str, Any], key: str, kind: type, path: Path, where: str = "") -> None:
-    """Refuse a value of another type than ``kind``; a missing one is fine."""
+    """Refuse a value of another type than ``kind``; it may be missing."""
     value = values.get(key)
     if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
         prefix = f"{where}: " if where else ""
@@ -63,16 +52,16 @@ def check_type(values: Mapping[str, Any], key: str, kind: type, path: Path, wher
 
 
 def check_sha(value: Any, where: str, path: Path) -> None:
-    """Refuse what is not a sha256; YAML reads one of digits only as a number unless it is quoted."""
+    """Refuse a value that is not a sha256 (YAML reads one of digits only as a number unless it is quoted)."""
     if value is not None and not (isinstance(value, str) and _SHA.fullmatch(value)):
         raise DatasetError(f"{where} must be 64 hex digits in quotes, not {excerpt(repr(value), 80)}", path)
 
 
-def check_count(value: Any, where: str, path: Path, whole: bool = True) -> None:
-    """Refuse what is not a number >= 0, and a whole one unless ``whole`` is False."""
-    is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+def check_count(value: Any, where: str, path: Path, integer: bool = True) -> None:
+    """Refuse a value that is not a number >= 0, or not an integer unless ``integer`` is False."""
+    is_number = isinstance(value, int if integer else int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value) or value < 0:
-        kind = "a whole number >= 0" if whole else "a number >= 0"
+        kind = "an integer >= 0" if integer else "a number >= 0"
         raise DatasetError(f"{where} must be {kind}, not {_shown(value)}", path)
 
 
@@ -86,7 +75,7 @@ def check_split(name: str, rule: Any, path: Path) -> None:
 def check_generator(generator: Mapping[str, Any], path: Path) -> None:
     """Refuse a generator without a name, and arguments that are not plain values."""
     if not isinstance(generator.get("name"), str):
-        raise DatasetError("generator needs a name, and no files beside it", path)
+        raise DatasetError("generator needs a name, and no files", path)
     for key, value in generator.items():
         if not isinstance(key, str) or not key.isidentifier():
             raise DatasetError(f"generator: {_shown(key)} is not the name of an argument", path)
@@ -96,13 +85,13 @@ def check_generator(generator: Mapping[str, Any], path: Path) -> None:
             raise DatasetError(f"generator: {key} is {_shown(value)}, more than the limit of {_MAX_SIZE}", path)
 
 
-def checked_reader(content: Any, allowed: Iterable[str], path: Path) -> dict[str, Any]:
+def checked_reader(content: Any, path: Path) -> dict[str, Any]:
     """Return the reader options of a card; names written as one text become a list.
 
     A text of ``label_columns`` or ``label_names`` without a comma may name a file, one name per line. It has to lie
     in the folder of the card, symbolic links followed, and then stays a text.
     """
-    values = checked_mapping(content, "reader", allowed, path)
+    values = checked_mapping(content, "reader", READER_OPTIONS, path)
     for key, value in values.items():
         if key in _READER_KINDS:
             check_type(values, key, _READER_KINDS[key], path, "reader")

@@ -1,4 +1,4 @@
-"""The YAML of a dataset card as plain data, bounded before anything is built from it.
+"""Bounded reader of the YAML of a dataset card.
 
 A card is written by anyone, so only a small part of YAML is read: one document of mappings, lists and plain values.
 The events of the parser are checked first, because building the values calls itself once per level of nesting.
@@ -11,10 +11,8 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+from multilab.core.text import excerpt
 from multilab.datasets.errors import DatasetError
-from multilab.ground.text import excerpt
-
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_ENTRIES", "read_card_yaml"]
 
 MAX_BYTES = 2**18
 MAX_DEPTH = 12
@@ -77,12 +75,12 @@ def _text(path: Path) -> str:
         raise DatasetError("control characters are refused", path, lines.count("\n", 0, wrong) + 1)
     if directive := _DIRECTIVE.search(text):
         line = text.count("\n", 0, directive.start()) + 1
-        raise DatasetError("a card is data: '# @package' has no place in it", path, line)
+        raise DatasetError("a card is data: '# @package' is refused", path, line)
     return text
 
 
 def _check_events(events: Any, path: Path) -> None:
-    """Refuse what a card does not need; the parser itself keeps no recursion."""
+    """Refuse what a card does not need; the parser itself does not recurse."""
     import yaml
 
     open_nodes: list[set[str] | None] = []  # per level the keys of a mapping, None for a list

@@ -1,4 +1,4 @@
-"""Dataset cards: what a data set is called, where its files are, and what must be found in them.
+"""Dataset cards: name, files and expected content of a dataset.
 
 A card is one YAML file, ``conf/dataset/<name>.yaml``, or a file in a folder listed in ``MULTILAB_CARDS``, see
 :func:`card_folders`. Nothing heavy is imported here.
@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from multilab.core.paths import conf_dir
+from multilab.core.text import excerpt
 from multilab.datasets.card_checks import (
     check_count,
     check_generator,
@@ -25,27 +27,8 @@ from multilab.datasets.card_checks import (
 )
 from multilab.datasets.card_yaml import read_card_yaml
 from multilab.datasets.errors import DatasetError
-from multilab.ground.places import conf_dir
-from multilab.ground.text import excerpt
-
-__all__ = ["READER_OPTIONS", "ROLES", "Card", "CardFile", "Expected", "card", "card_folders", "cards"]
 
 ROLES = ("full", "train", "test", "train+test", "labels-xml")  # a role that ends in -variant is not read
-READER_OPTIONS = (
-    "format",
-    "label_names",
-    "labels_first",
-    "labels_last",
-    "label_columns",
-    "label_prefix",
-    "keys",
-    "n_features",
-    "first_feature",
-    "first_label",
-    "drop",
-    "text",
-    "missing",
-)
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _REPOSITORY = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+", re.ASCII)
 _URL = re.compile(r"https://[!-~]+|http://(127\.0\.0\.1|localhost)(:\d+)?/[!-~]*", re.ASCII)
@@ -53,7 +36,7 @@ _URL = re.compile(r"https://[!-~]+|http://(127\.0\.0\.1|localhost)(:\d+)?/[!-~]*
 
 @dataclass(frozen=True)
 class Expected:
-    """The counts a card promises; what is None is not checked.
+    """Expected counts of a card; None is not checked.
 
     Attributes
     ----------
@@ -71,15 +54,14 @@ class Expected:
 
 @dataclass(frozen=True)
 class CardFile:
-    """One file of a data set.
+    """One file of a dataset.
 
     Attributes
     ----------
     role : str
-        One of :data:`ROLES`, or a word ending in ``-variant`` for a file that is addressed but not read.
+        One of :data:`ROLES`, or a name ending in ``-variant`` for a file that is addressed but not read.
     path : str
-        Place in a mirror, or beside the card for data of one's own: relative, without the extension of a
-        compression.
+        Path in a mirror, or relative to the card for your own data; without the extension of a compression.
     bytes, sha256 : int and str, or None
         Of the decompressed content. Needed for everything that is downloaded.
     repository, commit, source : str or None
@@ -87,7 +69,7 @@ class CardFile:
     url : str or None
         Any other https address.
     member : str or None
-        What is downloaded is a zip archive of at most ``archive_bytes``; this one member of it is the file.
+        The download is a zip archive of at most ``archive_bytes``; this member of it is the file.
     archive_bytes : int or None
         See ``member``.
     """
@@ -110,36 +92,36 @@ class CardFile:
 
     @property
     def is_variant(self) -> bool:
-        """Whether the file is another edition, kept for comparison and never read as the data set."""
+        """Whether the file is another edition, kept for comparison and never read as the dataset."""
         return self.role.endswith("-variant")
 
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a data set before it is read.
+    """Description of a dataset before it is read.
 
     Attributes
     ----------
     name, title : str
-        File stem, and a line for people.
+        File stem, and display name.
     location : Path
         The card's own file.
     available, reason : bool and str
-        False for a set that cannot be had, and why.
+        False for a set that cannot be obtained, and the reason.
     reader : dict
         Keyword arguments of :func:`multilab.datasets.read`.
     files : tuple of CardFile
-        Empty for a set that is made, not read.
+        Empty for a generated set.
     generator : dict or None
-        ``{name: ..., **arguments}`` of a set that is made by :mod:`multilab.datasets.synthetic`.
+        ``{name: ..., **arguments}`` of a set that :mod:`multilab.datasets.synthetic` generates.
     splits : dict
-        Named splits beside ``official``: ``{meka: {first: 1891}}``.
+        Named splits in addition to ``official``: ``{meka: {first: 1891}}``.
     expected : Expected
         Counts to be checked.
     digest : str or None
         The pinned :func:`multilab.datasets.data_digest`.
     licence, citation, upstream, notes : str
-        For people.
+        For display only.
     openml_id : int or None
         Number of the same set at OpenML.
     """
@@ -161,10 +143,6 @@ class Card:
     openml_id: int | None = None
     notes: str = ""
 
-    def file(self, role: str) -> CardFile | None:
-        """Return the file of a role, or None."""
-        return next((f for f in self.files if f.role == role), None)
-
     @property
     def label_files(self) -> dict[str, Path]:
         """Reader options whose value is a file of names in the card's folder, with the full path of each."""
@@ -173,12 +151,19 @@ class Card:
 
 
 def cards() -> list[str]:
-    """Return the names of all cards, sorted; those of unavailable sets included."""
+    """Return the names of all cards, sorted; those of unavailable sets included.
+
+    Examples
+    --------
+    >>> from multilab.datasets import cards
+    >>> "emotions" in cards()
+    True
+    """
     return sorted({path.stem for folder in card_folders() for path in folder.glob("*.yaml")})
 
 
 def card(name: str) -> Card:
-    """Return the card of a data set.
+    """Return the card of a dataset.
 
     Raises
     ------
@@ -188,29 +173,41 @@ def card(name: str) -> Card:
 
     Notes
     -----
-    A card is data. Everything in it is checked here, before any other program sees it: the text by
+    A card is data. Everything in it is validated here: the text by
     :func:`multilab.datasets.card_yaml.read_card_yaml`, then every key and the type of every value. Nothing in it is
     imported, called, interpolated or followed out of its folder.
+
+    Examples
+    --------
+    >>> from multilab.datasets import card
+    >>> card("emotions").expected.instances
+    593
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise DatasetError(f"{excerpt(repr(name))} is not a dataset name (small letters, digits, '.', '_' and '-')")
-    found = [path for folder in card_folders() if (path := folder / f"{name}.yaml").is_file()]
-    if not found:
+    paths = [path for folder in card_folders() if (path := folder / f"{name}.yaml").is_file()]
+    if not paths:
         hint = did_you_mean(name, cards()) or f" (searched: {', '.join(map(str, card_folders()))})"
         raise DatasetError(f"there is no dataset {name!r}{hint}")
-    if len(found) > 1:
-        raise DatasetError(f"two cards are called {name!r}: {' and '.join(map(str, found))}; rename one")
-    return _parse(read_card_yaml(found[0]), found[0])
+    if len(paths) > 1:
+        raise DatasetError(f"two cards are called {name!r}: {' and '.join(map(str, paths))}; rename one")
+    return _parse(read_card_yaml(paths[0]), paths[0])
 
 
 def card_folders() -> list[Path]:
     """Return the folders that hold dataset cards: those of ``MULTILAB_CARDS``, then the package's own.
 
     ``MULTILAB_CARDS`` lists folders, separated as in ``PATH``. Each holds the cards ``*.yaml`` itself or in a subfolder
-    ``dataset/``; where ``dataset/`` has a card, only its cards count. A folder that does not exist is left out. This is
-    the only reader of ``MULTILAB_CARDS``: every verb finds the same cards.
+    ``dataset/``; if ``dataset/`` has a card, only its cards count. A folder that does not exist is left out. This is
+    the only reader of ``MULTILAB_CARDS``: every command finds the same cards.
+
+    Examples
+    --------
+    >>> from multilab.datasets import card_folders
+    >>> card_folders()[-1].name
+    'dataset'
     """
-    listed = [Path(part) for part in os.environ.get("MULTILAB_CARDS", "").split(os.pathsep) if part]
+    listed = [Path(folder) for folder in os.environ.get("MULTILAB_CARDS", "").split(os.pathsep) if folder]
     own = [sub if any((sub := folder / "dataset").glob("*.yaml")) else folder for folder in listed]
     return list(dict.fromkeys(folder.resolve() for folder in [*own, conf_dir() / "dataset"] if folder.is_dir()))
 
@@ -232,7 +229,7 @@ def _parse(content: Any, path: Path) -> Card:
     check_sha(values.get("digest"), "digest", path)
     check_type(values, "files", list, path)
     if "reader" in values:
-        values["reader"] = checked_reader(values["reader"], READER_OPTIONS, path)
+        values["reader"] = checked_reader(values["reader"], path)
     if "generator" in values:
         check_generator(values["generator"], path)
     for split, rule in values.get("splits", {}).items():
@@ -250,7 +247,7 @@ def _parse(content: Any, path: Path) -> Card:
 def _expected(content: Any, path: Path) -> Expected:
     values = checked_mapping(content, "expected", [f.name for f in fields(Expected)], path)
     for key, value in values.items():
-        check_count(value, f"expected.{key}", path, whole=key != "cardinality")
+        check_count(value, f"expected.{key}", path, integer=key != "cardinality")
     return Expected(**values)
 
 
@@ -309,7 +306,7 @@ def _check_sources(card: Card) -> None:
         raise DatasetError("two files have the same name", card.location)
     if card.generator is not None:
         if roles:
-            raise DatasetError("generator needs a name, and no files beside it", card.location)
+            raise DatasetError("generator needs a name, and no files", card.location)
         return
     if not any(need <= set(roles) for need in ({"full"}, {"train+test"}, {"train", "test"})):
         raise DatasetError("no file role full, none train+test, and not both train and test", card.location)

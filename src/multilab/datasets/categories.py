@@ -1,4 +1,4 @@
-"""One-hot columns of text that the files of one set share."""
+"""Shared one-hot columns of the text features of several files."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from multilab.datasets.raw import RawData
-
-__all__ = ["share_categories"]
+from multilab.datasets.raw_data import RawData
 
 
 def share_categories(files: Sequence[RawData]) -> list[RawData]:
@@ -60,10 +58,10 @@ def _blocks(file: RawData) -> list[tuple[str, bool, int, int]]:
 
 def _spread(file: RawData, blocks: Sequence[tuple[str, bool, int, int]], names: Sequence[Sequence[str]]) -> np.ndarray:
     """Return X with the columns ``names``: 0 where a text does not occur in this file, NaN where it is missing."""
-    parts = []
-    for (_, _, start, stop), wanted in zip(blocks, names, strict=True):
-        block = np.zeros((len(file.X), len(wanted)))
-        block[:, [wanted.index(name) for name in file.feature_names[start:stop]]] = file.X[:, start:stop]
+    arrays = []
+    for (_, _, start, stop), columns in zip(blocks, names, strict=True):
+        block = np.zeros((len(file.X), len(columns)))
+        block[:, [columns.index(name) for name in file.feature_names[start:stop]]] = file.X[:, start:stop]
         block[np.isnan(file.X[:, start])] = np.nan
-        parts.append(block)
-    return np.hstack(parts)
+        arrays.append(block)
+    return np.hstack(arrays)

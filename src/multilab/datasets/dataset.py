@@ -1,4 +1,4 @@
-"""The data set that everything else works on, and how it is put together from the files of a card."""
+"""Dataset in canonical form, built from the files of a card."""
 
 from __future__ import annotations
 
@@ -13,23 +13,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.datasets.categories import share_categories
-from multilab.datasets.columns import canonical_csr
-from multilab.datasets.description import describe
+from multilab.datasets.characteristics import describe
+from multilab.datasets.column_roles import canonical_csr
 from multilab.datasets.errors import DatasetError, DatasetWarning
-from multilab.datasets.missing import impute
-from multilab.datasets.raw import RawData
+from multilab.datasets.missing_values import impute
+from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import read
 from multilab.datasets.synthetic import generate
 
-__all__ = ["Dataset", "assemble"]
-
-Part = tuple[np.ndarray, np.ndarray]
-Parts = dict[str, Part]
+Indices = tuple[np.ndarray, np.ndarray]
+NamedSplits = dict[str, Indices]
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A multi-label data set in its canonical form.
+    """Multi-label dataset in canonical form.
 
     Attributes
     ----------
@@ -43,11 +41,17 @@ class Dataset:
         Names of the columns of ``X`` and of ``Y``; one-hot columns of a nominal feature are
         ``feature=value``.
     splits : dict of str to (train, test)
-        The splits the set comes with, as int64 row numbers: ``official``, ``meka``; may be empty.
+        The splits that come with the dataset, as int64 row indices: ``official``, ``meka``; may be empty.
     digest : str
         sha256 of matrices and names.
     features : int
         Number of features before one-hot coding.
+
+    Examples
+    --------
+    >>> from multilab.datasets import load
+    >>> load("genes-toy")
+    Dataset(genes-toy: 300 x 20 dense, 7 labels, d75ff18e76fe)
     """
 
     name: str
@@ -55,7 +59,7 @@ class Dataset:
     Y: np.ndarray
     feature_names: list[str]
     label_names: list[str]
-    splits: Parts = field(default_factory=dict)
+    splits: NamedSplits = field(default_factory=dict)
     digest: str = ""
     features: int = 0
 
@@ -65,14 +69,14 @@ class Dataset:
         return f"Dataset({self.name}: {n} x {d} {kind}, {self.Y.shape[1]} labels, {self.digest[:12]})"
 
 
-def assemble(
+def build_dataset(
     name: str,
     paths: Mapping[str, Path],
     reader: Mapping[str, Any],
     generator: Mapping[str, Any] | None = None,
     splits: Mapping[str, Any] | None = None,
 ) -> tuple[Dataset, dict[str, Any]]:
-    """Read the files of a data set, or make it, and find its named splits.
+    """Return a dataset from its files or its generator, with its named splits.
 
     Parameters
     ----------
@@ -85,15 +89,15 @@ def assemble(
         Keyword arguments of :func:`multilab.datasets.reading.read`. With ``missing: impute`` values are imputed
         once, from all rows of the set.
     generator : mapping, optional
-        What :func:`multilab.datasets.synthetic.generate` makes instead.
+        Argument of :func:`multilab.datasets.synthetic.generate`, instead of files.
     splits : mapping, optional
-        Splits beside ``official``: name to ``{first: m}``.
+        Splits in addition to ``official``: name to ``{first: m}``.
 
     Returns
     -------
     dataset : Dataset
     description : dict
-        See :func:`multilab.datasets.description.describe`.
+        See :func:`multilab.datasets.characteristics.describe`.
 
     Raises
     ------
@@ -103,10 +107,10 @@ def assemble(
     raw, official = (generate(generator), None) if generator is not None else _from_files(paths, reader)
     if reader.get("missing") == "impute":
         raw = impute(raw, name)
-    named: Parts = {} if official is None else {"official": official}
+    named: NamedSplits = {} if official is None else {"official": official}
     for split, rule in (splits or {}).items():
         if split in named:
-            raise DatasetError(f"{name}: the split {split} is given by the files and by the card")
+            raise DatasetError(f"{name}: the split {split} is defined by the files and by the card")
         named[split] = _by_rule(name, split, rule, len(raw.Y))
     description = describe(raw)
     for feature in description["id_like"]:
@@ -115,7 +119,7 @@ def assemble(
             DatasetWarning,
             stacklevel=2,
         )
-    made = Dataset(
+    dataset = Dataset(
         name=name,
         X=raw.X,
         Y=raw.Y,
@@ -125,15 +129,15 @@ def assemble(
         digest=description["digest"],
         features=raw.original_features,
     )
-    return made, description
+    return dataset, description
 
 
-def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[RawData, Part | None]:
-    """Return all rows and, where the files say it, the official split."""
+def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[RawData, Indices | None]:
+    """Return all rows and, if the files define it, the official split."""
     if "train+test" in paths and "full" not in paths:
         raw = _read(paths, "train+test", reader)
         if raw.train_rows is None:
-            raise DatasetError("holds no training and test part", paths["train+test"])
+            raise DatasetError("has no training and test set", paths["train+test"])
         return raw, _first(raw.train_rows, len(raw.Y))
     roles = [role for role in ("full", "train", "test") if role in paths]
     files = [_read(paths, role, reader) for role in roles]
@@ -156,12 +160,12 @@ def _read(paths: Mapping[str, Path], role: str, reader: Mapping[str, Any]) -> Ra
     return read(paths[role], labels_xml=paths.get("labels-xml"), **reader)
 
 
-def _first(rows: int, n: int) -> Part:
-    everything = np.arange(n, dtype=np.int64)
-    return everything[:rows], everything[rows:]
+def _first(rows: int, n: int) -> Indices:
+    rows_in_order = np.arange(n, dtype=np.int64)
+    return rows_in_order[:rows], rows_in_order[rows:]
 
 
-def _by_rule(name: str, split: str, rule: Any, n: int) -> Part:
+def _by_rule(name: str, split: str, rule: Any, n: int) -> Indices:
     rows = rule.get("first") if isinstance(rule, Mapping) and set(rule) == {"first"} else None
     if not isinstance(rows, int) or isinstance(rows, bool) or not 0 < rows < n:
         raise DatasetError(f"{name}: split {split} must be {{first: m}} with 0 < m < {n}, not {rule!r}")
@@ -188,21 +192,21 @@ def _require_same_columns(one: RawData, other: RawData, path: Path) -> None:
         raise DatasetError("one file of the set has sparse rows and another dense ones", path)
 
 
-def _matched(full: RawData, parts: list[RawData], paths: list[Path]) -> list[np.ndarray]:
-    """Return for each part which rows of ``full`` it consists of; equal rows in order of appearance."""
+def _matched(full: RawData, files: list[RawData], paths: list[Path]) -> list[np.ndarray]:
+    """Return the row indices in ``full`` of each file; equal rows in order of appearance."""
     waiting: dict[bytes, deque[int]] = defaultdict(deque)
     for row, key in enumerate(_row_keys(full)):
         waiting[key].append(row)
-    found = []
-    for part, path in zip(parts, paths, strict=True):
-        _require_same_columns(full, part, path)
-        rows = np.empty(len(part.Y), dtype=np.int64)
-        for i, key in enumerate(_row_keys(part)):
+    matched = []
+    for file, path in zip(files, paths, strict=True):
+        _require_same_columns(full, file, path)
+        rows = np.empty(len(file.Y), dtype=np.int64)
+        for i, key in enumerate(_row_keys(file)):
             if not waiting[key]:
-                raise DatasetError(f"row {i + 1} is not, or not so often, in the full file", path)
+                raise DatasetError(f"row {i + 1} is missing, or occurs less often, in the full file", path)
             rows[i] = waiting[key].popleft()
-        found.append(rows)
-    return found
+        matched.append(rows)
+    return matched
 
 
 def _row_keys(raw: RawData) -> list[bytes]:

@@ -1,6 +1,6 @@
-"""Finding the files of a card: in the mirror, in the local cache, or at their public address.
+"""Files of a card: located in the mirror or the local cache, or downloaded from their public address.
 
-Size and sha256 of the decompressed content are verified before anyone parses it, wherever it came from.
+Size and sha256 of the decompressed content are verified before it is parsed, whatever its origin.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from multilab.core.files import write_atomically
+from multilab.core.paths import data_dir
 from multilab.datasets.catalogue import Card, CardFile, card
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.opening import Limits, read_bytes
-from multilab.ground.files import write_atomically
-from multilab.ground.places import data_dir
+from multilab.datasets.file_access import Limits, read_bytes
 
-__all__ = ["FoundFile", "fetch", "find_files"]
-
-Progress = Callable[[str, int, int], None]
+ProgressCallback = Callable[[str, int, int], None]
 _PUBLIC = "https://raw.githubusercontent.com"
 _ENDINGS = ("", ".xz", ".bz2", ".gz")
 _OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
@@ -56,24 +54,24 @@ def fetch(
     variants: bool = False,
     base: str | None = None,
     timeout: float = 30.0,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> list[Path]:
-    """Return the verified files of a data set, downloading what is not there.
+    """Return the verified files of a dataset, downloading missing ones.
 
     Searched in this order: the folder ``MULTILAB_DATA`` (a mirror: the card's paths, the file itself or
     with ``.xz``, ``.bz2`` or ``.gz``), ``<data_dir>/raw/<name>/``, the folder of the card itself, and
-    then the public address that the card names; what it sends is kept in the second.
+    then the public address of the card; downloads are stored in the second.
 
     Parameters
     ----------
     name : str
         Dataset name.
     variants : bool, default False
-        Also the other editions that a card points to and that are not read as the data set.
+        Also the other editions of a card, which are not read as the dataset.
     base : str, optional
         Replaces https://raw.githubusercontent.com, as ``MULTILAB_DOWNLOAD_BASE`` does.
     timeout : float, default 30
-        Seconds without a byte after which a download is given up.
+        Seconds without a byte after which a download is aborted.
     progress : callable, optional
         Called as ``progress(path, bytes received, bytes expected)``.
 
@@ -85,11 +83,17 @@ def fetch(
     Raises
     ------
     DatasetError
-        Wrong size or checksum (expected and found are named; a wrong download is not kept), an address that
+        Wrong size or checksum (the message has both; a wrong download is not stored), an address that
         does not answer, a set that is not available.
+
+    Examples
+    --------
+    >>> from multilab.datasets import fetch
+    >>> fetch("genes-toy")  # generated, so that there is no file
+    []
     """
-    found = find_files(card(name), variants=variants, base=base, timeout=timeout, progress=progress)
-    return [one.path for one in found]
+    files = find_files(card(name), variants=variants, base=base, timeout=timeout, progress=progress)
+    return [file.path for file in files]
 
 
 def find_files(
@@ -98,7 +102,7 @@ def find_files(
     variants: bool = False,
     base: str | None = None,
     timeout: float = 30.0,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> list[FoundFile]:
     """Return the files of a card with their origin; see :func:`fetch`."""
     if not wanted.available:
@@ -108,19 +112,19 @@ def find_files(
     return [_find(wanted, file, base, timeout, progress) for file in files]
 
 
-def _find(wanted: Card, file: CardFile, base: str, timeout: float, progress: Progress | None) -> FoundFile:
+def _find(wanted: Card, file: CardFile, base: str, timeout: float, progress: ProgressCallback | None) -> FoundFile:
     cached = data_dir() / "raw" / wanted.name / Path(file.path).name
     mirror = os.environ.get("MULTILAB_DATA")
-    places = [("mirror", Path(mirror) / file.path)] if mirror else []
-    places += [("cache", cached), ("local", wanted.location.parent / file.path)]
-    for origin, place in places:
+    locations = [("mirror", Path(mirror) / file.path)] if mirror else []
+    locations += [("cache", cached), ("local", wanted.location.parent / file.path)]
+    for origin, location in locations:
         for ending in _ENDINGS:
-            candidate = place.with_name(place.name + ending)
+            candidate = location.with_name(location.name + ending)
             if candidate.is_file():
                 sha = _verified(_content(file, candidate), file, candidate)
                 return FoundFile(file, candidate, origin, sha)
     if not file.addressed:
-        searched = ", ".join(str(place) for _, place in places)
+        searched = ", ".join(str(location) for _, location in locations)
         raise DatasetError(f"{wanted.name}: file {file.path} was not found (searched: {searched})")
     url = _address(file, base)
     payload = _download(wanted, file, url, timeout, progress)
@@ -131,7 +135,7 @@ def _find(wanted: Card, file: CardFile, base: str, timeout: float, progress: Pro
 
 
 def _content(file: CardFile, path: Path) -> bytes:
-    """Return the decompressed content; reading stops a byte after the promised size."""
+    """Return the decompressed content; reading stops one byte after the expected size."""
     try:
         return read_bytes(path, Limits() if file.bytes is None else Limits(max_bytes=file.bytes))
     except DatasetError as error:
@@ -141,30 +145,30 @@ def _content(file: CardFile, path: Path) -> bytes:
         raise
 
 
-def _verified(content: bytes, file: CardFile, place: Path | str, payload: bytes | None = None) -> str:
-    """Return the sha256 of the content when size and checksum are the card's.
+def _verified(content: bytes, file: CardFile, location: Path | str, payload: bytes | None = None) -> str:
+    """Return the sha256 of the content if size and checksum are those of the card.
 
-    The file as it is, ``payload``, is read from ``place`` if it is not given, and only for the error message.
+    The compressed file, ``payload``, is read from ``location`` if it is None, and only for the error message.
     """
     actual = _sha256(content)
     size_is_right = file.bytes is None or len(content) == file.bytes
     if size_is_right and file.sha256 in (None, actual):
         return actual
     if payload is None:
-        payload = _bytes_of(place)
+        payload = _bytes_of(location)
     if size_is_right:
         reason = f"expected sha256 {file.sha256}, found {actual}"
     else:
         reason = f"expected {file.bytes} bytes, found {len(content)}"
         complete = file.bytes is not None and len(content) <= file.bytes
         content = content if complete else b""  # reading stopped early: its digest means nothing
-    raise DatasetError(reason + _both_forms(payload, content, file), place)
+    raise DatasetError(reason + _both_forms(payload, content, file), location)
 
 
 def _both_forms(payload: bytes, content: bytes, file: CardFile) -> str:
-    """Return size and sha256 of a compressed file and of its content, for a message; nothing if it is not compressed.
+    """Return size and sha256 of a compressed file and of its content, for a message; "" if it is not compressed.
 
-    ``content`` is empty where it is not known in full.
+    ``content`` is empty if it is not known in full.
     """
     if not payload or payload == content or not (content or payload.startswith(_COMPRESSED)):
         return ""
@@ -180,15 +184,15 @@ def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _bytes_of(place: Path | str) -> bytes:
+def _bytes_of(location: Path | str) -> bytes:
     try:
-        return Path(place).read_bytes()
+        return Path(location).read_bytes()
     except OSError:
         return b""
 
 
 def _content_of(path: Path) -> bytes:
-    """Return the content of a compressed file as far as a message is worth it, else nothing."""
+    """Return the content of a compressed file, or nothing if it is too large for a message."""
     try:
         return read_bytes(path, Limits(max_bytes=_MOST_FOR_A_MESSAGE))
     except DatasetError:
@@ -204,7 +208,7 @@ def _address(file: CardFile, base: str) -> str:
     return f"{base}/{owner_and_name}/{file.commit}/{quote(file.source)}"
 
 
-def _download(wanted: Card, file: CardFile, url: str, timeout: float, progress: Progress | None) -> bytes:
+def _download(wanted: Card, file: CardFile, url: str, timeout: float, progress: ProgressCallback | None) -> bytes:
     assert file.bytes is not None
     limit = file.archive_bytes if file.member and file.archive_bytes else file.bytes + _OVERHEAD
     buffer = io.BytesIO()
@@ -214,7 +218,9 @@ def _download(wanted: Card, file: CardFile, url: str, timeout: float, progress: 
             while chunk := answer.read(_CHUNK):
                 buffer.write(chunk)
                 if buffer.tell() > limit:
-                    raise DatasetError(f"more than the {limit} bytes that the card allows came; nothing kept", url)
+                    raise DatasetError(
+                        f"more than the {limit} bytes that the card allows were sent; nothing is stored", url
+                    )
                 if progress is not None:
                     progress(file.path, buffer.tell(), file.archive_bytes or file.bytes)
     except urllib.error.HTTPError as error:
@@ -230,7 +236,7 @@ def _download(wanted: Card, file: CardFile, url: str, timeout: float, progress: 
 
 
 def _unpacked(payload: bytes, file: CardFile, url: str) -> bytes:
-    """Return the file itself: one member of an archive, or what a compressed download contains."""
+    """Return the content of a download: one member of an archive, or the decompressed file."""
     assert file.bytes is not None
     opener = _OPENERS.get(Path(file.source or file.url or "").suffix)
     if file.member is None and opener is None:

@@ -1,19 +1,19 @@
-"""The XML file of Mulan that names the label attributes of an ARFF file."""
+"""XML files of Mulan that name the label attributes of an ARFF file."""
 
 from __future__ import annotations
 
-import os
 from xml.parsers import expat
 
+from multilab.core.files import PathLike
+from multilab.core.text import excerpt
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.opening import MAX_NAMES_BYTES as MAX_XML_BYTES
-from multilab.datasets.opening import Limits, read_bytes
-from multilab.ground.text import excerpt
+from multilab.datasets.file_access import MAX_NAMES_BYTES as MAX_XML_BYTES
+from multilab.datasets.file_access import Limits, read_bytes
 
 __all__ = ["MAX_XML_BYTES", "read_label_names"]
 
 
-def read_label_names(path: str | os.PathLike[str]) -> dict[str, int]:
+def read_label_names(path: PathLike) -> dict[str, int]:
     """Return the label names of a Mulan XML file in its order, each with its line.
 
     Parameters
@@ -70,7 +70,7 @@ def read_label_names(path: str | os.PathLike[str]) -> dict[str, int]:
         raise DatasetError(f"not well-formed XML ({expat.ErrorString(error.code)})", path, error.lineno) from None
     except DatasetError:
         raise
-    except (LookupError, ValueError):  # what Python's codecs raise for the encoding in the XML declaration
+    except (LookupError, ValueError):  # raised by Python's codecs for the encoding in the XML declaration
         raise DatasetError("the encoding that the XML declares cannot be used; save it as UTF-8", path, 1) from None
     if not names:
         raise DatasetError("the XML names no label", path)

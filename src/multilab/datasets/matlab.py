@@ -1,26 +1,23 @@
-"""MATLAB files (version 5 to 7): plain matrices of features and targets under known names."""
+"""Reader of MATLAB files (version 5 to 7) with matrices of features and targets."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from multilab.datasets.columns import canonical_csr
+from multilab.core.files import PathLike
+from multilab.core.text import excerpt
+from multilab.datasets.column_roles import canonical_csr
 from multilab.datasets.errors import DatasetError
+from multilab.datasets.file_access import Limits, max_content, read_bytes, require_cells, too_large
 from multilab.datasets.mat5 import Variable, read_variables
-from multilab.datasets.opening import Limits, max_content, read_bytes, require_cells, too_large
-from multilab.datasets.raw import RawData
-from multilab.ground.text import excerpt
+from multilab.datasets.raw_data import RawData
 
-__all__ = ["read_matlab"]
-
-PathLike = str | os.PathLike[str]
-_PARTS = (("data", "target"), ("train_data", "train_target"), ("test_data", "test_target"))
-_ROLES = [role for part in _PARTS for role in part]
+_PAIRS = (("data", "target"), ("train_data", "train_target"), ("test_data", "test_target"))
+_ROLES = [role for pair in _PAIRS for role in pair]
 _ORIENTATIONS = ("labels x instances", "instances x labels")
 
 
@@ -37,20 +34,19 @@ def read_matlab(
     path : path-like
         The file.
     keys : mapping, optional
-        Which variable holds what: role to variable, the roles being ``data`` and ``target``, or
-        ``train_data``, ``train_target``, ``test_data``, ``test_target``. Roles that are not named have the
-        variable of that name where the file has one. ``orientation`` may be ``labels x instances`` or
-        ``instances x labels``; it is needed only where a target matrix is square.
+        Variable of each role; the roles are ``data`` and ``target``, or ``train_data``, ``train_target``,
+        ``test_data`` and ``test_target``. The default is the variable with the name of the role. ``orientation`` may be
+        ``labels x instances`` or ``instances x labels``; it is needed only if a target matrix is square.
     label_names : sequence of str, optional
         Names of the labels, which the file does not hold; default ``label1``, ``label2``, ...
     limits : Limits, optional
-        Bounds of what the file may ask for.
+        Upper bounds of sizes.
 
     Returns
     -------
     RawData
-        The rows of ``data``, or those of the training part followed by the test part with ``train_rows``
-        set. A dense matrix stays dense, a sparse one becomes CSR. Features are called ``f1``, ``f2``, ...
+        The rows of ``data``, or those of the training set followed by the test set, with ``train_rows``.
+        A dense matrix stays dense, a sparse one becomes CSR. Features are called ``f1``, ``f2``, ...
 
     Raises
     ------
@@ -69,10 +65,10 @@ def read_matlab(
         blocks.append(X)
         targets.append(Y)
     if len({b.shape[1] for b in blocks}) > 1 or len({t.shape[1] for t in targets}) > 1:
-        raise DatasetError("the training and the test part differ in their columns", path)
+        raise DatasetError("the training and the test set differ in their columns", path)
     Y = _binary(np.vstack(targets), path)
     X = sp.vstack(blocks) if any(map(sp.issparse, blocks)) else np.vstack(blocks)
-    if X.shape[1] + Y.shape[1] > limits.max_columns:  # before a name is made for each
+    if X.shape[1] + Y.shape[1] > limits.max_columns:  # before the names are created
         raise DatasetError(f"{X.shape[1] + Y.shape[1]} columns, more than the limit of {limits.max_columns}", path)
     labels = list(label_names) if label_names is not None else [f"label{k}" for k in range(1, Y.shape[1] + 1)]
     if len(labels) != Y.shape[1]:
@@ -97,7 +93,7 @@ def _names(keys: Mapping[str, str] | None, path: PathLike) -> dict[str, str]:
         if role not in _ROLES:
             raise DatasetError(f"unknown key '{role}', expected some of {', '.join(_ROLES)}, orientation", path)
     chosen = given or {role: role for role in _ROLES}
-    if given and any(role not in given for part in _PARTS for role in part if set(part) & set(given)):
+    if given and any(role not in given for pair in _PAIRS for role in pair if set(pair) & set(given)):
         raise DatasetError("keys name data without target or target without data", path)
     return chosen
 
@@ -105,18 +101,18 @@ def _names(keys: Mapping[str, str] | None, path: PathLike) -> dict[str, str]:
 def _wanted(
     variables: Sequence[Variable], names: Mapping[str, str], path: PathLike, limits: Limits
 ) -> list[tuple[Variable, Variable]]:
-    """Return the pairs of data and target that the file holds, after a look at names and sizes only."""
+    """Return the pairs of data and target of the file, after a check of names and sizes."""
     by_name = {variable.name: variable for variable in variables}
-    present = [part for part in _PARTS if all(names.get(role) in by_name for role in part)]
+    present = [pair for pair in _PAIRS if all(names.get(role) in by_name for role in pair)]
     missing = [name for role, name in names.items() if role != name and name not in by_name]
     if missing or not present:
         lacking = ", ".join(missing) or "data and target, or train_data, train_target, test_data and test_target"
         there = excerpt(", ".join(filter(None, by_name)), 200) or "none"
         raise DatasetError(f"no variable {lacking}; the file has {there}", path)
-    if present[0] == _PARTS[0] and len(present) > 1:
-        raise DatasetError("the file has both data and train_data; say in keys which to read", path)
+    if present[0] == _PAIRS[0] and len(present) > 1:
+        raise DatasetError("the file has both data and train_data; choose in keys which to read", path)
     listed = [variable.name for variable in variables]
-    for role in (role for part in present for role in part):
+    for role in (role for pair in present for role in pair):
         if listed.count(names[role]) > 1:
             raise DatasetError(f"two variables are called {names[role]}", path)
         _check_variable(by_name[names[role]], "data" in role, path, limits)
@@ -124,7 +120,7 @@ def _wanted(
 
 
 def _check_variable(variable: Variable, is_data: bool, path: PathLike, limits: Limits) -> None:
-    """Refuse what is not a matrix of real numbers, or is too large."""
+    """Refuse a variable that is not a matrix of real numbers, or too large."""
     what, shape = f"variable {variable.name}", variable.shape
     if variable.kind == "other":
         raise DatasetError(f"{what} is not a matrix of real numbers", path)
@@ -165,7 +161,7 @@ def _targets(matrix: Any, rows: int, name: str, orientation: str | None, path: P
     dense = matrix.toarray() if sp.issparse(matrix) else matrix
     if orientation is None and dense.shape == (rows, rows):
         raise DatasetError(
-            f"{name} is square, so that labels and instances cannot be told apart; give keys an orientation "
+            f"{name} is square, so that labels and instances cannot be distinguished; set an orientation in keys "
             f"({' or '.join(_ORIENTATIONS)})",
             path,
         )

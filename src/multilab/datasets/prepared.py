@@ -1,9 +1,9 @@
-"""Data sets as they were read once: arrays and their description, kept below the data folder.
+"""Prepared datasets: arrays and characteristics, stored below the data folder.
 
 ``<data_dir>/prepared/<name>-<first 16 digits of the key>/`` holds ``X.npy`` (or ``X.npz`` for CSR),
-``Y.npy``, ``named_splits.npz`` and ``meta.json``. The key is made of what decides the content: reader
-options, checksums of the files, arguments of a generator, named splits, and the code that reads. A store
-is renamed into place when it is whole; one whose files do not have the recorded checksums is made anew.
+``Y.npy``, ``named_splits.npz`` and ``meta.json``. The key depends on everything that decides the content: reader
+options, checksums of the files, arguments of a generator, named splits, and the code of the readers. A complete store
+is renamed to its final name; one whose files do not have the recorded checksums is rebuilt.
 
 Importing this module, and :func:`prepared_meta`, need neither NumPy nor SciPy.
 """
@@ -16,34 +16,33 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from multilab.core.code_digests import code_digest
+from multilab.core.digests import json_digest
+from multilab.core.paths import data_dir
 from multilab.datasets.catalogue import Card, card
 from multilab.datasets.errors import DatasetError
-from multilab.ground.digests import code_digest, json_digest
-from multilab.ground.places import data_dir
 
 if TYPE_CHECKING:
     from multilab.datasets.dataset import Dataset
-    from multilab.datasets.fetching import Progress
-
-__all__ = ["Prepared", "load", "prepare", "prepared_folder", "prepared_meta"]
+    from multilab.datasets.fetching import ProgressCallback
 
 _SCHEMA = 1
 _ATTEMPTS = 4
-_FAR_FIRST = ("download", "cache", "local", "mirror")
+_ORIGINS = ("download", "cache", "local", "mirror")
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A stored data set.
+    """Stored dataset.
 
     Attributes
     ----------
     name, key : str
-        The set, and the digest of everything that decides its content.
+        Dataset name, and the digest of everything that decides its content.
     path : Path
         Its folder.
     meta : dict
-        What ``meta.json`` says: ``digest``, ``instances``, ``features``, ``columns``, ``labels``,
+        Content of ``meta.json``: ``digest``, ``instances``, ``features``, ``columns``, ``labels``,
         ``cardinality``, ``density``, ``distinct_label_sets``, ``rows_without_label``,
         ``labels_never_set``, ``missing_values``, ``nominal_features``, ``sparse``, ``label_names``,
         ``feature_names``, ``splits`` (names), ``source`` (``mirror``, ``cache``, ``download``, ``local``
@@ -56,8 +55,8 @@ class Prepared:
     meta: dict[str, Any]
 
 
-def prepare(name: str, *, progress: Progress | None = None) -> Prepared:
-    """Make sure that a data set is stored, reading (and fetching) it only when it is not.
+def prepare(name: str, *, progress: ProgressCallback | None = None) -> Prepared:
+    """Store a dataset, reading (and fetching) it only if it is not stored yet.
 
     Parameters
     ----------
@@ -69,39 +68,66 @@ def prepare(name: str, *, progress: Progress | None = None) -> Prepared:
     Raises
     ------
     DatasetError
-        Files not found or not the card's, content other than the card expects (card, expected and found are
-        named), a data folder that cannot be written.
+        Files are missing or not those of the card, the content is not what the card expects (the message has both),
+        or the data folder cannot be written.
+
+    Examples
+    --------
+    >>> from multilab.datasets import prepare
+    >>> prepare("genes-toy").meta["instances"]
+    300
     """
     return _ready(name, progress)[0]
 
 
-def load(name: str, *, progress: Progress | None = None) -> Dataset:
-    """Return a data set, from the store when it has it.
+def load(name: str, *, progress: ProgressCallback | None = None) -> Dataset:
+    """Return a dataset, from the store if it is there.
+
+    Parameters
+    ----------
+    name : str
+        Dataset name, see :func:`multilab.datasets.cards`.
+    progress : callable, optional
+        See :func:`multilab.datasets.fetching.fetch`.
 
     Raises
     ------
     DatasetError
         See :func:`prepare`.
+
+    Examples
+    --------
+    >>> from multilab.datasets import load
+    >>> data = load("genes-toy")
+    >>> data.X.shape, data.Y.shape, data.label_names[:2]
+    ((300, 20), (300, 7), ['division', 'ribosome'])
     """
     prepared, content = _ready(name, progress)
-    from multilab.datasets.storing import from_bytes
+    from multilab.datasets.serialisation import from_bytes
 
     return from_bytes(prepared.name, prepared.meta, content)
 
 
 def prepared_meta(name: str) -> dict[str, Any] | None:
-    """Return what ``meta.json`` says of a data set, or None when it is not prepared (any more).
+    """Return the content of ``meta.json`` of a dataset, or None if it is not prepared (any more).
 
-    Reads text only: the arrays' checksums are left to :func:`load`, their presence and sizes are looked at.
+    Reads text only: presence and sizes of the arrays are checked, their checksums only by :func:`load`.
+
+    Examples
+    --------
+    >>> from multilab.datasets import prepare, prepared_meta
+    >>> meta = prepare("genes-toy").meta
+    >>> prepared_meta("genes-toy")["digest"] == meta["digest"]
+    True
     """
-    found = _lookup(name)
-    return None if found is None else found[1]
+    stored = _lookup(name)
+    return None if stored is None else stored[1]
 
 
 def prepared_folder(name: str) -> Path | None:
-    """Return the folder of a prepared data set, or None; as cheap as :func:`prepared_meta`."""
-    found = _lookup(name)
-    return None if found is None else found[0]
+    """Return the folder of a prepared dataset, or None; as cheap as :func:`prepared_meta`."""
+    stored = _lookup(name)
+    return None if stored is None else stored[0]
 
 
 def _lookup(name: str) -> tuple[Path, dict[str, Any]] | None:
@@ -110,18 +136,18 @@ def _lookup(name: str) -> tuple[Path, dict[str, Any]] | None:
         return None
     try:
         key = _key(wanted)
-    except DatasetError:  # a file without checksum in the card is gone: what came of it is not current
+    except DatasetError:  # a file without checksum in the card is gone: its store is not current
         return None
     meta = _current_meta(wanted, key)
     return None if meta is None else (_folder(wanted, key), meta)
 
 
-def _ready(name: str, progress: Progress | None) -> tuple[Prepared, dict[str, bytes]]:
+def _ready(name: str, progress: ProgressCallback | None) -> tuple[Prepared, dict[str, bytes]]:
     wanted = card(name)
     if not wanted.available:
         raise DatasetError(f"{name} is not available: {wanted.reason}", wanted.location)
     key = _key(wanted)
-    for _ in range(_ATTEMPTS):  # another process may mend the same damaged store at the same moment
+    for _ in range(_ATTEMPTS):  # another process may repair the same damaged store at the same moment
         stored = _intact(wanted, key)
         if stored is not None:
             return stored
@@ -132,7 +158,7 @@ def _ready(name: str, progress: Progress | None) -> tuple[Prepared, dict[str, by
 def _key(wanted: Card) -> str:
     files = [file for file in wanted.files if not file.is_variant]
     sums = [[file.role, file.sha256] for file in files if file.sha256]
-    if len(sums) < len(files):  # data of one's own, without checksums in the card: the content itself decides
+    if len(sums) < len(files):  # your own data, without checksums in the card: the content decides
         from multilab.datasets.fetching import find_files
 
         unknown = replace(wanted, files=tuple(file for file in files if not file.sha256))
@@ -151,8 +177,8 @@ def _key(wanted: Card) -> str:
 
 
 def _names_digest(path: Path) -> str:
-    """Return the digest of a file of label names: its content decides what is read, its name does not."""
-    from multilab.datasets.opening import MAX_NAMES_BYTES, Limits, read_bytes
+    """Return the digest of the content of a file of label names."""
+    from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, read_bytes
 
     return hashlib.sha256(read_bytes(path, Limits(max_bytes=MAX_NAMES_BYTES))).hexdigest()
 
@@ -166,18 +192,18 @@ def _current_meta(wanted: Card, key: str) -> dict[str, Any] | None:
     try:
         meta = json.loads((folder / "meta.json").read_text("utf-8"))
         sizes = {name: (folder / name).stat().st_size for name in meta["files"]}
-        whole = meta["key"] == key and all(sizes[n] == meta["files"][n]["bytes"] for n in sizes)
-        whole = whole and meta.pop("seal") == json_digest(meta)
+        valid = meta["key"] == key and all(sizes[n] == meta["files"][n]["bytes"] for n in sizes)
+        valid = valid and meta.pop("seal") == json_digest(meta)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    if not whole:
+    if not valid:
         return None
     _check(wanted, meta)
     return meta
 
 
 def _intact(wanted: Card, key: str) -> tuple[Prepared, dict[str, bytes]] | None:
-    """Return the store and the bytes of its files when every checksum is right, else None."""
+    """Return the store and the bytes of its files if every checksum is right, else None."""
     meta = _current_meta(wanted, key)
     if meta is None:
         return None
@@ -192,29 +218,29 @@ def _intact(wanted: Card, key: str) -> tuple[Prepared, dict[str, bytes]] | None:
 
 
 def _check(wanted: Card, meta: dict[str, Any]) -> None:
-    """Compare the counts and the digest with the card's."""
-    for what, promised in asdict(wanted.expected).items():
-        found = meta[what]
-        tolerance = 5.000001e-5 if what == "cardinality" else 0  # cards hold four decimals
-        if promised is not None and abs(found - promised) > tolerance:
-            raise DatasetError(f"{wanted.name}: expected {promised} {what}, found {found}", wanted.location)
+    """Compare the counts and the digest with those of the card."""
+    for what, expected in asdict(wanted.expected).items():
+        actual = meta[what]
+        tolerance = 5.000001e-5 if what == "cardinality" else 0  # cards have four decimals
+        if expected is not None and abs(actual - expected) > tolerance:
+            raise DatasetError(f"{wanted.name}: expected {expected} {what}, found {actual}", wanted.location)
     if wanted.digest is not None and meta["digest"] != wanted.digest:
         raise DatasetError(
             f"{wanted.name}: expected the digest {wanted.digest}, found {meta['digest']}", wanted.location
         )
 
 
-def _store(wanted: Card, key: str, progress: Progress | None) -> None:
-    from multilab.datasets.dataset import assemble
+def _store(wanted: Card, key: str, progress: ProgressCallback | None) -> None:
+    from multilab.datasets.dataset import build_dataset
     from multilab.datasets.fetching import find_files
-    from multilab.datasets.storing import to_bytes, write_folder
+    from multilab.datasets.serialisation import to_bytes, write_folder
 
-    found = find_files(wanted, progress=progress)
-    paths = {one.file.role: one.path for one in found}
+    files = find_files(wanted, progress=progress)
+    paths = {one.file.role: one.path for one in files}
     reader = {**wanted.reader, **wanted.label_files}
-    dataset, description = assemble(wanted.name, paths, reader, wanted.generator, wanted.splits)
+    dataset, description = build_dataset(wanted.name, paths, reader, wanted.generator, wanted.splits)
     _check(wanted, description)
-    origins = {one.origin for one in found}
+    origins = {one.origin for one in files}
     content = to_bytes(dataset)
     meta = {
         **description,
@@ -224,7 +250,7 @@ def _store(wanted: Card, key: str, progress: Progress | None) -> None:
         "feature_names": dataset.feature_names,
         "label_names": dataset.label_names,
         "splits": sorted(dataset.splits),
-        "source": next((origin for origin in _FAR_FIRST if origin in origins), "embedded"),
+        "source": next((origin for origin in _ORIGINS if origin in origins), "embedded"),
         "files": {
             name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in content.items()
         },

@@ -1,4 +1,4 @@
-"""Reading a data file of any format, and checking one."""
+"""Reader and checker of data files of all formats."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from multilab.core.files import PathLike
 from multilab.datasets.arff import read_arff
-from multilab.datasets.columns import LabelOptions
-from multilab.datasets.description import describe
+from multilab.datasets.characteristics import describe
+from multilab.datasets.column_roles import LabelOptions
 from multilab.datasets.errors import DatasetError, DatasetWarning
-from multilab.datasets.left_out import names_to_drop
+from multilab.datasets.file_access import Limits, decode, name_memory_errors, plain_name, read_head
+from multilab.datasets.ignored_columns import names_to_drop
 from multilab.datasets.matlab import read_matlab
-from multilab.datasets.missing import impute, missing_error
-from multilab.datasets.opening import Limits, decode, name_memory_errors, plain_name, read_head
-from multilab.datasets.raw import RawData
+from multilab.datasets.missing_values import impute, missing_error
+from multilab.datasets.raw_data import RawData
 from multilab.datasets.svmlight import read_svmlight
 from multilab.datasets.tabular import read_csv, read_parquet
 from multilab.datasets.xc import read_xc
 
-__all__ = ["FORMATS", "Missing", "Text", "check", "find_format", "read"]
-
-PathLike = str | os.PathLike[str]
 Missing = Literal["error", "keep", "impute"]
 Text = Literal["error", "one_hot"]
 
@@ -43,14 +41,14 @@ FORMATS = {
 
 
 def find_format(path: PathLike) -> str:
-    """Return the format that the extension of a file says, under a compression's or not.
+    """Return the format of a file by its extension, without that of a compression.
 
-    A ``.txt`` file is "xc" here; :func:`read` looks at its first line, and reads it as svmlight if it is that.
+    A ``.txt`` file is "xc" here; :func:`read` reads it as svmlight if its first line is a row of that.
 
     Raises
     ------
     DatasetError
-        An extension that no reader knows.
+        The extension is unknown.
     """
     extension = plain_name(path)[1]
     if extension not in FORMATS:
@@ -78,19 +76,18 @@ def read(
     missing: Missing = "error",
     limits: Limits | None = None,
 ) -> RawData:
-    """Read one data file: ARFF, MATLAB, CSV, Parquet, svmlight or Extreme Classification text.
+    r"""Read one data file: ARFF, MATLAB, CSV, Parquet, svmlight or Extreme Classification text.
 
     Parameters
     ----------
     path : path-like
         The file, plain or compressed by gzip, bzip2 or xz.
     format : {"arff", "mat", "csv", "parquet", "svmlight", "xc"}, optional
-        Default: what the extension says; a ``.txt`` file is svmlight if its first line is a row of that.
+        Default: by the extension; a ``.txt`` file is svmlight if its first line is a row of that.
     labels_xml, labels_first, labels_last, label_columns, label_prefix : optional
         For files with named columns, one of: Mulan's XML file; the number of first or of last columns; the
         names of the label columns, as a sequence, one text with commas, or a file with one name per line; or
-        how they begin. An ARFF file may say it itself by ``-C n`` in its relation name, which counts only
-        when nothing is given here.
+        their prefix. Without any of these, ``-C n`` in the relation name of an ARFF file is used.
     label_names : sequence of str, optional
         Names of the labels of a file that has none (``mat``, ``svmlight``, ``xc``); otherwise as
         ``label_columns``.
@@ -100,15 +97,15 @@ def read(
         For svmlight, see :func:`multilab.datasets.svmlight.read_svmlight`.
     drop : sequence of str, or text with commas, optional
         Names of columns of an ARFF, CSV or Parquet file that are left out, such as row identifiers. They are counted
-        neither by ``labels_first`` nor by ``labels_last``. The index columns of pandas are left out by themselves.
+        neither by ``labels_first`` nor by ``labels_last``. The index columns of pandas are always left out.
     text : {"error", "one_hot"}
         Whether text features of CSV and Parquet are refused, or become one 0/1 column per value, as nominal features of
         ARFF always do.
     missing : {"error", "keep", "impute"}
         Whether missing feature values are an error, stay as NaN and are counted, or are imputed from all rows of the
-        file without a look at the labels, see :func:`multilab.datasets.missing.impute`.
+        file without using the labels, see :func:`multilab.datasets.missing_values.impute`.
     limits : Limits, optional
-        What a file may ask for at most.
+        Upper bounds of sizes.
 
     Returns
     -------
@@ -124,7 +121,17 @@ def read(
     Warns
     -----
     DatasetWarning
-        A column was left out that nobody asked to leave out: the index of a pandas data frame.
+        A column was left out without a request: the index of a pandas data frame.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from multilab.datasets import read
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "songs.csv"
+    >>> _ = path.write_text("tempo,happy,sad\n120,1,0\n60,0,1\n")
+    >>> raw = read(path, label_columns=["happy", "sad"])
+    >>> raw.X.tolist(), raw.Y.tolist()
+    ([[120.0], [60.0]], [[1, 0], [0, 1]])
     """
     for name, value, allowed in (("text", text, get_args(Text)), ("missing", missing, get_args(Missing))):
         if value not in allowed:
@@ -132,28 +139,21 @@ def read(
     kind = _format(path) if format is None else format
     limits = limits or Limits()
     options = LabelOptions(labels_xml, label_names, labels_first, labels_last, label_columns, label_prefix)
-    left_out = names_to_drop(drop)
+    dropped = names_to_drop(drop)
     if kind not in ("arff", "csv", "parquet"):
-        _refuse_columns(options, left_out, kind, path)
+        _refuse_columns(options, dropped, kind, path)
     if text != "error" and kind not in ("csv", "parquet"):
-        raise DatasetError(f"text cannot be said of the format '{kind}'", path)
+        raise DatasetError(f"the format '{kind}' has no option text", path)
     if kind == "arff":
-        raw = read_arff(path, options, limits, left_out)
+        raw = read_arff(path, options, limits, dropped)
     elif kind == "csv":
-        raw = read_csv(path, options, limits, left_out, text)
+        raw = read_csv(path, options, limits, dropped, text)
     elif kind == "parquet":
-        raw = read_parquet(path, options, limits, left_out, text)
+        raw = read_parquet(path, options, limits, dropped, text)
     elif kind == "mat":
         raw = read_matlab(path, keys, label_names, limits)
     elif kind == "svmlight":
-        raw = read_svmlight(
-            path,
-            label_names,
-            n_features=n_features,
-            first_feature=first_feature,
-            first_label=first_label,
-            limits=limits,
-        )
+        raw = read_svmlight(path, label_names, n_features, first_feature, first_label, limits)
     elif kind == "xc":
         raw = read_xc(path, label_names, limits)
     else:
@@ -164,7 +164,7 @@ def read(
 
 
 def _format(path: PathLike) -> str:
-    """Return the format that the extension says; a ``.txt`` file may also be svmlight."""
+    """Return the format by the extension; a ``.txt`` file may also be svmlight."""
     kind = find_format(path)
     if kind != "xc":
         return kind
@@ -177,34 +177,44 @@ def _refuse_columns(options: LabelOptions, drop: Sequence[str], kind: str, path:
     given = [name for name, value in asdict(options).items() if value is not None and name != "label_names"]
     given += ["drop"] if drop else []
     if given:
-        raise DatasetError(f"{', '.join(given)} cannot be said of the format '{kind}'", path)
+        raise DatasetError(f"the format '{kind}' has no option {', '.join(given)}", path)
 
 
 def check(path: PathLike, **options: Any) -> dict[str, Any]:
-    """Read a file and return what it holds.
+    r"""Return the characteristics of a file, and why it would be refused.
 
     Parameters
     ----------
     path : path-like
-        The file. For an ARFF file of which nothing is said in ``options``, ``<stem>.xml`` beside it (or the
-        one without ``-train`` or ``-test``) names the labels when it is there.
+        The file. For an ARFF file without label options, ``<stem>.xml`` next to it (or the one without ``-train`` or
+        ``-test``) names the labels, if it exists.
     **options
         As for :func:`read`; missing feature values are counted, not refused, unless ``missing`` says "impute".
 
     Returns
     -------
     dict
-        ``path``, ``format``, the entries of :func:`multilab.datasets.description.describe`, ``label_names``, and
+        ``path``, ``format``, the entries of :func:`multilab.datasets.characteristics.describe`, ``label_names``, and
         ``refused``: why :func:`read` refuses the file with the same options, or None.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from multilab.datasets import check
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "songs.csv"
+    >>> _ = path.write_text("tempo,happy,sad\n120,1,0\n,0,1\n")
+    >>> result = check(path, labels_last=2)
+    >>> result["instances"], result["missing_values"], result["refused"][:32]
+    (2, 1, '1 feature values are missing, th')
     """
     options = {name: value for name, value in options.items() if value is not None}
     kind = options.get("format") or _format(path)
     if kind == "arff" and not set(LabelOptions.__dataclass_fields__) & set(options):
         stem = plain_name(path)[0]
         stems = (stem, stem.removesuffix("-train").removesuffix("-test"))
-        beside = [xml for xml in (Path(path).with_name(s + ".xml") for s in stems) if xml.is_file()]
-        if beside:
-            options["labels_xml"] = beside[0]
+        candidates = [xml for xml in (Path(path).with_name(s + ".xml") for s in stems) if xml.is_file()]
+        if candidates:
+            options["labels_xml"] = candidates[0]
     missing = options.pop("missing", "error")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DatasetWarning)  # it is among the notes

@@ -1,29 +1,25 @@
-"""Text of sparse rows, ``label,label index:value index:value``, as multi-label svmlight writes it."""
+"""Reader of multi-label svmlight files: sparse rows ``label,label index:value index:value``."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
-from multilab.datasets.columns import canonical_csr
+from multilab.core.files import PathLike
+from multilab.datasets.column_roles import canonical_csr
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.numbers import to_number
-from multilab.datasets.opening import Limits, decode, read_bytes, require_cells
-from multilab.datasets.raw import RawData
-
-__all__ = ["SparseRows", "parse_sparse_rows", "read_svmlight"]
-
-PathLike = str | os.PathLike[str]
+from multilab.datasets.file_access import Limits, decode, read_bytes, require_cells
+from multilab.datasets.number_parsing import to_number
+from multilab.datasets.raw_data import RawData
 
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Rows as they stand in the file: indices are not yet shifted, nothing is bounded.
+    """Rows of a file before indices are shifted and sizes are checked.
 
     Attributes
     ----------
@@ -47,10 +43,8 @@ class SparseRows:
     lines: np.ndarray
     path: PathLike
 
-    def to_raw(
-        self, shape: tuple[int, int], first: tuple[int, int], label_names: Sequence[str], limits: Limits
-    ) -> RawData:
-        """Return the rows as matrices.
+    def to_raw(self, shape: tuple[int, int], first: tuple[int, int], label_names: Sequence[str]) -> RawData:
+        """Return the rows as matrices, whose sizes the caller has checked.
 
         Parameters
         ----------
@@ -60,13 +54,8 @@ class SparseRows:
             Index of the first feature and of the first label, 0 or 1.
         label_names : sequence of str
             One name per label.
-        limits : Limits
-            Bounds the columns and the dense label matrix.
         """
         n = len(self.lines)
-        if sum(shape) > limits.max_columns:
-            raise DatasetError(f"{sum(shape)} columns, more than the limit of {limits.max_columns}", self.path)
-        require_cells(n, shape[1], "the label matrix", self.path, limits, itemsize=1)
         j = self._within(self.features - first[0], shape[0], self.feature_rows, "feature", first[0])
         k = self._within(self.labels - first[1], shape[1], self.label_rows, "label", first[1])
         order = np.lexsort((j, self.feature_rows))
@@ -86,9 +75,7 @@ class SparseRows:
         if len(wrong):
             line, shown = self.lines[rows[wrong[0]]], index[wrong[0]] + first
             raise DatasetError(
-                f"{what} index {shown} is not among the {count} from {first} to {count - 1 + first}",
-                self.path,
-                line,
+                f"{what} index {shown} is not among the {count} from {first} to {count - 1 + first}", self.path, line
             )
         return index
 
@@ -101,7 +88,7 @@ def parse_sparse_rows(lines: Iterable[tuple[int, str]], path: PathLike) -> Spars
     Raises
     ------
     DatasetError
-        With the line: an index that is no whole number, a value that is no finite number, a broken entry.
+        With the line: an index that is not an integer, a value that is not a finite number, a broken entry.
     """
     features, values, labels = list[int](), list[float](), list[int]()
     widths, label_widths, numbers, line = list[int](), list[int](), list[int](), 0
@@ -154,7 +141,6 @@ def _finite(token: str) -> float:
 def read_svmlight(
     path: PathLike,
     label_names: Sequence[str] | None = None,
-    *,
     n_features: int | None = None,
     first_feature: int | None = None,
     first_label: int | None = None,
@@ -169,11 +155,11 @@ def read_svmlight(
     label_names : sequence of str, optional
         Names, and so the number, of the labels. Default: all up to the largest index, named by their indices.
     n_features : int, optional
-        Number of features. Default: all up to the largest index. A file of a part of a set needs it.
+        Number of features. Default: all up to the largest index. Needed for a file with a subset of the rows.
     first_feature, first_label : 0 or 1, optional
         Index of the first one. Default: 0 where a 0 occurs in the file, else 1.
     limits : Limits, optional
-        Bounds of what the file may ask for.
+        Upper bounds of sizes.
 
     Returns
     -------
@@ -199,11 +185,11 @@ def read_svmlight(
     q = _count(rows.labels, first[1]) if label_names is None else len(label_names)
     if d < 1:
         raise DatasetError("no row has a feature", path)
-    if d + q > limits.max_columns:  # before a name is made for each
+    if d + q > limits.max_columns:  # before the names are created
         raise DatasetError(f"{d + q} columns, more than the limit of {limits.max_columns}", path)
     require_cells(len(rows.lines), q, "the label matrix", path, limits, itemsize=1)
     names = label_names if label_names is not None else [str(k + first[1]) for k in range(q)]
-    return rows.to_raw((d, q), first, names, limits)
+    return rows.to_raw((d, q), first, names)
 
 
 def _first(indices: np.ndarray, given: int | None) -> int:

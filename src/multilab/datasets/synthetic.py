@@ -1,6 +1,6 @@
-"""Data sets that need neither a file nor a network: digit segments, toy genes, toy topics, and four curves.
+"""Synthetic and embedded datasets: digit segments, toy genes, toy topics, and four scenarios.
 
-Randomness is made of raw PCG64 words, which no NumPy version changes; ``X`` and ``Y`` are the same on all
+Random numbers are raw PCG64 output, which no NumPy version changes; ``X`` and ``Y`` are the same on all
 machines. The toy genes and the toy topics are computed in integers, so that no rounding is involved either.
 """
 
@@ -14,32 +14,11 @@ import scipy.sparse as sp
 from scipy.special import ndtr, ndtri
 
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.raw import RawData
-
-__all__ = [
-    "ScenarioSample",
-    "bayes_accuracy",
-    "generate",
-    "sample_scenario",
-    "scenario_curve",
-    "scenario_threshold",
-    "segments_of",
-]
+from multilab.datasets.raw_data import RawData
 
 # Segment a is the upper bar, then clockwise b, c, d (lower bar), e, f, and g in the middle. 6 and 9 have
 # their tails (a is lit for 6, d for 9) and 7 is the short form without f.
-_SEGMENTS = {
-    0: "abcdef",
-    1: "bc",
-    2: "abdeg",
-    3: "abcdg",
-    4: "bcfg",
-    5: "acdfg",
-    6: "acdefg",
-    7: "abc",
-    8: "abcdefg",
-    9: "abcdfg",
-}
+_SEGMENTS = ("abcdef", "bc", "abdeg", "abcdg", "bcfg", "acdfg", "acdefg", "abc", "abcdefg", "abcdfg")
 
 # Toy genes: one row per label, its weights of the four hidden processes; the share of rows that have it, in per cent.
 _PROCESSES = ("growth", "stress", "repair", "transport")
@@ -53,7 +32,7 @@ _GENE_LABELS = {
     "signalling": ((1, 1, 0, 2), 20),
 }
 
-# Toy topics: every topic has words of its own and draws in its partner in a third of its documents.
+# Toy topics: every topic has its own vocabulary, and its partner occurs in a third of its documents.
 _TOPIC_PARTNERS = {
     "politics": "economy",
     "economy": "trade",
@@ -64,8 +43,8 @@ _TOPIC_PARTNERS = {
     "culture": "travel",
     "travel": "culture",
 }
-_WORDS_PER_TOPIC = 12
-_COMMON_WORDS = 54
+_TERMS_PER_TOPIC = 12
+_COMMON_TERMS = 54
 
 # Solutions t of mean_x Phi(t - f_k(x)) = 1/2 over x uniform on [-4, 4]; a test recomputes them.
 _MEDIANS = {1: 1.5819915110529592, 2: 3.5172504898348803, 3: 0.0, 4: 0.0}
@@ -73,7 +52,7 @@ _MEANS = {1: 1.5375, 2: 3.08, 3: 0.0, 4: 0.0}
 
 
 class ScenarioSample(NamedTuple):
-    """A sample of a scenario.
+    """Sample of a scenario.
 
     Attributes
     ----------
@@ -94,7 +73,7 @@ class ScenarioSample(NamedTuple):
 
 
 def generate(generator: Mapping[str, Any]) -> RawData:
-    """Make the data set that a card's ``generator`` describes.
+    """Return the dataset of a card's ``generator``.
 
     Parameters
     ----------
@@ -128,7 +107,7 @@ def segments_of(digit: int) -> str:
 
 
 def scenario_curve(k: int, x: Any) -> np.ndarray:
-    """Return the true curve f_k(x) of scenario ``k``, as printed in section 2.1.1 of the MLWSE paper."""
+    """Return the true curve f_k(x) of scenario ``k``, of section 2.1.1 of the MLWSE paper."""
     x = np.asarray(x, dtype=np.float64)
     if k == 1:
         steps = ((-2.0, x < -3), (2.55, x > -2), (-2.0, x > 0), (4.0, x > 2), (-1.0, x > 3))
@@ -143,7 +122,7 @@ def scenario_curve(k: int, x: Any) -> np.ndarray:
 
 
 def sample_scenario(k: int, n: int = 300, seed: int = 0, threshold: str | float = "median") -> ScenarioSample:
-    """Draw a sample of one of the four two-dimensional scenarios of the MLWSE paper (section 2.1.1).
+    """Return a sample of one of the four two-dimensional scenarios of the MLWSE paper (section 2.1.1).
 
     Parameters
     ----------
@@ -152,9 +131,9 @@ def sample_scenario(k: int, n: int = 300, seed: int = 0, threshold: str | float 
     n : int, default 300
         Rows.
     seed : int, default 0
-        Each scenario has a stream of its own below the seed: noise is not shared between them.
+        Each scenario has its own random stream: noise is not shared between them.
     threshold : {"median", "mean"} or float, default "median"
-        Where the real value turns into a class; the paper does not say. ``median`` and ``mean`` are those
+        Above it the real value is class 1; the paper does not define it. ``median`` and ``mean`` are those
         of the scenario's distribution, not of the sample, so that the best possible classifier is the
         same in every sample: it predicts 1 where the curve is above the threshold (see
         :func:`bayes_accuracy`).
@@ -163,12 +142,19 @@ def sample_scenario(k: int, n: int = 300, seed: int = 0, threshold: str | float 
     -------
     ScenarioSample
         ``X, y_real, Y, f``.
+
+    Examples
+    --------
+    >>> from multilab.datasets import sample_scenario
+    >>> sample = sample_scenario(1, n=200)
+    >>> sample.X.shape, sample.Y.shape, float(sample.Y.mean())
+    ((200, 1), (200, 1), 0.45)
     """
     cut = scenario_threshold(k, threshold)
     if n < 1 or seed < 0:
         raise DatasetError(f"scenario: n must be at least 1 and seed at least 0, not {n} and {seed}")
-    words = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(k,))).random_raw(2 * n)
-    uniform = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53  # inside (0, 1)
+    numbers = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(k,))).random_raw(2 * n)
+    uniform = ((numbers >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53  # inside (0, 1)
     x = 8 * uniform[:n] - 4
     f = scenario_curve(k, x)
     y_real = f + ndtri(uniform[n:])
@@ -198,8 +184,8 @@ def _scenario(k: int, n: int = 300, seed: int = 0, threshold: str | float = "med
     return RawData(X=sample.X, Y=sample.Y, feature_names=["x"], label_names=["above-threshold"], original_features=1)
 
 
-def _words(stream: str, n: int, seed: int) -> np.random.PCG64:
-    """Return the bit generator of a toy data set; its words are the same in all NumPy versions."""
+def _bit_generator(stream: str, n: int, seed: int) -> np.random.PCG64:
+    """Return the bit generator of a toy dataset; its output is the same in all NumPy versions."""
     if n < 20 or seed < 0:
         raise DatasetError(f"{stream}: n must be at least 20 and seed at least 0, not {n} and {seed}")
     return np.random.PCG64(np.random.SeedSequence(seed, spawn_key=tuple(stream.encode())))
@@ -208,7 +194,7 @@ def _words(stream: str, n: int, seed: int) -> np.random.PCG64:
 def _bell(bits: np.random.PCG64, rows: int, columns: int) -> np.ndarray:
     """Return integers with a bell-shaped distribution: mean 0, standard deviation 37 837, at most 131 070.
 
-    Each is the sum of the four 16-bit quarters of a word, minus its mean.
+    Each is the sum of the four 16-bit quarters of a 64-bit number, minus its mean.
     """
     word = bits.random_raw(rows * columns).reshape(rows, columns)
     quarters = [((word >> np.uint64(shift)) & np.uint64(0xFFFF)).astype(np.int64) for shift in (0, 16, 32, 48)]
@@ -216,13 +202,13 @@ def _bell(bits: np.random.PCG64, rows: int, columns: int) -> np.ndarray:
 
 
 def _genes(n: int = 300, seed: int = 0) -> RawData:
-    """Return toy genes: 20 noisy conditions show four hidden processes, of which the labels are parts.
+    """Return toy genes: 20 noisy conditions show four hidden processes, on which the labels depend.
 
     A label holds for the rows with the largest weighted sums of the processes. The third process enters the conditions
     by its size alone, so that no linear model sees all of it. Every label also leans towards the one before it. All is
     integer arithmetic; ``X`` is in units of 2**-16.
     """
-    bits = _words("genes", n, seed)
+    bits = _bit_generator("genes", n, seed)
     hidden = _bell(bits, n, len(_PROCESSES))
     mixing = (bits.random_raw(len(_PROCESSES) * 20) % np.uint64(7)).astype(np.int64).reshape(len(_PROCESSES), 20) - 3
     shown = hidden.copy()
@@ -243,15 +229,15 @@ def _genes(n: int = 300, seed: int = 0) -> RawData:
 
 
 def _topics(n: int = 300, seed: int = 0) -> RawData:
-    """Return toy topics: counts of 150 words in ``n`` documents about one to three of eight topics, as CSR.
+    """Return toy topics: counts of 150 terms in ``n`` documents about one to three of eight topics, as CSR.
 
-    A document has 15 to 45 words: half of them are common words, the others belong to its topics. A word of a topic is
+    A document has 15 to 45 terms: half of them are common, the others belong to its topics. A term of a topic is
     also used, one time in four, by the documents of the topic before it.
     """
-    bits = _words("topics", n, seed)
+    bits = _bit_generator("topics", n, seed)
     topics = list(_TOPIC_PARTNERS)
     partner = [topics.index(name) for name in _TOPIC_PARTNERS.values()]
-    counts = np.zeros((n, _WORDS_PER_TOPIC * len(topics) + _COMMON_WORDS))
+    counts = np.zeros((n, _TERMS_PER_TOPIC * len(topics) + _COMMON_TERMS))
     Y = np.zeros((n, len(topics)), dtype=np.uint8)
 
     def below(bound: int) -> int:
@@ -266,13 +252,13 @@ def _topics(n: int = 300, seed: int = 0) -> RawData:
         Y[row, ordered] = 1
         for _ in range(15 + below(31)):
             if below(2):
-                word = _WORDS_PER_TOPIC * len(topics) + min(below(_COMMON_WORDS), below(_COMMON_WORDS))
+                word = _TERMS_PER_TOPIC * len(topics) + min(below(_COMMON_TERMS), below(_COMMON_TERMS))
             else:
                 topic = (ordered[below(len(ordered))] + (below(4) == 0)) % len(topics)
-                word = _WORDS_PER_TOPIC * topic + min(below(_WORDS_PER_TOPIC), below(_WORDS_PER_TOPIC))
+                word = _TERMS_PER_TOPIC * topic + min(below(_TERMS_PER_TOPIC), below(_TERMS_PER_TOPIC))
             counts[row, word] += 1
-    names = [f"{topic}_{number}" for topic in topics for number in range(1, _WORDS_PER_TOPIC + 1)]
-    names += [f"common_{number}" for number in range(1, _COMMON_WORDS + 1)]
+    names = [f"{topic}_{number}" for topic in topics for number in range(1, _TERMS_PER_TOPIC + 1)]
+    names += [f"common_{number}" for number in range(1, _COMMON_TERMS + 1)]
     X = sp.csr_array(counts)
     return RawData(X=X, Y=Y, feature_names=names, label_names=topics, original_features=len(names))
 

@@ -1,4 +1,4 @@
-"""Tables with named columns: CSV and Parquet."""
+"""Readers of tables with named columns: CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -15,22 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from multilab.datasets.columns import Column, LabelOptions, assemble
+from multilab.core.files import PathLike
+from multilab.datasets.column_roles import LabelOptions, TableColumn, features_and_labels
 from multilab.datasets.errors import DatasetError, DatasetWarning
-from multilab.datasets.left_out import dropped_note, positions_left
-from multilab.datasets.numbers import dense_numbers, to_number
-from multilab.datasets.opening import Limits, decode, plain_name, read_bytes, require_cells
-from multilab.datasets.raw import RawData
+from multilab.datasets.file_access import Limits, decode, plain_name, read_bytes, require_cells
+from multilab.datasets.ignored_columns import dropped_note, positions_left
+from multilab.datasets.number_parsing import dense_numbers, to_number
+from multilab.datasets.raw_data import RawData
 
-__all__ = ["read_csv", "read_parquet"]
-
-PathLike = str | os.PathLike[str]
 _MISSING = frozenset({"", "?", "na", "nan", "null"})
 _TRUTH = {"true": 1.0, "false": 0.0}
-_USUAL = {form: "nan" for word in _MISSING for form in (word, word.upper())} | {"NaN": "nan"}
-_USUAL |= {form: f"{number:g}" for word, number in _TRUTH.items() for form in (word, word.upper(), word.title())}
+_USUAL = {form: "nan" for text in _MISSING for form in (text, text.upper())} | {"NaN": "nan"}
+_USUAL |= {form: f"{number:g}" for text, number in _TRUTH.items() for form in (text, text.upper(), text.title())}
 _INFINITE = frozenset({"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"})
-# The first record: quoted parts may hold delimiters and line breaks. Possessive, so that nothing backtracks.
+# The first record: quoted fields may hold delimiters and line breaks. Possessive, so that nothing backtracks.
 _FIRST_RECORD = re.compile(r'(?:[^"\n]++|"[^"]*+")*+')
 _QUOTED = re.compile(r'"[^"]*+"')
 _MAX_CATEGORIES = 1000
@@ -51,9 +49,9 @@ def read_csv(
     options : LabelOptions
         Which columns are the labels.
     limits : Limits
-        Bounds of what the file may ask for.
+        Upper bounds of sizes.
     drop : sequence of str
-        Names of columns that are left out.
+        Names of columns that are dropped.
     text : {"error", "one_hot"}
         Whether a feature of text is refused, or becomes one 0/1 column ``name=value`` per value, sorted. Text is a
         column most of whose different values are neither numbers nor ``true`` and ``false``.
@@ -79,7 +77,7 @@ def read_csv(
     if len(names) > limits.max_columns:
         raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
     index = len(names) > 1 and not names[0]
-    notes = [_left_out("the first column has no name", path)] if index else []
+    notes = [_index_note("the first column has no name", path)] if index else []
     kept = [j for j in positions_left(names, drop, path) if j or not index]
     columns = _columns(names, kept, path)
     labels = options.choose(columns, path)
@@ -96,38 +94,38 @@ def read_csv(
             raise fault
         notes += _text_note(columns, len(table), path, limits)
     require_cells(len(table), len(columns), "the table", path, limits)
-    return assemble(table, columns, labels, path, limits, notes=(*notes, *dropped_note(drop)))
+    return features_and_labels(table, columns, labels, path, limits, notes=(*notes, *dropped_note(drop)))
 
 
 def _first_record(content: str) -> str:
     first = _FIRST_RECORD.match(content)
     head = first[0] if first else ""
-    whole = content[len(head) : len(head) + 1] in ("", "\n")  # else a lone quote: csv says what it makes of it
-    return head if whole else content.partition("\n")[0]
+    complete = content[len(head) : len(head) + 1] in ("", "\n")  # else a lone quote: the csv module decides
+    return head if complete else content.partition("\n")[0]
 
 
 def _delimiter(head: str, path: PathLike) -> str:
-    """Return the delimiter of a line of names, which is searched outside of quotes."""
+    """Return the delimiter of a line of names; quoted names are ignored."""
     bare = _QUOTED.sub("", head)
     if plain_name(path)[1] == ".tsv" and "\t" in bare:
         return "\t"
     return max(",;\t", key=bare.count)  # of equally frequent ones the first
 
 
-def _columns(names: Sequence[str], kept: Sequence[int], path: PathLike) -> list[Column]:
+def _columns(names: Sequence[str], kept: Sequence[int], path: PathLike) -> list[TableColumn]:
     seen: set[str] = set()
     for j in kept:
         name = names[j]
         if not name:
             raise DatasetError(f"column {j + 1} has no name", path, 1)
         if name in seen:
-            raise DatasetError(f"column '{name[:60]}' is there twice", path, 1)
+            raise DatasetError(f"column '{name[:60]}' occurs twice", path, 1)
         seen.add(name)
-    return [Column(names[j], None, 1) for j in kept]
+    return [TableColumn(names[j], None, 1) for j in kept]
 
 
-def _left_out(reason: str, path: PathLike) -> str:
-    """Warn of an index column that is left out, and return the note of it."""
+def _index_note(reason: str, path: PathLike) -> str:
+    """Warn of an index column that is left out, and return the note about it."""
     note = f"{reason}: read as an index and left out"
     warnings.warn(f"{os.fspath(path)}: {note}", DatasetWarning, stacklevel=5)
     return note
@@ -143,7 +141,7 @@ def _csv_row(reader: Any, path: PathLike) -> list[str] | None:
 def _read_cells(
     reader: Any, width: int, kept: Sequence[int], path: PathLike
 ) -> tuple[list[list[str]], array[int], DatasetError | None]:
-    """Return the cells of each column and the lines of the rows, up to a broken row, and what is wrong with that."""
+    """Return the cells of each column and the lines of the rows up to the first invalid one, and its error."""
     columns: list[list[str]] = [[] for _ in kept]
     lines = array("q")
     try:
@@ -163,7 +161,12 @@ def _read_cells(
 
 
 def _numbers_and_codes(
-    cells: list[list[str]], lines: Sequence[int], columns: list[Column], labels: np.ndarray, text: str, path: PathLike
+    cells: list[list[str]],
+    lines: Sequence[int],
+    columns: list[TableColumn],
+    labels: np.ndarray,
+    text: str,
+    path: PathLike,
 ) -> np.ndarray:
     """Return the numbers of all columns, and the codes of text columns, which become nominal in ``columns``.
 
@@ -197,7 +200,7 @@ def _numbers_and_codes(
 
 
 def _usual_numbers(cells: list[str]) -> np.ndarray | None:
-    """Return the numbers of a column quickly, NaN for missing ones, or None where a closer look is needed."""
+    """Return the numbers of a column, NaN for missing ones, or None if the slow parser is needed."""
     usual = [_USUAL.get(cell, cell) for cell in cells]
     together = " ".join(usual)
     if "_" in together or not together.isascii():  # Python's float takes more than decimal numbers
@@ -210,12 +213,12 @@ def _usual_numbers(cells: list[str]) -> np.ndarray | None:
 
 
 def _value(cell: str) -> float | None:
-    """Return the number of a cell, NaN where it is missing, None where it is something else."""
+    """Return the number of a cell, NaN if it is missing, None if it is something else."""
     number = to_number(cell)
     if not math.isnan(number):
         return number
-    word = cell.lower() if len(cell) < 6 else cell
-    return math.nan if word in _MISSING else _TRUTH.get(word)
+    lower = cell.lower() if len(cell) < 6 else cell
+    return math.nan if lower in _MISSING else _TRUTH.get(lower)
 
 
 def _is_text(values: Sequence[float | None]) -> bool:
@@ -245,7 +248,7 @@ def _first_fault(
     return None
 
 
-def _categories(name: str, texts: Sequence[str], path: PathLike) -> tuple[Column, np.ndarray]:
+def _categories(name: str, texts: Sequence[str], path: PathLike) -> tuple[TableColumn, np.ndarray]:
     """Return a nominal column of the sorted texts and the code of each text, NaN of a missing one."""
     values = sorted({cell for cell in texts if cell.lower() not in _MISSING})
     longest = max(map(len, values), default=0)
@@ -256,10 +259,10 @@ def _categories(name: str, texts: Sequence[str], path: PathLike) -> tuple[Column
             path,
         )
     position = {value: float(k) for k, value in enumerate(values)}
-    return Column(name, tuple(values), 1), np.array([position.get(cell, math.nan) for cell in texts])
+    return TableColumn(name, tuple(values), 1), np.array([position.get(cell, math.nan) for cell in texts])
 
 
-def _text_note(columns: Sequence[Column], rows: int, path: PathLike, limits: Limits) -> list[str]:
+def _text_note(columns: Sequence[TableColumn], rows: int, path: PathLike, limits: Limits) -> list[str]:
     text = [column for column in columns if column.values is not None]
     require_cells(rows, sum(len(c.values or ()) for c in text), "the one-hot columns of the text", path, limits)
     shown = ", ".join(f"{c.name[:60]!r} ({len(c.values or ())} values)" for c in text[:10])
@@ -275,7 +278,7 @@ def read_parquet(
     Parameters
     ----------
     path, options, limits, drop, text
-        As for :func:`read_csv`; text is what has a string type.
+        As for :func:`read_csv`; text columns are those of a string type.
 
     Returns
     -------
@@ -320,9 +323,9 @@ def read_parquet(
     for j, column in enumerate(columns):
         columns[j], values[:, j] = _parquet_column(table.column(column.name), column, path)
     _check_labels(values, columns, labels, path)
-    notes = [_left_out(f"{name[:60]!r} is the index by the file's pandas metadata", path) for name in index]
+    notes = [_index_note(f"{name[:60]!r} is the index by the file's pandas metadata", path) for name in index]
     notes += _text_note(columns, rows, path, limits)
-    return assemble(values, columns, labels, path, limits, notes=(*notes, *dropped_note(drop)))
+    return features_and_labels(values, columns, labels, path, limits, notes=(*notes, *dropped_note(drop)))
 
 
 def _is_string(kind: Any) -> bool:
@@ -333,7 +336,7 @@ def _is_string(kind: Any) -> bool:
 
 
 def _index_names(schema: Any) -> list[str]:
-    """Return the columns of a Parquet file that are the index of the data frame it was made of."""
+    """Return the columns of a Parquet file that are the index of its data frame."""
     try:
         described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
         index = described.get("index_columns", [])
@@ -343,7 +346,7 @@ def _index_names(schema: Any) -> list[str]:
 
 
 def _require_numbers(field: Any, path: PathLike, text_allowed: bool) -> None:
-    """Refuse a column of words before it is read."""
+    """Refuse a column of text before it is read."""
     from pyarrow import types
 
     kind = field.type
@@ -355,24 +358,24 @@ def _require_numbers(field: Any, path: PathLike, text_allowed: bool) -> None:
         raise DatasetError(reason + hint, path)
 
 
-def _parquet_column(data: Any, column: Column, path: PathLike) -> tuple[Column, np.ndarray]:
-    """Return a column as it is to be described, and its numbers or codes, NaN where a value is missing."""
+def _parquet_column(data: Any, column: TableColumn, path: PathLike) -> tuple[TableColumn, np.ndarray]:
+    """Return the column, nominal if it is text, and its numbers or codes, NaN if a value is missing."""
     from pyarrow import ArrowException, compute
 
     if _is_string(data.type):
         try:
-            data.validate(full=True)  # a damaged file may hold what is no UTF-8
+            data.validate(full=True)  # a damaged file may hold invalid UTF-8
         except ArrowException as error:
             raise DatasetError(f"the text of column '{column.name[:60]}' is damaged ({error})", path) from None
         return _parquet_text(data, column.name, path)
-    found = compute.cast(data, "float64", safe=False).to_numpy().astype(np.float64)
-    if np.isinf(found).any():
-        row = int(np.flatnonzero(np.isinf(found))[0]) + 1
+    numbers = compute.cast(data, "float64", safe=False).to_numpy().astype(np.float64)
+    if np.isinf(numbers).any():
+        row = int(np.flatnonzero(np.isinf(numbers))[0]) + 1
         raise DatasetError(f"row {row} of column '{column.name[:60]}' is not a finite number", path)
-    return column, found
+    return column, numbers
 
 
-def _parquet_text(data: Any, name: str, path: PathLike) -> tuple[Column, np.ndarray]:
+def _parquet_text(data: Any, name: str, path: PathLike) -> tuple[TableColumn, np.ndarray]:
     from pyarrow import types
 
     coded = data if types.is_dictionary(data.type) else data.dictionary_encode()
@@ -385,7 +388,7 @@ def _parquet_text(data: Any, name: str, path: PathLike) -> tuple[Column, np.ndar
     return column, meaning[codes]
 
 
-def _check_labels(values: np.ndarray, columns: list[Column], labels: np.ndarray, path: PathLike) -> None:
+def _check_labels(values: np.ndarray, columns: list[TableColumn], labels: np.ndarray, path: PathLike) -> None:
     wrong = np.argwhere(~np.isin(values[:, labels], (0.0, 1.0)))
     if len(wrong):
         row, k = wrong[0]

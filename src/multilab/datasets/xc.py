@@ -1,21 +1,17 @@
-"""Files of the Extreme Classification repository: a line of sizes, then sparse rows with 0-based indices."""
+"""Reader of the format of the Extreme Classification repository."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
+from multilab.core.files import PathLike
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.opening import Limits, decode, read_bytes, require_cells
-from multilab.datasets.raw import RawData
+from multilab.datasets.file_access import Limits, decode, read_bytes, require_cells
+from multilab.datasets.raw_data import RawData
 from multilab.datasets.svmlight import parse_sparse_rows
 
-__all__ = ["read_xc"]
 
-
-def read_xc(
-    path: str | os.PathLike[str], label_names: Sequence[str] | None = None, limits: Limits | None = None
-) -> RawData:
+def read_xc(path: PathLike, label_names: Sequence[str] | None = None, limits: Limits | None = None) -> RawData:
     """Read a file ``n d q`` followed by n lines ``label,label feature:value feature:value ...``.
 
     Parameters
@@ -25,7 +21,7 @@ def read_xc(
     label_names : sequence of str, optional
         Names of the q labels, default ``0``, ``1``, ...
     limits : Limits, optional
-        Bounds of what the file may ask for. The label matrix is dense here, so that sets with hundreds of
+        Upper bounds of sizes. The label matrix is dense, so that sets with hundreds of
         thousands of labels are refused.
 
     Returns
@@ -60,4 +56,4 @@ def read_xc(
     if len(names) != q:
         raise DatasetError(f"{len(names)} label names for {q} labels", path, 1)
     rows = parse_sparse_rows(((i, line.rstrip()) for i, line in enumerate(lines[1:], 2)), path)
-    return rows.to_raw((d, q), (0, 0), names, limits)
+    return rows.to_raw((d, q), (0, 0), names)

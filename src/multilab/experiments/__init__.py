@@ -1,5 +1,11 @@
-"""Cells, their store, how they are run, searched and tracked.
+"""Cells: their keys, their store, and how they are run, searched, evaluated and tracked.
 
-A *cell* is one (dataset, split, method): the unit that is computed once, stored, and shared by all studies.
-Modules are imported by name (``from multilab.experiments import cells``): some must stay light.
+A *cell* is one (dataset, split, method): the unit that is computed once, stored, and shared by all studies. In the
+order of the work: ``method``, ``study``, ``conf``, ``cells``, ``fitting``, ``running``, ``search``, ``workers``,
+``evaluation``, ``gate``, ``tracking``. Modules are imported by name (``from multilab.experiments import cells``):
+``method``, ``study``, ``conf`` and ``cells`` stay light.
 """
+
+import os
+
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before MLflow is first imported

@@ -3,8 +3,6 @@
 Imports the estimators, so it is called by the programs that start work, not where settings are read.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pydoc
@@ -12,14 +10,17 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from multilab.core.messages import closest, unknown_name
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.settings import Method, Study, names
-from multilab.ground.messages import closest, unknown_name
+from multilab.experiments.fitting import build
+from multilab.experiments.method import PREPROCESSING, Method
+from multilab.experiments.study import Study
+from multilab.metrics import METRICS, MetricError
+from multilab.metrics.conventions import resolve
 
 __all__ = ["check_method", "check_metrics", "check_study"]
 
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "null"}
-_PREPROCESSING = ("none", "minmax", "standard")
 
 
 def check_method(method: Method, tuned: bool = False) -> None:
@@ -34,11 +35,10 @@ def check_method(method: Method, tuned: bool = False) -> None:
     ExperimentError
         Naming the method, the argument and, for an unknown one, the arguments there are.
     """
-    if method.preprocessing not in _PREPROCESSING:
-        raise ExperimentError(f"{method.name}: " + unknown_name("preprocessing", method.preprocessing, _PREPROCESSING))
+    if method.preprocessing not in PREPROCESSING:
+        raise ExperimentError(f"{method.name}: " + unknown_name("preprocessing", method.preprocessing, PREPROCESSING))
     own = {name: value for name, value in method.params.items() if "__" not in name}
     _check_mapping(method.name, method.target, own)
-    from multilab.experiments.running import build
 
     nested = sorted(set(method.params) - set(own))
     try:
@@ -60,25 +60,19 @@ def check_study(study: Study) -> None:
     ExperimentError
     """
     where = f"conf/study/{study.name}.yaml"
-    tuned = [study.tune, *(block.tune for block in study.columns.values())]
-    optimised = [plan["metric"] for plan in tuned if plan and "metric" in plan]
+    searches = [study.tune, *(variant.tune for variant in study.variants.values())]
+    optimised = [search.metric for search in searches if search]
     try:
         check_metrics([*study.metrics, study.headline, *optimised], study.conventions)
     except ExperimentError as error:
         raise ExperimentError(f"{where}: {error}") from None
-    blocks = [*study.settings, *study.guards, *(b for columns in study.columns.values() for b in columns.settings)]
-    for block in blocks:
-        for kind, key, known in (("method", "methods", names("method")), ("dataset", "datasets", study.datasets)):
-            for name in block.get(key, ()):
-                if name not in known:
-                    raise ExperimentError(f"{where}: settings: {unknown_name(kind, name, known)}")
     methods = [
         (study.method(name, dataset), study.tune_of(name) is not None)
         for name in study.all_methods
         for dataset in (None, *study.datasets_of(name))
     ]
-    for block in study.guards:
-        methods += [(study.method(name).with_params(block["set"]), False) for name in block["methods"]]
+    for case in study.gate_cases:
+        methods += [(study.method(name).with_params(case.set), False) for name in case.methods or study.methods]
     checked: list[Any] = []
     for method, searched in methods:
         settings = (method.identity(), method.preprocessing, searched)
@@ -89,9 +83,6 @@ def check_study(study: Study) -> None:
 
 def check_metrics(metrics: Iterable[str], conventions: str = "default") -> None:
     """Refuse a metric or a preset of conventions that does not exist."""
-    from multilab.metrics import METRICS, MetricError
-    from multilab.metrics.conventions import resolve
-
     for name in metrics:
         if str(name).removeprefix("n_skipped_") not in METRICS:
             raise ExperimentError(unknown_name("metric", name, METRICS))
@@ -150,12 +141,9 @@ def _locate(name: str, target: str) -> Any:
     except Exception as error:
         raise ExperimentError(f"{where}: its module cannot be imported: {type(error).__name__}: {error}") from None
     if not hasattr(content, attribute):
-        raise ExperimentError(f"{where}: {unknown_name('class', attribute, _classes(content))}")
+        classes = sorted(n for n, value in vars(content).items() if inspect.isclass(value) and not n.startswith("_"))
+        raise ExperimentError(f"{where}: {unknown_name('class', attribute, classes)}")
     return getattr(content, attribute)
-
-
-def _classes(module: Any) -> list[str]:
-    return sorted(name for name, value in vars(module).items() if inspect.isclass(value) and not name.startswith("_"))
 
 
 def _hints(constructor: Any) -> dict[str, Any]:
@@ -201,7 +189,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _described(hint: Any) -> str:
-    """Return an annotated type in words."""
+    """Return an annotated type as text."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return " or ".join(_described(option) for option in inner)

@@ -12,35 +12,38 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
-from multilab.experiments.settings import LIBRARIES, Method, Study, load_method
-from multilab.ground import code_digest, json_digest
+from multilab import datasets, model_selection
+from multilab.core import canonical_json, code_digest, json_digest
+from multilab.experiments.method import LIBRARIES, Method, load_method
+from multilab.experiments.study import Study, Tuning
 
 __all__ = [
     "SCHEMA",
     "Cell",
-    "Part",
+    "SplitRef",
+    "all_cells",
     "base_score_cells",
     "cell_for",
-    "guard_cells",
+    "gate_case_cells",
     "laboratory_code",
     "library_versions",
-    "parts_of",
     "search_code",
+    "split_refs",
     "study_cells",
-    "study_parts",
+    "study_split_refs",
 ]
 
-SCHEMA = 2
+SCHEMA = 3
 """Raised when the meaning of a stored cell changes, so that no older cell is a hit."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """A train/test division of a dataset: split ``split`` of a protocol, or an inner fold of its training part.
+class SplitRef:
+    """A train/test split of a dataset: split ``split`` of a protocol, or an inner fold of its training set.
 
-    ``inner`` is ``(folds, order, seed, index)`` for fold ``index`` of the training part, or ``None``. ``split = -1``
-    with ``inner = None`` takes all rows for training (used to tune on a whole dataset). In the second ``repetition``
-    (1) of a protocol of five splits the first has the number 5.
+    ``inner`` is ``(folds, order, seed, index)`` for fold ``index`` of the training set, or ``None``. ``split = -1``
+    with ``inner = None`` takes all rows for training (to tune on a complete dataset). In the second ``repetition``
+    (1) of a protocol of five splits the first split has the number 5.
     """
 
     dataset: str
@@ -60,23 +63,23 @@ class Cell:
     ----------
     kind : {"train", "scores"}
         ``train``: fit on the training rows, score the test rows. ``scores``: out-of-fold scores of the training rows.
-    part : Part
+    split_ref : SplitRef
         Dataset and rows.
     method : Method
         The estimator and its settings.
     seed : int
         Root of the seeds.
-    tune : dict or None
-        ``{n_trials, folds, order, metric, conventions}``: search the method's space inside the training part first.
+    tune : Tuning or None
+        Search the method's space inside the training set first.
     alone : bool
-        Measured in a process of its own with nothing beside it.
+        Measured in a separate process, with no other cell at the same time.
     """
 
     kind: str
-    part: Part
+    split_ref: SplitRef
     method: Method
     seed: int = 0
-    tune: tuple[tuple[str, Any], ...] | None = None
+    tune: Tuning | None = None
     alone: bool = False
 
     @functools.cached_property
@@ -85,36 +88,37 @@ class Cell:
         if self.kind == "scores":
             return ()
         members = [replace(self, method=load_method(name), tune=None, alone=False) for name in self.method.base_scores]
-        return tuple(c for m in members for c in (scores_cell(m, self.method.inner), m))
+        return tuple(c for m in members for c in (scores_cell(m, self.method.inner_cv), m))
 
     @functools.cached_property
     def identity(self) -> dict[str, Any]:
         """Everything that decides the result, in clear; its digest is the key."""
-        parts: dict[str, Any] = {
+        identity: dict[str, Any] = {
             "schema": SCHEMA,
             "kind": self.kind,
-            "method": self.method.identity(),
+            "method": self.method.key_settings(),
             "preprocessing": self.method.preprocessing,
-            "dataset": self.part.dataset_digest,
-            "split": self.part.digest,
+            "dataset": self.split_ref.dataset_digest,
+            "split": self.split_ref.digest,
             "seed": self.seed,
+            "seed_name": self.method.seed_name,
             "reads": [cell.key for cell in self.reads],
             "code": self.method.code(),
             "laboratory": laboratory_code(),
             "versions": library_versions(),
         }
-        if outside := self.method.outside():
-            parts["outside"] = outside
+        if distributions := self.method.distributions():
+            identity["distributions"] = distributions
         if self.kind == "scores":
-            parts["inner"] = self.method.inner
+            identity["inner_cv"] = self.method.inner_cv
         if self.tune:
-            parts["tune"] = {**dict(self.tune), "search": self.method.search}
-            parts["search"] = {"code": search_code(), "optuna": version("optuna")}
+            identity["tune"] = {**self.tune.identity(), "search": self.method.search}
+            identity["search"] = {"code": search_code(), "optuna": version("optuna")}
         if self.alone:
-            parts["measure"] = "alone"
-        if self.method.keep:
-            parts["keep"] = list(self.method.keep)
-        return parts
+            identity["measure"] = "alone"
+        if self.method.save_attributes:
+            identity["save_attributes"] = list(self.method.save_attributes)
+        return identity
 
     @functools.cached_property
     def key(self) -> str:
@@ -123,15 +127,15 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """For people: ``mlknn on emotions, split 3``."""
-        suffix = "" if self.part.inner is None else f", inner fold {self.part.inner[3]}"
+        """Display name: ``mlknn on emotions, split 3``."""
+        suffix = "" if self.split_ref.inner is None else f", inner fold {self.split_ref.inner[3]}"
         what = "base scores of " if self.kind == "scores" else ""
-        return f"{what}{self.method.name} on {self.part.dataset}, split {self.part.split}{suffix}"
+        return f"{what}{self.method.name} on {self.split_ref.dataset}, split {self.split_ref.split}{suffix}"
 
 
-def scores_cell(member: Cell, inner: dict[str, Any]) -> Cell:
+def scores_cell(member: Cell, inner_cv: dict[str, Any]) -> Cell:
     """Return the cell of the out-of-fold scores of a base method on the training rows of its train cell."""
-    return replace(member, kind="scores", method=replace(member.method, inner=dict(inner), keep=()))
+    return replace(member, kind="scores", method=replace(member.method, inner_cv=dict(inner_cv), save_attributes=()))
 
 
 @functools.cache
@@ -144,7 +148,7 @@ _LABORATORY_WITHIN = (
     "multilab.experiments.fitting",
     "multilab.experiments.seeds",
     "multilab.methods",
-    "multilab.datasets.folds",
+    "multilab.model_selection.iterative_stratification",
 )
 
 
@@ -160,82 +164,84 @@ def search_code() -> str:
     return code_digest("multilab.experiments.search", within=(*_LABORATORY_WITHIN, "multilab.metrics"))[:16]
 
 
-def parts_of(dataset: str, protocol: dict[str, Any]) -> list[Part]:
-    """Return the train/test divisions of a dataset under a protocol, preparing the data if that was not done yet."""
-    from multilab import datasets
-    from multilab.ground import canonical_json
-
+def split_refs(dataset: str, protocol: dict[str, Any]) -> list[SplitRef]:
+    """Return the splits of a dataset under a protocol; prepare the dataset if that was not done yet."""
     meta = datasets.prepared_meta(dataset)
-    digests = datasets.split_digests(dataset, protocol) if meta else None
+    digests = model_selection.split_digests(dataset, protocol) if meta else None
     if meta is None or digests is None:
         datasets.prepare(dataset)
-        digests = [split.digest for split in datasets.splits(dataset, protocol)]
+        digests = [split.digest for split in model_selection.splits(dataset, protocol)]
         meta = datasets.prepared_meta(dataset)
     assert meta is not None
     text = canonical_json(protocol)
-    return [Part(dataset, meta["digest"], text, index, digest) for index, digest in enumerate(digests)]
+    return [SplitRef(dataset, meta["digest"], text, index, digest) for index, digest in enumerate(digests)]
 
 
-def cell_for(part: Part, method: Method, study: Study) -> Cell:
-    """Return the train cell of a method on a part, as a study sets it."""
-    asked = study.tune_of(method.name)
-    tune = tuple(sorted(asked.items())) if asked and method.search else None
-    _, reseeded = study.repeats_of(method.name)
-    seed = study.seed + (part.repetition if reseeded else 0)
-    return Cell("train", part, method, seed, tune, study.measure == "alone")
+def cell_for(ref: SplitRef, method: Method, study: Study) -> Cell:
+    """Return the train cell of a method on a split, with the settings of a study."""
+    tune = study.tune_of(method.name) if method.search else None
+    _, reseeded = study.repetitions_of(method.name)
+    seed = study.seed + (ref.repetition if reseeded else 0)
+    return Cell("train", ref, method, seed, tune, study.measure == "alone")
 
 
-def study_parts(study: Study) -> list[Part]:
-    """Return the parts of all datasets of a study, in that order."""
-    return [part for dataset in study.datasets for part in parts_of(dataset, study.protocol_of(dataset))]
+def study_split_refs(study: Study) -> list[SplitRef]:
+    """Return the splits of all datasets of a study, in order."""
+    return [ref for dataset in study.datasets for ref in split_refs(dataset, study.protocol_of(dataset))]
 
 
-def study_cells(study: Study, method: str, parts: Iterable[Part] | None = None) -> list[Cell]:
-    """Return the train cells of one column of a study: its datasets x splits, in that order.
+def study_cells(study: Study, method: str, refs: Iterable[SplitRef] | None = None) -> list[Cell]:
+    """Return the train cells of a method or variant of a study: its datasets x splits, in that order.
 
-    Repetitions of a method that is not seeded anew are one cell, listed as often as there are repetitions. ``parts``
-    are those of the study, for who asks for several columns: finding them takes most of the time.
+    Repetitions of a method without a seed of their own are one cell, listed once per repetition. ``refs`` are the
+    splits of the study, for callers with several methods: reading them takes most of the time.
     """
     datasets = study.datasets_of(method)
-    chosen = [part for name in datasets for part in parts_of(name, study.protocol_of(name))] if parts is None else parts
-    times, _ = study.repeats_of(method)
-    repeated = _repeated([part for part in chosen if part.dataset in datasets], times)
-    return [cell_for(part, study.method(method, part.dataset), study) for part in repeated]
+    chosen = [ref for name in datasets for ref in split_refs(name, study.protocol_of(name))] if refs is None else refs
+    n_repeats, _ = study.repetitions_of(method)
+    repeated = _repeated([ref for ref in chosen if ref.dataset in datasets], n_repeats)
+    return [cell_for(ref, study.method(method, ref.dataset), study) for ref in repeated]
 
 
-def _repeated(parts: list[Part], times: int) -> list[Part]:
-    """Return the parts of every dataset so many times over, numbered on."""
-    found = []
-    for _, group in itertools.groupby(parts, key=lambda part: part.dataset):
+def all_cells(study: Study, refs: Iterable[SplitRef] | None = None) -> list[Cell]:
+    """Return the train cells of all methods and variants of a study."""
+    refs = study_split_refs(study) if refs is None else refs
+    return [cell for method in study.all_methods for cell in study_cells(study, method, refs)]
+
+
+def _repeated(refs: list[SplitRef], n_repeats: int) -> list[SplitRef]:
+    """Return the splits of each dataset ``n_repeats`` times, with consecutive numbers."""
+    repeated = []
+    for _, group in itertools.groupby(refs, key=lambda ref: ref.dataset):
         own = list(group)
-        for repetition in range(times):
-            found += [replace(p, split=p.split + repetition * len(own), repetition=repetition) for p in own]
-    return found
+        for repetition in range(n_repeats):
+            repeated += [replace(r, split=r.split + repetition * len(own), repetition=repetition) for r in own]
+    return repeated
 
 
-def guard_cells(study: Study, method: str) -> list[Cell]:
-    """Return what the gate computes of a method besides the study's cells: its guards, on the first dataset."""
-    found = []
-    for block in study.guards:
-        if method in block["methods"]:
-            changed = study.method(method).with_params(block["set"])
-            name = f"{method}[{' '.join(f'{key}={value}' for key, value in block['set'].items())}]"
-            parts = parts_of(study.datasets[0], study.protocol_of(study.datasets[0]))
-            found += [cell_for(part, replace(changed, name=name), study) for part in parts]
-    return found
+def gate_case_cells(study: Study, method: str) -> list[Cell]:
+    """Return what the gate computes of a method in addition to the study's cells, on the first dataset."""
+    cells = []
+    for case in study.gate_cases:
+        if case.methods is None or method in case.methods:
+            changed = study.method(method).with_params(case.set)
+            name = f"{method}[{' '.join(f'{key}={value}' for key, value in case.set.items())}]"
+            refs = split_refs(study.datasets[0], study.protocol_of(study.datasets[0]))
+            cells += [cell_for(ref, replace(changed, name=name), study) for ref in refs]
+    return cells
 
 
-def base_score_cells(study: Study, parts: Iterable[Part] | None = None) -> list[Cell]:
-    """Return the cells that other cells of a study read, each once, what is read before who reads it."""
-    chosen = study_parts(study) if parts is None else list(parts)
-    found: dict[str, Cell] = {}
+def base_score_cells(study: Study, refs: Iterable[SplitRef] | None = None) -> list[Cell]:
+    """Return the cells that other cells of a study read, each once, a cell before those that read it."""
+    chosen = study_split_refs(study) if refs is None else list(refs)
+    read: dict[str, Cell] = {}
 
     def add(cells: Iterable[Cell]) -> None:
         for cell in cells:
             add(cell.reads)
-            found.setdefault(cell.key, cell)
+            read.setdefault(cell.key, cell)
 
     for method in study.all_methods:
         for cell in study_cells(study, method, chosen):
             add(cell.reads)
-    return list(found.values())
+    return list(read.values())

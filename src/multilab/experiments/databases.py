@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import optuna
+from optuna.storages import JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import TrialState
+
 from multilab.experiments.errors import ExperimentError
 
 __all__ = ["Database", "load_search", "open_database", "safe_url"]
@@ -31,9 +36,6 @@ class Database:
 
         ``n_trials`` is not used: unlike a journal, a database is not written again for a shorter search.
         """
-        import optuna
-        from optuna.trial import TrialState
-
         storage = _opened(self.url)
         study = optuna.create_study(study_name=name, storage=storage, direction=direction, load_if_exists=True)
         for trial in study.get_trials(states=[TrialState.RUNNING]):
@@ -55,8 +57,6 @@ def open_database(url: str) -> Iterator[Database]:
 
 
 def _opened(url: str) -> Any:
-    from optuna.storages import RDBStorage
-
     try:
         return RDBStorage(url)
     except Exception as error:  # of SQLAlchemy, of a database driver, or of Optuna
@@ -71,9 +71,5 @@ def safe_url(url: str) -> str:
 
 def load_search(storage: str | None, journal: Path, name: str) -> Any:
     """Return the Optuna study of a search that was run before, from its database or its journal."""
-    import optuna
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
-
     kept = _opened(storage) if storage else JournalStorage(JournalFileBackend(str(journal)))
     return optuna.load_study(study_name=name, storage=kept)

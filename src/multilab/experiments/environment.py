@@ -29,16 +29,18 @@ def environment() -> dict[str, Any]:
         "machine": f"{platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
         "blas": ", ".join(blas_libraries()),
-        "versions": {name: found for name in _PACKAGES if (found := _version(name))},
+        "versions": {name: number for name in _PACKAGES if (number := _version(name))},
         "created": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     }
 
 
 def _commit() -> str | None:
-    """Return the commit of the current folder, with ``+`` behind it when code, settings or the lock differ from it."""
+    """Return the commit of the current folder, followed by ``+`` when code, settings or the lock differ from it."""
 
-    def git(*words: str) -> str:
-        return subprocess.run(["git", *words], capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", *arguments], capture_output=True, text=True, check=True, timeout=10
+        ).stdout.strip()
 
     try:
         return git("rev-parse", "--short=12", "HEAD") + "+" * bool(git("status", "--porcelain", *_DECIDING))

@@ -1,6 +1,6 @@
-"""The error of the experiments room."""
+"""Exception of the package ``experiments``."""
 
-from multilab.ground import MultilabError
+from multilab.core import MultilabError
 
 
 class ExperimentError(MultilabError):

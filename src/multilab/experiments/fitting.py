@@ -10,37 +10,47 @@ import functools
 import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
+from scipy.sparse import issparse
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from multilab import datasets, model_selection
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.seeds import seed_estimator, seed_for
 from multilab.experiments.threads import one_thread
+from multilab.methods.stacking._out_of_fold import out_of_fold_scores, score_matrix
+from multilab.model_selection import indices_digest
+from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 
-if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy, and a worker imports it beside the others
-    import numpy as np
-
-    from multilab.experiments.cells import Cell, Part
-    from multilab.experiments.settings import Method
+if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy; workers import it in parallel
+    from multilab.experiments.cells import Cell, SplitRef
+    from multilab.experiments.method import Method
+    from multilab.experiments.study import Tuning
 
 __all__ = [
-    "Inputs",
+    "CellInputs",
     "base_score_inputs",
     "build",
     "feature_inputs",
     "fit_and_score",
+    "fitted_attribute",
     "indices",
+    "inner_cells",
     "inner_folds",
-    "learned",
     "out_of_fold",
-    "predict_both",
+    "predict_with_scores",
     "seeded_estimator",
 ]
 
 
 @dataclass
-class Inputs:
-    """What an estimator is fitted on and asked about: for a method on base scores, X is the score matrix."""
+class CellInputs:
+    """Training set and test set of an estimator: for a method on base scores, X is the score matrix."""
 
     X_train: Any
     Y_train: np.ndarray
@@ -50,44 +60,47 @@ class Inputs:
 
 @functools.lru_cache(maxsize=2)
 def _dataset(name: str) -> Any:
-    from multilab import datasets
-
     return datasets.load(name)
 
 
 @functools.lru_cache(maxsize=2)
 def _splits(dataset: str, protocol: str) -> list[Any]:
-    from multilab import datasets
-
-    return datasets.splits(dataset, json.loads(protocol))
+    return model_selection.splits(dataset, json.loads(protocol))
 
 
-def indices(part: Part) -> tuple[np.ndarray, np.ndarray]:
-    """Return the training and the test rows of a part."""
-    if part.split < 0:
-        import numpy as np
-
-        every = np.arange(len(_dataset(part.dataset).Y))
+def indices(ref: SplitRef) -> tuple[np.ndarray, np.ndarray]:
+    """Return the training and the test rows of a split."""
+    if ref.split < 0:
+        every = np.arange(len(_dataset(ref.dataset).Y))
         train, test = every, every[:0]
     else:
-        splits = _splits(part.dataset, part.protocol)
-        split = splits[part.split % len(splits)]
+        splits = _splits(ref.dataset, ref.protocol)
+        split = splits[ref.split % len(splits)]
         train, test = split.train, split.test
-    if part.inner is None:
+    if ref.inner is None:
         return train, test
-    folds, order, seed, index = part.inner
-    inner = inner_folds(_dataset(part.dataset).Y[train], folds, order, seed)[index]
+    folds, order, seed, index = ref.inner
+    inner = inner_folds(_dataset(ref.dataset).Y[train], folds, order, seed)[index]
     return train[inner[0]], train[inner[1]]
 
 
 def inner_folds(Y: np.ndarray, folds: int, order: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return stratified folds of a training part: positions within it."""
-    import numpy as np
-
-    from multilab.datasets.folds import IterativeStratifiedKFold
-
+    """Return stratified folds of a training set: positions within it."""
     splitter = IterativeStratifiedKFold(n_splits=folds, order=order, random_state=seed)
     return list(splitter.split(np.zeros((len(Y), 1)), Y))
+
+
+def inner_cells(cell: Cell, tuning: Tuning) -> list[Cell]:
+    """Return the inner folds of a cell's training set, on which a search scores its trials, each as a cell."""
+    train, _ = indices(cell.split_ref)
+    seed = seed_for(cell.seed, cell.split_ref.dataset_digest, cell.split_ref.digest, "search folds")
+    folds = inner_folds(_dataset(cell.split_ref.dataset).Y[train], tuning.folds, tuning.order, seed)
+    cells = []
+    for index, (fit, predict) in enumerate(folds):
+        digest = indices_digest(train[fit], train[predict])
+        ref = replace(cell.split_ref, digest=digest, inner=(tuning.folds, tuning.order, seed, index))
+        cells.append(replace(cell, split_ref=ref, tune=None, alone=False))
+    return cells
 
 
 def build(method: Method) -> Any:
@@ -95,9 +108,6 @@ def build(method: Method) -> Any:
 
     Arguments in scikit-learn's nested form (``estimator__C``) are set on the estimator that was built.
     """
-    from hydra.errors import InstantiationException
-    from hydra.utils import instantiate
-
     own = {name: value for name, value in method.identity().items() if "__" not in name}
     nested = {name: value for name, value in method.params.items() if "__" in name}
     try:
@@ -109,15 +119,15 @@ def build(method: Method) -> Any:
 
 def seeded_estimator(method: Method, cell: Cell) -> Any:
     """Build the estimator of a method with the seeds of a cell."""
-    return seed_estimator(build(method), cell.seed, cell.part.dataset_digest, cell.part.digest, method.target)
+    return seed_estimator(
+        build(method), cell.seed, cell.split_ref.dataset_digest, cell.split_ref.digest, method.seed_name
+    )
 
 
 def _scaled(method: Method, X_train: Any, X_test: Any) -> tuple[Any, Any]:
-    """Scale as the method asks, fitted on the training rows only."""
+    """Scale X with the method's preprocessing, fitted on the training rows only."""
     if method.preprocessing == "none":
         return X_train, X_test
-    from scipy.sparse import issparse
-    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
     if method.preprocessing == "minmax":  # a sparse X keeps its zeros: divided by the largest absolute value
         scaler = MaxAbsScaler() if issparse(X_train) else MinMaxScaler()
@@ -127,31 +137,29 @@ def _scaled(method: Method, X_train: Any, X_test: Any) -> tuple[Any, Any]:
     return train, (scaler.transform(X_test) if X_test.shape[0] else X_test)
 
 
-def feature_inputs(cell: Cell) -> Inputs:
+def feature_inputs(cell: Cell) -> CellInputs:
     """Return the scaled features and the labels of a cell's rows."""
-    train, test = indices(cell.part)
-    data = _dataset(cell.part.dataset)
+    train, test = indices(cell.split_ref)
+    data = _dataset(cell.split_ref.dataset)
     X_train, X_test = _scaled(cell.method, data.X[train], data.X[test])
-    return Inputs(X_train, data.Y[train], X_test, data.Y[test])
+    return CellInputs(X_train, data.Y[train], X_test, data.Y[test])
 
 
-def base_score_inputs(cell: Cell, scores: Sequence[np.ndarray]) -> Inputs:
+def base_score_inputs(cell: Cell, scores: Sequence[np.ndarray]) -> CellInputs:
     """Return the base scores and the labels of a cell's rows.
 
     ``scores`` are those of the cells it reads, in their order: per member the out-of-fold scores of the training rows,
     then the scores of the test rows.
     """
-    import numpy as np
-
-    train, test = indices(cell.part)
-    Y = _dataset(cell.part.dataset).Y
-    return Inputs(np.hstack(scores[0::2]), Y[train], np.hstack(scores[1::2]), Y[test])
+    train, test = indices(cell.split_ref)
+    Y = _dataset(cell.split_ref.dataset).Y
+    return CellInputs(np.hstack(scores[0::2]), Y[train], np.hstack(scores[1::2]), Y[test])
 
 
 def fit_and_score(
     cell: Cell,
     method: Method,
-    inputs: Inputs,
+    inputs: CellInputs,
     fit: AbstractContextManager[Any],
     predict: AbstractContextManager[Any],
 ) -> tuple[Any, dict[str, np.ndarray]]:
@@ -164,37 +172,33 @@ def fit_and_score(
     arrays : dict
         Scores, decisions and the fitted attributes the method saves.
     """
-    import numpy as np
-
     estimator = seeded_estimator(method, cell)
     with one_thread(), fit:  # again: building may have loaded another BLAS
         estimator.fit(inputs.X_train, inputs.Y_train)
     with one_thread(), predict:
-        scores, decisions = predict_both(estimator, inputs.X_test, inputs.Y_train.shape[1])
+        scores, decisions = predict_with_scores(estimator, inputs.X_test, inputs.Y_train.shape[1])
     arrays = {"scores": scores, "decisions": decisions}
     if hasattr(estimator, "predict_measures"):
         for measure, (scores, decisions) in estimator.predict_measures(inputs.X_test).items():
             arrays[f"scores.{measure}"], arrays[f"decisions.{measure}"] = scores, decisions.astype(np.uint8)
-    for name in method.keep:
-        value = learned(estimator, name)
+    for name in method.save_attributes:
+        value = fitted_attribute(estimator, name)
         if value is not None:
             arrays[f"learned_{name}"] = np.asarray(value)
     return estimator, arrays
 
 
-def out_of_fold(cell: Cell, inputs: Inputs, fit: AbstractContextManager[Any]) -> np.ndarray:
+def out_of_fold(cell: Cell, inputs: CellInputs, fit: AbstractContextManager[Any]) -> np.ndarray:
     """Score every training row with a model that never saw it; the work runs inside ``fit``."""
-    from multilab.methods.stacking.out_of_fold import out_of_fold_scores
-
-    inner = cell.method.inner
-    seed = seed_for(cell.seed, cell.part.dataset_digest, cell.part.digest, "inner folds")
-    folds = inner_folds(inputs.Y_train, inner["folds"], inner["order"], seed)
+    inner_cv = cell.method.inner_cv
+    seed = seed_for(cell.seed, cell.split_ref.dataset_digest, cell.split_ref.digest, "inner folds")
+    folds = inner_folds(inputs.Y_train, inner_cv["folds"], inner_cv["order"], seed)
     estimator = seeded_estimator(cell.method, cell)
     with one_thread(), fit:
         return out_of_fold_scores(estimator, inputs.X_train, inputs.Y_train, folds)
 
 
-def learned(estimator: Any, name: str) -> Any:
+def fitted_attribute(estimator: Any, name: str) -> Any:
     """Return a fitted attribute, of a pipeline's step by scikit-learn's nested name (``select__ranking_``)."""
     step, _, attribute = name.partition("__")
     if attribute and hasattr(estimator, "named_steps"):
@@ -202,19 +206,15 @@ def learned(estimator: Any, name: str) -> Any:
     return getattr(estimator, name, None)
 
 
-def predict_both(estimator: Any, X: Any, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores (float64) and decisions (uint8) of an estimator, computed once where it offers that.
+def predict_with_scores(estimator: Any, X: Any, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores (float64) and decisions (uint8) of an estimator, computed together where it supports that.
 
-    Of a pipeline the last step is asked, about what the others made of X.
+    Of a pipeline the last step predicts, for X as the other steps transform it.
     """
-    import numpy as np
-
-    from multilab.methods.stacking.out_of_fold import score_matrix
-
-    if hasattr(estimator, "named_steps") and hasattr(estimator[-1], "predict_both"):
+    if hasattr(estimator, "named_steps") and hasattr(estimator[-1], "predict_with_scores"):
         X, estimator = estimator[:-1].transform(X), estimator[-1]
-    if hasattr(estimator, "predict_both"):
-        scores, decisions = estimator.predict_both(X)
+    if hasattr(estimator, "predict_with_scores"):
+        scores, decisions = estimator.predict_with_scores(X)
     else:
         scores, decisions = score_matrix(estimator, X, n_labels), estimator.predict(X)
     decisions = decisions.toarray() if hasattr(decisions, "toarray") else decisions

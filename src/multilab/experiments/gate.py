@@ -8,33 +8,39 @@ The gate recomputes in a store of its own; it restores nothing.
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import math
-import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from multilab.claims import PublishedTables
+from multilab.core import conf_dir
+from multilab.datasets import load
 from multilab.experiments.cells import Cell
-from multilab.experiments.results import evaluate_cell
-from multilab.experiments.running import indices
+from multilab.experiments.evaluation import evaluate_cell
+from multilab.experiments.fitting import indices
+from multilab.experiments.method import LIBRARIES
 from multilab.experiments.store import Store
+from multilab.statistics.result_files import read_scores
 
 __all__ = [
+    "REFERENCES",
     "Difference",
     "beats_constant",
     "cell_name",
-    "compare",
+    "committed_numbers",
+    "differences",
     "fingerprint",
     "fingerprints",
     "load_reference",
     "missing_cells",
     "reference",
-    "reference_name",
     "tolerance",
 ]
 
@@ -43,29 +49,34 @@ Numbers = dict[str, dict[str, float]]
 L1 = 1e-6
 """Same library versions, any machine or BLAS: absolute for metrics, relative for norms of arrays."""
 L2 = 5e-3
-"""Other versions of Python or the libraries."""
+"""Other versions of the libraries."""
+
+REFERENCES = "tests/references"
+"""Folder of the reference numbers in a checkout; an installed package has none."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One number that is not what was committed."""
+    """One number that differs from the committed one."""
 
     cell: str
     quantity: str
     expected: float
-    found: float
+    computed: float
 
     def __str__(self) -> str:
-        return f"{self.cell}: {self.quantity} is {self.found:.10g}, the reference says {self.expected:.10g}"
+        return f"{self.cell}: {self.quantity} is {self.computed:.10g}, the reference says {self.expected:.10g}"
 
 
-def fingerprint(cell: Cell, store: Store, conventions: str = "default", paper: str | None = None) -> dict[str, float]:
+def fingerprint(
+    cell: Cell, store: Store, conventions: str = "default", extra: Iterable[tuple[str, str]] = ()
+) -> dict[str, float]:
     """Return all metrics of a cell and, so that no change hides behind a rank, the norms of its arrays.
 
     Norms are of finite entries: the loss of a layer that was not grown is NaN, that of a measure not defined infinite.
     A tuned cell also has the value of every trial: a search that is scored wrongly may still choose the same arguments.
     """
-    numbers = dict(evaluate_cell(cell, store, conventions, paper))
+    numbers = dict(evaluate_cell(cell, store, conventions, extra))
     for name, array in store.arrays(cell.key).items():
         if name == "scores" or (name.startswith("learned_") and array.ndim == 2):
             numbers[f"norm of {name}"] = float(np.linalg.norm(array[np.isfinite(array)]))
@@ -78,38 +89,46 @@ def fingerprint(cell: Cell, store: Store, conventions: str = "default", paper: s
 
 def cell_name(cell: Cell) -> str:
     """Return the name of a cell in the reference: ``digit-segments/2/mlknn``."""
-    return f"{cell.part.dataset}/{cell.part.split}/{cell.method.name}"
+    return f"{cell.split_ref.dataset}/{cell.split_ref.split}/{cell.method.name}"
 
 
 def fingerprints(
-    cells: Iterable[Cell], store: Store, conventions: str = "default", paper: str | None = None
+    cells: Iterable[Cell], store: Store, conventions: str = "default", published: PublishedTables | None = None
 ) -> Numbers:
     """Return the numbers of finished cells, by name."""
-    return {cell_name(cell): fingerprint(cell, store, conventions, paper) for cell in cells}
+    extra = functools.cache(published.quantities) if published else lambda method, conventions: ()
+    return {cell_name(c): fingerprint(c, store, conventions, extra(c.method.name, conventions)) for c in cells}
+
+
+def committed_numbers(folder: Path) -> Numbers:
+    """Return the numbers of the committed ``scores.csv`` of a study, by name of the cell."""
+    scores = read_scores(folder)
+    cells = scores["dataset"] + "/" + scores["split"].astype(str) + "/" + scores["method"]
+    return {str(name): dict(zip(rows["metric"], rows["value"], strict=True)) for name, rows in scores.groupby(cells)}
 
 
 def missing_cells(
-    found: Iterable[str], requested: Iterable[str], expected: Iterable[str], methods: Iterable[str] | None = None
+    computed: Iterable[str], requested: Iterable[str], expected: Iterable[str], methods: Iterable[str] | None = None
 ) -> list[str]:
     """Return a line for each cell that should have been computed and was not.
 
     Parameters
     ----------
-    found, requested, expected : iterable of str
-        Names (:func:`cell_name`) of the computed cells, of those that the study asks for, and of those with committed
+    computed, requested, expected : iterable of str
+        Names (:func:`cell_name`) of the computed cells, of those of the study, and of those with committed
         numbers.
     methods : iterable of str, optional
-        Of the committed cells only those of these methods count, their guards (``method[alpha=3]``) included.
+        Of the committed cells only those of these methods count, their gate cases (``method[alpha=3]``) included.
     """
     chosen = None if methods is None else set(methods)
     names = {name for name in expected if chosen is None or name.split("/", 2)[2].partition("[")[0] in chosen}
-    return [f"{name}: not computed" for name in sorted((names | set(requested)) - set(found))]
+    return [f"{name}: not computed" for name in sorted((names | set(requested)) - set(computed))]
 
 
 def beats_constant(cells: Sequence[Cell], store: Store) -> tuple[bool, float, float]:
-    """Tell whether a method beats the constant predictor in ranking loss by 3 standard errors.
+    """Return whether a method beats the constant predictor in ranking loss by 3 standard errors.
 
-    The constant predictor scores every row with the label frequencies of the training part. Compared row by row over
+    The constant predictor scores every row with the label frequencies of the training set. Compared row by row over
     all test rows of the cells; ties between a relevant and an irrelevant label are errors.
 
     Returns
@@ -120,12 +139,10 @@ def beats_constant(cells: Sequence[Cell], store: Store) -> tuple[bool, float, fl
     error : float
         Its standard error.
     """
-    from multilab.datasets import load
-
     gains = []
     for cell in cells:
-        Y = load(cell.part.dataset).Y
-        train, test = indices(cell.part)
+        Y = load(cell.split_ref.dataset).Y
+        train, test = indices(cell.split_ref)
         constant = np.broadcast_to(Y[train].mean(axis=0), Y[test].shape)
         mixed = (Y[test].any(axis=1)) & (~Y[test].all(axis=1))
         lost = _row_ranking_loss(Y[test][mixed], store.arrays(cell.key)["scores"][mixed])
@@ -142,9 +159,8 @@ def _row_ranking_loss(Y: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 
 def versions() -> dict[str, str]:
-    """Return what decides which tolerance applies."""
-    python = ".".join(platform.python_version_tuple()[:2])
-    return {"python": python, **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")}}
+    """Return the versions that decide which tolerance applies."""
+    return {name: version(name) for name in LIBRARIES}
 
 
 def reference(numbers: Numbers) -> str:
@@ -153,31 +169,23 @@ def reference(numbers: Numbers) -> str:
 
 
 def load_reference(study: str) -> dict[str, Any] | None:
-    """Return the committed reference of a study for this Python minor, else for any, ``None`` if there is none."""
-    folder = files("multilab.experiments") / "references"
-    ours = folder / reference_name(study)
-    others = sorted((p for p in folder.iterdir() if p.name.startswith(f"{study}-py")), key=lambda p: p.name)
-    path = next((p for p in (ours, *others) if p.is_file()), None)
-    return json.loads(path.read_text()) if path else None
+    """Return the reference of a study in the checkout, ``None`` if there is none."""
+    path = conf_dir().parent / REFERENCES / f"{study}.json"
+    return json.loads(path.read_text()) if path.is_file() else None
 
 
-def reference_name(study: str) -> str:
-    """Return the file name of a study's reference for this Python minor."""
-    return f"{study}-py{versions()['python']}.json"
-
-
-def tolerance(said: Mapping[str, str]) -> tuple[str, float]:
+def tolerance(reference: Mapping[str, str]) -> tuple[str, float]:
     """Return the rung of the tolerance ladder for a reference made with these versions."""
-    return ("L1", L1) if dict(said) == versions() else ("L2", L2)
+    return ("L1", L1) if dict(reference) == versions() else ("L2", L2)
 
 
-def compare(found: Numbers, expected: Numbers, allowed: float) -> list[Difference]:
+def differences(computed: Numbers, expected: Numbers, allowed: float) -> list[Difference]:
     """Return the numbers of cells in both that differ by more than ``allowed`` (times max(1, size))."""
     wrong = []
-    for cell in sorted(set(found) & set(expected)):
-        for quantity, said in sorted(expected[cell].items()):
-            here = found[cell].get(quantity, math.nan)
-            same = (math.isnan(said) and math.isnan(here)) or abs(here - said) <= allowed * max(1.0, abs(said))
+    for cell in sorted(set(computed) & set(expected)):
+        for quantity, value in sorted(expected[cell].items()):
+            actual = computed[cell].get(quantity, math.nan)
+            same = (math.isnan(value) and math.isnan(actual)) or abs(actual - value) <= allowed * max(1.0, abs(value))
             if not same:
-                wrong.append(Difference(cell, quantity, said, here))
+                wrong.append(Difference(cell, quantity, value, actual))
     return wrong

@@ -5,22 +5,22 @@ they do not count each other's trials; all walk through the same trials, so it d
 killed search finished is carried into the journal of the next.
 """
 
-from __future__ import annotations
-
-import glob
 import json
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import optuna
+from optuna.storages.journal import JournalFileBackend, JournalStorage
+
 from multilab.experiments import locks
+from multilab.experiments.locks import RUNNING, owner_of, running_journals
 
-__all__ = ["Journal", "ended_trials", "finished_trials", "open_journal", "owner_of", "running_journals"]
-
-_RUNNING = ".running.log"
+__all__ = ["Journal", "ended_trials", "finished_trials", "open_journal"]
 
 
 @dataclass
@@ -40,10 +40,7 @@ class Journal:
 
     def study(self, name: str, direction: Literal["minimize", "maximize"], n_trials: int) -> Any:
         """Return an Optuna study in this journal, with up to ``n_trials`` trials of earlier searches of that name."""
-        import optuna
-        from optuna.storages.journal import JournalFileBackend, JournalStorage
-
-        lock: Any = _NoLock()  # the journal has one writer
+        lock: Any = threading.Lock()  # the journal has one writer
         storage = JournalStorage(JournalFileBackend(str(self.path), lock_obj=lock))
         study = optuna.create_study(study_name=name, storage=storage, direction=direction)
         earlier = [finished_trials(self.final, name)]
@@ -70,7 +67,7 @@ class Journal:
         return content
 
     def discard(self) -> None:
-        """Remove the journal of a search that came to nothing, so that the next begins anew."""
+        """Remove the journal of a search without result, so that the next starts from the beginning."""
         self.path.unlink()
 
 
@@ -80,7 +77,7 @@ def open_journal(final: Path) -> Iterator[Journal]:
     final.parent.mkdir(parents=True, exist_ok=True)
 
     def make(owner: str) -> Path:
-        path = final.with_name(f"{final.stem}.{owner}{_RUNNING}")
+        path = final.with_name(f"{final.stem}.{owner}{RUNNING}")
         path.touch(exist_ok=False)
         return path
 
@@ -89,16 +86,6 @@ def open_journal(final: Path) -> Iterator[Journal]:
         yield Journal(path, final)
     finally:
         locks.release(handle)
-
-
-def running_journals(final: Path) -> list[Path]:
-    """Return the journals of running and of killed searches that end in one final journal."""
-    return sorted(final.parent.glob(f"{glob.escape(final.stem)}.*{_RUNNING}"))
-
-
-def owner_of(path: Path) -> str:
-    """Return the owner in the name of a running journal."""
-    return path.name.removesuffix(_RUNNING).rpartition(".")[2]
 
 
 def ended_trials(study: Any) -> list[Any]:
@@ -112,9 +99,6 @@ def finished_trials(path: Path, name: str) -> list[Any]:
     A journal may be torn (a full disk, a power cut): it is read up to its last valid line. One that holds no such study
     has no trials.
     """
-    import optuna
-    from optuna.storages.journal import JournalStorage
-
     try:
         backend: Any = _Lines(_valid_lines(path.read_bytes()))
         study = optuna.load_study(study_name=name, storage=JournalStorage(backend))
@@ -148,11 +132,3 @@ class _Lines:
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
         self._entries += logs
-
-
-class _NoLock:
-    def acquire(self) -> bool:
-        return True
-
-    def release(self) -> None:
-        pass

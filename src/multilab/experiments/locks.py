@@ -6,18 +6,20 @@ identifier of the kernel: what another kernel left, or what a file system withou
 day only.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import functools
+import glob
 import os
 import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["hold", "is_there", "new", "owner", "release", "take", "was_here"]
+__all__ = ["RUNNING", "hold", "is_there", "new", "owner", "owner_of", "release", "running_journals", "take", "was_here"]
+
+RUNNING = ".running.log"
+"""End of the name of the journal of a running search, after its owner."""
 
 _DAY = 24 * 60 * 60.0
 
@@ -94,3 +96,13 @@ def take(path: Path, name: str) -> int | None:
 def release(handle: int) -> None:
     """Drop a lock."""
     os.close(handle)
+
+
+def running_journals(final: Path) -> list[Path]:
+    """Return the journals of running and of killed searches that end in one final journal."""
+    return sorted(final.parent.glob(f"{glob.escape(final.stem)}.*{RUNNING}"))
+
+
+def owner_of(path: Path) -> str:
+    """Return the owner in the name of a running journal."""
+    return path.name.removesuffix(RUNNING).rpartition(".")[2]

@@ -8,6 +8,8 @@ import threading
 import time
 from typing import Any
 
+import psutil
+
 __all__ = ["Meter", "model_bytes"]
 
 _STATUS = "/proc/self/status"
@@ -63,8 +65,6 @@ class _Sampler:
     """Resident kilobytes every 5 ms, through psutil (a dependency of DVC)."""
 
     def start(self) -> float:
-        import psutil
-
         self._process = psutil.Process()
         self._stop = threading.Event()
         self._peak = self._read()

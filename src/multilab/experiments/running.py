@@ -13,29 +13,26 @@ from typing import TYPE_CHECKING, Any
 from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import (
-    Inputs,
+    CellInputs,
     base_score_inputs,
-    build,
     feature_inputs,
     fit_and_score,
-    indices,
-    inner_folds,
-    learned,
+    inner_cells,
     out_of_fold,
-    predict_both,
 )
 from multilab.experiments.measuring import Meter, model_bytes
 from multilab.experiments.store import Store, is_storage_failure
+from multilab.experiments.study import Tuning
 from multilab.experiments.threads import blas_libraries, one_thread
 
-if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy, and a worker imports it beside the others
+if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy; workers import it in parallel
     import numpy as np
 
-__all__ = ["Inputs", "build", "ensure", "gather", "indices", "inner_folds", "learned", "predict_both", "run_cell"]
+__all__ = ["ensure", "gather", "inner_inputs", "run_cell"]
 
 
-def gather(cell: Cell, store: Store) -> Inputs:
-    """Return what a cell's estimator is fitted on, making the cells it reads if they are missing."""
+def gather(cell: Cell, store: Store) -> CellInputs:
+    """Return the training and test set of a cell's estimator; compute the cells it reads if they are missing."""
     if not cell.reads:
         return feature_inputs(cell)
     for read in cell.reads:
@@ -43,8 +40,13 @@ def gather(cell: Cell, store: Store) -> Inputs:
     return base_score_inputs(cell, [store.arrays(read.key)["scores"] for read in cell.reads])
 
 
+def inner_inputs(cell: Cell, tuning: Tuning, store: Store) -> list[CellInputs]:
+    """Return the inner folds on which a search scores its trials, each gathered like a cell."""
+    return [gather(inner, store) for inner in inner_cells(cell, tuning)]
+
+
 def ensure(cell: Cell, store: Store) -> None:
-    """Make a cell if it is not in the store; raise if it fails."""
+    """Compute a cell if it is not in the store; raise if it fails."""
     if not store.has(cell.key):
         outcome = run_cell(cell, store)
         if outcome is not None:
@@ -55,16 +57,16 @@ def run_cell(cell: Cell, store: Store) -> str | None:
     """Run one cell and store it; return ``None``, or the one-line reason of its failure (stored as a record)."""
     if store.has(cell.key):
         return None
-    from multilab.ground import MultilabError
+    from multilab.core import MultilabError
 
     record: dict[str, Any] = {"key": cell.key, "label": cell.label, "parts": cell.identity, **_environment(cell)}
     began = time.perf_counter()
     try:
-        with one_thread(), warnings.catch_warnings(record=True) as heard:
+        with one_thread(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             arrays, measured, files = _scores(cell, store) if cell.kind == "scores" else _train(cell, store)
-        said = sorted({f"{w.category.__name__}: {w.message}" for w in heard})
-        record.update(measured, status="done", warnings=said[:20], cell_seconds=time.perf_counter() - began)
+        messages = sorted({f"{w.category.__name__}: {w.message}" for w in caught})
+        record.update(measured, status="done", warnings=messages[:20], cell_seconds=time.perf_counter() - began)
         record["blas"] = blas_libraries()
         store.write(cell.key, arrays, record, _config(cell), files)
         if cell.tune:
@@ -85,14 +87,15 @@ def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, A
     method = cell.method
     files: dict[str, bytes] = {}
     tuned: dict[str, Any] = {}
-    search = Meter()
     if cell.tune:
-        from multilab.experiments.search import search_cell
+        from multilab.experiments.search import search  # of all cells only the tuned ones need Optuna
 
-        with search:
-            best, files = search_cell(cell, store)
-        method = method.with_params(best)
-        tuned = {"tuned": best, "tune_seconds": search.seconds}
+        meter, journal = Meter(), store.journal(cell.key)
+        with meter:
+            result = search(cell, cell.tune, inner_inputs(cell, cell.tune, store), journal)
+        files = {"journal.log": result.journal, "trials.csv": result.trials.encode()}
+        method = method.with_params(result.best)
+        tuned = {"tuned": result.best, "tune_seconds": meter.seconds}
     fit, predict = Meter(), Meter()
     estimator, arrays = fit_and_score(cell, method, inputs, fit, predict)
     measured = {
@@ -122,14 +125,16 @@ def _environment(cell: Cell) -> dict[str, Any]:
         "python": platform.python_version(),
         "started": time.time(),
         "alone": cell.alone,
-        "dataset": cell.part.dataset,
-        "split": cell.part.split,
+        "dataset": cell.split_ref.dataset,
+        "split": cell.split_ref.split,
         "method": cell.method.name,
+        "settings": cell.method.identity(),
     }
 
 
 def _config(cell: Cell) -> str:
     import yaml
 
-    content = {"cell": cell.label, "protocol": json.loads(cell.part.protocol), **cell.identity}
+    content = {"cell": cell.label, "protocol": json.loads(cell.split_ref.protocol), **cell.identity}
+    content["method"] = cell.method.identity()
     return yaml.dump(content, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False)

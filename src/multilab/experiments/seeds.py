@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import numpy as np
+
 __all__ = ["seed_estimator", "seed_for"]
 
 
@@ -13,8 +15,6 @@ def seed_for(root: int, *axes: str) -> int:
 
     ``numpy.random.SeedSequence`` is spawned from the hashes of the axis names, one level per axis.
     """
-    import numpy as np
-
     key = [int.from_bytes(hashlib.sha256(axis.encode()).digest()[:4], "little") for axis in axes]
     return int(np.random.SeedSequence(entropy=root, spawn_key=key).generate_state(1)[0] >> 1)
 

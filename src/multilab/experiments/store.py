@@ -1,6 +1,6 @@
-"""The store of cells: folders named by key, whole or not there.
+"""The store of cells: folders named by key, complete or absent.
 
-``$MULTILAB_CELLS/<key>/`` holds ``config.yaml`` (what was run, for people), ``arrays.npz`` (the results),
+``$MULTILAB_CELLS/<key>/`` holds ``config.yaml`` (the settings, to be read by a person), ``arrays.npz`` (the results),
 ``record.json`` (all parts of the key in clear, seconds, memory, environment) and ``DONE`` (sha256 of the others,
 written last). Any folder will do, so several checkouts and machines can share one.
 """
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from multilab.experiments import locks
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.journals import owner_of, running_journals
+from multilab.experiments.locks import owner_of, running_journals
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the stage `keys` imports this module
     import numpy as np
 
 __all__ = ["Store", "is_storage_failure"]
@@ -47,15 +47,15 @@ class Store:
         return self.root / key
 
     def has(self, key: str) -> bool:
-        """Tell whether the cell is there, whole: ``DONE`` is valid, the files are as it says, the key is its own."""
+        """Return whether the cell is stored and complete: ``DONE`` is valid, digests and key agree."""
         return self.digests(key) is not None
 
     def digests(self, key: str) -> dict[str, str] | None:
         """Return the sha256 of the cell's files, or ``None`` if it is missing, unfinished, damaged or another cell."""
         folder = self.path(key)
         try:
-            said = json.loads((folder / "DONE").read_text())
-            for name, digest in said.items():
+            digests = json.loads((folder / "DONE").read_text())
+            for name, digest in digests.items():
                 content = (folder / name).read_bytes()
                 if hashlib.sha256(content).hexdigest() != digest:
                     return None
@@ -63,7 +63,7 @@ class Store:
                     return None  # a folder that was copied or renamed
         except (OSError, ValueError, AttributeError, KeyError, TypeError):
             return None
-        return said if "arrays.npz" in said and "record.json" in said else None
+        return digests if "arrays.npz" in digests and "record.json" in digests else None
 
     def finished(self) -> list[str]:
         """Return the keys of the finished cells, sorted."""
@@ -100,24 +100,28 @@ class Store:
         config: str,
         files: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Store a finished cell in one step; a whole cell already there is left alone."""
+        """Store a finished cell in one step; leave a complete cell that is already stored unchanged."""
         import numpy as np
 
         buffer = io.BytesIO()
         plain: dict[str, Any] = {name: np.asarray(array) for name, array in sorted(arrays.items())}
         np.savez_compressed(buffer, **plain)
-        contents = {
-            "arrays.npz": buffer.getvalue(),
-            "config.yaml": config.encode(),
-            "record.json": json.dumps({**record, "key": key}, indent=1, sort_keys=True).encode(),
-            **(files or {}),
-        }
+        self._finish(key, {"arrays.npz": buffer.getvalue(), "config.yaml": config.encode(), **(files or {})}, record)
+
+    def copy(self, key: str, new_key: str, record: Mapping[str, Any]) -> None:
+        """Store the files of a finished cell under another key, with another record."""
+        names = self.digests(key) or {}
+        self._finish(new_key, {name: (self.path(key) / name).read_bytes() for name in names}, record)
+
+    def _finish(self, key: str, files: Mapping[str, bytes], record: Mapping[str, Any]) -> None:
+        """Write the folder of a finished cell."""
+        contents = {**files, "record.json": json.dumps({**record, "key": key}, indent=1, sort_keys=True).encode()}
         done = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(contents.items())}
         contents["DONE"] = json.dumps(done, indent=1).encode()
         self._write_folder(key, contents)
 
     def _write_folder(self, key: str, contents: Mapping[str, bytes]) -> None:
-        """Write the files of a cell to a folder of this process, then put it in its place."""
+        """Write the files of a cell to a temporary folder, then rename it."""
 
         def make(owner: str) -> Path:
             folder = self.root / f"{_TEMPORARY}{owner}-{key}"
@@ -143,7 +147,7 @@ class Store:
             try:
                 os.replace(folder, self.path(key))
                 return
-            except OSError:  # something is there: another writer's whole cell, or what a failure or a kill left
+            except OSError:  # the folder exists: another writer's complete cell, or the rest of a failure or a kill
                 if self.has(key):
                     shutil.rmtree(folder)
                     return
@@ -158,9 +162,13 @@ class Store:
             content = json.dumps({**record, "key": key}, indent=1, sort_keys=True)
             self._write_folder(key, {"record.json": content.encode()})
 
+    def journal(self, name: str) -> Path:
+        """Return the path of the journal of a search: of a tuned cell until it is stored, or of `multilab tune`."""
+        return self.root / _JOURNALS / f"{name}.log"
+
     def drop_journals(self, key: str) -> None:
         """Remove what searches of a finished cell left; its own journal is kept with it."""
-        final = self.root / _JOURNALS / f"{key}.log"
+        final = self.journal(key)
         final.unlink(missing_ok=True)
         for path in running_journals(final):
             _remove_dead(path, owner_of(path))
@@ -175,7 +183,7 @@ class Store:
 
 
 def is_storage_failure(error: BaseException) -> bool:
-    """Tell whether an error says that the disk is full or read-only: not the fault of a cell, and all would fail."""
+    """Return whether the disk is full or read-only: not a failure of the cell, and every cell would fail."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 

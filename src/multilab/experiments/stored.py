@@ -1,9 +1,7 @@
-"""What is in the store of cells: finished, failed and outdated results, and how their settings differ from ``conf/``.
+"""Inventory of the store: finished, failed and outdated cells, and how their settings differ from ``conf/``.
 
-Reads records and settings only; the arrays of a cell are loaded when its metrics are asked for the first time.
+Reads records and settings only; the arrays of a cell are loaded when its metrics are first requested.
 """
-
-from __future__ import annotations
 
 import contextlib
 import functools
@@ -15,11 +13,17 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from multilab.experiments.cells import Cell, Part, parts_of
+import yaml
+
+from multilab import datasets, model_selection
+from multilab.core import MultilabError, canonical_json, code_digest, write_atomically
+from multilab.experiments.cells import Cell, SplitRef, split_refs
+from multilab.experiments.conf import load_protocol, names
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.settings import Method, load_method, load_protocol, names
+from multilab.experiments.evaluation import evaluate_cell
+from multilab.experiments.method import Method, load_method
 from multilab.experiments.store import Store
-from multilab.ground import MultilabError, canonical_json, code_digest, write_atomically
+from multilab.experiments.study import Tuning
 
 __all__ = ["Inventory", "StoredCell", "argument_changes", "base_method", "protocol_text", "setting_text"]
 
@@ -48,6 +52,11 @@ class StoredCell:
     def parts(self) -> dict[str, Any]:
         """What the key was computed from."""
         return self.record.get("parts", {})
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings of the estimator, with the paths of its classes."""
+        return self.record.get("settings", self.parts.get("method", {}))
 
     @property
     def dataset(self) -> str:
@@ -136,13 +145,13 @@ class Inventory:
         """Return what differs from the method's YAML and the defaults of ``train``, as ``name=value``."""
         parts, own = cell.parts, _loaded(cell.method)
         before = {**own.identity(), "preprocessing": own.preprocessing} if own else {}
-        after = {**parts.get("method", {}), "preprocessing": parts.get("preprocessing", "none")}
+        after = {**cell.settings, "preprocessing": parts.get("preprocessing", "none")}
         members = [self.read(key).method for key in parts.get("reads", [])[::2]]
         if own and own.base_scores and "?" not in members:
             before["base_scores"], after["base_scores"] = list(own.base_scores), members
         texts = [f"{name}={setting_text(value)}" for name, value in argument_changes(before, after).items()]
         if "tune" in parts:
-            block = {**_tune_defaults(), "n_trials": None}
+            block = {**vars(Tuning()), "n_trials": None}
             changed = argument_changes(block, {**block, **parts["tune"], "search": None})
             texts += [f"tune.{name}={setting_text(value)}" for name, value in changed.items()]
         texts += [f"seed={parts['seed']}"] if parts.get("seed") else []
@@ -175,44 +184,42 @@ class Inventory:
 
     def _today(self, cell: StoredCell) -> tuple[str | None, list[str] | None]:
         """Return the digests of the prepared dataset and of its splits, ``None`` for what is not there."""
-        from multilab import datasets
-
-        asked = cell.dataset, canonical_json(cell.protocol)
-        if asked not in self._digests:
+        identifier = cell.dataset, canonical_json(cell.protocol)
+        if identifier not in self._digests:
             meta = datasets.prepared_meta(cell.dataset)
-            splits = None if meta is None or not cell.protocol else datasets.split_digests(cell.dataset, cell.protocol)
-            self._digests[asked] = (meta or {}).get("digest"), splits
-        data, splits = self._digests[asked]
+            known = meta is not None and cell.protocol
+            splits = model_selection.split_digests(cell.dataset, cell.protocol) if known else None
+            self._digests[identifier] = (meta or {}).get("digest"), splits
+        data, splits = self._digests[identifier]
         return data, None if cell.inner or cell.split < 0 else splits
 
     def rebuilt(self, cell: StoredCell) -> Cell:
         """Return the unit of work that a stored cell is the result of, under today's code."""
         parts, own = cell.parts, _loaded(cell.method)
-        params, tune = dict(parts["method"]), dict(parts.get("tune", {}))
+        params, tune = dict(cell.settings), dict(parts.get("tune", {}))
         members = [self.read(key) for key in parts["reads"][::2]]
-        inner = parts.get("inner") or next((m.parts["inner"] for m in members if "inner" in m.parts), None)
+        inner = parts.get("inner_cv") or next((m.parts["inner_cv"] for m in members if "inner_cv" in m.parts), None)
         method = Method(
             name=cell.method,
             target=params.pop("_target_"),
             params=params,
             preprocessing=parts["preprocessing"],
             base_scores=tuple(member.method for member in members),
-            inner=inner or (own.inner if own else {}),
-            keep=tuple(parts.get("keep", ())),
+            inner_cv=inner or (own.inner_cv if own else {}),
+            save_attributes=tuple(parts.get("save_attributes", ())),
             search=tune.pop("search", {}),
+            seed_name=parts.get("seed_name", ""),
         )
         protocol = canonical_json(cell.protocol or {})
-        part = Part(cell.dataset, parts["dataset"], protocol, cell.split, parts["split"])
-        tuned = tuple(sorted(tune.items())) if tune else None
-        return Cell(parts["kind"], part, method, parts["seed"], tuned, parts.get("measure") == "alone")
+        ref = SplitRef(cell.dataset, parts["dataset"], protocol, cell.split, parts["split"])
+        tuning = Tuning(**tune) if tune else None
+        return Cell(parts["kind"], ref, method, parts["seed"], tuning, parts.get("measure") == "alone")
 
     def metrics(self, cell: StoredCell, conventions: str = "default") -> dict[str, float]:
         """Return all metrics of a finished train cell, from its stored scores.
 
         They are kept in the store under the digest of the metrics' code, so that a second listing reads text only.
         """
-        from multilab.experiments.results import evaluate_cell
-
         code = code_digest("multilab.metrics", within="multilab.metrics")[:16]
         path = self.store.root / ".metrics" / f"{conventions}-{code}" / f"{cell.key}.json"
         try:
@@ -221,7 +228,7 @@ class Inventory:
             pass
         if cell.protocol is None:
             raise ExperimentError(f"{self.store.path(cell.key)}: config.yaml is missing or names no protocol")
-        parts_of(cell.dataset, cell.protocol)  # prepares the data where that was not done yet
+        split_refs(cell.dataset, cell.protocol)  # prepares the data where that was not done yet
         reason = Inventory(self.store).outdated(cell)
         if reason:
             raise ExperimentError(f"{cell.record.get('label', cell.key)}: the result is out of date ({reason})")
@@ -234,17 +241,8 @@ class Inventory:
 _REASONS = {"versions": "library versions", "reads": "base scores", "schema": "format of the store"}
 
 
-@functools.cache
-def _tune_defaults() -> dict[str, Any]:
-    from multilab.experiments.search import SearchPlan
-
-    return vars(SearchPlan())
-
-
 def _protocol(folder: Path) -> dict[str, Any] | None:
     """Return the protocol that the cell's ``config.yaml`` names."""
-    import yaml
-
     try:
         text = (folder / "config.yaml").read_text()
         block = re.search(r"^protocol:.*\n(?:[ -].*\n)*", text, re.MULTILINE)
@@ -259,7 +257,7 @@ def _matches(name: str, patterns: str) -> bool:
 
 
 def protocol_text(protocol: Mapping[str, Any] | None) -> str:
-    """Return a protocol in a few words: its name in ``conf/protocol``, else what it is."""
+    """Return a protocol as text: its name in ``conf/protocol``, else its settings."""
     if protocol is None:
         return "?"
     for name in names("protocol"):
@@ -286,10 +284,7 @@ def argument_changes(before: Mapping[str, Any], after: Mapping[str, Any], prefix
         old, new = before.get(name), after.get(name)
         if old == new:
             continue
-        same_class = (
-            isinstance(old, Mapping) and isinstance(new, Mapping) and old.get("_target_") == new.get("_target_")
-        )
-        if isinstance(old, Mapping) and isinstance(new, Mapping) and same_class:
+        if isinstance(old, Mapping) and isinstance(new, Mapping) and old.get("_target_") == new.get("_target_"):
             changes |= argument_changes(old, new, f"{prefix}{name}.")
         else:
             changes[f"{prefix}{name}"] = new

@@ -3,61 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from multilab.experiments.stored import Inventory, StoredCell, protocol_text
+from multilab.statistics.result_row import ResultRow
 
-__all__ = ["ResultRow", "result_rows"]
+__all__ = ["result_rows"]
 
 _SECONDS = ("fit_seconds", "input_seconds", "tune_seconds", "predict_seconds")
-
-
-@dataclass(frozen=True)
-class ResultRow:
-    """One method with its settings on one dataset under one protocol.
-
-    Attributes
-    ----------
-    dataset, protocol, method : str
-    settings : tuple of str
-        What differs from the method's YAML, as ``name=value``.
-    splits : int
-        Finished splits, of ``expected`` (``None`` where that is not known).
-    metrics : dict of str to tuple of float
-        Values of the splits.
-    seconds : float
-        Of all splits: fit (with the base scores it reads), search and prediction.
-    warnings : int
-        Distinct warnings, summed over the splits.
-    """
-
-    dataset: str
-    protocol: str
-    method: str
-    settings: tuple[str, ...] = ()
-    splits: int = 0
-    expected: int | None = None
-    metrics: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    seconds: float = 0.0
-    warnings: int = 0
-
-    @property
-    def complete(self) -> bool:
-        """Whether no split is missing."""
-        return self.expected is None or self.splits >= self.expected
-
-    def mean(self, metric: str) -> float:
-        """Return the mean over the splits; NaN where a split has no value."""
-        values = self.metrics.get(metric, ())
-        return sum(values) / len(values) if values else float("nan")
-
-    def std(self, metric: str) -> float:
-        """Return the standard deviation over the splits; NaN for a single one."""
-        import numpy as np
-
-        values = self.metrics.get(metric, ())
-        return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
 def result_rows(inventory: Inventory, cells: Iterable[StoredCell], conventions: str = "default") -> list[ResultRow]:
@@ -82,7 +36,7 @@ def _row(row: ResultRow, cells: list[StoredCell], inventory: Inventory, conventi
         row,
         splits=len(cells),
         expected=inventory.n_splits(cells[0]),
-        metrics={name: tuple(found[name] for found in values) for name in values[0]},
+        metrics={name: tuple(scores[name] for scores in values) for name in values[0]},
         seconds=sum(float(cell.record.get(name) or 0.0) for cell in cells for name in _SECONDS),
         warnings=sum(_count(cell.record.get("warnings")) for cell in cells),
     )

@@ -6,10 +6,11 @@ import functools
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
+import numpy.linalg  # noqa: F401
+import scipy.linalg  # noqa: F401
+import sklearn.utils  # noqa: F401
+from threadpoolctl import ThreadpoolController
 
 __all__ = ["blas_libraries", "one_thread"]
 
@@ -36,16 +37,10 @@ def blas_libraries() -> list[str]:
 
 
 def _controller() -> ThreadpoolController:
-    import numpy.linalg  # noqa: F401
-    import scipy.linalg  # noqa: F401
-    import sklearn.utils  # noqa: F401
-
     return _controller_of(len(sys.modules))
 
 
 @functools.lru_cache(maxsize=1)
 def _controller_of(_n_modules: int) -> ThreadpoolController:
     """Find the loaded libraries, which takes milliseconds: again only when more modules were imported."""
-    from threadpoolctl import ThreadpoolController
-
     return ThreadpoolController()

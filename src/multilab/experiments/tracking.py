@@ -6,10 +6,9 @@ duration are those of the computation. Publishing is idempotent: a run whose ``m
 A run of other settings stays, with the tag ``superseded`` set to ``true``; the others carry ``false``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import getpass
+import itertools
 import json
 import math
 import os
@@ -24,8 +23,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from multilab.experiments.tracking_store import VIEW, VIEW_KEY, open_client, readable_errors, sqlite_path, writer_lock
-from multilab.ground import json_digest
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
+from mlflow.exceptions import MlflowException
+
+from multilab.core import json_digest
+from multilab.experiments.tracking_store import open_client, readable_errors, writer_lock
+from multilab.experiments.tracking_uri import VIEW, VIEW_KEY, sqlite_path
 
 __all__ = ["RunRecord", "Tracker"]
 
@@ -91,12 +94,8 @@ class RunRecord:
         return json_digest([{k: str(v) for k, v in self.params.items()}, self.tags.get("seed")])
 
 
-@dataclass
-class _Existing:
-    """The runs of an experiment that this module published."""
-
-    parents: dict[str, list[Any]]
-    children: dict[tuple[str, str], list[Any]]
+_Published = dict[tuple[str, str], list[Any]]
+"""The runs of an experiment that this module published, by method and dataset; a parent has no dataset."""
 
 
 class Tracker:
@@ -153,13 +152,13 @@ class Tracker:
             for method, group in by_method.items():
                 self._publish_method(group, existing, dict((ranks or {}).get(method, {})), stable=not prune)
             if prune:
-                self._supersede_rest(existing, by_method)
+                self._supersede_rest(existing)
             if sqlite_path(self.uri) is None:
                 self._drop_doubles()
             return self._counts
 
     def share_view(self, experiment: str, columns: Sequence[str], order_by: str) -> None:
-        """Store which columns the runs table shows to those who open it by :func:`receipts.runs_link`.
+        """Store which columns the runs table shows to those who open it by the link of ``runs_link``.
 
         Parameters
         ----------
@@ -184,8 +183,6 @@ class Tracker:
                 self.client.set_experiment_tag(entry.experiment_id, tag, text)
 
     def _get_experiment(self, name: str) -> str:
-        from mlflow.exceptions import MlflowException
-
         entry = self.client.get_experiment_by_name(name)
         if entry is None:
             location = (self.artifacts / name).as_uri() if self.artifacts else None
@@ -208,38 +205,31 @@ class Tracker:
             if not token:
                 return
 
-    def _existing(self) -> _Existing:
+    def _existing(self) -> _Published:
         """Return the published runs by method and dataset; delete what killed publications left."""
-        existing = _Existing(defaultdict(list), defaultdict(list))
+        existing: _Published = defaultdict(list)
         for run in list(self._runs()):
             tags = run.data.tags
-            method, dataset = tags.get("multilab.method"), tags.get("multilab.dataset")
-            if not method:
-                continue
-            if run.info.status == "RUNNING":
-                if sqlite_path(self.uri) is not None or _abandoned(tags.get("multilab.writer", "")):
-                    self._delete(run)
-            elif dataset:
-                existing.children[method, dataset].append(run)
-            else:
-                existing.parents[method].append(run)
+            method = tags.get("multilab.method")
+            if method and run.info.status != "RUNNING":
+                existing[method, tags.get("multilab.dataset", "")].append(run)
+            elif method and (sqlite_path(self.uri) is not None or _abandoned(tags.get("multilab.writer", ""))):
+                self._delete(run)
         return existing
 
     def _publish_method(
-        self, group: list[RunRecord], existing: _Existing, ranks: dict[str, float], stable: bool
+        self, group: list[RunRecord], existing: _Published, ranks: dict[str, float], stable: bool
     ) -> None:
         """Publish one parent and its children; a ``stable`` parent is kept whatever its children are."""
         method = group[0].method
         key = json_digest([VIEW, method, group[0].title, None if stable else [ranks, [r.key for r in group]]])
-        parents = existing.parents.pop(method, [])
+        parents = existing.pop((method, ""), [])
         parent = next((run for run in parents if run.data.tags.get("multilab.key") == key), None)
         parent_id = self._create_parent(group, key, ranks) if parent is None else parent.info.run_id
         for record in group:
-            self._publish_child(parent_id, record, existing.children.pop((method, record.dataset), []))
-        for (other, _), runs in existing.children.items():
-            if other == method:
-                for run in runs:
-                    self._set_parent(run, parent_id)
+            self._publish_child(parent_id, record, existing.pop((method, record.dataset), []))
+        for run in (run for (other, _), runs in existing.items() if other == method for run in runs):
+            self._set_parent(run, parent_id)
         if parent is None:
             self.client.set_terminated(parent_id, "FINISHED", end_time=_end(group))
         else:
@@ -249,8 +239,6 @@ class Tracker:
                 self._delete(run)
 
     def _create_parent(self, group: list[RunRecord], key: str, ranks: dict[str, float]) -> str:
-        from mlflow.entities import Metric
-
         starts = [record.started for record in group if record.started is not None]
         tags = {**group[0].tags, "multilab.method": group[0].method, "multilab.key": key}
         run_id = self._create(group[0].title, tags, min(starts) if starts else None)
@@ -291,8 +279,6 @@ class Tracker:
                 self._set_superseded(run, True)
 
     def _create_child(self, parent: str, record: RunRecord) -> None:
-        from mlflow.entities import Param, RunTag
-
         tags = {"mlflow.parentRunId": parent, "multilab.method": record.method, "multilab.dataset": record.dataset}
         run_id = self._create(f"{record.title} on {record.dataset}", tags, record.started)
         params = [Param(_name(k), _short(v, 6000)) for k, v in record.params.items()]
@@ -316,8 +302,6 @@ class Tracker:
 
     def _log_metrics(self, run_id: str, record: RunRecord) -> None:
         """Log the mean over the splits, the standard deviation, and each split as a step."""
-        from mlflow.entities import Metric
-
         now = int(time.time() * 1000)
         entries = []
         for name, values in {**record.metrics, **record.measured}.items():
@@ -334,21 +318,18 @@ class Tracker:
             self.client.log_batch(run_id, metrics=entries[start : start + 1000])
 
     def _log_dataset(self, run_id: str, record: RunRecord) -> None:
-        from mlflow.entities import Dataset, DatasetInput, InputTag
-
         digest = str(record.facts.get("digest", ""))[:36]
         profile = {k: record.facts.get(k) for k in ("instances", "features", "labels", "cardinality")}
         entry = Dataset(record.dataset, digest, *record.source, profile=json.dumps(profile))
         self.client.log_inputs(run_id, datasets=[DatasetInput(entry, [InputTag("mlflow.data.context", "evaluation")])])
 
-    def _supersede_rest(self, existing: _Existing, current: Mapping[str, Any]) -> None:
+    def _supersede_rest(self, existing: _Published) -> None:
         """Supersede what is no longer part of the study: variants may share its experiment."""
-        for runs in (*existing.children.values(), *existing.parents.values()):
-            for run in runs:
-                if run.data.tags.get("multilab.view") == VIEW:
-                    self._set_superseded(run, True)
-                else:
-                    self._delete(run)
+        for run in itertools.chain.from_iterable(existing.values()):
+            if run.data.tags.get("multilab.view") == VIEW:
+                self._set_superseded(run, True)
+            else:
+                self._delete(run)
 
     def _drop_doubles(self) -> None:
         """Delete the second of two equal runs: publishers on two machines do not share a lock."""
@@ -371,8 +352,6 @@ class Tracker:
             self._counts["superseded"] += superseded
 
     def _delete(self, run: Any) -> None:
-        from mlflow.exceptions import MlflowException
-
         with contextlib.suppress(MlflowException):  # deleted by a publisher on another machine
             self.client.delete_run(run.info.run_id)
             self._counts["deleted"] += 1

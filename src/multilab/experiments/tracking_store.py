@@ -1,9 +1,8 @@
 """Access to an MLflow store: one probe, one creation of the database, one writer at a time."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
+import logging
 import os
 import socket
 import sqlite3
@@ -14,33 +13,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
+import requests
+from filelock import FileLock, Timeout
+from mlflow import MlflowClient
+from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import SQLAlchemyError
+
+from multilab.core import write_atomically
 from multilab.experiments.errors import TrackingError
-from multilab.ground import write_atomically
+from multilab.experiments.tracking_uri import sqlite_path, without_password
 
-__all__ = ["VIEW", "VIEW_KEY", "open_client", "readable_errors", "sqlite_path", "without_password", "writer_lock"]
-
-VIEW = "2"
-"""Version of what a run shows; runs of an older version are replaced."""
-
-VIEW_KEY = "multilab"
-"""Name of the shared view of an experiment's runs table."""
+__all__ = ["open_client", "readable_errors", "writer_lock"]
 
 PROBE_SECONDS = 3.0
 LOCK_SECONDS = 600.0
 _PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306, "mssql": 1433}
-
-
-def sqlite_path(uri: str) -> Path | None:
-    """Return the database file of a ``sqlite:///`` address, ``None`` for any other store."""
-    return Path(uri.removeprefix("sqlite:///")) if uri.startswith("sqlite:///") else None
-
-
-def without_password(uri: str) -> str:
-    """Return an address without user name and password."""
-    parts = urlsplit(uri)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else uri
 
 
 def open_client(uri: str) -> Any:
@@ -51,16 +40,11 @@ def open_client(uri: str) -> Any:
     TrackingError
         If the store does not answer within three seconds, or cannot be opened.
     """
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # the default of 7 takes minutes
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
     os.environ.pop("MLFLOW_RUN_ID", None)  # MLflow would write every run into this one
     _probe(uri)
     with readable_errors(uri):
-        import logging
-
-        from mlflow import MlflowClient
-
         for name in ("alembic", "mlflow", "mlflow.store.db.utils"):
             logging.getLogger(name).setLevel(logging.WARNING)
         database = sqlite_path(uri)
@@ -83,9 +67,6 @@ def readable_errors(uri: str) -> Iterator[None]:
     except TrackingError:
         raise
     except Exception as error:
-        from mlflow.exceptions import MlflowException
-        from sqlalchemy.exc import SQLAlchemyError
-
         if not isinstance(error, MlflowException | SQLAlchemyError | OSError | sqlite3.Error):
             raise
         reason = " ".join(str(error).split())[:200]
@@ -101,8 +82,6 @@ def writer_lock(uri: str) -> Iterator[None]:
     TrackingError
         If another process holds the lock for ten minutes.
     """
-    from filelock import FileLock, Timeout
-
     database = sqlite_path(uri)
     if database is not None:
         path = database.with_name(f"{database.name}.lock")
@@ -137,8 +116,6 @@ def _probe(uri: str) -> None:
     def ask() -> None:
         try:
             if scheme in ("http", "https"):
-                import requests
-
                 requests.get(f"{uri.rstrip('/')}/health", timeout=PROBE_SECONDS, stream=True).close()
             else:
                 address = (parts.hostname, parts.port or _PORTS[scheme])
@@ -167,7 +144,6 @@ def _make_database(path: Path) -> None:
     """Create the SQLite database in one step: MLflow cannot open one whose creation was interrupted."""
     if path.is_file() and path.stat().st_size:
         return
-    from mlflow import MlflowClient
 
     with TemporaryDirectory() as folder:
         draft = Path(folder) / path.name

@@ -9,8 +9,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from multilab.datasets import prepared_meta
 from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.running import run_cell
@@ -45,21 +49,19 @@ def run_cells(
     """
     store.sweep()
     missing = list({cell.key: cell for cell in cells if not store.has(cell.key)}.values())
-    sizes = {name: _size(name) for name in {cell.part.dataset for cell in missing}}
+    sizes = {name: _size(name) for name in {cell.split_ref.dataset for cell in missing}}
     # The longest first, so that no worker is left alone with one at the end.
-    missing.sort(key=lambda cell: sizes[cell.part.dataset], reverse=True)
+    missing.sort(key=lambda cell: sizes[cell.split_ref.dataset], reverse=True)
     show = progress or (lambda stream, _: stream)
     alone = [cell for cell in missing if cell.alone]
     shared = [cell for cell in missing if not cell.alone]
-    beside = side_by_side(functools.partial(_outcome, store=store), shared, n_jobs or jobs())
-    done = show(itertools.chain(beside, _one_by_one(alone, store)), len(missing))
+    parallel = side_by_side(functools.partial(_outcome, store=store), shared, n_jobs or jobs())
+    done = show(itertools.chain(parallel, _one_by_one(alone, store)), len(missing))
     return {label: reason for label, reason in done if reason is not None}
 
 
 def _size(dataset: str) -> int:
     """Return roughly how long cells of a dataset take: most methods are quadratic in rows and linear in labels."""
-    from multilab.datasets import prepared_meta
-
     meta = prepared_meta(dataset) or {}
     return meta.get("instances", 0) ** 2 * meta.get("labels", 0)
 
@@ -77,8 +79,6 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], n_jobs: int) -> Ite
     workers = min(n_jobs, len(items))
     if workers <= 1:
         return map(work, items)
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
 
     # A forked worker is there in milliseconds, where a fresh Python takes half a second; elsewhere forking is not safe.
     context = get_context("fork" if sys.platform == "linux" else "spawn")
@@ -87,9 +87,6 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], n_jobs: int) -> Ite
 
 
 def _finished(pool: ProcessPoolExecutor, futures: list[Future[R]]) -> Iterator[R]:
-    from concurrent.futures import as_completed
-    from concurrent.futures.process import BrokenProcessPool
-
     try:
         yield from (future.result() for future in as_completed(futures))
     except BrokenProcessPool:
@@ -103,17 +100,12 @@ def _finished(pool: ProcessPoolExecutor, futures: list[Future[R]]) -> Iterator[R
 
 def _one_by_one(cells: list[Cell], store: Store) -> Iterator[tuple[str, str | None]]:
     if cells:
-        from concurrent.futures import ProcessPoolExecutor
-        from multiprocessing import get_context
-
         with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as fresh:
             yield from (fresh.submit(_outcome, cell, store).result() for cell in cells)
 
 
 def _begin_worker() -> None:
     """Die at once when interrupted, and with the parent: a worker of a killed parent would wait for work for ever."""
-    from multiprocessing import parent_process
-
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = parent_process()
     assert parent is not None

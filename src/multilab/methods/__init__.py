@@ -1,28 +1,26 @@
-"""The estimators, scikit-learn style: one method is one file, found by its class name.
+"""Estimators in scikit-learn's style: one method is one file, looked up by its class name.
 
 ``multilab.methods.MLkNN`` is looked up in the files of this package when it is first used, so that a new file
 needs no entry anywhere and ``import multilab.methods`` stays cheap. Modules here import each other by
 module, never from here: the identity of a result follows those imports.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib.util import find_spec
 from typing import Any
 
-from multilab.methods.discovery import all_estimators, find_class, public_classes
+from multilab.methods._discovery import all_estimators, find_class, public_classes
 
 __all__ = ["all_estimators"]
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_"):  # what the import system itself asks for
+    if name.startswith("_"):  # names that the import system looks up
         raise AttributeError(f"module 'multilab.methods' has no attribute {name!r}")
     try:
         return find_class(name)
     except AttributeError as error:
-        # `from multilab.methods import MLKNN` first asks by hasattr; only another error than this reaches the user.
+        # `from multilab.methods import MLKNN` first calls hasattr; only another error than this reaches the user.
         importing = sys._getframe(1).f_code.co_name == "_handle_fromlist"
         if importing and "did you mean" in str(error) and find_spec(f"{__name__}.{name}") is None:
             raise ImportError(str(error), name=__name__) from None

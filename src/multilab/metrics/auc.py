@@ -1,26 +1,40 @@
-"""Metrics of the order in which scores put the rows: macro and micro AUC, per-label average precision.
+"""Metrics of the order in which scores put the rows: macro and micro AUC, average precision per label.
 
-Y and S as in :mod:`multilab.metrics.ranking_metrics`. AUC is a quotient of integers: pairs of a positive and
-a negative, counted through a sort.
+AUC is a quotient of integers: pairs of a positive and a negative, counted through a sort.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from multilab.metrics.conventions import Conventions, resolve
-from multilab.metrics.inputs import LabelSets, Scores, blocks, refuse_other_shape
-from multilab.metrics.ranks import INDEX_RULES, rank_relevant
-from multilab.metrics.row_ranks import average_precisions
-from multilab.metrics.values import Value, settle
+from multilab.metrics.conventions import Conventions
+from multilab.metrics.inputs import blocks
+from multilab.metrics.label_ranks import Ranking, average_precisions
+from multilab.metrics.rank_counts import INDEX_RULES, rank_relevant
+from multilab.metrics.registry import metric
+from multilab.metrics.values import Value, mean_with_rule
+
+_ZHANG = "Zhang & Zhou, IEEE TKDE 26 (2014)"
 
 
-def macro_auc_value(truth: LabelSets, scores: Scores, conventions: Conventions) -> Value:
-    """Average the AUC of the labels; see :func:`macro_auc`."""
-    refuse_other_shape(truth, "Y", scores, "scores")
+@metric("Macro AUC", "max", "scores", skips="labels", source=_ZHANG, conventions=("auc_ties", "auc_one_class"))
+def macro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
+    """Return the mean over labels of the area under the ROC curve.
+
+    A tied pair counts ``auc_ties``. A label with one class only is skipped, makes the mean ``nan``, or is refused
+    (``auc_one_class``).
+
+    Examples
+    --------
+    >>> from multilab.metrics import macro_auc
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
+    >>> round(macro_auc(Y, scores), 4)
+    0.8333
+    """
+    truth, scores = ranking.truth, ranking.scores
     n_rows, n_labels = truth.shape
     rows_of = truth.transposed()
     positives = np.diff(rows_of.indptr)
@@ -32,18 +46,30 @@ def macro_auc_value(truth: LabelSets, scores: Scores, conventions: Conventions) 
         twice_wrong[start:stop] = ranks.sum_per_list(2 * above + _twice_loss(conventions) * tied)
     twice_pairs = 2 * positives * (n_rows - positives)
     auc = (twice_pairs - twice_wrong) / np.maximum(twice_pairs, 1)
-    what = "AUC is undefined for a label with one class only: label"
-    return settle(auc, twice_pairs == 0, conventions.auc_one_class, what)
+    message = "AUC is undefined for a label with one class only: label"
+    return mean_with_rule(auc, twice_pairs == 0, conventions.auc_one_class, message)
 
 
 def _twice_loss(conventions: Conventions) -> int:
-    """2 x what a tied pair of a positive and a negative loses."""
+    """Return twice the loss of a tied pair of a positive and a negative."""
     return round(2 * (1 - conventions.auc_ties))
 
 
-def micro_auc_value(truth: LabelSets, scores: Scores, conventions: Conventions) -> Value:
-    """AUC over all cells; see :func:`micro_auc`."""
-    refuse_other_shape(truth, "Y", scores, "scores")
+@metric("Micro AUC", "max", "scores", source=_ZHANG, conventions=("auc_ties",))
+def micro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
+    """Return the area under the ROC curve of all cells.
+
+    ``nan`` if all cells are of one class; a tied pair counts ``auc_ties``.
+
+    Examples
+    --------
+    >>> from multilab.metrics import micro_auc
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
+    >>> round(micro_auc(Y, scores), 4)
+    0.8611
+    """
+    truth, scores = ranking.truth, ranking.scores
     n_rows, n_labels = truth.shape
     positives = truth.indices.size
     negatives = n_rows * n_labels - positives
@@ -68,9 +94,31 @@ def micro_auc_value(truth: LabelSets, scores: Scores, conventions: Conventions) 
     return Value((twice_pairs - twice_wrong) / twice_pairs)
 
 
-def label_average_precision_value(truth: LabelSets, scores: Scores, conventions: Conventions) -> Value:
-    """Average the average precision of the labels; see :func:`label_average_precision`."""
-    refuse_other_shape(truth, "Y", scores, "scores")
+@metric(
+    title="Average precision of labels",
+    direction="max",
+    needs="scores",
+    skips="labels",
+    source=_ZHANG,
+    conventions=("label_average_precision_ties", "label_average_precision_empty"),
+    in_score_all=False,
+)
+def label_average_precision(ranking: Ranking, conventions: Conventions) -> Value | float:
+    """Return the mean over labels of the average precision of the rows ("mean average precision", macro AUPRC).
+
+    Ties among the rows by ``label_average_precision_ties``: ``max`` is scikit-learn's step area (and MEKA's AUPRC on
+    the arrays measured), ``lower_index`` the row order of Mulan. A label without positives follows
+    ``label_average_precision_empty``. Not computed by ``score_all``.
+
+    Examples
+    --------
+    >>> from multilab.metrics import label_average_precision
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
+    >>> round(label_average_precision(Y, scores), 4)
+    0.8333
+    """
+    truth, scores = ranking.truth, ranking.scores
     ties = conventions.label_average_precision_ties
     rows_of = truth.transposed()
     precision = np.zeros(truth.shape[1])
@@ -78,45 +126,6 @@ def label_average_precision_value(truth: LabelSets, scores: Scores, conventions:
         entries = rows_of.entries(start, stop)
         ranks = rank_relevant(scores.columns(start, stop), entries, by_index=ties in INDEX_RULES)
         precision[start:stop] = average_precisions(ranks, ties)
-    what = "average precision is undefined for a label without positives: label"
+    message = "average precision is undefined for a label without positives: label"
     empty = np.diff(rows_of.indptr) == 0
-    return settle(precision, empty, conventions.label_average_precision_empty, what)
-
-
-def macro_auc(Y: Any, S: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over labels of the area under the ROC curve; a tied pair counts ``auc_ties``.
-
-    A label with one class only is skipped, makes the mean ``nan``, or is refused (``auc_one_class``).
-
-    Raises
-    ------
-    MetricError
-        If Y or S cannot be measured, their shapes differ, or the conventions refuse a label.
-    """
-    return macro_auc_value(LabelSets(Y), Scores(S), resolve(conventions)).value
-
-
-def micro_auc(Y: Any, S: Any, conventions: str | Conventions = "default") -> float:
-    """Area under the ROC curve of all cells as one list; ``nan`` if all cells are of one class.
-
-    Raises
-    ------
-    MetricError
-        If Y or S cannot be measured, or their shapes differ.
-    """
-    return micro_auc_value(LabelSets(Y), Scores(S), resolve(conventions)).value
-
-
-def label_average_precision(Y: Any, S: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over labels of the average precision of its rows ("mean average precision", macro AUPRC).
-
-    Ties among the rows by ``label_average_precision_ties``: ``max`` is scikit-learn's step area (and MEKA's
-    AUPRC on the arrays measured), ``lower_index`` the row order of Mulan. A label without positives follows
-    ``label_average_precision_empty``. Not among the keys of ``score_all``.
-
-    Raises
-    ------
-    MetricError
-        If Y or S cannot be measured, their shapes differ, or the conventions refuse a label.
-    """
-    return label_average_precision_value(LabelSets(Y), Scores(S), resolve(conventions)).value
+    return mean_with_rule(precision, empty, conventions.label_average_precision_empty, message)

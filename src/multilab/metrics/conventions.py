@@ -1,17 +1,18 @@
-"""The rules behind a metric's name: empty sets, ties, degenerate rows, offsets; and the presets.
+"""Metric conventions: rules for empty sets, ties, degenerate rows and offsets, and the presets of other systems.
 
-Two systems print different numbers for the same predictions because they settle these questions differently.
-Every question is one field of :class:`Conventions`; a preset is one value of it. One rule of another system is no
-field: MEKA's order of tied labels in ranking loss, see :func:`preset`.
+Two systems report different numbers for the same predictions because their rules differ. Each rule is one field of
+:class:`Conventions`; a preset is one value of it. One rule of another system is no field: MEKA's order of tied labels
+in ranking loss, see :func:`preset`.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
 from multilab.metrics.errors import MetricError
 
@@ -19,36 +20,12 @@ Ties = Literal["max", "average", "higher_index", "lower_index"]
 TopTies = Literal["any", "all", "higher_index", "lower_index"]
 Degenerate = Literal["skip", "zero", "one", "error"]
 
-_TIES = ("max", "average", "higher_index", "lower_index")
-_TOP_TIES = ("any", "all", "higher_index", "lower_index")
-_DEGENERATE = ("skip", "zero", "one", "error")
-_ONE_CLASS = ("skip", "nan", "error")
-
-_ALLOWED: dict[str, tuple[Any, ...]] = {
-    "decision": (">=", ">"),
-    "ranking_loss_ties": _TIES,
-    "ranking_loss_degenerate": _DEGENERATE,
-    "average_precision_ties": _TIES,
-    "average_precision_empty": _DEGENERATE,
-    "coverage_ties": _TIES,
-    "coverage_empty": ("skip", "zero", "minus_one", "error"),
-    "coverage_offset": (0, 1),
-    "coverage_normalised": (False, True),
-    "one_error_ties": _TOP_TIES,
-    "one_error_empty": _DEGENERATE,
-    "skip_full_rows": (False, True),
-    "auc_one_class": _ONE_CLASS,
-    "auc_ties": (0.0, 0.5, 1.0),
-    "label_average_precision_ties": _TIES,
-    "label_average_precision_empty": ("skip", "zero", "nan", "error"),
-}
-
 
 @dataclass(frozen=True)
 class Conventions:
-    """One complete set of metric conventions; the field defaults are the preset ``default``.
+    """Complete set of metric conventions; the field defaults are the preset ``default``.
 
-    A number that stands for an undefined ratio (the ``*_empty`` fields of the decision metrics) is 0, 1 or
+    The value of an undefined ratio (the ``*_empty`` fields of the decision metrics) is 0, 1 or
     ``nan``; ``nan`` drops the row or label from the mean, and makes a micro average ``nan``.
 
     Tie rules: ``max`` gives every tied label the worst rank of the tie (in ranking loss a tie is then a
@@ -60,34 +37,34 @@ class Conventions:
     decision : {">=", ">"}
         A label is predicted when its score is at least, or above, the threshold.
     jaccard_both_empty, example_both_empty : float
-        Value of a row with neither true nor predicted labels, in Jaccard; in example precision, recall, F1.
+        Value of a row with neither true nor predicted labels, in Jaccard; in example precision, recall and F1.
     one_empty : float
-        Precision where only the prediction is empty, and recall where only the truth is (rows and labels).
+        Precision if only the predicted set is empty, and recall if only the true set is (rows and labels).
         Jaccard and F1 are 0 there under every convention.
     macro_both_empty, micro_both_empty : float
-        Precision, recall and F1 of a label, or of the whole matrix, with nothing true and nothing predicted.
+        Precision, recall and F1 of a label, or of the full matrix, with nothing true and nothing predicted.
     ranking_loss_ties, average_precision_ties, coverage_ties : Ties
         How a relevant label tied with others is ranked.
     ranking_loss_degenerate : {"skip", "zero", "one", "error"}
-        A row without relevant or without irrelevant labels: left out, counted 0 or 1, or refused.
+        A row without relevant or without irrelevant labels is left out, counts 0 or 1, or is refused.
     average_precision_empty, one_error_empty : {"skip", "zero", "one", "error"}
         A row without relevant labels.
     coverage_empty : {"skip", "zero", "minus_one", "error"}
-        A row without relevant labels. ``minus_one`` is what subtracting 1 from the mean of 1-based coverage
-        amounts to; both count 0 in 1-based coverage.
+        A row without relevant labels. ``minus_one`` equals subtracting 1 from the mean of 1-based coverage; both
+        count 0 in 1-based coverage.
     coverage_offset : {0, 1}
         Best possible value of ``coverage`` is the number of relevant labels minus 1, or that number.
     coverage_normalised : bool
         Whether ``coverage`` is divided by the number of labels.
     one_error_ties : {"any", "all", "higher_index", "lower_index"}
-        Of several labels with the highest score: right if any is relevant, if all are, or if the one with the
+        Several labels with the highest score are correct if any is relevant, if all are, or if the one with the
         higher or lower index is.
     skip_full_rows : bool
         Whether rows with every label relevant are left out of average precision and one-error.
     auc_one_class : {"skip", "nan", "error"}
-        A label with one class only: left out of macro AUC, makes it ``nan``, or is refused.
+        A label with one class only is left out of macro AUC, makes it ``nan``, or is refused.
     auc_ties : {0.0, 0.5, 1.0}
-        What a tie between a positive and a negative counts in AUC.
+        Value of a tie between a positive and a negative in AUC.
     label_average_precision_ties : Ties
         The same as ``average_precision_ties`` down a column; the index is then that of the row.
     label_average_precision_empty : {"skip", "zero", "nan", "error"}
@@ -96,7 +73,13 @@ class Conventions:
     Raises
     ------
     MetricError
-        If a field holds a value it does not allow.
+        If the value of a field is not allowed.
+
+    Examples
+    --------
+    >>> from multilab.metrics import Conventions, ranking_loss
+    >>> ranking_loss([[1, 0]], [[0.5, 0.5]], Conventions(ranking_loss_ties="average"))
+    0.5
     """
 
     decision: Literal[">=", ">"] = ">="
@@ -124,31 +107,34 @@ class Conventions:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            allowed = _ALLOWED.get(field.name, (0.0, 1.0, math.nan))
+            allowed = allowed_values()[field.name]
             if value not in allowed and not (value != value and math.nan in allowed):
                 choices = ", ".join(repr(choice) for choice in allowed)
                 raise MetricError(f"Conventions: {field.name} is {value!r}; allowed: {choices}")
 
 
-_DEFAULT = Conventions()
+@functools.cache
+def allowed_values() -> dict[str, tuple[Any, ...]]:
+    """Return the values that each field may have, in the order of the fields."""
+    of_type = {bool: (False, True), float: (0.0, 1.0, math.nan)}
+    types = get_type_hints(Conventions)
+    return {name: get_args(hint) or of_type[hint] for name, hint in types.items()} | {"auc_ties": (0.0, 0.5, 1.0)}
+
 
 PRESETS: Mapping[str, Conventions] = MappingProxyType(
     {
-        "default": _DEFAULT,
-        # The set the reference results were measured with. Full rows count 0 in its ranking loss (its values
-        # on flags, which has two, tell); rows without labels are treated alike there and in coverage, and are
-        # errors in one-error.
-        "uniform": replace(
-            _DEFAULT,
+        "default": Conventions(),
+        # The conventions of the reference results. Full rows count 0 in their ranking loss (as the values on flags
+        # show, which has two); rows without labels also count 0 there and in coverage, and are errors in one-error.
+        "uniform": Conventions(
             ranking_loss_ties="average",
             ranking_loss_degenerate="zero",
             coverage_empty="zero",
             one_error_ties="lower_index",
             one_error_empty="one",
         ),
-        # scikit-learn 1.9.1 with zero_division=0. It has no one-error: numpy's argmax, every row counted.
-        "sklearn": replace(
-            _DEFAULT,
+        # scikit-learn 1.9.1 with zero_division=0. It has no one-error: argmax of NumPy, every row counts.
+        "sklearn": Conventions(
             jaccard_both_empty=0.0,
             example_both_empty=0.0,
             ranking_loss_degenerate="zero",
@@ -160,8 +146,7 @@ PRESETS: Mapping[str, Conventions] = MappingProxyType(
             auc_one_class="nan",
             label_average_precision_empty="zero",
         ),
-        "mulan": replace(
-            _DEFAULT,
+        "mulan": Conventions(
             macro_both_empty=1.0,
             micro_both_empty=1.0,
             ranking_loss_ties="higher_index",
@@ -177,8 +162,7 @@ PRESETS: Mapping[str, Conventions] = MappingProxyType(
         # MEKA has neither example precision and recall nor coverage. They follow its nearest relatives:
         # both-empty counts 0 as in its example F1, coverage is 0-based with the worst rank of a tie as in its
         # average precision and an empty row counted 0 as in its ranking loss. Ties in ranking loss: see preset().
-        "meka": replace(
-            _DEFAULT,
+        "meka": Conventions(
             example_both_empty=0.0,
             ranking_loss_ties="higher_index",
             ranking_loss_degenerate="zero",
@@ -190,10 +174,9 @@ PRESETS: Mapping[str, Conventions] = MappingProxyType(
             label_average_precision_empty="nan",
         ),
         # The MLDF code: decision by >, ascending argsort (of tied labels the higher index ranks better),
-        # coverage divided by the number of labels after 1 was taken from the mean. Its micro F1 fails on 0/0,
-        # which is nan here; set measures it lacks are those of the default.
-        "lamda": replace(
-            _DEFAULT,
+        # coverage divided by the number of labels after 1 was subtracted from the mean. Its micro F1 fails on 0/0,
+        # which is nan here; metrics that it lacks are those of the default.
+        "lamda": Conventions(
             decision=">",
             micro_both_empty=math.nan,
             ranking_loss_degenerate="zero",
@@ -206,8 +189,7 @@ PRESETS: Mapping[str, Conventions] = MappingProxyType(
             one_error_empty="one",
         ),
         # The MATLAB files behind the tables of the ML-EKELM and LWMF papers.
-        "matlab": replace(
-            _DEFAULT,
+        "matlab": Conventions(
             average_precision_ties="higher_index",
             coverage_ties="higher_index",
             coverage_empty="minus_one",
@@ -218,7 +200,7 @@ PRESETS: Mapping[str, Conventions] = MappingProxyType(
 
 
 def preset(name: str, **changes: Any) -> Conventions:
-    """Look up a named set of conventions, with single fields changed if wanted.
+    """Return a named set of conventions, optionally with single fields changed.
 
     Parameters
     ----------
@@ -243,6 +225,14 @@ def preset(name: str, **changes: Any) -> Conventions:
     ------
     MetricError
         If the preset or a field is unknown, or a field's value is not allowed.
+
+    Examples
+    --------
+    >>> from multilab.metrics import preset
+    >>> preset("mulan").ranking_loss_ties
+    'higher_index'
+    >>> preset("mulan", auc_one_class="skip").auc_one_class
+    'skip'
     """
     if name not in PRESETS:
         raise MetricError(f"conventions {name!r} are unknown; presets: {', '.join(PRESETS)}")
@@ -253,7 +243,7 @@ def preset(name: str, **changes: Any) -> Conventions:
 
 
 def resolve(conventions: str | Conventions) -> Conventions:
-    """Turn a preset's name into its conventions; conventions pass through."""
+    """Return the conventions of a preset's name; conventions are returned unchanged."""
     if isinstance(conventions, Conventions):
         return conventions
     if isinstance(conventions, str):

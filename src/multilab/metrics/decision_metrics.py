@@ -1,98 +1,224 @@
-"""Metrics of decisions: which labels a row is given, compared with the true ones.
+"""Metrics of decisions: predicted label sets compared with the true ones.
 
-Y and B are 0/1 matrices of shape (n_rows, n_labels), dense or sparse: truth and decisions. Every function
-raises :class:`MetricError` when they are not, or when their shapes differ.
+A formula gets the :class:`DecisionCounts` of the two 0/1 matrices: true labels, predicted labels and hits of every row
+and every label.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from multilab.metrics.conventions import Conventions
+from multilab.metrics.decision_counts import DecisionCounts, safe_ratio
+from multilab.metrics.registry import metric
+from multilab.metrics.values import Value, mean_where_defined
 
-from multilab.metrics.conventions import Conventions, resolve
-from multilab.metrics.decision_counts import FROM_COUNTS, count_decisions
-from multilab.metrics.inputs import Decisions, LabelSets
-
-
-def _measure(name: str, Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    chosen = resolve(conventions)
-    return FROM_COUNTS[name](count_decisions(LabelSets(Y), Decisions(B)), chosen).value
+_GODBOLE = "Godbole & Sarawagi, PAKDD 2004"
+_SCHAPIRE = "Schapire & Singer, BoosTexter, Machine Learning 39 (2000)"
+_YANG = "Yang, Information Retrieval 1 (1999)"
 
 
-def hamming_loss(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Share of the n_rows x n_labels cells that are decided wrongly; the same under all conventions."""
-    return _measure("hamming_loss", Y, B, conventions)
+@metric("Hamming loss", "min", "decisions", source=_SCHAPIRE)
+def hamming_loss(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+    """Return the share of wrongly decided cells of the matrix.
 
-
-def accuracy_1mHL(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """1 - Hamming loss, printed as "accuracy" for MLWSE in Table 4 of the MLWSE paper."""
-    return _measure("accuracy_1mHL", Y, B, conventions)
-
-
-def subset_accuracy(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Share of the rows with every label right; two empty sets are equal under all conventions."""
-    return _measure("subset_accuracy", Y, B, conventions)
-
-
-def jaccard(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over rows of |true and predicted| / |true or predicted|, the "accuracy" of Mulan and MEKA.
-
-    A row with both sets empty counts ``jaccard_both_empty``. scikit-learn accepts only 0 and 1 for it;
-    ``nan`` drops the row here.
+    Examples
+    --------
+    >>> from multilab.metrics import hamming_loss
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> decisions = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+    >>> round(hamming_loss(Y, decisions), 4)
+    0.2222
     """
-    return _measure("jaccard", Y, B, conventions)
+    return counts.share_wrong
 
 
-def example_precision(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over rows of |true and predicted| / |predicted|.
+@metric("Subset accuracy", "max", "decisions", source="Zhu, Ji, Xu & Gong, SIGIR 2005")
+def subset_accuracy(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+    """Return the share of rows with every label right.
 
-    Both sets empty: ``example_both_empty``; only the prediction empty: ``one_empty``. MEKA has no such
-    measure: its preset counts both-empty 0, as MEKA's example F1 does.
+    Two empty sets are equal.
+
+    Examples
+    --------
+    >>> from multilab.metrics import subset_accuracy
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> decisions = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+    >>> round(subset_accuracy(Y, decisions), 4)
+    0.3333
     """
-    return _measure("example_precision", Y, B, conventions)
+    rows = counts.by_row
+    return int(((rows.true == rows.hits) & (rows.predicted == rows.hits)).sum()) / counts.shape[0]
 
 
-def example_recall(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over rows of |true and predicted| / |true|.
+@metric("Jaccard", "max", "decisions", skips="rows", source=_GODBOLE, conventions=("jaccard_both_empty",))
+def jaccard(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+    """Return the mean over rows of intersection / union of true and predicted set.
 
-    Both sets empty: ``example_both_empty``; only the truth empty: ``one_empty``. MEKA has no such measure:
-    its preset counts both-empty 0, as MEKA's example F1 does.
+    It is the "accuracy" of Mulan and MEKA. A row with both sets empty counts ``jaccard_both_empty``, for which
+    scikit-learn accepts only 0 and 1; ``nan`` drops the row here.
+
+    Examples
+    --------
+    >>> from multilab.metrics import jaccard
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> decisions = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+    >>> round(jaccard(Y, decisions), 4)
+    0.6667
+    >>> round(jaccard(Y, decisions, "sklearn"), 4)
+    0.3333
     """
-    return _measure("example_recall", Y, B, conventions)
+    rows = counts.by_row
+    return mean_where_defined(
+        safe_ratio(rows.hits, rows.true + rows.predicted - rows.hits, conventions.jaccard_both_empty)
+    )
 
 
-def example_f1(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over rows of 2 |true and predicted| / (|true| + |predicted|); 0/0 is ``example_both_empty``."""
-    return _measure("example_f1", Y, B, conventions)
+@metric(
+    title="Example precision",
+    direction="max",
+    needs="decisions",
+    skips="rows",
+    source=_GODBOLE,
+    conventions=("example_both_empty", "one_empty"),
+)
+def example_precision(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+    """Return the mean over rows of hits / predicted labels.
 
+    Both sets empty: ``example_both_empty``; only the prediction empty: ``one_empty``. MEKA has no such measure: its
+    preset counts both-empty 0, as MEKA's example F1 does.
 
-def macro_f1_example(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Mean example F1 with 0/0 = 0, printed as "Macro-F1" for MLWSE; the same under all conventions."""
-    return _measure("macro_f1_example", Y, B, conventions)
-
-
-def f1_of_means(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Harmonic mean of mean example precision and mean example recall, printed as "F1" for MLWSE.
-
-    Every 0/0 is 0, as in the code of the MLWSE paper; the same under all conventions.
+    Examples
+    --------
+    >>> from multilab.metrics import example_precision
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> decisions = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+    >>> round(example_precision(Y, decisions), 4)
+    0.8333
+    >>> round(example_precision(Y, decisions, "sklearn"), 4)
+    0.5
     """
-    return _measure("f1_of_means", Y, B, conventions)
+    return mean_where_defined(counts.by_row.precision(conventions.example_both_empty, conventions.one_empty))
 
 
-def macro_precision(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over labels of the precision; 0/0 as in :func:`macro_f1`, and ``one_empty`` if never predicted."""
-    return _measure("macro_precision", Y, B, conventions)
+@metric(
+    "Example recall", "max", "decisions", skips="rows", source=_GODBOLE, conventions=("example_both_empty", "one_empty")
+)
+def example_recall(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+    """Return the mean over rows of hits / true labels.
+
+    Both sets empty: ``example_both_empty``; only the truth empty: ``one_empty``. MEKA has no such measure: its
+    preset counts both-empty 0, as MEKA's example F1 does.
+
+    Examples
+    --------
+    >>> from multilab.metrics import example_recall
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> decisions = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+    >>> round(example_recall(Y, decisions), 4)
+    0.8333
+    >>> round(example_recall(Y, decisions, "sklearn"), 4)
+    0.5
+    """
+    return mean_where_defined(counts.by_row.recall(conventions.example_both_empty, conventions.one_empty))
 
 
-def macro_recall(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over labels of the recall; 0/0 as in :func:`macro_f1`, and ``one_empty`` if never true."""
-    return _measure("macro_recall", Y, B, conventions)
+@metric("Example F1", "max", "decisions", skips="rows", source=_GODBOLE, conventions=("example_both_empty",))
+def example_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+    """Return the mean over rows of 2 hits / (true + predicted).
+
+    0/0 is ``example_both_empty``.
+
+    Examples
+    --------
+    >>> from multilab.metrics import example_f1
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> decisions = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+    >>> round(example_f1(Y, decisions), 4)
+    0.7778
+    >>> round(example_f1(Y, decisions, "sklearn"), 4)
+    0.4444
+    """
+    return mean_where_defined(counts.by_row.f1(conventions.example_both_empty))
 
 
-def macro_f1(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over labels of 2 tp / (2 tp + fp + fn); 0/0 is ``macro_both_empty``."""
-    return _measure("macro_f1", Y, B, conventions)
+@metric("Macro F1", "max", "decisions", skips="labels", source=_YANG, conventions=("macro_both_empty",))
+def macro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+    """Return the mean over labels of 2 tp / (2 tp + fp + fn).
+
+    0/0 is ``macro_both_empty``.
+
+    Examples
+    --------
+    >>> from multilab.metrics import macro_f1
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> decisions = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+    >>> round(macro_f1(Y, decisions), 4)
+    0.5556
+    """
+    return mean_where_defined(counts.by_label.f1(conventions.macro_both_empty))
 
 
-def micro_f1(Y: Any, B: Any, conventions: str | Conventions = "default") -> float:
-    """2 tp / (2 tp + fp + fn) over all cells; 0/0 is ``micro_both_empty``."""
-    return _measure("micro_f1", Y, B, conventions)
+@metric("Micro F1", "max", "decisions", source=_YANG, conventions=("micro_both_empty",))
+def micro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+    """Return the ratio 2 tp / (2 tp + fp + fn) over all cells.
+
+    0/0 is ``micro_both_empty``.
+
+    Examples
+    --------
+    >>> from multilab.metrics import micro_f1
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> decisions = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+    >>> round(micro_f1(Y, decisions), 4)
+    0.6667
+    """
+    return float(counts.by_label.total().f1(conventions.micro_both_empty)[0])
+
+
+@metric(
+    title="Macro precision",
+    direction="max",
+    needs="decisions",
+    skips="labels",
+    source=_YANG,
+    conventions=("macro_both_empty", "one_empty"),
+    in_score_all=False,
+)
+def macro_precision(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+    """Return the mean over labels of hits / predicted rows.
+
+    0/0 as in :func:`macro_f1`, and ``one_empty`` for a label that is never predicted.
+
+    Examples
+    --------
+    >>> from multilab.metrics import macro_precision
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> decisions = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+    >>> round(macro_precision(Y, decisions), 4)
+    0.5
+    """
+    return mean_where_defined(counts.by_label.precision(conventions.macro_both_empty, conventions.one_empty))
+
+
+@metric(
+    title="Macro recall",
+    direction="max",
+    needs="decisions",
+    skips="labels",
+    source=_YANG,
+    conventions=("macro_both_empty", "one_empty"),
+    in_score_all=False,
+)
+def macro_recall(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+    """Return the mean over labels of hits / true rows.
+
+    0/0 as in :func:`macro_f1`, and ``one_empty`` for a label that is never true.
+
+    Examples
+    --------
+    >>> from multilab.metrics import macro_recall
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> decisions = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+    >>> round(macro_recall(Y, decisions), 4)
+    0.6667
+    """
+    return mean_where_defined(counts.by_label.recall(conventions.macro_both_empty, conventions.one_empty))

@@ -1,6 +1,6 @@
-"""The error of the metrics room."""
+"""Exception of the metrics."""
 
-from multilab.ground import MultilabError
+from multilab.core import MultilabError
 
 
 class MetricError(MultilabError, ValueError):

@@ -1,4 +1,4 @@
-"""Checked truth, decisions and scores, readable in blocks so that no second full matrix is ever made."""
+"""Validated labels, decisions and scores, read in blocks so that no second full matrix is allocated."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _ROUNDING = 1e-9  # a mean of probabilities may be 1 + 2e-16
 
 
 def blocks(count: int, width: int, at_least: int = 0) -> Iterator[tuple[int, int]]:
-    """Cut ``count`` lines of ``width`` cells into ranges (start, stop) of about ``BLOCK_CELLS`` cells."""
+    """Yield ranges (start, stop) of about ``BLOCK_CELLS`` cells that cover ``count`` lines of ``width`` cells."""
     step = max(1, max(BLOCK_CELLS, at_least) // width)
     for start in range(0, count, step):
         yield start, min(start + step, count)
 
 
 class Entries(NamedTuple):
-    """The relevant entries of consecutive lists, ordered by list, then by position in it."""
+    """Relevant entries of consecutive lists, ordered by list, then by position in the list."""
 
     lists: np.ndarray
     positions: np.ndarray
@@ -31,7 +31,7 @@ class Entries(NamedTuple):
 
 
 def _matrix(matrix: Any, name: str) -> np.ndarray | sp.csr_array:
-    """Check that an argument is a non-empty numeric matrix; give it as ndarray or canonical CSR."""
+    """Validate that an argument is a non-empty numeric matrix; return it as ndarray or canonical CSR."""
     if sp.issparse(matrix):
         array = matrix
     else:
@@ -54,18 +54,22 @@ def _matrix(matrix: Any, name: str) -> np.ndarray | sp.csr_array:
     return csr
 
 
+def _dense(part: np.ndarray | sp.csr_array) -> np.ndarray:
+    return part if isinstance(part, np.ndarray) else part.toarray()
+
+
 def _refuse_unless_binary(matrix: np.ndarray | sp.csr_array, name: str) -> None:
     """Raise at the first entry that is neither 0 nor 1."""
     if matrix.dtype.kind == "b":
         return
     if isinstance(matrix, np.ndarray):
         for start, stop in blocks(*matrix.shape):
-            part = matrix[start:stop]
-            wrong = (part != 0) & (part != 1)
+            block = matrix[start:stop]
+            wrong = (block != 0) & (block != 1)
             if wrong.any():
                 row, label = np.argwhere(wrong)[0]
                 raise MetricError(
-                    f"{name} must hold 0 and 1 only: row {start + row}, label {label} is {part[row, label]}"
+                    f"{name} must hold 0 and 1 only: row {start + row}, label {label} is {block[row, label]}"
                 )
         return
     wrong = np.flatnonzero((matrix.data != 0) & (matrix.data != 1))
@@ -82,14 +86,14 @@ def refuse_other_shape(first: Any, first_name: str, second: Any, second_name: st
 
 
 class LabelSets:
-    """A 0/1 matrix held as the label indices of each row.
+    """0/1 matrix stored as the label indices of each row.
 
     Parameters
     ----------
     matrix : array-like or sparse, shape (n_rows, n_labels)
         Bool, integer or float, holding 0 and 1 only.
     name : str
-        What error messages call it.
+        Name in error messages.
 
     Raises
     ------
@@ -102,12 +106,12 @@ class LabelSets:
         _refuse_unless_binary(checked, name)
         self.shape: tuple[int, int] = checked.shape
         if isinstance(checked, np.ndarray):
-            sizes, found = [], []
+            sizes, indices = [], []
             for start, stop in blocks(*self.shape):
                 rows, labels = np.nonzero(checked[start:stop])
                 sizes.append(np.bincount(rows, minlength=stop - start))
-                found.append(labels.astype(np.int32))
-            self.indices = np.concatenate(found)
+                indices.append(labels.astype(np.int32))
+            self.indices = np.concatenate(indices)
             self.indptr = np.concatenate(([0], np.cumsum(np.concatenate(sizes))))
         else:
             if not checked.data.all():  # stored zeros
@@ -117,20 +121,13 @@ class LabelSets:
             self.indices = checked.indices
 
     def entries(self, start: int, stop: int) -> Entries:
-        """Give the relevant entries of the rows ``start`` to ``stop``, lists counted from ``start``."""
+        """Return the relevant entries of the rows ``start`` to ``stop``, lists counted from ``start``."""
         starts = self.indptr[start : stop + 1] - self.indptr[start]
         lists = np.repeat(np.arange(stop - start), np.diff(starts))
         return Entries(lists, self.indices[self.indptr[start] : self.indptr[stop]], starts)
 
-    def dense(self, start: int, stop: int) -> np.ndarray:
-        """Give the rows ``start`` to ``stop`` as a bool array."""
-        block = np.zeros((stop - start, self.shape[1]), dtype=bool)
-        entries = self.entries(start, stop)
-        block[entries.lists, entries.positions] = True
-        return block
-
     def transposed(self) -> LabelSets:
-        """Give the same matrix as the row indices of each label."""
+        """Return the same matrix as the row indices of each label."""
         ones = np.ones(self.indices.size, dtype=bool)
         columns = sp.csr_array((ones, self.indices, self.indptr), shape=self.shape).tocsc()
         other = object.__new__(LabelSets)
@@ -147,7 +144,7 @@ class Scores:
     matrix : array-like or sparse, shape (n_rows, n_labels)
         Larger means more relevant.
     name : str
-        What error messages call it.
+        Name in error messages.
 
     Raises
     ------
@@ -171,12 +168,11 @@ class Scores:
                 raise MetricError(f"{name} must be finite: row {start + row}, label {label} is {value}")
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Give the rows ``start`` to ``stop`` as an array of shape (stop - start, n_labels)."""
-        part = self._matrix[start:stop]
-        return part if isinstance(part, np.ndarray) else part.toarray()
+        """Return the rows ``start`` to ``stop`` as an array of shape (stop - start, n_labels)."""
+        return _dense(self._matrix[start:stop])
 
     def columns(self, start: int, stop: int) -> np.ndarray:
-        """Give the labels ``start`` to ``stop`` as a C-ordered array of shape (stop - start, n_rows)."""
+        """Return the labels ``start`` to ``stop`` as a C-ordered array of shape (stop - start, n_rows)."""
         if isinstance(self._matrix, np.ndarray):
             return np.ascontiguousarray(self._matrix[:, start:stop].T)
         if self._columns is None:
@@ -199,14 +195,14 @@ def refuse_outside_unit_interval(scores: Scores) -> None:
 
 
 class Decisions:
-    """Which labels are predicted: a 0/1 matrix, or scores with a threshold.
+    """0/1 matrix of predicted labels.
 
     Parameters
     ----------
     matrix : array-like or sparse, shape (n_rows, n_labels)
         0/1 decisions.
     name : str
-        What error messages call it.
+        Name in error messages.
 
     Raises
     ------
@@ -218,27 +214,23 @@ class Decisions:
         checked = _matrix(matrix, name)
         _refuse_unless_binary(checked, name)
         self.shape: tuple[int, int] = checked.shape
-        self._sets = None if isinstance(checked, np.ndarray) else LabelSets(checked, name)
-        self._dense = checked if isinstance(checked, np.ndarray) else None
+        self._matrix = checked
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Give the rows ``start`` to ``stop`` as a bool array."""
-        if self._dense is not None:
-            return self._dense[start:stop].astype(bool, copy=False)
-        assert self._sets is not None
-        return self._sets.dense(start, stop)
+        """Return the rows ``start`` to ``stop`` as a bool array."""
+        return _dense(self._matrix[start:stop]).astype(bool, copy=False)
 
 
 class ThresholdedScores:
-    """Decisions made from scores block by block: predicted at or above the threshold, or only above it."""
+    """Decisions from scores, block by block: predicted at or above the threshold, or only above it."""
 
     def __init__(self, scores: Scores, threshold: float, rule: str) -> None:
         if not np.ndim(threshold) == 0 or not np.isfinite(threshold):
-            raise MetricError(f"threshold must be one finite number, not {threshold!r}")
+            raise MetricError(f"threshold must be one finite number, got {threshold!r}")
         self.shape = scores.shape
         self._scores, self._threshold, self._rule = scores, float(threshold), rule
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Give the rows ``start`` to ``stop`` as a bool array."""
+        """Return the rows ``start`` to ``stop`` as a bool array."""
         block = self._scores.rows(start, stop)
         return block > self._threshold if self._rule == ">" else block >= self._threshold

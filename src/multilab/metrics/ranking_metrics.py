@@ -1,74 +1,215 @@
-"""Metrics of the order in which scores put the labels of a row.
+"""Ranking metrics of rows: the order in which scores put the labels of a row.
 
-Y is a 0/1 matrix and S one of finite scores (larger = more relevant), both of shape (n_rows, n_labels);
-either may be sparse. Every function raises :class:`MetricError` when they are not, when their shapes differ,
-or when the conventions refuse a row. A mean over no row at all is ``nan``.
+A formula gets the :class:`Ranking` of the labels. A mean over no row at all is ``nan``.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
-from multilab.metrics.conventions import Conventions, resolve
-from multilab.metrics.inputs import LabelSets, Scores
-from multilab.metrics.row_ranks import FROM_RANKS, rank_rows
+import numpy as np
+
+from multilab.metrics.conventions import Conventions
+from multilab.metrics.label_ranks import LabelRanks, Ranking
+from multilab.metrics.registry import metric
+from multilab.metrics.values import Value, mean_with_rule
+
+_SCHAPIRE = "Schapire & Singer, BoosTexter, Machine Learning 39 (2000)"
 
 
-def _measure(name: str, Y: Any, S: Any, conventions: str | Conventions) -> float:
-    chosen = resolve(conventions)
-    return FROM_RANKS[name](rank_rows(LabelSets(Y), Scores(S), chosen), chosen).value
+def _full_rows(rows: LabelRanks, conventions: Conventions) -> np.ndarray | None:
+    return rows.relevant == rows.n_labels if conventions.skip_full_rows else None
 
 
-def ranking_loss(Y: Any, S: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over rows of the share of (relevant, irrelevant) pairs that are ordered wrongly.
+def _mean_worst_rank(rows: LabelRanks, conventions: Conventions, offset: int) -> Value:
+    """Return the mean over rows of the worst rank of a relevant label, where the best rank is ``offset``."""
+    rule = conventions.coverage_empty
+    if offset == 1 and rule == "minus_one":
+        rule = "zero"
+    message = "coverage is undefined without a relevant label: row"
+    return mean_with_rule(rows.twice_worst / 2 - (1 - offset), rows.relevant == 0, rule, message)
 
-    A tie is an error, half an error, or settled by the column index (``ranking_loss_ties``); a row without
-    such a pair follows ``ranking_loss_degenerate``. Pairs are counted as integers through a sort.
+
+@metric(
+    title="Average precision",
+    direction="max",
+    needs="scores",
+    skips="rows",
+    source=_SCHAPIRE,
+    conventions=("average_precision_ties", "average_precision_empty", "skip_full_rows"),
+)
+def average_precision(ranking: Ranking, conventions: Conventions) -> Value | float:
+    """Return the mean over rows and their relevant labels of rank among relevant / rank.
+
+    Both ranks follow ``average_precision_ties``; with ``max`` this is scikit-learn's label ranking average precision. A
+    row without relevant label follows ``average_precision_empty``, a row with all labels relevant ``skip_full_rows``.
+
+    Examples
+    --------
+    >>> from multilab.metrics import average_precision
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
+    >>> round(average_precision(Y, scores), 4)
+    0.9167
+    >>> round(average_precision(Y, scores, "mulan"), 4)
+    1.0
+    >>> round(average_precision(Y, scores, "sklearn"), 4)
+    0.9444
     """
-    return _measure("ranking_loss", Y, S, conventions)
+    rows = ranking.rows
+    message = "average precision is undefined without a relevant label: row"
+    rule = conventions.average_precision_empty
+    return mean_with_rule(rows.precision, rows.relevant == 0, rule, message, _full_rows(rows, conventions))
 
 
-def average_precision(Y: Any, S: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over rows of the mean, over relevant labels, of rank among the relevant / rank among all labels.
+@metric(
+    title="Ranking loss",
+    direction="min",
+    needs="scores",
+    skips="rows",
+    source=_SCHAPIRE,
+    conventions=("ranking_loss_ties", "ranking_loss_degenerate"),
+)
+def ranking_loss(ranking: Ranking, conventions: Conventions) -> Value | float:
+    """Return the mean over rows of the share of wrongly ordered (relevant, irrelevant) pairs.
 
-    Both ranks follow ``average_precision_ties``; with ``max`` this is scikit-learn's label ranking average
-    precision. A row without relevant label follows ``average_precision_empty``, a full row
-    ``skip_full_rows``.
+    A tie is an error, half an error, or decided by the column index (``ranking_loss_ties``); a row without such a pair
+    follows ``ranking_loss_degenerate``. Pairs are counted as integers through a sort.
+
+    Examples
+    --------
+    >>> from multilab.metrics import ranking_loss
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
+    >>> round(ranking_loss(Y, scores), 4)
+    0.25
+    >>> round(ranking_loss(Y, scores, "uniform"), 4)
+    0.0833
+    >>> round(ranking_loss(Y, scores, "mulan"), 4)
+    0.0
     """
-    return _measure("average_precision", Y, S, conventions)
+    rows = ranking.rows
+    pairs = 2 * rows.relevant * (rows.n_labels - rows.relevant)
+    loss = rows.twice_wrong / np.maximum(pairs, 1)
+    message = "ranking loss is undefined without both relevant and irrelevant labels: row"
+    return mean_with_rule(loss, pairs == 0, conventions.ranking_loss_degenerate, message)
 
 
-def one_error(Y: Any, S: Any, conventions: str | Conventions = "default") -> float:
-    """Share of the rows whose top-ranked label is not relevant.
+@metric(
+    title="One-error",
+    direction="min",
+    needs="scores",
+    skips="rows",
+    source=_SCHAPIRE,
+    conventions=("one_error_ties", "one_error_empty", "skip_full_rows"),
+)
+def one_error(ranking: Ranking, conventions: Conventions) -> Value | float:
+    """Return the share of rows whose top label is not relevant.
 
-    Several labels at the top: ``one_error_ties``. A row without relevant label follows ``one_error_empty``, a
-    full row ``skip_full_rows``. scikit-learn has no one-error: its preset takes numpy's argmax and counts
-    every row.
+    Several labels with the highest score: ``one_error_ties``. A row without relevant label follows ``one_error_empty``,
+    a row with all labels relevant ``skip_full_rows``. scikit-learn has no one-error: its preset takes the argmax of
+    NumPy and counts every row.
+
+    Examples
+    --------
+    >>> from multilab.metrics import one_error
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
+    >>> round(one_error(Y, scores), 4)
+    0.0
+    >>> round(one_error(Y, scores, "uniform"), 4)
+    0.3333
     """
-    return _measure("one_error", Y, S, conventions)
+    rows = ranking.rows
+    message = "one-error is undefined without a relevant label: row"
+    wrong = (~rows.top_right).astype(float)
+    return mean_with_rule(
+        wrong, rows.relevant == 0, conventions.one_error_empty, message, _full_rows(rows, conventions)
+    )
 
 
-def coverage(Y: Any, S: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over rows of the worst rank of a relevant label, minus 1 unless ``coverage_offset`` is 1.
+@metric(
+    title="Coverage",
+    direction="min",
+    needs="scores",
+    skips="rows",
+    high=math.inf,
+    source=_SCHAPIRE,
+    conventions=("coverage_ties", "coverage_empty", "coverage_offset", "coverage_normalised"),
+)
+def coverage(ranking: Ranking, conventions: Conventions) -> Value | float:
+    """Return the mean over rows of the worst rank of a relevant label, minus 1.
 
-    Divided by the number of labels if ``coverage_normalised``; ties by ``coverage_ties``, rows without
-    relevant label by ``coverage_empty``. MEKA has no coverage: its preset is 0-based, the worst rank of a
-    tie, an empty row 0.
+    Without the minus 1 if ``coverage_offset`` is 1, divided by the number of labels if ``coverage_normalised``; ties by
+    ``coverage_ties``, rows without relevant label by ``coverage_empty``. MEKA has no coverage: its preset is 0-based
+    with the worst rank of a tie, and an empty row counts 0.
+
+    Examples
+    --------
+    >>> from multilab.metrics import coverage
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
+    >>> round(coverage(Y, scores), 4)
+    1.0
+    >>> round(coverage(Y, scores, "sklearn"), 4)
+    1.3333
+    >>> round(coverage(Y, scores, "mulan"), 4)
+    0.3333
     """
-    return _measure("coverage", Y, S, conventions)
+    mean, skipped = _mean_worst_rank(ranking.rows, conventions, conventions.coverage_offset)
+    return Value(mean / ranking.rows.n_labels if conventions.coverage_normalised else mean, skipped)
 
 
-def coverage_1based(Y: Any, S: Any, conventions: str | Conventions = "default") -> float:
-    """Mean over rows of the worst rank of a relevant label: best possible is the number of relevant labels.
+@metric(
+    title="Coverage (1-based)",
+    direction="min",
+    needs="scores",
+    skips="rows",
+    high=math.inf,
+    source="scikit-learn, coverage_error",
+    conventions=("coverage_ties", "coverage_empty"),
+)
+def coverage_1based(ranking: Ranking, conventions: Conventions) -> Value | float:
+    """Return the mean over rows of the worst rank of a relevant label.
 
-    Whatever ``coverage_offset`` says; a row without relevant label is skipped, refused or counts 0.
+    ``coverage_offset`` and ``coverage_normalised`` do not matter; a row without relevant label is skipped, refused or
+    counts 0.
+
+    Examples
+    --------
+    >>> from multilab.metrics import coverage_1based
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
+    >>> round(coverage_1based(Y, scores), 4)
+    2.0
+    >>> round(coverage_1based(Y, scores, "sklearn"), 4)
+    1.3333
     """
-    return _measure("coverage_1based", Y, S, conventions)
+    return _mean_worst_rank(ranking.rows, conventions, offset=1)
 
 
-def coverage_normalised(Y: Any, S: Any, conventions: str | Conventions = "default") -> float:
-    """0-based coverage divided by the number of labels, as the iMLDF paper prints it.
+@metric(
+    title="Coverage (normalised)",
+    direction="min",
+    needs="scores",
+    skips="rows",
+    source="iMLDF paper",
+    conventions=("coverage_ties", "coverage_empty"),
+)
+def coverage_normalised(ranking: Ranking, conventions: Conventions) -> Value | float:
+    """Return the mean over rows of (the worst rank of a relevant label, minus 1) / number of labels.
 
-    Whatever ``coverage_offset`` and ``coverage_normalised`` say.
+    ``coverage_offset`` and ``coverage_normalised`` do not matter.
+
+    Examples
+    --------
+    >>> from multilab.metrics import coverage_normalised
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
+    >>> round(coverage_normalised(Y, scores), 4)
+    0.3333
+    >>> round(coverage_normalised(Y, scores, "lamda"), 4)
+    0.0
     """
-    return _measure("coverage_normalised", Y, S, conventions)
+    mean, skipped = _mean_worst_rank(ranking.rows, conventions, offset=0)
+    return Value(mean / ranking.rows.n_labels, skipped)

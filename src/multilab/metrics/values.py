@@ -1,4 +1,4 @@
-"""From the values of rows or labels to one number, and what happens to the ones that have no value."""
+"""Means over rows or labels, with rules for those that have no value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from multilab.metrics.errors import MetricError
 
-_STANDS_FOR = {"zero": 0.0, "one": 1.0, "minus_one": -1.0}
+_REPLACEMENTS = {"zero": 0.0, "one": 1.0, "minus_one": -1.0}
 
 
 class Value(NamedTuple):
@@ -22,7 +22,7 @@ class Value(NamedTuple):
 def mean_of(values: np.ndarray, kept: np.ndarray | None = None) -> Value:
     """Average the kept values; ``nan`` when none is kept.
 
-    The sum is exact before it is rounded once, so that neither the order of rows nor the block size shows.
+    The sum is exact and rounded once, so that it depends neither on the order of rows nor on the block size.
     """
     chosen = values if kept is None else values[kept]
     if not chosen.size:
@@ -35,21 +35,21 @@ def mean_where_defined(values: np.ndarray) -> Value:
     return mean_of(values, ~np.isnan(values))
 
 
-def settle(
-    values: np.ndarray, degenerate: np.ndarray, rule: str, what: str, also_skip: np.ndarray | None = None
+def mean_with_rule(
+    values: np.ndarray, degenerate: np.ndarray, rule: str, message: str, also_skip: np.ndarray | None = None
 ) -> Value:
     """Average the values of rows (or labels) after applying the rule for the degenerate ones.
 
     Parameters
     ----------
     values : ndarray of float, shape (n,)
-        Anything finite where degenerate.
+        Any finite value where degenerate.
     degenerate : ndarray of bool, shape (n,)
-        Which have no value of their own.
+        Rows without a value.
     rule : {"skip", "zero", "one", "minus_one", "nan", "error"}
-        What they count.
-    what : str
-        Begin of the error message; the index of the first degenerate row follows.
+        Value of these rows.
+    message : str
+        Start of the error message; the index of the first degenerate row follows.
     also_skip : ndarray of bool, optional
         Rows left out under any rule.
 
@@ -60,16 +60,16 @@ def settle(
     Raises
     ------
     MetricError
-        If the rule is ``error`` and something is degenerate.
+        If the rule is ``error`` and a row is degenerate.
     """
     kept = np.ones(values.size, dtype=bool) if also_skip is None else ~also_skip
     if degenerate.any():
         if rule == "error":
-            raise MetricError(f"{what} {np.argmax(degenerate)}; the conventions refuse it")
+            raise MetricError(f"{message} {np.argmax(degenerate)}; the conventions refuse it")
         if rule == "nan":
             return Value(math.nan)
         if rule == "skip":
             kept &= ~degenerate
         else:
-            values = np.where(degenerate, _STANDS_FOR[rule], values)
+            values = np.where(degenerate, _REPLACEMENTS[rule], values)
     return mean_of(values, kept)

@@ -1,10 +1,6 @@
 """What can be wrong with the files a report is made of."""
 
-from __future__ import annotations
-
-from multilab.ground.errors import MultilabError
-
-__all__ = ["ReportError"]
+from multilab.core.errors import MultilabError
 
 
 class ReportError(MultilabError, ValueError):

@@ -1,58 +1,53 @@
-"""The finding of a study in up to three sentences, written from its numbers."""
+"""Finding of a study in up to three sentences, written from its numbers."""
 
-from __future__ import annotations
-
-import math
-
-from multilab.reports.study import Study, metric_title
-from multilab.reports.tables import number, p_text
+from multilab.reports.data import ReportData, metric_title
+from multilab.reports.tables.entry import number, p_text
 from multilab.statistics import Comparison
 
-__all__ = ["finding"]
 
-
-def finding(study: Study) -> tuple[str, ...]:
+def finding(report: ReportData) -> tuple[str, ...]:
     """Return who leads in the headline metric, by how much, and whether the difference is significant.
 
     Empty where the methods are not ranked: fewer than two methods, or a metric without a direction.
     """
-    metric = study.primary[0] if study.primary else None
-    comparison = study.comparisons.get(metric) if metric else None
+    metric = report.primary[0] if report.primary else None
+    comparison = report.comparisons.get(metric) if metric else None
     if metric is None or comparison is None or comparison.k < 2:
         return ()
     order = sorted(comparison.ranks, key=lambda method: (comparison.ranks[method], comparison.methods.index(method)))
     leaders = [method for method in order if comparison.ranks[method] == comparison.ranks[order[0]]]
-    sentences = [_leader(study, metric, comparison, order, leaders), _by_dataset(study, comparison)]
+    sentences = [_leader(report, metric, comparison, order, leaders), _by_dataset(report, comparison)]
     if len(leaders) < len(order) and comparison.cd_nemenyi is not None:
-        sentences.append(_significance(study, comparison, leaders, order[len(leaders)]))
+        second = order[len(leaders)]
+        sentences.append(_significance(report, comparison, leaders[0], second, comparison.cd_nemenyi))
     return tuple(sentences)
 
 
-def _leader(study: Study, metric: str, comparison: Comparison, order: list[str], leaders: list[str]) -> str:
-    means = study.summaries[metric].mean[order].loc[list(comparison.datasets)].mean()
+def _leader(report: ReportData, metric: str, comparison: Comparison, order: list[str], leaders: list[str]) -> str:
+    means = report.summaries[metric].mean[order].loc[list(comparison.datasets)].mean()
     sets = "1 dataset" if comparison.n == 1 else f"{comparison.n} datasets"
 
     def described(method: str) -> str:
         return f"average rank {comparison.ranks[method]:.2f}, mean {number(float(means[method]))}"
 
-    names = _listed([study.method_title(method) for method in leaders])
+    names = _listed([report.method_title(method) for method in leaders])
     verb = "leads" if len(leaders) == 1 else "lead"
     text = f"{metric_title(metric)}: {names} {verb} {comparison.k} methods over {sets} ({described(leaders[0])})"
     if len(leaders) == len(order):
         return f"{text}; all have the same rank."
     second = order[len(leaders)]
-    return f"{text}, followed by {study.method_title(second)} ({described(second)})."
+    return f"{text}, followed by {report.method_title(second)} ({described(second)})."
 
 
-def _by_dataset(study: Study, comparison: Comparison) -> str:
+def _by_dataset(report: ReportData, comparison: Comparison) -> str:
     """Return which method is the best on each dataset."""
-    mean = study.summaries[comparison.metric].mean
+    mean = report.summaries[comparison.metric].mean
     best = {}
     for dataset in comparison.datasets:
         ranks = comparison.dataset_ranks[dataset]
         top = [method for method in comparison.methods if ranks[method] == min(ranks.values())]
         value = float(mean.loc[dataset, top[0]])
-        names = _listed([study.method_title(m) for m in top]) if len(top) <= 3 else f"{len(top)} methods"
+        names = _listed([report.method_title(m) for m in top]) if len(top) <= 3 else f"{len(top)} methods"
         best[dataset] = (names, f"{dataset} ({number(value)})")
     different = sorted({name for name, _ in best.values()})
     if len(different) == 1:
@@ -60,12 +55,11 @@ def _by_dataset(study: Study, comparison: Comparison) -> str:
     return f"The best is {_listed([f'{name} on {where}' for name, where in best.values()])}."
 
 
-def _significance(study: Study, comparison: Comparison, leaders: list[str], second: str) -> str:
-    difference = comparison.ranks[second] - comparison.ranks[leaders[0]]
-    cd = comparison.cd_nemenyi if comparison.cd_nemenyi is not None else math.nan
+def _significance(report: ReportData, comparison: Comparison, first: str, second: str, cd: float) -> str:
+    difference = comparison.ranks[second] - comparison.ranks[first]
     larger = difference > cd
     text = (
-        f"The difference of {number(difference)} ranks to {study.method_title(second)} is "
+        f"The difference of {number(difference)} ranks to {report.method_title(second)} is "
         f"{'significant: larger' if larger else 'not significant: smaller'} than Nemenyi\u2019s critical difference of "
         f"{number(cd)} (\u03b1 = {comparison.alpha:g})"
     )

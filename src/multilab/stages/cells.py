@@ -4,7 +4,11 @@
       a line per cell: key, status, date, seconds, size, the metric, dataset, split, protocol, method and settings.
       outdated: today's code, libraries or data would give another key.
   multilab cells show KEY          the record of a cell
-  multilab cells why KEY KEY       what differs between two cells, in words
+  multilab cells why KEY KEY       what differs between two cells
+  multilab cells rekey study=NAME [accept=METHOD,...] [seed=0] [reason="..."]
+      give the committed results of a study their new keys after a change of code that leaves the numbers as they are;
+      refused when settings differ (but for the methods of accept=), or when two recomputed cells of a method differ:
+      by more than 1e-6, or at all without a reason=.
   multilab cells clean [dataset=...] [method=...] [--outdated] [--yes]
       what would be removed: failed, broken and half-written cells; with --outdated also those that are out of date.
       --yes removes them.
@@ -12,215 +16,32 @@
 Keys may be shortened.
 """
 
-from __future__ import annotations
-
 import json
-import shutil
-import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
+from multilab.commands.arguments import arguments
+from multilab.commands.cells import clean_cells, list_cells, why
+from multilab.commands.rekeying import rekey
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.store import Store
-from multilab.experiments.stored import Inventory, StoredCell, protocol_text
-from multilab.ground.messages import unknown_name
-from multilab.stages.common import Progress, arguments
 
 
 def main(argv: list[str]) -> int:
-    """`multilab cells list | show KEY | why KEY KEY | clean`."""
-    if any(word in ("-h", "--help") for word in argv):
+    """`multilab cells list | show KEY | why KEY KEY | rekey study=NAME | clean`."""
+    if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
     store, (verb, *rest) = Store(), argv or ["list"]
     if verb == "list":
-        return _list(store, arguments(rest, "dataset", "method", "status", "metric"))
+        return list_cells(store, arguments(rest, "dataset", "method", "status", "metric"))
     if verb == "show" and len(rest) == 1:
         print(json.dumps(store.record(store.find(rest[0])), indent=1, sort_keys=True))
     elif verb == "why" and len(rest) == 2:
         print("\n".join(why(store, *(store.find(key) for key in rest))))
+    elif verb == "rekey":
+        return rekey(store, **arguments(rest, "study", "accept", "seed", "reason"))
     elif verb == "clean":
-        return _clean(store, rest)
+        return clean_cells(store, rest)
     else:
-        raise ExperimentError("expected: multilab cells list | show KEY | why KEY KEY | clean (multilab cells --help)")
+        verbs = "list | show KEY | why KEY KEY | rekey study=NAME | clean"
+        raise ExperimentError(f"expected: multilab cells {verbs} (multilab cells --help)")
     return 0
-
-
-def _list(store: Store, wanted: dict[str, str]) -> int:
-    from multilab.metrics import METRICS
-
-    metric, status = wanted.get("metric", "hamming_loss"), wanted.get("status")
-    if metric not in METRICS:
-        raise ExperimentError(unknown_name("metric", metric, METRICS))
-    if status not in (None, "done", "outdated", "failed", "broken"):
-        raise ExperimentError(f"status={status}: a cell is done, outdated, failed or broken")
-    inventory, total, count = Inventory(store), 0, 0
-    cells = list(inventory.cells(wanted.get("dataset", "*"), wanted.get("method", "*")))
-    cells.sort(key=lambda cell: (cell.dataset, cell.method, protocol_text(cell.protocol), cell.split, cell.kind))
-    print(f"{'key':<14}{'status':<10}{'date':<18}{'seconds':>9}{'kB':>9}{metric:>15}  cell")
-    progress = Progress("cells") if len(cells) > 200 else None
-    for cell in progress(cells, len(cells)) if progress else cells:
-        state = "outdated" if cell.status == "done" and inventory.outdated(cell) else cell.status
-        if status in (None, state):
-            size = folder_size(store.path(cell.key))
-            print(_line(cell, state, size, _score(inventory, cell, state, metric), inventory))
-            total, count = total + size, count + 1
-    print(f"{count} cells, {total / 1e6:.1f} MB, in {store.root}")
-    return 0
-
-
-def _line(cell: StoredCell, state: str, size: int, score: str, inventory: Inventory) -> str:
-    started, seconds = cell.record.get("started"), cell.record.get("fit_seconds")
-    date = time.strftime("%Y-%m-%d %H:%M", time.localtime(started)) if started else "?"
-    took = "" if seconds is None else f"{seconds:.2f}"
-    head = f"{cell.key[:12]:<14}{state:<10}{date:<18}{took:>9}{size / 1e3:>9.1f}{score:>15}"
-    return f"{head}  {_what(cell, inventory)}"
-
-
-def _what(cell: StoredCell, inventory: Inventory) -> str:
-    """Return dataset, split, protocol, method and settings of a cell in one text."""
-    if not cell.record:
-        return "no record"
-    inner = cell.record.get("label", "").partition(", inner fold ")[2]
-    split = f"split {cell.split}" + (f", inner fold {inner}" if inner else "")
-    kind = "base scores of " if cell.kind == "scores" else ""
-    rows = [cell.dataset, *([protocol_text(cell.protocol)] if cell.protocol else []), split]
-    return " ".join([f"{', '.join(rows)}:", f"{kind}{cell.method}", *inventory.settings(cell)])
-
-
-def _score(inventory: Inventory, cell: StoredCell, state: str, metric: str) -> str:
-    from multilab.ground import MultilabError
-
-    if state != "done" or cell.kind != "train" or cell.inner:
-        return ""
-    try:
-        return f"{inventory.metrics(cell)[metric]:.4f}"
-    except (MultilabError, OSError):  # the data are not on this machine, or the store is read-only
-        return "?"
-
-
-def folder_size(folder: Path) -> int:
-    """Return the bytes of the files in a folder."""
-    return sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
-
-
-def differences(a: Any, b: Any, at: str = "") -> list[str]:
-    """Return what differs between two records' parts, a line each."""
-    if isinstance(a, dict) and isinstance(b, dict):
-        keys = sorted(set(a) | set(b))
-        return [line for k in keys for line in differences(a.get(k), b.get(k), f"{at}.{k}" if at else str(k))]
-    return [] if a == b else [f"{at}: {json.dumps(a)} -> {json.dumps(b)}"]
-
-
-def why(store: Store, one: str, other: str) -> list[str]:
-    """Return what differs between two cells, a line each."""
-    inventory = Inventory(store)
-    a, b = inventory.read(one), inventory.read(other)
-    for cell in (a, b):
-        if not cell.record:
-            raise ExperimentError(f"{store.path(cell.key)}: no record, so nothing is known of this cell")
-    lines = _reasons(inventory, a, b) or ["the same cell"]
-    return [f"{_what(a, inventory)}  |  {_what(b, inventory)}", *lines]
-
-
-def _reasons(inventory: Inventory, a: StoredCell, b: StoredCell, indent: str = "") -> list[str]:
-    """Return the differences of two cells in words; of base scores those of the cells that are read."""
-    old, new = dict(a.parts), dict(b.parts)
-    lines = _rows_reasons(a, b, old, new)
-    reads = old.pop("reads", []), new.pop("reads", [])
-    if old.get("code") != new.get("code"):
-        old.pop("code", None), new.pop("code", None)
-        lines.append("code: the code of the method differs")
-    if ("tune" in old) != ("tune" in new):
-        lines.append(f"tuning: {_tuning(old.pop('tune', None))} -> {_tuning(new.pop('tune', None))}")
-    lines += differences(old, new)
-    if reads[0] != reads[1]:
-        lines += _reads_reasons(inventory, *reads)
-    return [indent + line for line in lines]
-
-
-def _tuning(block: dict[str, Any] | None) -> str:
-    """Return how a cell is tuned, in words."""
-    settings = {name: value for name, value in (block or {}).items() if name != "search"}
-    return ", ".join(f"{name} {value}" for name, value in sorted(settings.items())) or "none"
-
-
-def _rows_reasons(a: StoredCell, b: StoredCell, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """Return how dataset, protocol and split differ; take their digests out of ``old`` and ``new``."""
-    lines = []
-    data, split = (old.pop(name, None) != new.pop(name, None) for name in ("dataset", "split"))
-    if a.dataset != b.dataset:
-        lines.append(f"dataset: {a.dataset} -> {b.dataset}")
-    elif data:
-        lines.append(f"dataset: {a.dataset} has other data")
-    known = a.protocol is not None and b.protocol is not None
-    if known and a.protocol != b.protocol:
-        lines.append(f"protocol: {_protocol_words(a)} -> {_protocol_words(b)}")
-    if a.split != b.split:
-        lines.append(f"split: {a.split} -> {b.split}")
-    if split and not lines:
-        reason = "other rows" if known else "other rows or another protocol"
-        lines.append(f"split: {a.split} has {reason} in the training part" + (" (inner folds)" if a.inner else ""))
-    return lines
-
-
-def _protocol_words(cell: StoredCell) -> str:
-    """Return the name of a protocol and its settings."""
-    settings = ", ".join(f"{name} {json.dumps(value)}" for name, value in (cell.protocol or {}).items())
-    return f"{protocol_text(cell.protocol)} ({settings})"
-
-
-def _reads_reasons(inventory: Inventory, old: list[str], new: list[str]) -> list[str]:
-    members = [[inventory.read(key) for key in keys[::2]] for keys in (old, new)]
-    names = [[cell.method for cell in cells] for cells in members]
-    if names[0] != names[1]:
-        return [f"base scores: {', '.join(names[0])} -> {', '.join(names[1])}"]
-    lines = []
-    for a, b in zip(*members, strict=True):
-        if a.key != b.key:
-            lines.append(f"base scores of {a.method} differ:")
-            lines += _reasons(inventory, a, b, "  ") if a.record and b.record else ["  no record is left of them"]
-    return lines or ["base scores: the test scores differ"]
-
-
-def _clean(store: Store, argv: list[str]) -> int:
-    flags = {word for word in argv if word in ("--yes", "--outdated")}
-    wanted = arguments([word for word in argv if word not in flags], "dataset", "method")
-    doomed = list(removable(store, wanted, "--outdated" in flags))
-    total = 0
-    for folder, text in doomed:
-        size = folder_size(folder)
-        total += size
-        print(f"{folder.name[:12]:<14}{size / 1e3:>9.1f} kB  {text}")
-        if "--yes" in flags:
-            shutil.rmtree(folder)
-            for kept in store.root.glob(f".metrics/*/{folder.name}.json"):
-                kept.unlink(missing_ok=True)
-    swept = store.sweep() if "--yes" in flags and not wanted else 0
-    waiting = 0 if wanted else sum(1 for _ in store.root.glob(".part-*"))
-    if "--yes" in flags:
-        print(f"removed {len(doomed)} cells, {total / 1e6:.1f} MB" + (f", {swept} half-written" if swept else ""))
-    else:
-        print(f"{len(doomed)} cells, {total / 1e6:.1f} MB would be removed; --yes removes them")
-    if waiting:
-        print(f"{waiting} half-written folders: those of dead processes are removed, by --yes or by the next run")
-    return 0
-
-
-def removable(store: Store, wanted: dict[str, str], outdated: bool) -> Iterator[tuple[Path, str]]:
-    """Yield the folders of cells that are of no use, and why."""
-    inventory = Inventory(store)
-    for cell in inventory.cells(wanted.get("dataset", "*"), wanted.get("method", "*")):
-        folder = store.path(cell.key)
-        if cell.status == "failed":
-            reason = "failed"
-        elif cell.status == "broken":
-            reason = "broken: neither finished nor a record of a failure"
-        elif not store.has(cell.key):
-            reason = "broken: a file is not what it was when the cell was stored"
-        elif outdated and (found := inventory.outdated(cell)):
-            reason = f"outdated: {found}"
-        else:
-            continue
-        yield folder, f"{reason}: {_what(cell, inventory)}"

@@ -1,15 +1,8 @@
 """List and show dataset cards, fetch their files, and check a data file."""
 
-from __future__ import annotations
-
 import argparse
-import json
-import re
-from typing import Any
 
-from multilab.ground.text import visible
-
-_SHOWN = 20  # entries of a long list
+from multilab.commands.datasets import add_check_options, check_file, fetch_files, list_cards, show_card
 
 
 def main(argv: list[str]) -> int:
@@ -19,132 +12,7 @@ def main(argv: list[str]) -> int:
     verbs.add_parser("list", help="all cards, a line each")
     verbs.add_parser("show", help="one card in full").add_argument("name")
     verbs.add_parser("fetch", help="get the files, verified by checksum").add_argument("names", nargs="+")
-    _add_check(verbs)
+    add_check_options(verbs)
     arguments = parser.parse_args(argv)
-    return {"list": _list, "show": _show, "fetch": _fetch, "check": _check}[arguments.verb](arguments)
-
-
-def _add_check(verbs: Any) -> None:
-    check = verbs.add_parser(
-        "check",
-        help="read a file and count what is in it",
-        description="Read a data file, count what is in it, and say what `multilab train` would refuse (exit code 2). "
-        "The options are those under `reader:` of a dataset card, with '-' for '_'.",
-        allow_abbrev=False,
-    )
-    check.add_argument("path")
-    which = check.add_mutually_exclusive_group()
-    which.add_argument("--label-columns", "--labels", metavar="A,B", help="label columns, or a file of them")
-    which.add_argument("--label-prefix", metavar="TEXT", help="labels are the columns whose names begin with TEXT")
-    which.add_argument("--labels-first", type=int, metavar="N", help="the first N columns are labels")
-    which.add_argument("--labels-last", type=int, metavar="N", help="the last N columns are labels")
-    which.add_argument("--labels-xml", metavar="FILE", help="Mulan XML naming the labels (default: next to the ARFF)")
-    which.add_argument("--label-names", metavar="A,B", type=_names, help="labels of a file that does not name them")
-    check.add_argument("--drop", metavar="A,B", help="columns to leave out, such as row identifiers")
-    check.add_argument("--text", choices=["error", "one_hot"], help="text features: refuse (default), or 0/1 columns")
-    check.add_argument(
-        "--missing",
-        choices=["error", "keep", "impute"],
-        help="missing values: refuse (default), keep as NaN, or impute (median or most frequent value of all rows)",
-    )
-    check.add_argument("--format", choices=["arff", "csv", "mat", "parquet", "svmlight", "xc"], help="default: by name")
-    check.add_argument("--keys", metavar="KEY=VARIABLE,...", type=_keys, help="variables of a MATLAB file")
-    check.add_argument("--n-features", type=int, metavar="N", help="number of features of an svmlight file")
-    check.add_argument("--first-feature", type=int, choices=[0, 1], help="index of its first feature")
-    check.add_argument("--first-label", type=int, choices=[0, 1], help="index of its first label")
-    check.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _keys(text: str) -> dict[str, str]:
-    pairs = [pair.partition("=") for pair in text.split(",")]
-    if not all(name and variable for name, _, variable in pairs):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form data=X,target=Y")
-    return {name.strip(): variable.strip() for name, _, variable in pairs}
-
-
-def _list(_: Any) -> int:
-    from multilab import datasets
-    from multilab.ground.messages import printable
-
-    print(f"{'name':<22}{'instances':>10}{'features':>10}{'labels':>8}{'cardinality':>13}  title")
-    for name in datasets.cards():
-        try:
-            card = datasets.card(name)
-        except datasets.DatasetError as error:  # the others are listed all the same
-            print(f"{name:<63}  [broken card: {printable(str(error))}]")
-            continue
-        expected = card.expected
-        counts = [expected.instances, expected.features, expected.labels, expected.cardinality]
-        counts = ["" if count is None else count for count in counts]
-        note = "" if card.available else f"  [not available: {card.reason}]"
-        print(f"{name:<22}{counts[0]:>10}{counts[1]:>10}{counts[2]:>8}{counts[3]:>13}  {printable(card.title + note)}")
-    return 0
-
-
-def _show(arguments: Any) -> int:
-    from multilab import datasets
-
-    card = datasets.card(arguments.name)
-    meta = datasets.prepared_meta(arguments.name)
-    print(f"# {card.location}", card.location.read_text(), sep="\n", end="")
-    if meta:
-        facts = ("columns", "density", "distinct_label_sets", "rows_without_label", "labels_never_set", "source")
-        print("# prepared here: " + ", ".join(f"{name} {meta[name]}" for name in facts if name in meta))
-        for line in _remarks(meta):
-            print(f"# {line}")
-    return 0
-
-
-def _fetch(arguments: Any) -> int:
-    from multilab import datasets
-
-    for name in arguments.names:
-        for path in datasets.fetch(name):
-            print(path)
-    return 0
-
-
-def _check(arguments: Any) -> int:
-    from multilab import datasets
-
-    options = {name: value for name, value in vars(arguments).items() if name not in ("verb", "path", "json")}
-    try:
-        content = datasets.check(arguments.path, **options)
-    except datasets.DatasetError as error:  # it names the options as a card and Python do
-        reason = re.sub(rf"\b({'|'.join(name for name in options if '_' in name)})\b", _as_option, error.reason)
-        raise datasets.DatasetError(reason, error.path, error.line) from None
-    if arguments.json:
-        print(json.dumps(content, indent=1))
-    else:
-        apart = ("id_like", "notes", "refused")
-        print("\n".join(f"{key:<22} {_shown(value)}" for key, value in content.items() if key not in apart))
-        for line in _remarks(content):
-            print(line)
-    if content["refused"]:
-        raise datasets.DatasetError(content["refused"], arguments.path)
-    return 0
-
-
-def _as_option(name: re.Match[str]) -> str:
-    return "--" + name[0].replace("_", "-")
-
-
-def _shown(value: Any) -> str:
-    """Return a value as text without control characters; of a long list the first entries."""
-    if isinstance(value, list):
-        more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
-        return visible(f"{value[:_SHOWN]}{more}")
-    return visible(str(value))
-
-
-def _remarks(content: dict[str, Any]) -> list[str]:
-    """Return what a user should know of a data set: what the reader did, and features that look like identifiers."""
-    ids = content.get("id_like", [])
-    lines = [f"note: {note}" for note in content.get("notes", [])]
-    if ids:
-        lines.append(f"warning: look like row identifiers, leave them out with drop: {_shown(ids)}")
-    return lines
+    verb_functions = {"list": list_cards, "show": show_card, "fetch": fetch_files, "check": check_file}
+    return verb_functions[arguments.verb](arguments)

@@ -11,27 +11,15 @@ A row is a method with the settings that differ from its YAML. Where several dat
 a last table shows the methods over all of them, with average ranks. Results of older code or data are left out.
 """
 
-from __future__ import annotations
-
-import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
-from hydra.experimental.callback import Callback
-
+from multilab.commands.arguments import arguments
+from multilab.commands.results import print_left_out, print_tables, shown_metrics, stored_rows
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.summaries import ResultRow
-from multilab.ground.messages import unknown_name
-
-__all__ = ["RememberSweep", "main", "print_sweep", "sweep_table"]
+from multilab.experiments.store import Store
+from multilab.reports.tables.results import as_csv
 
 
 def main(argv: list[str]) -> int:
     """`multilab results [dataset=A,B] [method=...] [protocol=...] [metric=...] [--csv | --latex]`."""
-    from multilab.experiments.store import Store
-    from multilab.stages.common import arguments
-
     if any(word in ("-h", "--help") for word in argv):
         print(__doc__)
         return 0
@@ -39,148 +27,12 @@ def main(argv: list[str]) -> int:
     if len(flags) > 1:
         raise ExperimentError("--csv and --latex exclude each other")
     rest = [word for word in argv if word not in flags]
-    wanted = arguments(rest, "dataset", "method", "protocol", "metric", "conventions")
-    metrics = _metrics(wanted.get("metric"))
-    rows, left_out = stored_rows(Store(), wanted)
+    filters = arguments(rest, "dataset", "method", "protocol", "metric", "conventions")
+    metrics = shown_metrics(filters.get("metric"))
+    rows, left_out = stored_rows(Store(), filters)
     if "--csv" in flags:
-        from multilab.reports.result_table import as_csv
-
         print(as_csv(rows, metrics), end="")
     else:
-        _print_tables(rows, metrics, latex="--latex" in flags)
-        _print_left_out(rows, left_out)
+        print_tables(rows, metrics, latex="--latex" in flags)
+        print_left_out(rows, left_out)
     return 0
-
-
-def _metrics(text: str | None) -> list[str]:
-    """Return the metrics to show: those named, else those that ``train`` prints."""
-    from multilab.experiments.settings import plain
-    from multilab.ground import conf_dir
-    from multilab.metrics import METRICS
-
-    if text is None:
-        from omegaconf import OmegaConf
-
-        return list(plain(OmegaConf.load(conf_dir() / "config.yaml").metrics))
-    for name in text.split(","):
-        if name not in METRICS:
-            raise ExperimentError(unknown_name("metric", name, METRICS))
-    return text.split(",")
-
-
-def stored_rows(store: Any, wanted: dict[str, str]) -> tuple[list[ResultRow], dict[str, int]]:
-    """Return the rows of the stored train cells that match, and how many cells were left out for which reason."""
-    from collections import Counter
-
-    from multilab.experiments.stored import Inventory, protocol_text
-    from multilab.experiments.summaries import result_rows
-    from multilab.ground import MultilabError
-
-    inventory = Inventory(store)
-    cells, left_out = [], Counter[str]()
-    for cell in inventory.cells(wanted.get("dataset", "*"), wanted.get("method", "*"), "done"):
-        if cell.kind != "train" or cell.inner or wanted.get("protocol") not in (None, protocol_text(cell.protocol)):
-            continue
-        reason = inventory.outdated(cell)
-        if reason:
-            left_out[reason] += 1
-        else:
-            cells.append(cell)
-    cells.sort(key=lambda cell: (cell.dataset, protocol_text(cell.protocol), cell.method))
-    rows = []
-    for name in dict.fromkeys(cell.dataset for cell in cells):
-        group = [cell for cell in cells if cell.dataset == name]
-        try:
-            rows += result_rows(inventory, group, wanted.get("conventions", "default"))
-        except MultilabError as error:  # e.g. the data are not on this machine
-            left_out[str(error)] += len(group)
-    return rows, dict(left_out)
-
-
-def _print_tables(rows: list[ResultRow], metrics: list[str], latex: bool) -> None:
-    from multilab.reports.result_table import as_latex, print_table, result_table
-
-    groups: dict[tuple[str, str], list[ResultRow]] = {}
-    for row in rows:
-        groups.setdefault((row.protocol, row.dataset), []).append(row)
-    tables = list(groups.values())
-    for protocol in dict.fromkeys(row.protocol for row in rows):
-        datasets = [dataset for name, dataset in groups if name == protocol]
-        if len(datasets) > 1:
-            tables.append(_everywhere([row for row in rows if row.protocol == protocol], len(datasets)))
-    for index, table in enumerate(table for table in tables if table):
-        if index:
-            print()
-        if latex:
-            print(as_latex(result_table(table, metrics)))
-        else:
-            print_table(table, metrics)
-
-
-def _everywhere(rows: list[ResultRow], n_datasets: int) -> list[ResultRow]:
-    """Return the rows of the methods and settings that are complete on all datasets."""
-    seen: dict[tuple[Any, ...], list[ResultRow]] = {}
-    for row in rows:
-        if row.complete:
-            seen.setdefault((row.method, row.settings), []).append(row)
-    return [row for group in seen.values() if len(group) == n_datasets for row in group]
-
-
-def _print_left_out(rows: list[ResultRow], left_out: dict[str, int]) -> None:
-    import sys
-
-    if not rows:
-        print("no results; multilab train dataset=emotions method=mlknn makes some")
-    for reason, count in left_out.items():
-        print(f"left out: {count} results ({reason})", file=sys.stderr)
-
-
-def sweep_table(rows: Sequence[ResultRow], metrics: Sequence[str]) -> str:
-    """Return the table of a sweep as plain text: methods x metrics, the best marked, seconds and warnings."""
-    from multilab.reports.result_table import as_text, result_table
-
-    return as_text(result_table(rows, metrics))
-
-
-class RememberSweep(Callback):
-    """Keeps where the jobs of a sweep leave their notes, so that `print_sweep` can show them at the end."""
-
-    last: tuple[Path, list[str]] | None = None
-
-    def on_multirun_start(self, config: Any, **kwargs: Any) -> None:
-        """Remember the folder of the sweep and the metrics to show."""
-        RememberSweep.last = (
-            Path(config.hydra.sweep.dir),
-            [config.metrics] if isinstance(config.metrics, str) else list(config.metrics),
-        )
-
-
-def print_sweep() -> None:
-    """Print the table of the sweep that ran in this process, if one did; also when some of its jobs failed."""
-    from multilab.experiments.store import Store
-    from multilab.experiments.stored import Inventory
-    from multilab.experiments.summaries import result_rows
-    from multilab.reports.result_table import print_table
-    from multilab.stages.composition import cells_of
-
-    last, RememberSweep.last = RememberSweep.last, None
-    if last is None:
-        return
-    folder, metrics = last
-    notes = [json.loads(path.read_text()) for path in sorted(folder.glob("*/job-*.json"), key=_job_number)]
-    inventory, rows = Inventory(Store()), []
-    for conventions in dict.fromkeys(note["conventions"] for note in notes):
-        keys = [cell.key for note in notes if note["conventions"] == conventions for cell in cells_of(note)]
-        cells = (inventory.read(key) for key in dict.fromkeys(keys))
-        rows += result_rows(inventory, (cell for cell in cells if cell.status == "done"), conventions)
-    if rows:
-        print()
-        print_table(rows, metrics)
-        unfinished = sum(path.is_dir() and not any(path.glob("job-*.json")) for path in folder.iterdir())
-        if unfinished:
-            print(f"{unfinished} of {unfinished + len(notes)} jobs of the sweep failed and are not in the table")
-
-
-def _job_number(path: Path) -> tuple[int, str]:
-    number = path.parent.name
-    return (int(number) if number.isdigit() else -1, number)

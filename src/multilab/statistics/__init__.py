@@ -1,46 +1,31 @@
 """Comparison of methods over datasets: ranks, Friedman, post-hoc and Bayesian tests.
 
-The room knows a results table only (datasets x methods of mean metric values). Everything a report prints or
+The package knows a results table only (datasets x methods of mean metric values). Everything a report prints or
 draws comes from the one :class:`Comparison` that :func:`compare` returns, so that tests and diagrams cannot
 contradict each other.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from multilab.core.lazy import lazy_names
 
-_HOMES = {
-    "BayesPair": "signedrank",
-    "Comparison": "comparison",
-    "RankPair": "posthoc",
-    "SignedRankPair": "signedrank",
-    "StatisticsError": "errors",
-    "Summary": "summary",
-    "average_ranks": "ranks",
-    "bayesian_signed_rank": "signedrank",
-    "bonferroni_dunn_cd": "posthoc",
-    "cliques": "posthoc",
-    "compare": "comparison",
-    "friedman": "omnibus",
-    "holm": "signedrank",
-    "iman_davenport": "omnibus",
-    "nemenyi_cd": "posthoc",
-    "rank_rows": "ranks",
-    "rounded_means": "summary",
-    "signed_rank_p": "signedrank",
-    "summarise": "summary",
-    "wilcoxon_holm": "signedrank",
-}
-
-__all__ = sorted(_HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:  # pandas and scipy.stats take a second to import, so only those who compare pay for them
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+# pandas and scipy.stats take a second to import, so only those who compare pay for them.
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "comparison": ("Comparison", "compare"),
+        "errors": ("StatisticsError",),
+        "omnibus": ("friedman", "iman_davenport"),
+        "posthoc": ("RankPair", "bonferroni_dunn_cd", "cliques", "nemenyi_cd"),
+        "ranks": ("average_ranks", "rank_rows"),
+        "signed_rank": (
+            "BayesPair",
+            "SignedRankPair",
+            "bayesian_signed_rank",
+            "holm",
+            "signed_rank_p",
+            "wilcoxon_holm",
+        ),
+        "summary": ("Summary", "rounded_means", "summarise"),
+    },
+)

@@ -1,4 +1,4 @@
-"""One call, one result: everything a table, a diagram or a claim may say about methods over datasets."""
+"""Comparison of methods over datasets by one metric: the one result that tables, diagrams and claims read."""
 
 from __future__ import annotations
 
@@ -22,16 +22,14 @@ from multilab.statistics.posthoc import (
     nemenyi_q,
 )
 from multilab.statistics.ranks import check_table, rank_rows
-from multilab.statistics.signedrank import BayesPair, SignedRankPair, bayesian_signed_rank, wilcoxon_holm
-
-__all__ = ["Comparison", "compare"]
+from multilab.statistics.signed_rank import BayesPair, SignedRankPair, bayesian_signed_rank, wilcoxon_holm
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How k methods compare on n datasets by one metric.
+    """Comparison of k methods on n datasets by one metric.
 
-    What cannot be computed (fewer than two methods or datasets) is ``None``, and ``notes`` says why.
+    What cannot be computed (fewer than two methods or datasets) is ``None``, and ``notes`` has the reason.
 
     Attributes
     ----------
@@ -65,9 +63,9 @@ class Comparison:
     wilcoxon : tuple of SignedRankPair
         Signed-rank tests with Holm's correction; against the control if there is one, else all pairs.
     bayes : tuple of BayesPair
-        Filled when a rope was given; ``rope`` is half its width.
+        Empty without ``rope``, which is half the width of the region of practical equivalence.
     notes : tuple of str
-        What a reader must know: unfinished cells, statistics that do not exist.
+        Unfinished cells, and statistics that do not exist.
     """
 
     metric: str
@@ -100,19 +98,19 @@ class Comparison:
     notes: tuple[str, ...] = field(default=())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain lists, dicts, strings and unrounded numbers that JSON can hold; F may be "inf"."""
+        """Return lists, dicts, strings and unrounded numbers for JSON; an infinite F becomes "inf"."""
         plain = asdict(self)
         plain["F"] = "inf" if self.F is not None and math.isinf(self.F) else self.F
         return _lists(plain)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Comparison:
-        """Return the comparison that :meth:`to_dict` wrote, equal to the first; unknown keys are ignored.
+        """Return the comparison from the output of :meth:`to_dict`; unknown keys are ignored.
 
         Raises
         ------
         StatisticsError
-            If a key that has no default is missing, or a record has the wrong keys.
+            If a key without default is missing, or a record has wrong keys.
         """
         known = {f.name: plain[f.name] for f in fields(cls) if f.name in plain}
         records = {"nemenyi": RankPair, "wilcoxon": SignedRankPair, "bayes": BayesPair}
@@ -153,12 +151,11 @@ def compare(
     control : str, optional
         Name of the method the others are compared with (Bonferroni-Dunn, Wilcoxon, Bayes).
     metric : str
-        Name to carry along.
+        Name of the metric, for the result.
     tie_correction : bool
-        Correct Friedman's statistic for ties; False reproduces the papers' printed F_F.
+        Correct Friedman's statistic for ties; False reproduces the F_F that the papers print.
     rope : float, optional
-        Half the width of the region of practical equivalence; given, the Bayesian signed-rank test is run
-        too.
+        Half the width of the region of practical equivalence. None: no Bayesian signed-rank test.
     seed : int
         Seed of the Bayesian test.
 
@@ -170,32 +167,40 @@ def compare(
     Raises
     ------
     StatisticsError
-        For a table or an option that makes no sense.
+        If a value of the table or an argument is not allowed.
 
     Notes
     -----
     The protocol of J. Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"a": [0.1, 0.2, 0.3], "b": [0.2, 0.4, 0.4], "c": [0.3, 0.3, 0.5]}, ["x", "y", "z"])
+    >>> from multilab.statistics import compare
+    >>> comparison = compare(table, "min", metric="ranking_loss")
+    >>> comparison.ranks
+    {'a': 1.0, 'b': 2.3333333333333335, 'c': 2.6666666666666665}
+    >>> round(comparison.F, 3), round(comparison.p, 3), comparison.rejected
+    (7.0, 0.049, True)
     """
     if not 0 < alpha < 1:
-        raise StatisticsError(f"alpha must lie between 0 and 1, not {alpha!r}")
+        raise StatisticsError(f"alpha must be between 0 and 1, got {alpha!r}")
     plain = check_table(table, direction)
     if control is not None and control not in plain.columns:
         raise StatisticsError(f"control {control!r} is not a method of the table; there are {', '.join(plain.columns)}")
     by_dataset = rank_rows(plain, direction)
     n, k = plain.shape
     ranks = {name: float(by_dataset[name].mean()) for name in plain.columns} if n else {}
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     notes = [_unfinished(plain)] if plain.isna().to_numpy().any() else []
     if k < 2 or n < 1:
         notes.append(f"{n} dataset(s) and {k} method(s): nothing to compare")
     else:
-        found |= _rank_tests(by_dataset.to_numpy(), ranks, alpha, control, tie_correction, notes)
-        found["wilcoxon"] = wilcoxon_holm(plain, direction, alpha, control)
+        results |= _rank_tests(by_dataset.to_numpy(), ranks, alpha, control, tie_correction, notes)
+        results["wilcoxon"] = wilcoxon_holm(plain, direction, alpha, control)
         if rope is not None:
-            found |= {
-                "rope": float(rope),
-                "bayes": bayesian_signed_rank(plain, direction, rope, control, seed),
-            }
+            results |= {"rope": float(rope), "bayes": bayesian_signed_rank(plain, direction, rope, control, seed)}
     return Comparison(
         metric=metric,
         direction=direction,
@@ -209,7 +214,7 @@ def compare(
         dataset_ranks={d: {m: float(r) for m, r in row.items()} for d, row in by_dataset.to_dict("index").items()},
         ranks=ranks,
         notes=tuple(notes),
-        **found,
+        **results,
     )
 
 
@@ -221,18 +226,18 @@ def _rank_tests(
     tie_correction: bool,
     notes: list[str],
 ) -> dict[str, Any]:
-    """Return all that depends on ranks only, and add to ``notes`` what does not exist."""
+    """Return the results that depend on ranks only, and add to ``notes`` what does not exist."""
     n, k = by_dataset.shape
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     if n >= 2:
         test = iman_davenport(friedman(by_dataset, tie_correction), n, k, alpha)
-        found |= asdict(test) | {"rejected": test.p < alpha}
+        results |= asdict(test) | {"rejected": test.p < alpha}
         if math.isinf(test.F):
             notes.append("F is infinite: all datasets rank the methods alike")
     else:
         notes.append("one dataset: Friedman's test does not exist")
     cd, cd_control = nemenyi_cd(k, n, alpha), bonferroni_dunn_cd(k, n, alpha)
-    found |= {
+    results |= {
         "q_nemenyi": nemenyi_q(k, alpha),
         "cd_nemenyi": cd,
         "q_bonferroni_dunn": bonferroni_dunn_q(k, alpha),
@@ -244,8 +249,8 @@ def _rank_tests(
         notes.append(f"{n} dataset(s) are too few for Nemenyi's test to separate any of {k} methods")
     if control is not None:
         far = [m for m in ranks if m != control and abs(ranks[m] - ranks[control]) >= cd_control]
-        found["beyond_control"] = tuple(far)
-    return found
+        results["beyond_control"] = tuple(far)
+    return results
 
 
 def _unfinished(plain: pd.DataFrame) -> str:

@@ -1,4 +1,4 @@
-"""Friedman's test and Iman and Davenport's F, which ask whether the methods differ at all."""
+"""Omnibus tests of whether any methods differ: Friedman's, and Iman and Davenport's F."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-
-__all__ = ["FriedmanResult", "friedman", "iman_davenport"]
+from scipy import stats
 
 
 @dataclass(frozen=True)
 class FriedmanResult:
-    """Friedman's statistic and the F that Iman and Davenport made of it, each with its p value.
+    """Friedman's statistic and Iman and Davenport's F, each with its p value.
 
     Attributes
     ----------
@@ -20,7 +19,7 @@ class FriedmanResult:
         Friedman's statistic with k - 1 degrees of freedom.
     F, p, F_crit : float
         The F statistic (infinite when all datasets rank the methods alike), its p value, and the critical
-        value at the asked level, with (k - 1, (k - 1)(n - 1)) degrees of freedom.
+        value at level alpha, with (k - 1, (k - 1)(n - 1)) degrees of freedom.
     """
 
     chi2: float
@@ -53,6 +52,13 @@ def friedman(ranks: np.ndarray, tie_correction: bool = True) -> float:
     M. Friedman (1940), A comparison of alternative tests of significance for the problem of m rankings;
     correction as in W. J. Conover, Practical Nonparametric Statistics (1999), and in
     ``scipy.stats.friedmanchisquare``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from multilab.statistics import friedman
+    >>> round(friedman(np.array([[1, 2, 3], [1, 3, 2], [1, 2, 3]])), 4)
+    4.6667
     """
     n, k = ranks.shape
     deviations = ranks.mean(axis=0) - (k + 1) / 2  # equal to the form above, without its cancellation
@@ -65,7 +71,7 @@ def friedman(ranks: np.ndarray, tie_correction: bool = True) -> float:
 
 
 def iman_davenport(chi2: float, n: int, k: int, alpha: float = 0.05) -> FriedmanResult:
-    """Turn Friedman's chi squared into ``F_F = (n - 1) chi2 / (n (k - 1) - chi2)`` and its p value.
+    """Return Iman and Davenport's statistic ``F_F = (n - 1) chi2 / (n (k - 1) - chi2)`` with its p value.
 
     Parameters
     ----------
@@ -79,9 +85,14 @@ def iman_davenport(chi2: float, n: int, k: int, alpha: float = 0.05) -> Friedman
     Notes
     -----
     R. L. Iman and J. M. Davenport (1980), Approximations of the critical region of the Friedman statistic.
-    """
-    from scipy import stats
 
+    Examples
+    --------
+    >>> from multilab.statistics import iman_davenport
+    >>> result = iman_davenport(4.6667, n=3, k=3)
+    >>> round(result.F, 3), round(result.p, 3), round(result.F_crit, 3)
+    (7.0, 0.049, 6.944)
+    """
     df1, df2 = k - 1, (k - 1) * (n - 1)
     rest = n * (k - 1) - chi2
     alike = rest <= 1e-12 * n * (k - 1)  # chi2 reaches its maximum up to rounding

@@ -1,4 +1,4 @@
-"""Which average ranks differ: the critical differences of Nemenyi and Bonferroni-Dunn."""
+"""Post-hoc tests of average ranks: the critical differences of Nemenyi and Bonferroni-Dunn."""
 
 from __future__ import annotations
 
@@ -7,21 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-
-__all__ = [
-    "RankPair",
-    "bonferroni_dunn_cd",
-    "bonferroni_dunn_q",
-    "cliques",
-    "nemenyi_cd",
-    "nemenyi_pairs",
-    "nemenyi_q",
-]
+from scipy import stats
 
 
 @dataclass(frozen=True)
 class RankPair:
-    """Two methods whose average ranks are compared.
+    """Comparison of the average ranks of two methods.
 
     Attributes
     ----------
@@ -42,15 +33,11 @@ class RankPair:
 
 def nemenyi_q(k: int, alpha: float = 0.05) -> float:
     """Return q_alpha of Nemenyi's test: the studentised range quantile of k means over sqrt 2."""
-    from scipy import stats
-
     return float(stats.studentized_range.ppf(1 - alpha, k, np.inf)) / math.sqrt(2)
 
 
 def bonferroni_dunn_q(k: int, alpha: float = 0.05) -> float:
     """Return q_alpha of Bonferroni-Dunn's test: the normal quantile at 1 - alpha / (2 (k - 1))."""
-    from scipy import stats
-
     return float(stats.norm.ppf(1 - alpha / (2 * (k - 1))))
 
 
@@ -68,6 +55,12 @@ def nemenyi_cd(k: int, n: int, alpha: float = 0.05) -> float:
     -----
     J. Demsar (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7, section 3.2.2.
     The MLWSE paper prints CD(9, 14) = 3.211 as the critical value of F_F; it is this quantity.
+
+    Examples
+    --------
+    >>> from multilab.statistics import nemenyi_cd
+    >>> round(nemenyi_cd(k=9, n=14), 3)
+    3.211
     """
     return nemenyi_q(k, alpha) * _standard_error(k, n)
 
@@ -77,6 +70,12 @@ def bonferroni_dunn_cd(k: int, n: int, alpha: float = 0.05) -> float:
 
     Parameters and source as :func:`nemenyi_cd`. The LWMF paper prints 2.24, which is q for k = 5 at alpha =
     .10; its critical difference (n = 6) is 2.046.
+
+    Examples
+    --------
+    >>> from multilab.statistics import bonferroni_dunn_cd
+    >>> round(bonferroni_dunn_cd(k=5, n=6, alpha=0.10), 3)
+    2.046
     """
     return bonferroni_dunn_q(k, alpha) * _standard_error(k, n)
 
@@ -91,10 +90,8 @@ def nemenyi_pairs(ranks: Mapping[str, float], n: int, cd: float) -> tuple[RankPa
     n : int
         Number of datasets.
     cd : float
-        Nemenyi's critical difference at the asked level.
+        Nemenyi's critical difference at level alpha.
     """
-    from scipy import stats
-
     order = sorted(ranks, key=lambda name: (ranks[name], name))
     pairs = [(a, b) for i, a in enumerate(order) for b in order[i + 1 :]]
     gaps = np.array([ranks[b] - ranks[a] for a, b in pairs])
@@ -109,10 +106,16 @@ def cliques(ranks: Mapping[str, float], cd: float) -> tuple[tuple[str, ...], ...
     """Return the maximal groups of at least two methods of which no two differ by ``cd`` or more.
 
     They are the bars of a critical-difference diagram; methods and groups come in order of rank.
+
+    Examples
+    --------
+    >>> from multilab.statistics import cliques
+    >>> cliques({"a": 1.2, "b": 1.9, "c": 2.9}, cd=1.1)
+    (('a', 'b'), ('b', 'c'))
     """
     order = sorted(ranks, key=lambda name: (ranks[name], name))
     groups: list[tuple[str, ...]] = []
-    reach = 0  # how far the groups found so far extend, since a group inside another one says nothing new
+    reach = 0  # end of the last group: a group inside another one is not maximal
     for start, first in enumerate(order):
         end = start + 1
         while end < len(order) and ranks[order[end]] - ranks[first] < cd:

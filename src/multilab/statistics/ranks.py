@@ -1,4 +1,4 @@
-"""Ranks of methods within datasets: the only thing the rank tests look at."""
+"""Ranks of methods within datasets, on which the rank tests depend."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import pandas as pd
 
 from multilab.statistics.errors import StatisticsError
 
-__all__ = ["average_ranks", "check_table", "rank_rows"]
-
 
 def check_table(table: pd.DataFrame, direction: str) -> pd.DataFrame:
-    """Return the table as float64 with names as strings, or say what is wrong with it.
+    """Validate a results table and return it as float64 with names as strings.
 
     Parameters
     ----------
@@ -24,10 +22,10 @@ def check_table(table: pd.DataFrame, direction: str) -> pd.DataFrame:
     Raises
     ------
     StatisticsError
-        For an unknown direction, a name that occurs twice, or a value that is not a finite number or NaN.
+        If the direction is unknown, a name occurs twice, or a value is neither a finite number nor NaN.
     """
     if direction not in ("min", "max"):
-        raise StatisticsError(f"direction must be 'min' or 'max', not {direction!r}")
+        raise StatisticsError(f"direction must be 'min' or 'max', got {direction!r}")
     plain = table.set_axis([str(i) for i in table.index], axis=0).set_axis([str(c) for c in table.columns], axis=1)
     for names, what in ((plain.columns, "method"), (plain.index, "dataset")):
         twice = list(names[names.duplicated()])
@@ -62,11 +60,28 @@ def rank_rows(table: pd.DataFrame, direction: str) -> pd.DataFrame:
     -------
     DataFrame of shape (n, k)
         Every row sums to k (k + 1) / 2.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"a": [0.1, 0.2, 0.3], "b": [0.2, 0.4, 0.4], "c": [0.3, 0.3, 0.5]}, ["x", "y", "z"])
+    >>> from multilab.statistics import rank_rows
+    >>> rank_rows(table, "min").loc["y"].to_dict()
+    {'a': 1.0, 'b': 3.0, 'c': 2.0}
     """
     plain = check_table(table, direction)
     return plain.rank(axis=1, method="average", ascending=direction == "min", na_option="bottom")
 
 
 def average_ranks(table: pd.DataFrame, direction: str) -> pd.Series:
-    """Return the mean over datasets of :func:`rank_rows`, per method, in column order."""
+    """Return the mean over datasets of :func:`rank_rows`, per method, in column order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"a": [0.1, 0.2, 0.3], "b": [0.2, 0.4, 0.4], "c": [0.3, 0.3, 0.5]}, ["x", "y", "z"])
+    >>> from multilab.statistics import average_ranks
+    >>> average_ranks(table, "min").round(2).to_dict()
+    {'a': 1.0, 'b': 2.33, 'c': 2.67}
+    """
     return rank_rows(table, direction).mean(axis=0)

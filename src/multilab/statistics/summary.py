@@ -1,4 +1,4 @@
-"""From scores of single splits to the results table that comparisons are made of."""
+"""Means over splits: the results table from the scores of single splits."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ import pandas as pd
 
 from multilab.statistics.errors import StatisticsError
 
-__all__ = ["Summary", "exact_mean", "rounded_means", "summarise"]
-
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Mean and spread over splits of one quantity.
+    """Mean and standard deviation over splits of one quantity.
 
     Attributes
     ----------
     metric : str
         Name of the quantity.
     mean, std : DataFrame of shape (n datasets, k methods)
-        ``std`` is the sample standard deviation (ddof = 1) over the splits, NaN for a single split, and where one
-        result stands for all of them.
+        ``std`` is the sample standard deviation (ddof = 1) over the splits, NaN for a single split, and where all
+        splits have one result.
     splits : DataFrame of shape (n, k), int
-        How many splits the mean is over.
+        Number of splits.
     unfinished : tuple of (dataset, method)
         Pairs that lack a split another method has; their mean is NaN, since a mean over fewer splits would
         not be comparable.
@@ -39,23 +37,20 @@ class Summary:
 
 
 def summarise(
-    scores: pd.DataFrame,
-    metric: str,
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
+    scores: pd.DataFrame, metric: str, datasets: Sequence[str] | None = None, methods: Sequence[str] | None = None
 ) -> Summary:
-    """Summarise the values of one metric over the splits of each dataset and method.
+    """Return mean and standard deviation of one metric over the splits of each dataset and method.
 
     Parameters
     ----------
     scores : DataFrame
-        Long format with the columns ``dataset``, ``split``, ``method``, ``metric``, ``value``; where there is
+        Long format with the columns ``dataset``, ``split``, ``method``, ``metric``, ``value``; with a column
         ``key``, rows of equal key are one result.
     metric : str
-        Which rows to take.
+        The metric.
     datasets, methods : sequence of str, optional
-        Order of rows and columns, and which to keep; default is order of appearance. A name without any value
-        gives a row or column of NaN.
+        Rows and columns of the result; default is order of appearance. A name without any value has a row or column of
+        NaN.
 
     Raises
     ------
@@ -64,8 +59,19 @@ def summarise(
 
     Notes
     -----
-    A split on which the metric is undefined (NaN) for every method is left out for all of them; one on which
-    it is undefined or absent for some makes those unfinished.
+    A split on which the metric is undefined (NaN) for every method is left out; if it is undefined or absent for some
+    methods, these are unfinished.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns = ["dataset", "split", "method", "metric", "value"]
+    >>> rows = [("x", 0, "a", "jaccard", 0.5), ("x", 1, "a", "jaccard", 0.7), ("x", 0, "b", "jaccard", 0.6)]
+    >>> scores = pd.DataFrame(rows, columns=columns)
+    >>> from multilab.statistics import summarise
+    >>> summary = summarise(scores, "jaccard")
+    >>> float(summary.mean.loc["x", "a"].round(3)), summary.unfinished
+    (0.6, (('x', 'b'),))
     """
     missing = {"dataset", "split", "method", "metric", "value"} - set(scores.columns)
     if missing:
@@ -106,13 +112,23 @@ def rounded_means(
     scores, metric, datasets, methods
         As for :func:`summarise`.
     digits : int
-        Decimals: few enough that rounding errors of another processor do not show. Ten digits are rounded to first,
-        so that they do not decide a tie (.12345) either.
+        Number of decimals. Values are rounded to ten decimals first, so that rounding errors of another processor do
+        not decide a tie (.12345).
 
     Returns
     -------
     dict of str to float
         Without methods that lack a value on a dataset; a dataset on which no method has one is left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns = ["dataset", "split", "method", "metric", "value"]
+    >>> rows = [("x", 0, "a", "jaccard", 0.5), ("x", 1, "a", "jaccard", 0.7), ("x", 0, "b", "jaccard", 0.6)]
+    >>> scores = pd.DataFrame(rows, columns=columns)
+    >>> from multilab.statistics import rounded_means
+    >>> rounded_means(scores, "jaccard", ["x"], ["a", "b"])
+    {'a': 0.6}
     """
     complete = summarise(scores, metric, datasets, methods).mean.dropna(how="all").dropna(axis=1)
     return {
@@ -121,14 +137,14 @@ def rounded_means(
 
 
 def exact_mean(values: pd.Series) -> float:
-    """Return the mean rounded once, NaN if a value is; of equal values it is that value.
+    """Return the mean, rounded once; NaN if a value is NaN; of equal values it is that value.
 
-    Neither the order of the rows nor their number must make or break a tie between methods.
+    Neither the order of the rows nor their number can create or break a tie between methods.
     """
     first = float(values.iloc[0])
     return first if (values == first).all() else math.fsum(values) / len(values)
 
 
 def _spread(values: pd.Series, index: list[str], columns: list[str]) -> pd.DataFrame:
-    """Return the (dataset, method) series as a table; without any value, as one of NaN."""
+    """Return the (dataset, method) series as a table; missing cells are NaN."""
     return values.unstack().reindex(index=index, columns=columns).astype(float)

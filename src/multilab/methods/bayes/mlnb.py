@@ -1,9 +1,7 @@
-"""MLNB: naive Bayes per label on principal components that a genetic search has chosen."""
-
-from __future__ import annotations
+"""MLNB: naive Bayes per label on principal components selected by a genetic search."""
 
 import math
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,8 +9,8 @@ from sklearn.decomposition import PCA
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.bayes.gaussian import HeldOut, LabelGaussians
-from multilab.methods.bayes.genetic import genetic_search
+from multilab.methods.bayes._gaussian import HeldOut, LabelGaussians
+from multilab.methods.bayes._genetic import genetic_search
 
 __all__ = ["MLNB", "search_columns"]
 
@@ -23,20 +21,22 @@ class MLNB(MultiLabelClassifier):
     Parameters
     ----------
     components : float or None, default=0.3
-        Share of the number of features that is kept as principal components (rounded up); None keeps the features.
+        Number of principal components as a share of the number of features, rounded up; None uses the features.
     population : int, default=20
+        Number of subsets of columns per generation of the genetic search, at least 3.
     generations : int, default=100
-        Of the genetic search over subsets of columns; 0 generations keep all columns.
+        Number of generations; 0 keeps all columns.
     folds : int, default=10
-        Contiguous parts of the training rows on which a subset is judged.
+        Number of contiguous folds of the training rows for the held-out loss of a subset.
     s : float, default=1.0
         Smoothing of the prior, positive.
     random_state : int or RandomState, optional
+        Seed of the genetic search.
 
     Attributes
     ----------
     support_ : bool ndarray
-        The columns (components or features) in use.
+        Whether a column (component or feature) is used.
     losses_ : ndarray of shape (generations + 1,)
         Held-out loss of the best subset after each generation; empty with 0 generations.
     n_labels_, n_features_in_, classes_
@@ -44,20 +44,27 @@ class MLNB(MultiLabelClassifier):
 
     Notes
     -----
-    Scores are log-odds, which add up over columns; a population is judged by one matrix product. The judgement is the
-    mean of Hamming loss and ranking loss. Principal components are those of the training rows (the original rotates
-    training and test rows together).
+    The two stages are principal components and the genetic search, whose objective is the mean of Hamming loss and
+    ranking loss in cross-validation. Scores are log-odds. They add up over columns, so one matrix product gives those
+    of a population of subsets.
+
+    Deviation: the principal components are computed from the training rows; the original computes them from training
+    and test rows together, which is leakage.
 
     References
     ----------
     M.-L. Zhang, J. M. Peña, V. Robles. Feature selection for multi-label naive Bayes classification. Information
     Sciences 179(19), 2009.
-    """
 
-    _small: ClassVar[dict[str, Any]] = {"generations": 5, "folds": 3}
-    _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_training_permutation": "a subset of columns is judged on contiguous parts of the rows",
-    }
+    Examples
+    --------
+    >>> from multilab.methods import MLNB
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = MLNB(components=None, generations=2, folds=3, random_state=0).fit(X, y)
+    >>> model.decision_function(X).shape
+    (60, 3)
+    """
 
     def __init__(
         self,
@@ -75,15 +82,15 @@ class MLNB(MultiLabelClassifier):
         self.s = s
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
             If an argument is out of range.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         if self.components is not None and not 0 < self.components <= 1:
             raise MethodError(f"components={self.components}: give a share in (0, 1] or None")
         if not self.s > 0:
@@ -103,6 +110,7 @@ class MLNB(MultiLabelClassifier):
         return self
 
     def _rotated(self, X: Any) -> np.ndarray:
+        """Return the columns of the search: principal components or features, shape (m, components or d)."""
         return _dense(X) if self._rotation is None else self._rotation.transform(_dense(X))
 
     def _score_kind(self) -> str:
@@ -115,7 +123,22 @@ class MLNB(MultiLabelClassifier):
 def search_columns(
     X: np.ndarray, Y: np.ndarray, population: int, generations: int, folds: int, s: float, random: np.random.RandomState
 ) -> tuple[HeldOut, np.ndarray, np.ndarray]:
-    """Return the held-out ratios, the columns of the best subset found, and the best loss after each generation.
+    """Return the held-out ratios, the best subset of columns, and the smallest loss after each generation.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    Y : ndarray of shape (n, q), 0/1
+    population, generations, folds, s
+        See `MLNB`.
+    random : RandomState
+
+    Returns
+    -------
+    held_out : HeldOut
+    support : bool ndarray of shape (d,)
+        All columns if the best subset is empty, since an empty subset means all.
+    losses : ndarray of shape (generations + 1,)
 
     Raises
     ------
@@ -132,4 +155,5 @@ def search_columns(
 
 
 def _dense(X: Any) -> np.ndarray:
+    """Return X as a dense array."""
     return X.toarray() if sp.issparse(X) else X

@@ -1,7 +1,5 @@
 """Elastic-net kernel extreme learning machine (ML-EKELM): kernel expansions with sparse, shrunken weights."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any, Literal, Self
@@ -9,14 +7,14 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from multilab.methods._kernels import kernel_matrix, resolve_gamma
+from multilab.methods._ties import merge_ties
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.elm.coordinate_descent import coordinate_descent
-from multilab.methods.elm.elastic_net import elastic_net, lambda_max
-from multilab.methods.elm.kernel_loss import KernelLoss
-from multilab.methods.elm.sparse_penalty import SparsePenalty
-from multilab.methods.kernels import kernel_matrix, resolve_gamma
-from multilab.methods.stacking.certificates import Solution
-from multilab.methods.ties import merge_ties
+from multilab.methods.elm._elastic_net import elastic_net
+from multilab.methods.elm._kernel_loss import KernelLoss
+from multilab.methods.solvers.certificates import Solution
+from multilab.methods.solvers.coordinate_descent import coordinate_descent
+from multilab.methods.solvers.penalties import RowSparsePenalty
 
 __all__ = ["ElasticNetKernelELM"]
 
@@ -47,7 +45,7 @@ class ElasticNetKernelELM(MultiLabelClassifier):
     ridge : {"frobenius", "rkhs"}, default="frobenius"
         R = I as printed, or Omega: then alpha = 0 is `KernelELM` with C = 1 / (2 lambda).
     gamma : float or {"scale", "auto", "median"}, default=1.0
-        See `multilab.methods.kernels.resolve_gamma`.
+        See `multilab.methods._kernels.resolve_gamma`.
     lam : float, default=0.1
         lambda, positive.
     alpha : float, default=0.02
@@ -84,7 +82,7 @@ class ElasticNetKernelELM(MultiLabelClassifier):
         Relative duality gap at ``coef_``. Coordinate descent uses the residual as it is, which bounds little
         where lambda is small.
     kkt_ : float
-        Violation of the optimality conditions, divided by max |Omega^T Y|.
+        KKT residual divided by max |Omega^T Y|.
     n_iter_ : int
         0 where beta is known in closed form (alpha = 0, or beta = 0).
     zero_shares_ : tuple of float
@@ -97,7 +95,7 @@ class ElasticNetKernelELM(MultiLabelClassifier):
     The printed update, eq. (20), lacks the norm of the kernel column and the 2 of the ridge, and diverges; see
     `coordinate_descent`. A label is assigned iff f >= 0 (the paper: f > 0). Equal label columns, above all those
     without a positive, are solved once and get bit-identical scores; under "l21" they count as often as they are.
-    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
+    Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
 
     Objective and gap belong to the convex problem; the authors' runs stop after a few sweeps, far from its
     minimum (``solver="cd"``, ``stop="step"``, ``tol=0.4``; conf/method/mlekelm_released.yaml).
@@ -106,13 +104,21 @@ class ElasticNetKernelELM(MultiLabelClassifier):
     ----------
     Y.-B. Wang, G.-S. Pei, Y.-S. Cheng. Multi-label learning algorithm of an elastic net kernel extreme learning
     machine. CAAI Transactions on Intelligent Systems 14(4), 2019, 831-842, doi:10.11992/tis.201806005.
-    """
 
-    @property
-    def _expected_failed_checks(self) -> dict[str, str]:  # type: ignore[override]
-        if self.solver == "cd":
-            return {"check_training_permutation": "stopped early, and the rows are visited in their order"}
-        return {}
+    Examples
+    --------
+    >>> from multilab.methods import ElasticNetKernelELM
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = ElasticNetKernelELM(lam=0.5, alpha=0.5).fit(X, y)
+    >>> model.coef_.shape
+    (60, 3)
+    >>> bool(model.dual_gap_ <= model.tol)
+    True
+    >>> model.predict(X[:2])
+    array([[1, 1, 1],
+           [1, 0, 0]])
+    """
 
     def __init__(
         self,
@@ -140,17 +146,17 @@ class ElasticNetKernelELM(MultiLabelClassifier):
         self.tol = tol
         self.stop = stop
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q); memory O(n^2).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); memory O(n^2).
 
         Raises
         ------
         MethodError
             If an argument is out of range, or two do not go together.
         """
-        return self._fit(X, Y)
+        return self._fit(X, y)
 
-    def fit_watched(self, X: Any, Y: Any, watch: Callable[[float], object]) -> Self:
+    def fit_watched(self, X: Any, y: Any, watch: Callable[[float], object]) -> Self:
         """Fit by coordinate descent, calling ``watch`` with the objective at beta = 0 and after each sweep.
 
         There ``coef_``, ``intercept_``, ``column_`` and ``gamma_`` are those of the sweep, so it can ask for scores.
@@ -162,11 +168,11 @@ class ElasticNetKernelELM(MultiLabelClassifier):
         """
         if self.solver != "cd":
             raise MethodError(f"solver={self.solver!r}: only the sweeps of 'cd' can be watched")
-        return self._fit(X, Y, watch)
+        return self._fit(X, y, watch)
 
-    def _fit(self, X: Any, Y: Any, watch: Callable[[float], object] | None = None) -> Self:
+    def _fit(self, X: Any, y: Any, watch: Callable[[float], object] | None = None) -> Self:
         self._check_arguments()
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         self.gamma_ = resolve_gamma(self.gamma, X)
         self._X = X
         distinct, self.column_, counts = np.unique(Y, axis=1, return_inverse=True, return_counts=True)
@@ -201,21 +207,17 @@ class ElasticNetKernelELM(MultiLabelClassifier):
         return self
 
     def _solve(
-        self,
-        design: np.ndarray,
-        targets: np.ndarray,
-        weights: np.ndarray,
-        watch: Callable[[np.ndarray, float], object],
+        self, design: np.ndarray, targets: np.ndarray, weights: np.ndarray, watch: Callable[[np.ndarray, float], object]
     ) -> Solution:
         scale = 1.0 / len(design) if self.loss_scale == "mean" else 1.0
-        unit = SparsePenalty(1.0, self.penalty == "l21")
-        self.lambda_max_ = scale * lambda_max(design.T @ targets, self.alpha, unit)
+        by_row = self.penalty == "l21"
+        self.lambda_max_ = scale * RowSparsePenalty(self.alpha, by_row).alpha_max(design.T @ targets)
         if self.solver == "cd":
             lam = self.lam / scale
             solution = coordinate_descent(
                 design,
                 targets,
-                SparsePenalty(lam * self.alpha, unit.by_row),
+                RowSparsePenalty(lam * self.alpha, by_row),
                 2.0 * lam * (1.0 - self.alpha),
                 max_sweeps=self.max_sweeps,
                 tol=self.tol,
@@ -229,7 +231,7 @@ class ElasticNetKernelELM(MultiLabelClassifier):
             loss = KernelLoss.from_design(design, targets, scale=scale)
         else:
             loss = KernelLoss.from_kernel(design, targets, ridge=self.ridge, scale=scale)
-        return elastic_net(loss, self.lam, self.alpha, by_row=unit.by_row, tol=self.tol, max_iter=self.max_sweeps)
+        return elastic_net(loss, self.lam, self.alpha, by_row=by_row, tol=self.tol, max_iter=self.max_sweeps)
 
     @property
     def zero_shares_(self) -> tuple[float, float]:
@@ -245,9 +247,7 @@ class ElasticNetKernelELM(MultiLabelClassifier):
         return merge_ties(kernel @ self.coef_ + self.intercept_)[:, self.column_]
 
     def _check_arguments(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise MethodError(f"{name}={getattr(self, name)!r}: give {' or '.join(map(repr, allowed))}")
+        self._check_choices(**_CHOICES)
         if not (self.lam > 0 and np.isfinite(self.lam)):
             raise MethodError(f"lam={self.lam}: it must be positive and finite")
         if not 0 <= self.alpha <= 1:

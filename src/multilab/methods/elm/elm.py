@@ -1,15 +1,13 @@
 """Extreme learning machine: least squares of -1/+1 labels on a random hidden layer."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import lstsq
 
+from multilab.methods._ties import merge_ties
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.elm.hidden_layer import draw_weights, hidden_output
-from multilab.methods.ties import merge_ties
+from multilab.methods.elm._hidden_layer import draw_weights, hidden_output
 
 __all__ = ["ELM"]
 
@@ -49,12 +47,23 @@ class ELM(MultiLabelClassifier):
     >= 0. The pseudo-inverse comes from the singular values, so that H may have any rank; the paper's eq. (7)
     leaves out the deficient case. Singular values up to 1e-8 of the largest count as 0. Equal label columns are solved
     once and get bit-identical scores.
-    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
+    Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
 
     References
     ----------
     Equations (1) to (8) of the ML-EKELM paper; G.-B. Huang, Q.-Y. Zhu, C.-K. Siew. Extreme learning machine:
     theory and applications. Neurocomputing 70, 2006, 489-501.
+
+    Examples
+    --------
+    >>> from multilab.methods import ELM
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = ELM(n_hidden=20, random_state=0).fit(X, y)
+    >>> model.coef_.shape
+    (20, 3)
+    >>> model.decision_function(X).shape
+    (60, 3)
     """
 
     def __init__(self, n_hidden: int = 500, weight_range: float = 1.0, random_state: Any = None) -> None:
@@ -62,15 +71,15 @@ class ELM(MultiLabelClassifier):
         self.weight_range = weight_range
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
             If an argument is out of range.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         if not self.n_hidden >= 1:
             raise MethodError(f"n_hidden={self.n_hidden}: there must be at least one hidden unit")
         if not self.weight_range > 0:

@@ -1,16 +1,14 @@
 """Kernel extreme learning machine: ridge regression of -1/+1 labels on a kernel matrix, in closed form."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 from scipy.special import expit
 
+from multilab.methods._kernels import kernel_matrix, resolve_gamma
+from multilab.methods._ties import merge_ties
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.kernels import kernel_matrix, resolve_gamma
-from multilab.methods.ties import merge_ties
 
 __all__ = ["KernelELM"]
 
@@ -26,7 +24,7 @@ class KernelELM(MultiLabelClassifier):
     kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
         rbf is exp(-gamma |x - z|^2); the authors' code divides by a width instead, gamma = 1 / width.
     gamma : float or {"scale", "auto", "median"}, default=1.0
-        See `multilab.methods.kernels.resolve_gamma`.
+        See `multilab.methods._kernels.resolve_gamma`.
     C : float, default=1.0
         Weight of the training error, positive; the ridge is 1 / C.
     degree : float, default=3
@@ -48,18 +46,28 @@ class KernelELM(MultiLabelClassifier):
     Notes
     -----
     A label is assigned iff f >= 0 (the paper: f > 0; they differ only at 0 exactly). ``decision_function``
-    and the scores of ``predict_both`` are f. ``predict_proba`` is 1 / (1 + exp(-2 f)): it has the same order
+    and the scores of ``predict_with_scores`` are f. ``predict_proba`` is 1 / (1 + exp(-2 f)): it has the same order
     and the same decisions at 0.5 and lies in (0, 1), but it is a squashed regression and not calibrated.
 
     Labels with equal training columns, above all those without a positive, get bit-identical scores: each
     distinct column is solved and multiplied once. So ties are ties whatever the order of the labels or the
     BLAS.
-    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
+    Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
 
     References
     ----------
     The comparator of the ML-EKELM paper, its eq. (22); G.-B. Huang, H. Zhou, X. Ding, R. Zhang. Extreme
     learning machine for regression and multiclass classification. IEEE Trans. SMC-B 42(2), 2012, eq. (38).
+
+    Examples
+    --------
+    >>> from multilab.methods import KernelELM
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = KernelELM(C=10.0).fit(X, y)
+    >>> model.predict(X[:2])
+    array([[1, 1, 1],
+           [1, 0, 0]])
     """
 
     def __init__(
@@ -76,15 +84,15 @@ class KernelELM(MultiLabelClassifier):
         self.degree = degree
         self.coef0 = coef0
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q); time O(n^3), memory O(n^2).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); time O(n^3), memory O(n^2).
 
         Raises
         ------
         MethodError
             If an argument is out of range, or the regularised kernel matrix is singular.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         if not self.C > 0:
             raise MethodError(f"C={self.C}: it must be positive")
         self.gamma_ = resolve_gamma(self.gamma, X)

@@ -1,17 +1,15 @@
 """Kernel extreme learning machine on a Nystroem approximation: for more rows than a kernel matrix can have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.utils import check_random_state
 
+from multilab.methods._kernels import kernel_matrix, resolve_gamma
+from multilab.methods._ties import merge_ties
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.kernels import kernel_matrix, resolve_gamma
-from multilab.methods.ties import merge_ties
 
 __all__ = ["NystroemKernelELM"]
 
@@ -21,9 +19,9 @@ _ROWS = 4096
 
 
 class NystroemKernelELM(MultiLabelClassifier):
-    """`KernelELM` with Omega replaced by its Nystroem approximation from some training rows, the landmarks.
+    """Kernel extreme learning machine with a Nystroem approximation of the kernel matrix from landmarks.
 
-    With F = K(X, Z) K(Z, Z)^(-1/2), Z the landmarks, F F^T stands for Omega: the scores are those of ridge
+    With F = K(X, Z) K(Z, Z)^(-1/2), Z the landmarks, F F^T replaces Omega: the scores are those of ridge
     regression of Y in {-1, +1} on F with ridge 1 / C. With all rows as landmarks it is `KernelELM`.
 
     Parameters
@@ -54,16 +52,23 @@ class NystroemKernelELM(MultiLabelClassifier):
     -----
     Time O(n r^2), memory O(n d + r^2): no matrix of n x r is ever held. Directions in which K(Z, Z) is rounding are
     left out. A label is assigned iff f >= 0; equal label columns get bit-identical scores.
-    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
+    Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
 
     References
     ----------
     C. K. I. Williams, M. Seeger. Using the Nystroem method to speed up kernel machines. NIPS 13, 2000.
-    """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_training_permutation": "the landmarks are drawn by row number",
-    }
+    Examples
+    --------
+    >>> from multilab.methods import NystroemKernelELM
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = NystroemKernelELM(n_components=20, random_state=0).fit(X, y)
+    >>> len(model.landmarks_)
+    20
+    >>> model.decision_function(X).shape
+    (60, 3)
+    """
 
     def __init__(
         self,
@@ -77,15 +82,15 @@ class NystroemKernelELM(MultiLabelClassifier):
         self.C = C
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
             If an argument is out of range.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         if not (self.C > 0 and self.n_components >= 1):
             raise MethodError(f"C={self.C} must be positive and n_components={self.n_components} at least 1")
         random = check_random_state(self.random_state)

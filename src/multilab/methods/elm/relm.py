@@ -1,7 +1,5 @@
 """Regularised extreme learning machine: ridge regression of -1/+1 labels on a random hidden layer."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np
@@ -44,6 +42,16 @@ class RELM(ELM):
     ----------
     Equations (13) to (15) of the ML-EKELM paper; W.-Y. Deng, Q.-H. Zheng, L. Chen, X.-B. Xu. Research on
     extreme learning of neural networks. Chinese Journal of Computers 33(2), 2010.
+
+    Examples
+    --------
+    >>> from multilab.methods import RELM
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = RELM(n_hidden=20, C=10.0, random_state=0).fit(X, y)
+    >>> model.predict(X[:2])
+    array([[1, 1, 1],
+           [1, 0, 0]])
     """
 
     def __init__(
@@ -52,8 +60,8 @@ class RELM(ELM):
         super().__init__(n_hidden=n_hidden, weight_range=weight_range, random_state=random_state)
         self.C = C
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
@@ -62,7 +70,7 @@ class RELM(ELM):
         """
         if not self.C > 0:
             raise MethodError(f"C={self.C}: it must be positive")
-        return super().fit(X, Y)
+        return super().fit(X, y)
 
     def _output_weights(self, H: np.ndarray, targets: np.ndarray) -> np.ndarray:
         n, units = H.shape

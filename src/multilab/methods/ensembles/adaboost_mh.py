@@ -1,36 +1,18 @@
 """AdaBoost.MH: boosting of decision stumps over pairs of instance and label."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.special import expit, xlogy
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.ensembles.stumps import Split, SplitTable
+from multilab.methods.ensembles._stumps import SplitTable, StumpRound
 
-__all__ = ["AdaBoostMH", "StumpRound"]
-
-
-@dataclass(frozen=True)
-class StumpRound:
-    """One weak hypothesis: h = left on one side of the split, right on the other, each with one value per label."""
-
-    split: Split | None
-    left: np.ndarray
-    right: np.ndarray
-
-    def values(self, X: Any) -> np.ndarray:
-        """Return h, shape (n, q); without a split all rows are on the left."""
-        if self.split is None:
-            return np.tile(self.left, (X.shape[0], 1))
-        return np.where(self.split.left(X)[:, None], self.left, self.right)
+__all__ = ["AdaBoostMH"]
 
 
 class AdaBoostMH(MultiLabelClassifier):
-    """Boosting that asks of every pair (instance, label) whether the instance has the label.
+    """AdaBoost.MH: boosted decision stumps over pairs of instance and label.
 
     Parameters
     ----------
@@ -66,29 +48,33 @@ class AdaBoostMH(MultiLabelClassifier):
     R. E. Schapire, Y. Singer. BoosTexter: a boosting-based system for text categorization. Machine Learning 39, 2000;
     Improved boosting algorithms using confidence-rated predictions. Machine Learning 37, 1999. AdaBoost.M1: Y. Freund,
     R. E. Schapire. Experiments with a new boosting algorithm. ICML 1996.
+
+    Examples
+    --------
+    >>> from multilab.methods import AdaBoostMH
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = AdaBoostMH(n_rounds=20).fit(X, y)
+    >>> len(model.rounds_)
+    20
+    >>> model.predict(X[:2])
+    array([[1, 1, 1],
+           [1, 0, 0]])
     """
-
-    _small: ClassVar[dict[str, Any]] = {"n_rounds": 20}
-
-    @property
-    def _expected_failed_checks(self) -> dict[str, str]:  # type: ignore[override]
-        if self.algorithm == "mh":
-            return {}
-        return {"check_never_set_label": "a stump separates one label from all others, of equal labels the first"}
 
     def __init__(self, n_rounds: int = 100, algorithm: Literal["mh", "adaboost_m1"] = "mh") -> None:
         self.n_rounds = n_rounds
         self.algorithm = algorithm
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
             If the algorithm is unknown or the number of rounds is not positive.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         if self.n_rounds < 1:
             raise MethodError(f"n_rounds={self.n_rounds!r} must be 1 or more")
         if self.algorithm == "mh":
@@ -107,11 +93,12 @@ class AdaBoostMH(MultiLabelClassifier):
 
 
 def _boost_mh(X: Any, Y: np.ndarray, n_rounds: int) -> tuple[list[StumpRound], np.ndarray]:
+    """Return the rounds of AdaBoost.MH with confidence-rated stumps, and the normaliser Z of each round."""
     table = SplitTable(X)
     signs = 2.0 * Y - 1.0
     n, q = Y.shape
     smoothing = 1.0 / (n * q)
-    D = np.full((n, q), smoothing)
+    D = np.full((n, q), smoothing)  # weights of the pairs of a row and a label; they sum to 1
     rounds, normalisers = [], []
     for _ in range(n_rounds):
         split, _ = table.best(np.hstack([D * Y, D * (1 - Y)]), _product_loss)
@@ -138,6 +125,7 @@ def _product_loss(left: np.ndarray, total: np.ndarray) -> np.ndarray:
 
 
 def _confidence(D: np.ndarray, Y: np.ndarray, smoothing: float) -> np.ndarray:
+    """Return the smoothed half log-odds of each label on one side of a split, shape (q,)."""
     positive = (D * Y).sum(axis=0)
     negative = (D * (1 - Y)).sum(axis=0)
     return 0.5 * np.log((positive + smoothing) / (negative + smoothing))

@@ -1,17 +1,15 @@
 """CDE: ensembles of label partitions that keep dependent labels together (ChiDep)."""
 
-from __future__ import annotations
-
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.ensembles.dependence import chi_square, conditional_t
-from multilab.methods.ensembles.label_groups import Group, fit_groups, random_partitions
-from multilab.methods.ensembles.members import base_classifier
+from multilab.methods.ensembles._dependence import chi_square, conditional_t
+from multilab.methods.ensembles._label_groups import Group, fit_groups, random_partitions
+from multilab.methods.ensembles._members import base_classifier
 
 __all__ = ["CDE", "diverse", "partition_scores"]
 
@@ -28,7 +26,7 @@ class CDE(MultiLabelClassifier):
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        Cloned for each group. When None an entropy tree with 2 rows per leaf, in the place of the paper's C4.5:
+        Cloned for each group. When None an entropy tree with 2 rows per leaf, instead of the paper's C4.5:
         ``DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2)``. An SVC's kernel matrix is computed once.
     n_estimators : int, default=10
         Number of partitions; fewer where there are not as many different ones.
@@ -72,12 +70,19 @@ class CDE(MultiLabelClassifier):
     ----------
     L. Tenenboim-Chekina, L. Rokach, B. Shapira. Identification of label dependencies for multi-label classification.
     MLD workshop at ICML 2010.
-    """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_classifiers_multilabel_output_format_predict_proba": "scores are exactly 0 or 1 where members agree",
-        "check_training_permutation": "of equally probable label sets the first in the data is predicted",
-    }
+    Examples
+    --------
+    >>> from multilab.methods import CDE
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = CDE(n_estimators=5, random_state=0).fit(X, y)
+    >>> model.dependence_.shape
+    (3, 3)
+    >>> model.predict_proba(X[:2])
+    array([[1. , 1. , 1. ],
+           [1. , 0. , 0.2]])
+    """
 
     def __init__(
         self,
@@ -101,15 +106,15 @@ class CDE(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
             If an argument is out of its range.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         self._check_arguments()
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
@@ -124,6 +129,7 @@ class CDE(MultiLabelClassifier):
         return self
 
     def _check_arguments(self) -> None:
+        """Raise a `MethodError` if an argument is out of range."""
         if self.dependence not in _CRITICAL:
             raise MethodError(f"dependence={self.dependence!r}: give 'chi2' or 'conditional'")
         counts = (self.n_estimators, self.n_candidates, self.n_kept)
@@ -134,6 +140,7 @@ class CDE(MultiLabelClassifier):
             )
 
     def _dependence(self, base: BaseEstimator, X: Any, Y: np.ndarray, seed: int) -> np.ndarray:
+        """Return the test statistic of each pair of labels less its critical value, shape (q, q), 0 on the diagonal."""
         if self.dependence == "chi2":
             statistic = chi_square(Y)
         else:
@@ -177,4 +184,5 @@ def diverse(partitions: np.ndarray, count: int, share: float) -> list[int]:
 
 
 def _groups(partition: np.ndarray) -> list[Group]:
+    """Return the labels of each group of a partition, given as the group number of each label."""
     return [tuple(np.flatnonzero(partition == number).tolist()) for number in np.unique(partition)]

@@ -1,25 +1,23 @@
 """EBR: binary relevance on bootstrap samples."""
 
-from __future__ import annotations
-
-from typing import Any, ClassVar
+from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from multilab.methods.ensembles.members import BaggedEnsemble, Combine
-from multilab.methods.transformation.binary import Calibration
+from multilab.methods.ensembles._members import BaggedEnsemble, Combine
+from multilab.methods.transformation._binary import Calibration
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 
 __all__ = ["EBR"]
 
 
 class EBR(BaggedEnsemble):
-    """Ensemble of binary relevance: bagged binary relevance models and their mean confidence.
+    """Ensemble of binary relevance models on bootstrap samples, combined by their mean confidence.
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        Cloned for each member and label. When None an entropy tree with 2 rows per leaf, in the place of the paper's
+        Cloned for each member and label. When None an entropy tree with 2 rows per leaf, instead of the paper's
         C4.5: ``DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2)``.
     n_estimators : int, default=10
     max_samples : float, default=1.0
@@ -50,11 +48,18 @@ class EBR(BaggedEnsemble):
     ----------
     J. Read, B. Pfahringer, G. Holmes, E. Frank. Classifier chains for multi-label classification. Machine Learning 85,
     2011. Bagging: L. Breiman. Bagging predictors. Machine Learning 24, 1996.
-    """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = BaggedEnsemble._expected_failed_checks | {
-        "check_classifier_multioutput": "rounds .5 down; a label is assigned at a score >= .5",
-    }
+    Examples
+    --------
+    >>> from multilab.methods import EBR
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = EBR(n_estimators=5, random_state=0).fit(X, y)
+    >>> len(model.estimators_)
+    5
+    >>> model.predict_proba(X).shape
+    (60, 3)
+    """
 
     def __init__(
         self,
@@ -72,4 +77,5 @@ class EBR(BaggedEnsemble):
         self.calibration = calibration
 
     def _member(self, base: BaseEstimator, seed: int | None) -> BinaryRelevance:
+        """Return an unfitted member."""
         return BinaryRelevance(base, calibration=self.calibration, random_state=seed)

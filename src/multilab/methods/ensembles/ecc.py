@@ -1,25 +1,23 @@
 """ECC: classifier chains in random orders on bootstrap samples."""
 
-from __future__ import annotations
-
-from typing import Any, ClassVar
+from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from multilab.methods.ensembles.members import BaggedEnsemble, Combine
-from multilab.methods.transformation.binary import Calibration
+from multilab.methods.ensembles._members import BaggedEnsemble, Combine
+from multilab.methods.transformation._binary import Calibration
 from multilab.methods.transformation.classifier_chain import ClassifierChain
 
 __all__ = ["ECC"]
 
 
 class ECC(BaggedEnsemble):
-    """Ensemble of classifier chains: bagged chains, each in a random order of its own, and their votes.
+    """Ensemble of classifier chains on bootstrap samples, each in a random order, combined by votes.
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        Cloned for each link. When None an entropy tree with 2 rows per leaf, in the place of the paper's C4.5:
+        Cloned for each link. When None an entropy tree with 2 rows per leaf, instead of the paper's C4.5:
         ``DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2)``.
     n_estimators : int, default=10
     max_samples : float, default=1.0
@@ -51,11 +49,18 @@ class ECC(BaggedEnsemble):
     ----------
     J. Read, B. Pfahringer, G. Holmes, E. Frank. Classifier chains for multi-label classification. Machine Learning 85,
     2011.
-    """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = BaggedEnsemble._expected_failed_checks | {
-        "check_label_permutation": "the chain orders are drawn over column numbers",
-    }
+    Examples
+    --------
+    >>> from multilab.methods import ECC
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = ECC(n_estimators=5, random_state=0).fit(X, y)
+    >>> sorted(model.estimators_[0].order_.tolist())
+    [0, 1, 2]
+    >>> model.predict_proba(X).shape
+    (60, 3)
+    """
 
     def __init__(
         self,
@@ -73,4 +78,5 @@ class ECC(BaggedEnsemble):
         self.calibration = calibration
 
     def _member(self, base: BaseEstimator, seed: int | None) -> ClassifierChain:
+        """Return an unfitted member, whose seed draws the order of its chain."""
         return ClassifierChain(base, order="random", calibration=self.calibration, random_state=seed)

@@ -1,24 +1,22 @@
 """EPS: pruned sets on subsamples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from multilab.methods.ensembles.members import BaggedEnsemble
+from multilab.methods.ensembles._members import BaggedEnsemble
 from multilab.methods.ensembles.pruned_sets import PrunedSets, Strategy
 
 __all__ = ["EPS"]
 
 
 class EPS(BaggedEnsemble):
-    """Ensemble of pruned sets: pruned-set models on subsamples of the rows, and their votes.
+    """Ensemble of pruned sets on subsamples of the rows, combined by votes.
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        Cloned for each member. When None an entropy tree with 2 rows per leaf, in the place of the paper's C4.5:
+        Cloned for each member. When None an entropy tree with 2 rows per leaf, instead of the paper's C4.5:
         ``DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2)``.
     n_estimators : int, default=10
     max_samples : float, default=0.66
@@ -45,6 +43,17 @@ class EPS(BaggedEnsemble):
     References
     ----------
     J. Read, B. Pfahringer, G. Holmes. Multi-label classification using ensembles of pruned sets. ICDM 2008.
+
+    Examples
+    --------
+    >>> from multilab.methods import EPS
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = EPS(n_estimators=5, random_state=0).fit(X, y)
+    >>> len(model.estimators_)
+    5
+    >>> model.predict_proba(X).shape
+    (60, 3)
     """
 
     def __init__(
@@ -65,4 +74,5 @@ class EPS(BaggedEnsemble):
         self.b = b
 
     def _member(self, base: BaseEstimator, seed: int | None) -> PrunedSets:
+        """Return an unfitted member."""
         return PrunedSets(base, p=self.p, strategy=self.strategy, b=self.b, random_state=seed)

@@ -1,34 +1,32 @@
 """MLS: binary relevance stacked on binary relevance (2BR)."""
 
-from __future__ import annotations
-
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from multilab.datasets.folds import IterativeStratifiedKFold
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.ensembles.dependence import chi_square
-from multilab.methods.ensembles.members import base_classifier
-from multilab.methods.stacking.out_of_fold import out_of_fold_scores
-from multilab.methods.transformation.binary import Calibration, fit_label, score_kind, seeded
+from multilab.methods.ensembles._dependence import chi_square
+from multilab.methods.ensembles._members import base_classifier
+from multilab.methods.stacking._out_of_fold import out_of_fold_scores
+from multilab.methods.transformation._binary import Calibration, fit_label, score_kind, seeded
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
+from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 
 __all__ = ["MLS"]
 
 
 class MLS(MultiLabelClassifier):
-    """Multi-label stacking: a second binary relevance that learns from the scores of the first for all labels.
+    """Multi-label stacking: a second binary relevance on the scores of the first for all labels.
 
     The first level's scores of the training rows are out of fold; for new rows it is fitted on all training rows.
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        Cloned for each label of the first level. When None an entropy tree with 2 rows per leaf, in the place of the
+        Cloned for each label of the first level. When None an entropy tree with 2 rows per leaf, instead of the
         paper's C4.5: ``DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2)``.
     meta_estimator : scikit-learn classifier, optional
         Of the second level; as ``estimator`` when None.
@@ -66,13 +64,19 @@ class MLS(MultiLabelClassifier):
     ----------
     G. Tsoumakas, A. Dimou, E. Spyromitros, V. Mezaris, I. Kompatsiaris, I. Vlahavas. Correlation-based pruning of
     stacked binary relevance models for multi-label learning. MLD workshop at ECML PKDD 2009.
-    """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_classifiers_multilabel_output_format_predict_proba": "scores are exactly 0 or 1 in pure leaves",
-        "check_classifier_multioutput": "rounds .5 down; a label is assigned at a score >= .5",
-        "check_training_permutation": "the folds are drawn over row numbers",
-    }
+    Examples
+    --------
+    >>> from multilab.methods import MLS
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = MLS(LogisticRegression(), random_state=0).fit(X, y)
+    >>> model.base_scores_.shape
+    (60, 3)
+    >>> model.predict_proba(X).shape
+    (60, 3)
+    """
 
     def __init__(
         self,
@@ -94,15 +98,15 @@ class MLS(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
             If an argument is out of its range or there is a single row.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         if not 0 < self.meta_labels <= 1 or self.cv < 2:
             raise MethodError(f"meta_labels={self.meta_labels!r} must be in (0, 1], cv={self.cv!r} 2 or more")
         if len(Y) < 2:
@@ -121,21 +125,24 @@ class MLS(MultiLabelClassifier):
         return self
 
     def _base(self) -> BaseEstimator:
+        """Return the base classifier of the first level."""
         return base_classifier(self.estimator)
 
     def _meta(self) -> BaseEstimator:
+        """Return the base classifier of the second level."""
         return self._base() if self.meta_estimator is None else self.meta_estimator
 
     def _score_kind(self) -> str:
         return score_kind(self._meta(), self.calibration)
 
     def _meta_inputs(self, X: Any, scores: np.ndarray) -> Any:
+        """Return the inputs of a meta-classifier: the given base scores, after the features if these are included."""
         if not self.include_features:
             return scores
         return sp.hstack([X, scores], format="csr") if sp.issparse(X) else np.hstack([X, scores])
 
     def _scores(self, X: Any) -> np.ndarray:
-        base_scores = self.base_._both(X)[0]
+        base_scores = self.base_._predict(X)[0]
         models = zip(self.meta_columns_, self._meta_models, strict=True)
         return np.column_stack([m.scores(self._meta_inputs(X, base_scores[:, c])) for c, m in models])
 

@@ -1,7 +1,5 @@
 """A decision tree that stops and prunes as C4.5 does, for comparisons with systems that are built on C4.5."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +14,7 @@ __all__ = ["PessimisticTree", "upper_errors"]
 
 
 class PessimisticTree(DecisionTreeClassifier):
-    """Scikit-learn's decision tree with C4.5's price of a threshold and its pessimistic pruning.
+    """Decision tree with C4.5's penalty of a threshold and its pessimistic pruning.
 
     Two rules turn subtrees into leaves. The gain of a split on a feature with T + 1 different values among the N rows
     of the node must exceed log2(T) / N bits, the price of naming one of T thresholds. And the leaf's errors on the
@@ -59,13 +57,24 @@ class PessimisticTree(DecisionTreeClassifier):
     - turns a subtree into a leaf before pruning if that adds no error on the training rows;
     - bounds the errors of a leaf that has some by a normal approximation, here the bound is exact.
 
-    The defaults (confidence .25, two rows per leaf) and the 0.1 errors are J48's. Where a base classifier takes the
-    place of J48 in a comparison with Mulan or MEKA, expect means near theirs, not equal ones.
+    The defaults (confidence .25, two rows per leaf) and the 0.1 errors are J48's. Where a base classifier
+    replaces J48 in a comparison with Mulan or MEKA, expect means near theirs, not equal ones.
 
     References
     ----------
     J. R. Quinlan. C4.5: programs for machine learning. 1993, section 4.2; Improved use of continuous attributes in
     C4.5. Journal of Artificial Intelligence Research 4, 1996.
+
+    Examples
+    --------
+    >>> from multilab.methods import PessimisticTree
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = make_classification(n_samples=100, flip_y=0.2, random_state=0)
+    >>> pruned = PessimisticTree(random_state=0).fit(X, y)
+    >>> complete = DecisionTreeClassifier(random_state=0).fit(X, y)
+    >>> bool(pruned.n_leaves_ < complete.get_n_leaves())
+    True
     """
 
     def __init__(

@@ -1,8 +1,6 @@
 """Pruned sets: label powerset without the rare label sets."""
 
-from __future__ import annotations
-
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -10,10 +8,10 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.ensembles.members import base_classifier
-from multilab.methods.transformation.binary import quiet_fit
-from multilab.methods.transformation.inputs import make_inputs
-from multilab.methods.transformation.label_powerset import SetModel, distinct_rows
+from multilab.methods.ensembles._members import base_classifier
+from multilab.methods.transformation._binary import quiet_fit
+from multilab.methods.transformation._inputs import make_inputs
+from multilab.methods.transformation._label_sets import SetModel, distinct_rows
 
 __all__ = ["PrunedSets", "prune"]
 
@@ -21,12 +19,12 @@ Strategy = Literal["A", "B"]
 
 
 class PrunedSets(MultiLabelClassifier):
-    """Label powerset on the frequent label sets; rows of rare ones come back with frequent subsets of theirs.
+    """Pruned sets: label powerset on the frequent label sets; rows of rare ones return with frequent subsets.
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        Cloned. When None an entropy tree with 2 rows per leaf, in the place of the paper's C4.5:
+        Cloned. When None an entropy tree with 2 rows per leaf, instead of the paper's C4.5:
         ``DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2)``.
     p : int, default=3
         A label set is kept iff more than p training rows have it.
@@ -55,14 +53,18 @@ class PrunedSets(MultiLabelClassifier):
     References
     ----------
     J. Read, B. Pfahringer, G. Holmes. Multi-label classification using ensembles of pruned sets. ICDM 2008.
-    """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_decision_rule": "the most probable label set is predicted",
-        "check_classifiers_multilabel_output_format_predict_proba": "scores are exactly 0 or 1 in pure leaves",
-        "check_classifier_multioutput": "rounds .5 down; a label is assigned at a score >= .5",
-        "check_training_permutation": "of equally probable label sets the first in the data is predicted",
-    }
+    Examples
+    --------
+    >>> from multilab.methods import PrunedSets
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = PrunedSets(p=2).fit(X, y)
+    >>> model.label_sets_.shape
+    (7, 3)
+    >>> model.predict(X[:2]).shape
+    (2, 3)
+    """
 
     def __init__(
         self,
@@ -78,17 +80,18 @@ class PrunedSets(MultiLabelClassifier):
         self.b = b
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
             If p, b or the strategy is unknown.
         """
-        return self._learn(*self._validate_fit(X, Y))
+        return self._fit(*self._validate_fit(X, y))
 
-    def _learn(self, X: Any, Y: np.ndarray) -> Self:
+    def _fit(self, X: Any, Y: np.ndarray) -> Self:
+        """Fit on validated X and Y; the members of `EPS` skip the validation."""
         rows, sets = prune(Y, self.p, self.strategy, self.b)
         self._inputs = make_inputs(self._base(), X[rows])
         self.label_sets_, classes = distinct_rows(sets)
@@ -113,12 +116,13 @@ class PrunedSets(MultiLabelClassifier):
             changes |= dict.fromkeys(names, seed)
         return model.set_params(**changes)
 
-    def _both(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        probabilities = self._model.probabilities(self._inputs.query(X).matrix)
+    def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the label marginals and the most probable label set, both of shape (m, q)."""
+        probabilities = self._model.probabilities(self._inputs.query(X).matrix)  # (m, number of label sets)
         return probabilities @ self.label_sets_, self.label_sets_[probabilities.argmax(axis=1)]
 
     def _scores(self, X: Any) -> np.ndarray:
-        return self._both(X)[0]
+        return self._predict(X)[0]
 
 
 def prune(Y: np.ndarray, p: int, strategy: Strategy, b: int) -> tuple[np.ndarray, np.ndarray]:
@@ -143,5 +147,5 @@ def prune(Y: np.ndarray, p: int, strategy: Strategy, b: int) -> tuple[np.ndarray
     if strategy == "A":
         inside &= inside.cumsum(axis=1) <= b
     own = np.arange(len(sets))[:, None] == ranked
-    rows, places = np.nonzero(np.where(frequent[:, None], own, inside)[number])
-    return rows, sets[ranked[places]]
+    rows, columns = np.nonzero(np.where(frequent[:, None], own, inside)[number])
+    return rows, sets[ranked[columns]]

@@ -1,28 +1,26 @@
 """RAkEL: label powersets on random subsets of the labels."""
 
-from __future__ import annotations
-
 from math import comb
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.ensembles.label_groups import cover_labels, fit_groups, random_subsets
-from multilab.methods.ensembles.members import base_classifier
+from multilab.methods.ensembles._label_groups import cover_labels, fit_groups, random_subsets
+from multilab.methods.ensembles._members import base_classifier
 
 __all__ = ["RAkEL"]
 
 
 class RAkEL(MultiLabelClassifier):
-    """Random k-labelsets, overlapping: a label powerset per random subset of k labels, and their votes.
+    """Random k-labelsets, overlapping: votes of a label powerset per random subset of k labels.
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        Cloned for each subset. When None an entropy tree with 2 rows per leaf, in the place of the paper's C4.5:
+        Cloned for each subset. When None an entropy tree with 2 rows per leaf, instead of the paper's C4.5:
         ``DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2)``. An SVC's kernel matrix is computed once.
     k : int, default=3
         Labels per subset; all labels where there are no more than k.
@@ -60,12 +58,19 @@ class RAkEL(MultiLabelClassifier):
     ----------
     G. Tsoumakas, I. Katakis, I. Vlahavas. Random k-labelsets for multilabel classification. IEEE Trans. Knowledge and
     Data Engineering 23(7), 2011.
-    """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_classifiers_multilabel_output_format_predict_proba": "scores are exactly 0 or 1 where members agree",
-        "check_training_permutation": "of equally probable label sets the first in the data is predicted",
-    }
+    Examples
+    --------
+    >>> from multilab.methods import RAkEL
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = RAkEL(k=2, n_estimators=3, random_state=0).fit(X, y)
+    >>> len(model.subsets_)
+    3
+    >>> model.predict(X[:2])
+    array([[1, 1, 1],
+           [1, 0, 1]])
+    """
 
     def __init__(
         self,
@@ -83,15 +88,15 @@ class RAkEL(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
             If k or the number of subsets is not positive, or too few subsets were requested to hold all labels.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         if self.k < 1 or (self.n_estimators is not None and self.n_estimators < 1):
             raise MethodError(f"k={self.k!r} and n_estimators={self.n_estimators!r} must be 1 or more")
         q = self.n_labels_

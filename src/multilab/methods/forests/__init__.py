@@ -1,1 +1,1 @@
-"""Forests of predictive clustering trees, alone and in cascades."""
+"""Forests of predictive clustering trees, and deep forests: cascades of them."""

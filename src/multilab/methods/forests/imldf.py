@@ -1,6 +1,4 @@
-"""iMLDF: a deep forest whose layers read feature interactions, so that inner forests need not be kept."""
-
-from __future__ import annotations
+"""iMLDF: deep forest on feature interactions, which does not store the forests of its inner layers."""
 
 from collections.abc import Sequence
 from typing import Any, Self, get_args
@@ -9,11 +7,11 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from multilab.methods.base import MethodError
-from multilab.methods.forests.growing import seed_at
-from multilab.methods.forests.interaction_trees import ThresholdRule, Trees, ranked, sampled_sets
-from multilab.methods.forests.layers import Layer, grow_layer
-from multilab.methods.forests.measure_aware import MeasureAwareForest
-from multilab.methods.forests.regions import Confidence, LabelRepresentation, Regions, chosen_regions
+from multilab.methods.forests._growing import seed_at
+from multilab.methods.forests._interaction_trees import ThresholdRule, Trees, ranked, sampled_sets
+from multilab.methods.forests._layers import Layer, grow_layer
+from multilab.methods.forests._measure_aware import MeasureAwareForest
+from multilab.methods.forests._regions import Confidence, LabelRepresentation, Regions, chosen_regions
 
 __all__ = ["IMLDF"]
 
@@ -21,85 +19,107 @@ __all__ = ["IMLDF"]
 class IMLDF(MeasureAwareForest):
     """Multi-label deep forest on interaction representations.
 
-    From the decision paths of a layer random interaction trees take the conditions that recur together. Each such
-    interaction is a region; the features of the next layer are the original ones and, per region, how far inside a
-    row is and which labels the training rows inside have. Prediction needs the interactions of all layers and the
-    forests of the last.
+    Random interaction trees extract the conditions that recur together on the decision paths of a layer. Each such
+    interaction is a region. The next layer has the original features and, per region, a confidence score of the row
+    and the label distribution of the training rows inside. Prediction needs the interactions of all layers but only
+    the forests of the last.
 
     Parameters
     ----------
     measure : str or sequence of str, default="ranking_loss"
-        hamming_loss, one_error, coverage, ranking_loss, average_precision or macro_auc: what growth is stopped by, the
-        one thing that depends on it. With several, the layers are grown once and the best for each is kept.
-        ``predict`` is by the first of them, ``predict_measures`` by all.
+        hamming_loss, one_error, coverage, ranking_loss, average_precision or macro_auc: the measure of the stopping
+        rule; nothing else depends on it. With several, the layers are grown once and the best layer by each is kept.
+        ``predict`` uses the first measure, ``predict_measures`` all.
     n_layers : int, default=10
-        Layers at most.
+        Maximum number of layers.
     n_forests : int, default=4
-        Forests per layer, the first half `RFPCT`, the others `ERFPCT`.
+        Forests per layer: half of them as in `RFPCT` (one more if the number is odd), the others as in `ERFPCT`.
     n_trees : int, default=100
         Trees per forest.
     n_folds : int, default=3
-        One cascade is grown without each fold; a new row gets the mean of these.
+        Number of folds. One cascade is grown without each fold; a new row gets the mean of their scores.
     max_depth : int, optional
-        Of the trees; unlimited when None.
+        Maximum depth of the trees; unlimited when None.
     n_interactions : int, default=10
-        Regions per layer, at most.
+        Maximum number of regions per layer and fold.
     threshold_rule : {"relax", "tight", "median"}, default="relax"
-        How thresholds of the same condition combine along a chain of an interaction tree.
+        How the thresholds of the same signed feature are combined along a chain of an interaction tree: widest,
+        narrowest or median region.
     confidence : {"corner", "boundary"} or None, default="corner"
-        What is a row's place in its region: the sum of the distances to all thresholds (as printed), or the distance
-        to the nearest. None leaves this representation out.
+        f^feature, the confidence score of a row in a region: the sum of its distances to all thresholds (the formula
+        of the paper), or the distance to the nearest threshold. None leaves this representation out.
     label_repr : {"aggregated", "per_interaction"} or None, default="aggregated"
-        Label shares of the regions: their mean over the regions a row is in (q features), or those of each region
-        apart (the printed formula: one non-zero value per region and label, so an indicator in q copies). None leaves
-        this representation out.
+        f^label, the label shares of the regions: their mean over the regions that contain the row (q features), or
+        those of each region (the formula of the paper; a column has one non-zero value only, so a region yields q
+        copies of its indicator). None leaves this representation out.
     add_probabilities : bool, default=False
-        Whether later layers also read the label probabilities of the first, whose forests are then kept too.
+        Whether the inputs of later layers include the label probabilities of the first layer, whose forests are then
+        stored, too. The paper has no such features; the code of hiDF, its single-label ancestor, has.
     n_subsamples : int, default=10
-        Halves of the training rows on which interactions are looked for; an interaction is the more stable the more
-        of them have it.
+        Number of subsamples (half of the training rows each, without replacement) from which interactions are
+        extracted. The stability of an interaction is the share of the subsamples that contain it.
     n_interaction_trees : int, default=20
         Interaction trees per subsample.
     depth : int, default=5
-        Levels of an interaction tree; every node has two children.
+        Number of levels of an interaction tree; each node has two children.
     early_stopping : bool, default=True
-        False grows all layers and uses the last.
+        If False, all ``n_layers`` layers are grown and the last one is used.
     patience : int, default=3
-        Layers without an improvement of 1e-4 after which growth ends; the best layer is the last that is kept.
+        Growth stops after this many layers without an improvement of more than 1e-4; layers after the best are
+        discarded.
     n_jobs : int, optional
-        Forests and subsamples worked on at the same time; does not change the result.
+        Number of forests or subsamples computed in parallel; does not change the result.
     random_state : int or RandomState, optional
         Seed of the folds, the trees and the subsamples.
 
     Attributes
     ----------
     regions_ : list of list of Regions
-        Per layer but the last, and fold.
+        Regions of each layer but the last, and of each fold.
     n_layers_ : ndarray of shape (measures,)
-        Layers kept.
+        Number of layers kept for each measure.
     layer_losses_ : ndarray of shape (measures, layers)
-        Out-of-fold loss after each layer (1 - value for average precision and AUC), NaN where growth was over.
+        Out-of-fold loss after each layer (1 - value for average precision and AUC), NaN after the stop.
     n_labels_, n_features_in_, classes_
         See `MultiLabelClassifier`.
 
     Notes
     -----
-    Each fold has interactions of its own, found without its rows, so the out-of-fold losses that growth goes by are
-    free of their labels. The features of layer t + 1 are the original ones and those of layer t's regions, which may
-    be about features of layer t - 1's.
+    With h_t the forests of layer t of T and R the extraction of interactions (section 3.2 of the paper, whose formulas
+    have no numbers), f_t(x) = R(h_t)([x, f_{t-1}(x)]) and the prediction is h_T([x, f_{T-1}(x)]). So the conditions of
+    a region of layer t may refer to columns of f_{t-1}.
 
-    What the paper leaves open or contradicts itself in, and what is done here: Algorithm 1 takes the larger of two
-    ``>=`` thresholds and Fig. 1 the smaller; "relax" is the figure, and the authors' earlier hiDF. Nodes of all levels
-    count, since at the last level unpruned trees share nothing. Stability ranks, and the best ``n_interactions`` with
-    1 % to 95 % of the rows are taken. Thresholds of the same set in different chains are combined by their median.
-    Distances are in units of the features' ranges. The denominator of the label representation, printed equal to the
-    numerator, is the number of rows in the region. Label shares never leave a row out of its own region, which would
-    tell its labels.
+    Each fold has its own interactions, extracted without its rows, so the out-of-fold losses of the stopping rule do
+    not depend on the labels of the rows they are computed on.
+
+    Deviations from the paper, and decisions where it is silent or contradicts itself:
+
+    - Algorithm 1 (lines 8 to 12) takes the larger of two ``>=`` thresholds, Fig. 1 the smaller. "relax" follows the
+      figure and the authors' earlier hiDF; "tight" follows the algorithm.
+    - Nodes of all levels count (lines 15 and 16: of the last level only), because the chains of unpruned trees share
+      no signs down to the last level.
+    - Line 20 leaves the selection open: the ``n_interactions`` most stable sets that contain 1 % to 95 % of the
+      training rows (at least 5) are taken. Thresholds of the same set in different chains are combined by the median.
+    - Distances are in units of the ranges of the features; the paper does not scale them.
+    - The denominator of f^label, printed equal to its numerator, is the number of rows in the region. A training row
+      counts in its own region: leaving it out would disclose its labels.
+    - The paper gives neither the number of interactions nor the stopping rule nor the number of folds. Section 4.2 has
+      four RF-PCT per layer, section 3.2 and Fig. 2 two kinds of forests; half of each kind is grown.
 
     References
     ----------
     S.-H. Lyu, Y.-H. Chen, Y. Jiang. Interaction-representation-based deep forest method in multi-label learning.
-    Journal of Software 35(4), 2024, 1934-1944. R. D. Shah, N. Meinshausen. Random intersection trees. JMLR 15, 2014.
+    Journal of Software 35(4), 2024, 1934-1944. Algorithm 1, sections 3.1 and 3.2.
+    R. D. Shah, N. Meinshausen. Random intersection trees. JMLR 15, 2014.
+
+    Examples
+    --------
+    >>> from multilab.methods import IMLDF
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = IMLDF(n_layers=2, n_forests=2, n_trees=3, random_state=0).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (60, 3)
     """
 
     def __init__(
@@ -123,12 +143,9 @@ class IMLDF(MeasureAwareForest):
         n_jobs: int | None = 1,
         random_state: Any = None,
     ) -> None:
-        self.measure = measure
-        self.n_layers = n_layers
-        self.n_forests = n_forests
-        self.n_trees = n_trees
-        self.n_folds = n_folds
-        self.max_depth = max_depth
+        super().__init__(
+            measure, n_layers, n_forests, n_trees, n_folds, max_depth, early_stopping, patience, n_jobs, random_state
+        )
         self.n_interactions = n_interactions
         self.threshold_rule = threshold_rule
         self.confidence = confidence
@@ -137,58 +154,67 @@ class IMLDF(MeasureAwareForest):
         self.n_subsamples = n_subsamples
         self.n_interaction_trees = n_interaction_trees
         self.depth = depth
-        self.early_stopping = early_stopping
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q), n >= 2.
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q), n >= 2.
 
         Raises
         ------
         MethodError
             If an argument is out of range or there is one row only.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         self._check_arguments()
         X, folds, settings = self._begin(X, Y)
-        growths, layers = self._growths(), dict[int, Layer]()
+        growths, layers = self._growths(), dict[int, Layer]()  # layers that are best now, by number
         self.regions_ = list[list[Regions]]()
-        inputs, beside = [X] * len(folds), np.empty((len(X), 0), dtype=np.float32)
+        inputs, extra = [X] * len(folds), np.empty((len(X), 0), dtype=np.float32)  # [x, f_0(x)] = x
         while True:
             layer, scores, importances = grow_layer(inputs, Y, folds, settings, len(self.regions_))
             if self.add_probabilities and not self.regions_:
-                beside, self._first = scores.mean(axis=0).astype(np.float32), layer
+                extra, self._first = scores.mean(axis=0).astype(np.float32), layer
             for growth in growths:
-                growth.add(scores.mean(axis=0), Y)
+                growth.add(scores.mean(axis=0), Y)  # (n, q), mean over the forests
+            # forests of other layers are never used again: dropping them here bounds memory
             layers[len(self.regions_) + 1] = layer
             layers = {at: kept for at, kept in layers.items() if at in {growth.best for growth in growths}}
             if len(self.regions_) + 1 == self.n_layers or all(growth.over for growth in growths):
                 break
             self.regions_.append(self._mine(inputs, Y, folds, importances.mean(axis=1), settings.seed))
-            inputs = self._next(X, inputs, self.regions_[-1], beside)
+            inputs = self._next(X, inputs, self.regions_[-1], extra)
         self._finish(growths)
-        del self.regions_[max(layers) - 1 :]
+        del self.regions_[max(layers) - 1 :]  # regions of the last kept layer feed none that is kept
         self._last = layers
         return self
 
     def _check_arguments(self) -> None:
+        """Raise a `MethodError` if an argument of the interactions is out of range."""
         for name in ("n_interactions", "n_subsamples", "n_interaction_trees", "depth"):
             if getattr(self, name) < 1:
                 raise MethodError(f"{name}={getattr(self, name)!r} must be 1 or more")
-        for name, known in (
-            ("threshold_rule", get_args(ThresholdRule)),
-            ("confidence", (*get_args(Confidence), None)),
-            ("label_repr", (*get_args(LabelRepresentation), None)),
-        ):
-            if getattr(self, name) not in known:
-                raise MethodError(f"{name}={getattr(self, name)!r} is not one of {', '.join(map(repr, known))}")
+        self._check_choices(
+            threshold_rule=get_args(ThresholdRule),
+            confidence=(*get_args(Confidence), None),
+            label_repr=(*get_args(LabelRepresentation), None),
+        )
 
     def _mine(
         self, inputs: list[np.ndarray], Y: np.ndarray, folds: list[np.ndarray], importances: np.ndarray, seed: int
     ) -> list[Regions]:
-        """Return the regions of a layer for each fold, found on the other rows."""
+        """Return the regions of the current layer for each fold, extracted from the other rows.
+
+        Parameters
+        ----------
+        inputs : list of ndarray of shape (n, d_k), float32
+            Features of all rows for each fold.
+        Y : ndarray of shape (n, q), 0/1
+        folds : list of ndarray of int
+            Held-out rows of each fold.
+        importances : ndarray of shape (n_folds, max d_k)
+            Importances of the features in each fold, averaged over the forests.
+        seed : int
+            Root seed of the cascade.
+        """
         trees = Trees(self.n_interaction_trees, self.depth, self.threshold_rule)
         layer = len(self.regions_)
         seen = [np.delete(np.arange(len(Y)), out) for out in folds]
@@ -196,35 +222,37 @@ class IMLDF(MeasureAwareForest):
             (Z[rows], Y[rows], weights[: Z.shape[1]])
             for Z, rows, weights in zip(inputs, seen, importances, strict=True)
         ]
-        places = [(k, b) for k in range(len(folds)) for b in range(self.n_subsamples)]
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(sampled_sets)(*parts[k], trees, seed_at(seed, layer, k, b, 1)) for k, b in places
+        tasks = [(k, b) for k in range(len(folds)) for b in range(self.n_subsamples)]
+        drawn = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(sampled_sets)(*parts[k], trees, seed_at(seed, layer, k, b, 1)) for k, b in tasks
         )
-        best = [ranked(found[i : i + self.n_subsamples]) for i in range(0, len(found), self.n_subsamples)]
+        best = [ranked(drawn[i : i + self.n_subsamples]) for i in range(0, len(drawn), self.n_subsamples)]
         return [
             chosen_regions(sets, Z, labels, self.n_interactions)
             for sets, (Z, labels, _) in zip(best, parts, strict=True)
         ]
 
     def _next(
-        self, X: np.ndarray, inputs: list[np.ndarray], regions: list[Regions], beside: np.ndarray
+        self, X: np.ndarray, inputs: list[np.ndarray], regions: list[Regions], extra: np.ndarray
     ) -> list[np.ndarray]:
-        """Return the inputs of the next layer for each fold."""
+        """Return [x, f_t(x)] for each fold, with ``extra`` of shape (n, q) or (n, 0) appended."""
         new = (one.represent(Z, self.confidence, self.label_repr) for one, Z in zip(regions, inputs, strict=True))
-        return [np.hstack([X, features, beside]) for features in new]
+        return [np.hstack([X, features, extra]) for features in new]
 
     def _layers(self) -> list[Layer]:
+        """Return the stored layers: the first if its probabilities are inputs, then the best by each measure."""
         return [*([self._first] if self.add_probabilities else []), *self._last.values()]
 
     def _by_measure(self, X: np.ndarray, measures: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return the scores by the cascade of each measure; all share one iteration over the layers."""
         wanted = {name: int(self.n_layers_[self._measures.index(name)]) for name in measures}
-        inputs, beside = [X] * len(next(iter(self._last.values())).forests), np.empty((len(X), 0), dtype=np.float32)
+        inputs, extra = [X] * len(next(iter(self._last.values())).forests), np.empty((len(X), 0), dtype=np.float32)
         if self.add_probabilities:
-            beside = self._first.predict(inputs, self.n_jobs).mean(axis=0).astype(np.float32)
+            extra = self._first.predict(inputs, self.n_jobs).mean(axis=0).astype(np.float32)
         scores = {}
         for at in range(1, max(wanted.values()) + 1):
             if at in wanted.values():
                 scores[at] = self._last[at].predict(inputs, self.n_jobs).mean(axis=0)
             if at < max(wanted.values()):
-                inputs = self._next(X, inputs, self.regions_[at - 1], beside)
+                inputs = self._next(X, inputs, self.regions_[at - 1], extra)
         return {name: scores[at] for name, at in wanted.items()}

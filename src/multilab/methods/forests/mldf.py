@@ -1,6 +1,4 @@
-"""MLDF: a deep forest whose layers read the label probabilities of the layer before."""
-
-from __future__ import annotations
+"""MLDF: deep forest whose layers have the label probabilities of the previous layer as features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,19 +7,26 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import logsumexp
 
-from multilab.methods.forests.layers import Layer, Settings, grow_layer
-from multilab.methods.forests.measure_aware import Growth, MeasureAwareForest
-from multilab.methods.forests.measures import BY_LABEL, log_confidences, losses
+from multilab.methods.forests._layers import Layer, Settings, grow_layer
+from multilab.methods.forests._measure_aware import Growth, MeasureAwareForest
+from multilab.methods.forests._measures import BY_LABEL, log_confidences, losses
 
 __all__ = ["MLDF"]
 
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """A layer after the first, and what it does not dare to change.
+    """Layer after the first, with its rule of measure-aware feature reuse.
 
-    ``least`` is the logarithm of the confidence below which a row keeps what the layer before said; ``labels`` are the
-    labels that do, for a measure averaged over labels.
+    Attributes
+    ----------
+    layer : Layer
+    measure : str
+        One of `multilab.methods.forests._measures.MEASURES`.
+    least : float
+        Logarithm of the threshold eta_t: units with a lower confidence reuse the scores of the previous layer.
+    labels : ndarray of int
+        Labels that reuse them, for a measure averaged over labels; empty for the others.
     """
 
     layer: Layer
@@ -30,16 +35,33 @@ class _Step:
     labels: np.ndarray
 
     @classmethod
-    def of(cls, layer: Layer, measure: str, new: np.ndarray, old: np.ndarray, Y: np.ndarray) -> _Step:
-        """Set the threshold by the training rows: the mean confidence of the units that the layer made worse."""
+    def of(cls, layer: Layer, measure: str, new: np.ndarray, old: np.ndarray, Y: np.ndarray) -> Self:
+        """Return the step with eta_t, the mean confidence of the units whose loss the layer increased in training.
+
+        Parameters
+        ----------
+        layer : Layer
+        measure : str
+        new, old : ndarray of shape (n_forests, n, q)
+            Out-of-fold scores of this layer and representation of the previous one.
+        Y : ndarray of shape (n, q), 0/1
+        """
+        # (q,) or (n,): one entry per unit of the measure
         sure = log_confidences(measure, new.mean(axis=0))
         worse = losses(measure, new.mean(axis=0), Y) > losses(measure, old.mean(axis=0), Y)
+        # no unit got worse: eta_t is 0 and nothing is reused
         least = float(logsumexp(sure[worse]) - np.log(worse.sum())) if worse.any() else -np.inf
         labels = np.flatnonzero(sure < least) if measure in BY_LABEL else np.empty(0, dtype=int)
         return cls(layer, measure, least, labels)
 
     def after(self, new: np.ndarray, old: np.ndarray) -> np.ndarray:
-        """Return the layer's representation, shape (forests, n, q), with the reused parts of the one before."""
+        """Return the representation H_t of rows, shape (n_forests, n, q): ``new``, where confident, else ``old``.
+
+        Parameters
+        ----------
+        new, old : ndarray of shape (n_forests, n, q)
+            Scores of this layer and representation of the previous one.
+        """
         kept = new.copy()
         if self.measure in BY_LABEL:
             kept[:, :, self.labels] = old[:, :, self.labels]
@@ -52,93 +74,82 @@ class _Step:
 class MLDF(MeasureAwareForest):
     """Multi-label deep forest with measure-aware feature reuse and layer growth.
 
-    Each layer is a set of forests on the features and the label probabilities that the forests of the layer before
-    gave (out of fold in training). Where a layer is less sure than those that it made worse in training, the
-    probabilities of the layer before are reused. Layers are added until the measure stops improving out of fold.
+    The features of a layer are the original ones and the label probabilities of all forests of the previous layer (out
+    of fold in training). Rows or labels of low confidence reuse the probabilities of the previous layer; the threshold
+    is the mean confidence of those whose loss the layer increased in training. Layers are added until the out-of-fold
+    loss stops improving.
 
     Parameters
     ----------
     measure : str or sequence of str, default="ranking_loss"
-        hamming_loss, one_error, coverage, ranking_loss, average_precision or macro_auc: what reuse and growth go by.
-        With several, one cascade is grown by each; they share the first layer, which no measure touches. ``predict``
-        is by the first of them, ``predict_measures`` by all.
+        hamming_loss, one_error, coverage, ranking_loss, average_precision or macro_auc: the measure of feature reuse
+        and of the stopping rule. With several, one cascade is grown for each; they share the first layer, which does
+        not depend on the measure. ``predict`` uses the first measure, ``predict_measures`` all.
     n_layers : int, default=10
-        Layers at most.
+        Maximum number of layers.
     n_forests : int, default=4
-        Forests per layer, the first half `RFPCT`, the others `ERFPCT`.
+        Forests per layer: half of them as in `RFPCT` (one more if the number is odd), the others as in `ERFPCT`.
     n_trees : int, default=100
         Trees per forest.
     n_folds : int, default=3
-        Each forest is fitted once without each fold; a new row gets the mean of these.
+        Number of folds. Each forest is fitted once without each fold; a new row gets the mean of their scores.
     max_depth : int, optional
-        Of the trees; unlimited when None.
+        Maximum depth of the trees; unlimited when None.
     early_stopping : bool, default=True
-        False grows all layers and uses the last.
+        If False, all ``n_layers`` layers are grown and the last one is used.
     patience : int, default=3
-        Layers without an improvement of 1e-4 after which growth ends; the best layer is the last that is kept.
+        Growth stops after this many layers without an improvement of more than 1e-4; layers after the best are
+        discarded.
     n_jobs : int, optional
-        Forests grown, and asked, at the same time; does not change the result.
+        Number of forests that are grown, or predict, in parallel; does not change the result.
     random_state : int or RandomState, optional
         Seed of the folds and the trees.
 
     Attributes
     ----------
     n_layers_ : ndarray of shape (measures,)
-        Layers kept.
+        Number of layers kept for each measure.
     layer_losses_ : ndarray of shape (measures, layers)
-        Out-of-fold loss after each layer (1 - value for average precision and AUC), NaN where none was grown.
+        Out-of-fold loss after each layer (1 - value for average precision and AUC), NaN after the stop.
     n_labels_, n_features_in_, classes_
         See `MultiLabelClassifier`.
 
     Notes
     -----
-    Confidences follow the formulas of the MLDF paper (`log_confidences`), not its released code, which multiplies
-    unsorted columns, never stores the first layer's representation and so is one threshold off in prediction.
-    Deviations: for measures averaged over labels the labels that are reused are fixed in training, since their
-    confidences would otherwise depend on which rows are asked about together; confidences are compared in logarithms.
-    The original has two forests of growing size and depth per layer and 5 folds; the defaults are those of the iMLDF
-    paper, which does not tell the folds.
+    Confidences follow Table 1 of the MLDF paper (`log_confidences`). Its released code differs: it multiplies unsorted
+    columns, and it never stores the representation of the first layer, so that layer t uses the threshold of layer
+    t + 1 in prediction.
 
-    Fitted layers are held as `CompactForest` in nameless temporary files (in ``TMPDIR``), mapped into memory.
+    Deviations from the paper: for measures averaged over labels, the labels that reuse scores are fixed in training,
+    because their confidences would otherwise depend on which rows are predicted together; confidences are compared as
+    logarithms, because the products underflow. The original has two forests per layer, of increasing size and depth,
+    and 5 folds; the defaults are those of the iMLDF paper, which does not give the number of folds.
+
+    Fitted layers are stored as `CompactForest`, memory-mapped from unnamed temporary files in ``TMPDIR``.
 
     References
     ----------
     L. Yang, X.-Z. Wu, Y. Jiang, Z.-H. Zhou. Multi-label learning with deep forest. ECAI 2020, 1634-1641.
+
+    Examples
+    --------
+    >>> from multilab.methods import MLDF
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = MLDF(n_layers=2, n_forests=2, n_trees=3, random_state=0).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (60, 3)
     """
 
-    def __init__(
-        self,
-        measure: str | Sequence[str] = "ranking_loss",
-        n_layers: int = 10,
-        n_forests: int = 4,
-        n_trees: int = 100,
-        n_folds: int = 3,
-        max_depth: int | None = None,
-        early_stopping: bool = True,
-        patience: int = 3,
-        n_jobs: int | None = 1,
-        random_state: Any = None,
-    ) -> None:
-        self.measure = measure
-        self.n_layers = n_layers
-        self.n_forests = n_forests
-        self.n_trees = n_trees
-        self.n_folds = n_folds
-        self.max_depth = max_depth
-        self.early_stopping = early_stopping
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q), n >= 2.
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q), n >= 2.
 
         Raises
         ------
         MethodError
             If an argument is out of range or there is one row only.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         X, folds, settings = self._begin(X, Y)
         self._first, scores, _ = grow_layer([X] * len(folds), Y, folds, settings, 0)
         growths = self._growths()
@@ -155,32 +166,47 @@ class MLDF(MeasureAwareForest):
         settings: Settings,
         scores: np.ndarray,
     ) -> list[_Step]:
-        """Return the layers after the first, up to the best by a measure."""
+        """Return the steps after the first layer, up to the best layer by the measure of ``growth``.
+
+        Parameters
+        ----------
+        growth : Growth
+            Stopping rule; the losses are appended to it.
+        X : ndarray of shape (n, d), float32
+        Y : ndarray of shape (n, q), 0/1
+        folds : list of ndarray of int
+            Held-out rows of each fold.
+        settings : Settings
+        scores : ndarray of shape (n_forests, n, q)
+            Out-of-fold scores of the first layer.
+        """
         steps: list[_Step] = []
         growth.add(scores.mean(axis=0), Y)
         while len(steps) + 1 < self.n_layers and not growth.over:
-            inputs = [_beside(X, scores)] * len(folds)
+            inputs = [_with_scores(X, scores)] * len(folds)
             layer, new, _ = grow_layer(inputs, Y, folds, settings, len(steps) + 1)
             steps.append(_Step.of(layer, growth.measure, new, scores, Y))
-            scores = steps[-1].after(new, scores)
+            scores = steps[-1].after(new, scores)  # H_t, (n_forests, n, q)
             growth.add(scores.mean(axis=0), Y)
         return steps[: growth.best - 1]
 
     def _layers(self) -> list[Layer]:
+        """Return the first layer and those of the cascades of all measures."""
         return [self._first, *(step.layer for steps in self._steps.values() for step in steps)]
 
     def _by_measure(self, X: np.ndarray, measures: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return the scores by the cascade of each measure; the first layer is evaluated once."""
         K = len(self._first.forests)
         first = self._first.predict([X] * K, self.n_jobs)
-        found = {}
+        scores_by_measure = {}
         for measure in measures:
             scores = first
             for step in self._steps[measure]:
-                scores = step.after(step.layer.predict([_beside(X, scores)] * K, self.n_jobs), scores)
-            found[measure] = scores.mean(axis=0)
-        return found
+                scores = step.after(step.layer.predict([_with_scores(X, scores)] * K, self.n_jobs), scores)
+            scores_by_measure[measure] = scores.mean(axis=0)
+        return scores_by_measure
 
 
-def _beside(X: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return the features with the scores of all forests beside them."""
+def _with_scores(X: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return [X, H_t], the features and the scores of all forests, shape (n, d + n_forests q), float32."""
     return np.hstack([X, *scores.astype(np.float32)])

@@ -1,9 +1,7 @@
-"""ML-RBF: a radial basis function network whose centres are found label by label."""
-
-from __future__ import annotations
+"""ML-RBF: radial basis function network with centres from k-means per label."""
 
 import math
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import lstsq
@@ -12,76 +10,85 @@ from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
+from multilab.methods._kernels import squared_distances
+from multilab.methods._ties import merge_ties
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.kernels import squared_distances
-from multilab.methods.ties import merge_ties
 
 __all__ = ["MLRBF"]
 
-_APART = 1e-6  # relative: a row as near to one starting centre as to another would go where rounding says
-_RANK = 1e-8  # singular values up to this share of the largest are 0: smaller ones would multiply rounding errors
+_APART = (
+    1e-6  # relative: moves the starting centres, so that no row is equally near to two of them up to rounding errors
+)
+_RANK = 1e-8  # singular values up to this share of the largest count as 0: they would amplify rounding errors
 
 
 class MLRBF(MultiLabelClassifier):
     """Multi-label radial basis function network.
 
-    The instances of each label are clustered by k-means; every cluster centre c is a basis function
-    exp(-|x - c|^2 / (2 sigma^2)) for all labels, beside a constant. The output weights are the least squares
-    solution for Y in {-1, +1}.
+    The instances of each label are clustered by k-means. The basis functions, shared by all labels, are a constant and
+    exp(-|x - c|^2 / (2 sigma^2)) for each cluster centre c. The output weights are the least squares solution for
+    targets in {-1, +1}.
 
     Parameters
     ----------
     ratio : float, default=0.01
-        Centres per instance of a label, rounded up; in (0, 1].
+        Number of centres of a label as a share of its instances, rounded up; in (0, 1].
     mu : float, default=1.0
-        sigma is mu times the mean distance between two centres.
+        sigma is mu times the mean distance of two centres; positive.
     random_state : int, RandomState or None
         Seed of k-means, the same for each label.
 
     Attributes
     ----------
     centres_ : ndarray of shape (h, d)
+        Centres of the basis functions of all labels.
     width_ : float
-        sigma; 1 where there is one centre only, or all coincide.
+        sigma; 1 if there is only one centre or all coincide.
     coef_ : ndarray of shape (h + 1, p)
-        Output weights, the constant's first, one column for each of the p distinct columns of Y.
+        Output weights, one column for each of the p distinct columns of Y; the first row is that of the constant.
     column_ : ndarray of shape (q,)
-        Which column of ``coef_`` belongs to each label.
+        Column of ``coef_`` of each label.
     n_labels_, n_features_in_, classes_
         See `MultiLabelClassifier`.
 
     Notes
     -----
-    A label without a training positive has no centres of its own, and labels with equal columns have theirs
-    once. Least squares by singular values, since centres of related labels nearly coincide. A label is assigned
-    iff its score is >= 0 (the paper: > 0). Singular values up to 1e-8 of the largest count as 0, and the rows at which
-    k-means starts are moved by 1e-6, so that no row is as near to one centre as to another.
-    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
+    A label without positive training rows has no centres, and labels with equal columns of Y share theirs. Least
+    squares uses singular values, because centres of related labels nearly coincide; values up to 1e-8 of the largest
+    count as 0. Scores that differ by rounding errors only are made equal (`multilab.methods._ties.merge_ties`).
+
+    Deviations from the paper: a label is assigned iff its score is >= 0 (the paper: > 0), and the starting centres of
+    k-means, which are training rows, are moved by a relative 1e-6, so that no row is equally near to two of them.
 
     References
     ----------
     M.-L. Zhang. ML-RBF: RBF neural networks for multi-label learning. Neural Processing Letters 29(2), 2009,
     61-74.
-    """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_training_permutation": "k-means starts at rows drawn by number",
-    }
+    Examples
+    --------
+    >>> from multilab.methods import MLRBF
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = MLRBF(ratio=0.1, random_state=0).fit(X, y)
+    >>> model.decision_function(X).shape
+    (60, 3)
+    """
 
     def __init__(self, ratio: float = 0.01, mu: float = 1.0, random_state: Any = None) -> None:
         self.ratio = ratio
         self.mu = mu
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
             If an argument is out of range.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         if not 0 < self.ratio <= 1:
             raise MethodError(f"ratio={self.ratio}: it lies in (0, 1]")
         if not self.mu > 0:
@@ -96,7 +103,7 @@ class MLRBF(MultiLabelClassifier):
         return self
 
     def _cluster(self, instances: Any, seed: int) -> np.ndarray:
-        """Return the centres of a label's instances."""
+        """Return the k-means centres of the instances of a label, shape (ceil(ratio n_l), d)."""
         k = math.ceil(self.ratio * instances.shape[0])
         if k == 1:
             return np.asarray(instances.mean(axis=0)).reshape(1, -1)
@@ -109,7 +116,7 @@ class MLRBF(MultiLabelClassifier):
         return KMeans(k, init=start, n_init=1).fit(instances).cluster_centers_
 
     def _basis(self, X: Any) -> np.ndarray:
-        """Return 1 and the basis functions, shape (m, h + 1)."""
+        """Return the constant 1 and the values of the basis functions, shape (m, h + 1)."""
         functions = np.exp(squared_distances(X, self.centres_) / (-2.0 * self.width_**2))
         return np.hstack([np.ones((X.shape[0], 1)), functions])
 

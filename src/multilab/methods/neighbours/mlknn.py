@@ -1,16 +1,14 @@
-"""ML-kNN: the labels of a point from how many of its neighbours have them."""
-
-from __future__ import annotations
+"""ML-kNN: labels of a row by the numbers of its neighbours that have them."""
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.neighbours.search import exact_neighbours
+from multilab.methods.neighbours._search import exact_neighbours
 
 __all__ = ["MLkNN", "one_hot_columns"]
 
@@ -18,8 +16,8 @@ __all__ = ["MLkNN", "one_hot_columns"]
 class MLkNN(MultiLabelClassifier):
     """Multi-label k-nearest neighbours by maximum a posteriori.
 
-    For each label the number of neighbours that have it is turned into a posterior probability, with
-    frequencies counted on the training set.
+    The score of a label is the posterior probability given the number of neighbours that have it; its distribution is
+    estimated on the training set.
 
     Parameters
     ----------
@@ -28,47 +26,57 @@ class MLkNN(MultiLabelClassifier):
     s : float, default=1.0
         Smoothing of the counts, positive; 1 is Laplace's rule.
     exclude_self : bool, default=True
-        Whether a training point is left out of its own neighbours when frequencies are counted (as
-        published). False is what scikit-multilearn does by default.
+        Whether a training row is excluded from its own neighbours when frequencies are counted, as published. False is
+        the default of scikit-multilearn.
     scale : {None, "minmax"}, default=None
-        "minmax" divides each feature by its range in the training part before distances are taken (a constant
+        "minmax" divides each feature by its range in the training set before distances are taken (a constant
         feature is ignored); this is Weka's default for numeric features and therefore Mulan's.
     nominal : sequence of sequences of int, optional
         The columns of each nominal feature, for ``scale="minmax"``: its one-hot columns (`one_hot_columns` finds them
         by their names), or its one column of 0 and 1. Two different values of a nominal feature are one unit apart, as
         in Weka; without this argument each of the two one-hot columns counts one unit.
     tie_tol : float, default=0.0
-        Distances are rounded to about this share of the largest distance from the mean (see `exact_neighbours`). For
-        features that are computed, such as an embedding: 1e-9 makes ties of what differs by rounding errors only,
-        which another processor would order otherwise. Features read from a file need none.
+        Distances are rounded to about this share of the largest distance from the mean (see `exact_neighbours`). With
+        computed features, such as an embedding, 1e-9 turns distances that differ by rounding errors only into ties;
+        their order would depend on the processor. Features read from a file do not need it.
 
     Attributes
     ----------
     prior_ : ndarray of shape (q,)
         Smoothed frequency of each label.
     posterior_ : ndarray of shape (q, k + 1)
-        Probability of the label when r = 0..k neighbours have it.
+        Posterior probability of each label if r = 0..k neighbours have it.
     n_labels_, n_features_in_, classes_
         See `MultiLabelClassifier`.
 
     Notes
     -----
     The published method is the default. scikit-multilearn is ``MLkNN(exclude_self=False)``. Mulan is
-    ``MLkNN(scale="minmax")`` where all features are numeric, or 0/1 with both values in the training part; with other
+    ``MLkNN(scale="minmax")`` where all features are numeric, or 0/1 with both values in the training set; with other
     nominal features it is ``MLkNN(scale="minmax", nominal=one_hot_columns(feature_names))``. Mulan's order among
     equally distant neighbours is that of a heap, so it may keep others where the k-th and the next are tied.
 
     A new row without a 1 in the one-hot columns of a feature (a value unknown in training) is half a unit from each
     value. A label is assigned iff its probability >= 0.5; the paper leaves a tie to
-    chance. Neighbours are exact, ties go to the lower row index (`multilab.methods.neighbours.search`).
+    chance. Neighbours are exact, ties go to the lower row index (`multilab.methods.neighbours._search`).
 
     References
     ----------
     M.-L. Zhang, Z.-H. Zhou. ML-KNN: a lazy learning approach to multi-label learning. Pattern Recognition
     40(7), 2007, 2038-2048. Equations (1) to (4).
-    """
 
-    _small: ClassVar[dict[str, Any]] = {"k": 3}
+    Examples
+    --------
+    >>> from multilab.methods import MLkNN
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = MLkNN(k=5).fit(X, y)
+    >>> model.prior_.round(3)
+    array([0.597, 0.661, 0.645])
+    >>> model.predict(X[:2])
+    array([[1, 1, 1],
+           [1, 1, 0]])
+    """
 
     def __init__(
         self,
@@ -86,19 +94,18 @@ class MLkNN(MultiLabelClassifier):
         self.nominal = nominal
         self.tie_tol = tie_tol
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q), with n > k.
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q), with n > k.
 
         Raises
         ------
         MethodError
             If an argument is out of range or there are too few instances.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         if not self.s > 0:
             raise MethodError(f"s={self.s}: the smoothing must be positive")
-        if self.scale not in (None, "minmax"):
-            raise MethodError(f"scale={self.scale!r}: give None or 'minmax'")
+        self._check_choices(scale=(None, "minmax"))
         if not 0 <= self.tie_tol < 1:
             raise MethodError(f"tie_tol={self.tie_tol}: it lies in [0, 1)")
         if self.scale is None and self.nominal is not None:
@@ -117,10 +124,17 @@ class MLkNN(MultiLabelClassifier):
         return self
 
     def _posterior(self, counts: np.ndarray) -> np.ndarray:
-        """Return P(label | r neighbours have it) for every label and r, shape (q, k + 1)."""
+        """Return P(label | r neighbours have it) for all labels and r = 0..k, shape (q, k + 1).
+
+        Parameters
+        ----------
+        counts : int ndarray of shape (n, q)
+            Number of neighbours of each training row that have each label.
+        """
         q, size = self.n_labels_, self.k + 1
-        place = (2 * np.arange(q) + self._Y) * size + counts
-        kappa = np.bincount(place.ravel(), minlength=2 * q * size).reshape(q, 2, size)
+        cell = (2 * np.arange(q) + self._Y) * size + counts
+        # kappa[l, b, r]: training rows with (b = 1) or without label l whose neighbours have it r times
+        kappa = np.bincount(cell.ravel(), minlength=2 * q * size).reshape(q, 2, size)
         likelihood = (self.s + kappa) / (self.s * size + kappa.sum(axis=2, keepdims=True))
         present = self.prior_[:, None] * likelihood[:, 1]
         absent = (1.0 - self.prior_)[:, None] * likelihood[:, 0]
@@ -131,15 +145,15 @@ class MLkNN(MultiLabelClassifier):
         return self.posterior_[np.arange(self.n_labels_), self._count(neighbours)]
 
     def _count(self, neighbours: np.ndarray) -> np.ndarray:
-        """Return how many of each row's neighbours have each label, shape (m, q)."""
+        """Return the number of neighbours of each row that have each label, shape (m, q), from (m, k) row numbers."""
         m, k = neighbours.shape
         chosen = sp.csr_array(
-            (np.ones(m * k, dtype=np.int64), neighbours.ravel(), np.arange(0, m * k + 1, k)),
-            shape=(m, len(self._Y)),
+            (np.ones(m * k, dtype=np.int64), neighbours.ravel(), np.arange(0, m * k + 1, k)), shape=(m, len(self._Y))
         )
         return chosen @ self._Y
 
     def _scaled(self, X: Any) -> Any:
+        """Return the columns in use, multiplied by their factors; X itself without scaling."""
         if self._factors is None:
             return X
         if self._columns is not None:
@@ -152,10 +166,10 @@ class MLkNN(MultiLabelClassifier):
 
 
 def one_hot_columns(feature_names: Sequence[str]) -> list[list[int]]:
-    """Return the columns of each nominal feature: neighbouring columns called ``feature=value``.
+    """Return the columns of each nominal feature: adjacent columns with names ``feature=value``.
 
-    This is how `multilab.datasets` names the one-hot columns of a nominal feature. A single column, such as that of a
-    feature with the values 0 and 1, is not in the result.
+    `multilab.datasets` names the one-hot columns of a nominal feature so. A single column, such as that of a feature
+    with the values 0 and 1, is not in the result.
     """
     names = [str(name) for name in feature_names]
     one_hot = [j for j, name in enumerate(names) if "=" in name]
@@ -173,9 +187,9 @@ def _inverse_range(X: Any) -> np.ndarray:
 
 
 def _with_nominal(X: Any, factors: np.ndarray, nominal: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return which columns to take and their factors, so that two values of a nominal feature are 1 apart.
+    """Return column numbers and their factors with which two values of a nominal feature have the distance 1.
 
-    One-hot columns are taken twice and halved: the square of the distance is 4 (1/2)^2, which has no rounding error.
+    One-hot columns occur twice with the factor 1/2: the squared distance is 4 (1/2)^2 = 1, without rounding error.
     Nominal columns are first, so that their sum is exact and equal distances are equal numbers.
     """
     features = [np.asarray(columns, dtype=np.intp).ravel() for columns in nominal]
@@ -195,6 +209,7 @@ def _with_nominal(X: Any, factors: np.ndarray, nominal: Sequence[Sequence[int]])
 
 
 def _check_one_hot(X: Any, columns: np.ndarray) -> None:
+    """Raise a `MethodError` if the columns of a nominal feature are not one-hot, or a single one not 0/1."""
     part = X[:, columns]
     values = part.toarray() if sp.issparse(part) else part
     wrong = ~np.isin(values, (0.0, 1.0)).all(axis=1)

@@ -1,10 +1,8 @@
-"""DBPNN: a back-propagation network with one output per label."""
-
-from __future__ import annotations
+"""DBPNN: back-propagation network with one output per label."""
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,50 +16,56 @@ __all__ = ["DBPNN"]
 
 
 class DBPNN(MultiLabelClassifier):
-    """Multi-layer perceptron with sigmoid outputs and the summed log loss of all labels.
+    """Multi-layer perceptron with sigmoid outputs that minimises the sum of the log losses of all labels.
 
     Parameters
     ----------
     hidden : sequence of int, default=(100, 50)
-        Units of the hidden layers.
+        Number of units of each hidden layer.
     activation : {"relu", "logistic", "tanh", "identity"}, default="relu"
-        Of the hidden units.
+        Activation function of the hidden units.
     alpha : float, default=1e-4
-        Weight of the squared weights.
+        Strength of the L2 penalty of the weights.
     learning_rate_init : float, default=1e-3
-        First step size of Adam.
+        Initial learning rate of Adam.
     max_iter : int, default=200
-        Epochs at most; it stops earlier when the loss has not fallen by 1e-4 in ten epochs.
+        Maximum number of epochs. Training stops earlier if the loss has not decreased by 1e-4 in ten epochs.
     pretrain : {None, "rbm"}, default=None
-        "rbm" starts the hidden layers from restricted Boltzmann machines, trained one on the other; X must be in
-        [0, 1] then, and ``activation="logistic"`` is what their hidden units have.
+        "rbm" initialises the hidden layers by a stack of restricted Boltzmann machines, each trained on the hidden
+        units of the previous one. X must be in [0, 1]; ``activation="logistic"`` matches their hidden units.
     pretrain_iter : int, default=10
-        Epochs of each machine.
+        Number of epochs of each restricted Boltzmann machine.
     random_state : int or RandomState, optional
-        Seed of the weights and of the order of the rows.
+        Seed of the initial weights and of the order of the rows.
 
     Attributes
     ----------
     n_iter_ : int
-        Epochs run.
+        Number of epochs; 0 if no label varies in training.
     n_labels_, n_features_in_, classes_
         See `MultiLabelClassifier`.
 
     Notes
     -----
-    The iMLDF paper cites MEKA's DBPNN, which is pretrained, but names layers of 100 and 50, rectified linear units and
-    Adam: that is this class's default. The features should be scaled. Labels with one class are left out of the
-    network and predicted as that class. Reaching ``max_iter`` is no failure and raises no warning.
+    The defaults are the settings of the iMLDF paper (section 4.2): hidden layers of 100 and 50 units, rectified linear
+    units and Adam. The paper cites the DBPNN of MEKA, which is pretrained and has sigmoid units; closest to it is
+    ``pretrain="rbm", activation="logistic"``. The features should be scaled. Labels with one class in training are not
+    outputs of the network; their score is that class. Reaching ``max_iter`` raises no warning.
 
     References
     ----------
     G. E. Hinton, R. R. Salakhutdinov. Reducing the dimensionality of data with neural networks. Science 313, 2006.
     J. Read, P. Reutemann, B. Pfahringer, G. Holmes. MEKA. J. Machine Learning Research 17(21), 2016.
-    """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_label_permutation": "the first weights are drawn in the order of the labels",
-    }
+    Examples
+    --------
+    >>> from multilab.methods import DBPNN
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = DBPNN(hidden=(10,), max_iter=20, random_state=0).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (60, 3)
+    """
 
     def __init__(
         self,
@@ -83,23 +87,23 @@ class DBPNN(MultiLabelClassifier):
         self.pretrain_iter = pretrain_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
-            If ``pretrain`` is unknown, or X has values outside [0, 1] that are to be pretrained on.
+            If ``pretrain`` is unknown, or it is "rbm" and X has values outside [0, 1].
         """
-        X, Y = self._validate_fit(X, Y)
-        if self.pretrain not in (None, "rbm"):
-            raise MethodError(f"pretrain={self.pretrain!r}: give None or 'rbm'")
+        X, Y = self._validate_fit(X, y)
+        self._check_choices(pretrain=(None, "rbm"))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         self._varied = np.flatnonzero(Y.min(axis=0) != Y.max(axis=0))
         self._constant = Y[0].astype(np.float64)
         self.n_iter_ = 0
         if not len(self._varied):
             return self
+        # a single output is passed as a vector, which scikit-learn fits as a binary problem
         target = Y[:, self._varied[0]] if len(self._varied) == 1 else Y[:, self._varied]
         self._network = MLPClassifier(
             hidden_layer_sizes=tuple(self.hidden),
@@ -118,13 +122,25 @@ class DBPNN(MultiLabelClassifier):
         return self
 
     def _start_from_machines(self, X: Any, target: np.ndarray, seed: int) -> None:
-        """Give the hidden layers the weights of a stack of restricted Boltzmann machines."""
+        """Initialise the hidden layers by a stack of restricted Boltzmann machines; the next fit starts from there.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n, d)
+            Values in [0, 1].
+        target : ndarray of shape (n,) or (n, n_varied)
+            Varied labels, which set the shape of the output layer.
+        seed : int
+            Seed of the machines.
+        """
         low, high = (X.min(), X.max())
         if low < 0 or high > 1:
             raise MethodError(f"pretrain='rbm' needs X in [0, 1], and it reaches from {low:g} to {high:g}")
         classes = np.arange(2 if target.ndim == 1 else target.shape[1])
-        self._network.partial_fit(X, target, classes=classes)  # makes the weights
-        below = X
+        self._network.partial_fit(
+            X, target, classes=classes
+        )  # allocates the weights; one epoch also trains the output layer
+        below = X  # (n, d), then (n, units of the previous layer)
         for layer, units in enumerate(self.hidden):
             machine = BernoulliRBM(units, n_iter=self.pretrain_iter, random_state=seed).fit(below)
             self._network.coefs_[layer][:] = machine.components_.T
@@ -135,6 +151,6 @@ class DBPNN(MultiLabelClassifier):
     def _scores(self, X: Any) -> np.ndarray:
         scores = np.tile(self._constant, (X.shape[0], 1))
         if len(self._varied):
-            found = self._network.predict_proba(sp.csr_array(X) if sp.issparse(X) else X)
-            scores[:, self._varied] = found[:, 1:] if len(self._varied) == 1 else found
+            probabilities = self._network.predict_proba(sp.csr_array(X) if sp.issparse(X) else X)
+            scores[:, self._varied] = probabilities[:, 1:] if len(self._varied) == 1 else probabilities
         return scores

@@ -1,1 +1,1 @@
-"""Transformers to a few dimensions that depend most on the labels."""
+"""Dimensionality reduction: MDDM and its kernel forms, with kernel PCA and kernel CCA as comparators."""

@@ -1,86 +1,93 @@
-"""Kernel MDDM by least squares, plain and with a penalty."""
-
-from __future__ import annotations
+"""Kernel MDDM by least squares, without and with a penalty."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from multilab.methods.base import MethodError
-from multilab.methods.reduction.exact_equations import equations
-from multilab.methods.reduction.kernel_reducer import ONE_DIMENSION, KernelReducer
-from multilab.methods.reduction.label_problem import centred_labels, group_means, label_directions
-from multilab.methods.reduction.regression import Regression, chosen_eta, regressions, relative_residual
-from multilab.methods.reduction.training_kernel import equal_rows
+from multilab.methods.reduction._exact_equations import equations
+from multilab.methods.reduction._kernel_reducer import KernelReducer
+from multilab.methods.reduction._label_problem import centred_labels, group_means, label_directions
+from multilab.methods.reduction._regression import Regression, chosen_eta, regressions, relative_residual
+from multilab.methods.reduction._training_kernel import equal_rows
 
 __all__ = ["LSKernelMDDM"]
 
-_SOLVED = 1e-8
+_SOLVED = 1e-8  # relative residual below which K P = B counts as solved exactly
 
 
 class LSKernelMDDM(KernelReducer):
-    """LSkMDDM (eta = 0) and rLSkMDDM (eta > 0).
+    """Least squares kernel MDDM: LSkMDDM (eta = 0) and rLSkMDDM (eta > 0).
 
-    Kernel MDDM asks for the P that makes K P depend most on the labels by the Hilbert-Schmidt independence criterion.
-    Its eigenproblem K (H L H) K p = lambda K K p (1) is solved in two steps: the label problem H L H b = lambda b (2)
-    by an eigenproblem of c labels, then K p = b by least squares (3), with a penalty eta |p|^2 in rLSkMDDM (5).
+    Kernel MDDM maximises the Hilbert-Schmidt independence criterion between the embedding K P and the labels. Its
+    eigenproblem K (H L H) K p = lambda K K p (1) is solved in two steps (Theorem 1): the label problem
+    H L H b = lambda b (2) by an eigenproblem of c labels (4), then K p = b by least squares (3), in rLSkMDDM with the
+    penalty eta |p|^2 (5).
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimensions, at most the rank of the centred label matrix, which None takes.
+        Number of dimensions r, at most the rank of the centred label matrix; None takes that rank.
     gamma : float or {"median", "scale", "auto"}, default="median"
-        Of exp(-gamma |x - x'|^2). "median" is 1 / (2 s^2), s the median distance of two training rows (of 4096 of them
-        where there are more).
+        Width of the kernel exp(-gamma |x - x'|^2). "median" is 1 / (2 s^2), s the median distance of two training rows
+        (of 4096 of them if there are more).
     gamma_factor : float, default=1.0
-        Factor on gamma; 2 is the other reading of "standard deviation", exp(-|x - x'|^2 / s^2).
+        Factor on gamma. With 2 the kernel is exp(-|x - x'|^2 / s^2), the other reading of the paper's "standard
+        deviation".
     center_kernel : bool, default=False
-        Whether H K H stands for K, with the new rows centred to match. The paper has no centring.
+        Whether H K H replaces K; kernels of new rows are centred accordingly. The paper does not centre.
     eta : float or sequence of float, default=0.0
-        Strength of the penalty; of several the one with the least squared error in cross-validation.
+        Strength of the penalty. Of several, the one with the smallest squared error in cross-validation is taken.
     penalty : {"l2", "rkhs"}, default="l2"
-        eta |p|^2 as printed, or eta p^T K p (kernel ridge regression).
+        "l2" is eta |p|^2 of eq. (5), "rkhs" is eta p^T K p (kernel ridge regression).
     solver : {"cholesky", "cg", "lsqr"}, default="cholesky"
-        With eta = 0, "cholesky" is the exact solution: of one row per group of equal rows or, where these make K
-        numerically singular, by the eigendecomposition. "lsqr" is the paper's; a low ``max_iter`` regularises. "cg" is
-        for many rows.
+        "lsqr" is the solver of the paper; a small ``max_iter`` regularises. With eta = 0, "cg" needs
+        one product per step where "lsqr" needs two, and "cholesky" is the exact solution: a Cholesky factor of the
+        kernel of the distinct rows or, if that is numerically singular, the eigendecomposition of K.
     range_projection : bool, default=True
-        Whether labels are first projected on the range of K, by the mean over equal rows. Without it Theorem 1 (least
-        squares = kMDDM) fails where equal rows have different labels.
+        Whether the centred labels are first projected on the range of K: the mean over equal rows. Without it
+        Theorem 1 (least squares is equivalent to kMDDM) does not hold if equal rows have different labels.
     tol : float, default=1e-10
-        Of "cg" and "lsqr".
+        Tolerance of "cg" and "lsqr" on the relative residual.
     max_iter : int, default=1000
-        Of "cg" and "lsqr".
+        Maximum number of iterations of "cg" and "lsqr".
     cv : int, default=3
-        Folds of the choice of eta.
+        Number of folds for the choice of eta.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n, r)
-        P.
+        Expansion coefficients P.
     eigenvalues_ : ndarray of shape (r,)
-        Of the label problem, falling.
+        Eigenvalues of the label problem, descending.
     eta_ : float
-        The strength taken.
+        The chosen strength of the penalty.
     residual_ : float
-        |K P - B| / |B|.
+        Relative residual |K P - B| / |B|.
     n_iter_ : int
-        Iterations; 0 of "cholesky".
+        Number of iterations; 0 for "cholesky".
     gamma_, n_features_in_
 
     Notes
     -----
-    In print (1) and (2) bear the same number, and the formulas are missing; they are reconstructed from the text. The
-    signs of the columns are fixed by the labels alone.
+    The display formulas are missing from the paper, and it refers to the problems (1) and (2) by the same number. They
+    are reconstructed from its text: only K K on the right-hand side of (1) makes its proof of Theorem 1 valid. The
+    signs of the columns depend on the labels alone.
 
     References
     ----------
     J. Qiu. The LSkMDDM paper (Suzhou University of Science and Technology): (1) to (5), Theorem 1, Lemma 1.
-    """
 
-    _small: ClassVar[dict[str, Any]] = {"n_components": 3, "eta": [0.01, 1.0]}
-    _expected_failed_checks: ClassVar[dict[str, str]] = ONE_DIMENSION
+    Examples
+    --------
+    >>> from multilab.methods import LSKernelMDDM
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = LSKernelMDDM(n_components=2, eta=0.1).fit(X, y)
+    >>> model.transform(X).shape
+    (60, 2)
+    """
 
     def __init__(
         self,
@@ -116,10 +123,11 @@ class LSKernelMDDM(KernelReducer):
             raise MethodError(f"eta={self.eta}: give 0, a positive number, or positive numbers to choose from")
         groups, Q = equal_rows(X), centred_labels(Y)
         if etas == [0.0] and self.solver == "cholesky":
-            system = equations(K, groups)
+            system = equations(K, groups)  # eq. (3)
             B = self._targets(system.project(Q) if self.range_projection else Q)
             self.eta_, self.n_iter_, P = 0.0, 0, system.solve(B)
         else:
+            # iterations and penalties need no factor of K: equal rows alone determine the projection
             B = self._targets(group_means(Q, groups)[groups] if self.range_projection else Q)
             self.eta_ = etas[0] if len(etas) == 1 else chosen_eta(how, K, B, etas, self.cv)
             ((P, self.n_iter_),) = regressions(how, K, B, [self.eta_])
@@ -128,11 +136,12 @@ class LSKernelMDDM(KernelReducer):
         return P
 
     def _embedding(self, K: np.ndarray) -> np.ndarray:
-        # Solved exactly, K P is B: rows with equal labels coincide, and rounding would order them at random.
+        # Solved exactly, K P is B, and rows with equal labels coincide: rounding errors of the product would order
+        # such rows at random in a nearest neighbour search.
         return self._B if self.residual_ < _SOLVED else super()._embedding(K)
 
     def _targets(self, Q: np.ndarray) -> np.ndarray:
-        """Return what K P is to be, shape (n, r), from the centred labels."""
+        """Return the targets B of K P, shape (n, r), from the centred labels, shape (n, c); eqs. (2) and (4)."""
         directions = label_directions(Q, self.n_components)
         self.eigenvalues_ = directions.eigenvalues
         return directions.B

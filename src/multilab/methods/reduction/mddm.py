@@ -1,6 +1,4 @@
-"""MDDM: projections on which instances depend most on their labels, by a linear kernel."""
-
-from __future__ import annotations
+"""MDDM: linear projections of the instances that depend most on the labels."""
 
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -10,8 +8,7 @@ import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
-from multilab.methods.base import MethodError
-from multilab.methods.transformer import MultiLabelTransformer
+from multilab.methods.base import MethodError, MultiLabelTransformer
 
 __all__ = ["MDDM", "dependence_directions"]
 
@@ -27,31 +24,42 @@ class MDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
     Parameters
     ----------
     variant : {"proj", "spc"}, default="spc"
-        The constraint: P'P = I (projections uncorrelated as directions), or P'(mu X'HX + (1 - mu) I)P = I
-        (projected features uncorrelated).
+        Constraint on P: "proj" is P'P = I (orthonormal directions), "spc" is P'BP = I with B = mu X'HX + (1 - mu) I
+        (with mu = 1 uncorrelated projected features).
     mu : float, default=0.5
-        In [0, 1], of "spc" only; 0 is "proj". 1 needs independent features.
+        Weight in [0, 1], for "spc" only. 0 is equivalent to "proj"; 1 requires linearly independent features.
     n_components : int or float, optional
-        A number of directions (more than there are gives all), or in (0, 1] the share of the eigenvalues' sum that the
-        directions reach; None keeps all with a positive eigenvalue, at most one per label.
+        Number of directions r (all if there are fewer), or a share in (0, 1]: the smallest number whose eigenvalues
+        reach this share of the sum. None keeps all with a positive eigenvalue, at most one per label.
 
     Attributes
     ----------
     mean_ : ndarray of shape (d,)
+        Mean of the training rows.
     components_ : ndarray of shape (r, d)
-        Directions, one a row; of each the entry of largest absolute value is positive.
+        Directions as rows; the entry of largest magnitude of each is positive.
     eigenvalues_ : ndarray of shape (r,)
-        Descending.
+        Eigenvalues of the directions, descending.
     n_features_in_ : int
 
     Notes
     -----
-    S has rank q at most and is never formed: with A = X'H Y (d x q) the directions of "proj" are the left
-    singular vectors of A. With B = R'R (Cholesky) those of "spc" are R^-1 U, U the left singular vectors of R^-T A.
+    S = A A' with A = X'H Y, shape (d, q), has at most rank q and is never formed. The directions of "proj" are the left
+    singular vectors of A. With the Cholesky factor B = R'R, those of "spc" are R^-1 U, where U has the left singular
+    vectors of R^-T A as columns.
 
     References
     ----------
     Y. Zhang, Z.-H. Zhou. Multi-label dimensionality reduction via dependence maximization. ACM TKDD 4(3), 2010.
+
+    Examples
+    --------
+    >>> from multilab.methods import MDDM
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = MDDM(n_components=2).fit(X, y)
+    >>> model.transform(X).shape
+    (60, 2)
     """
 
     def __init__(self, variant: Variant = "spc", mu: float = 0.5, n_components: float | None = None) -> None:
@@ -59,17 +67,17 @@ class MDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
         self.mu = mu
         self.n_components = n_components
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
             If an argument is out of range, or the features are dependent and ``mu`` is 1.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         eigenvalues, directions = dependence_directions(X, Y, self.variant, self.mu)
-        if len(eigenvalues) == 0:  # labels without variation depend on nothing: any direction is as good
+        if len(eigenvalues) == 0:  # no label varies: all directions have eigenvalue 0
             eigenvalues, directions = np.zeros(1), np.eye(X.shape[1], 1)
         kept = self._kept(eigenvalues)
         self.eigenvalues_ = eigenvalues[:kept]
@@ -79,7 +87,7 @@ class MDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the centred rows on the directions, shape (n, r)."""
+        """Return the projections of the centred rows on the directions, shape (m, r)."""
         X = self._validate_transform(X)
         return np.asarray(X @ self.components_.T) - self.mean_ @ self.components_.T
 
@@ -88,19 +96,27 @@ class MDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
         return len(self.components_)
 
     def _kept(self, eigenvalues: np.ndarray) -> int:
-        asked, reached = self.n_components, len(eigenvalues)
-        if asked is None:
+        """Return the number of directions to keep; raise a `MethodError` if ``n_components`` is out of range."""
+        requested, reached = self.n_components, len(eigenvalues)
+        if requested is None:
             return reached
-        if isinstance(asked, Integral) and asked >= 1:
-            return min(int(asked), reached)
-        if isinstance(asked, Real) and not isinstance(asked, Integral) and 0 < asked <= 1:
+        if isinstance(requested, Integral) and requested >= 1:
+            return min(int(requested), reached)
+        if isinstance(requested, Real) and not isinstance(requested, Integral) and 0 < requested <= 1:
             shares = np.cumsum(eigenvalues) / max(eigenvalues.sum(), np.finfo(float).tiny)
-            return min(int((shares < asked * (1 - 1e-12)).sum()) + 1, reached)
-        raise MethodError(f"n_components={asked!r}: give a positive number or a share in (0, 1]")
+            return min(int((shares < requested * (1 - 1e-12)).sum()) + 1, reached)
+        raise MethodError(f"n_components={requested!r}: give a positive number or a share in (0, 1]")
 
 
 def dependence_directions(X: Any, Y: np.ndarray, variant: Variant, mu: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
     """Return the positive eigenvalues of MDDM, descending, and the directions as columns, shape (d, r).
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    Y : ndarray of shape (n, q)
+    variant, mu
+        See `MDDM`.
 
     Raises
     ------
@@ -111,7 +127,7 @@ def dependence_directions(X: Any, Y: np.ndarray, variant: Variant, mu: float = 0
         raise MethodError(f"variant={variant!r}: give 'proj' or 'spc'")
     if not 0 <= mu <= 1:
         raise MethodError(f"mu={mu}: give a number in [0, 1]")
-    cross = np.asarray(X.T @ (Y - Y.mean(axis=0)))
+    cross = np.asarray(X.T @ (Y - Y.mean(axis=0)))  # A = X'H Y, (d, q): centring Y is enough
     if variant == "proj":
         U, s, _ = np.linalg.svd(cross, full_matrices=False)
         kept = s > s[:1] * max(cross.shape) * np.finfo(float).eps
@@ -126,7 +142,7 @@ def dependence_directions(X: Any, Y: np.ndarray, variant: Variant, mu: float = 0
 
 
 def _scatter(X: Any) -> np.ndarray:
-    """Return the sums of products of centred features, shape (d, d)."""
+    """Return the scatter matrix X'H X, shape (d, d), without centring a sparse X."""
     if sp.issparse(X):
         mean = np.asarray(X.mean(axis=0)).ravel()
         return (X.T @ X).toarray() - X.shape[0] * np.outer(mean, mean)

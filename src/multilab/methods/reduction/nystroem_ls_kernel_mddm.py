@@ -1,63 +1,69 @@
-"""Kernel MDDM by least squares on a Nystroem approximation: for more rows than a kernel matrix can have."""
+"""Kernel MDDM by least squares on a Nystroem approximation, for data sets whose kernel matrix is too large."""
 
-from __future__ import annotations
-
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 
-from multilab.methods.base import MethodError
-from multilab.methods.kernels import kernel_matrix
-from multilab.methods.reduction.label_problem import centred_labels, label_directions
-from multilab.methods.reduction.training_kernel import kernel_width, row_blocks
-from multilab.methods.transformer import MultiLabelTransformer
+from multilab.methods._kernels import kernel_matrix
+from multilab.methods.base import MethodError, MultiLabelTransformer
+from multilab.methods.reduction._label_problem import centred_labels, label_directions
+from multilab.methods.reduction._training_kernel import kernel_width, row_blocks
 
 __all__ = ["NystroemLSKernelMDDM"]
 
 
 class NystroemLSKernelMDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
-    """rLSkMDDM with F F^T in the place of K, F = K(X, Z) K(Z, Z)^(-1/2) and Z some training rows, the landmarks.
+    """rLSkMDDM with the Nystroem approximation F F^T of K, where F = K(X, Z) K(Z, Z)^(-1/2).
 
-    With G = F^T F the coefficients of F are (G^2 + eta I)^{-1} G F^T B for the printed penalty and
-    (G + eta I)^{-1} F^T B for kernel ridge regression; with all rows as landmarks it is `LSKernelMDDM`.
+    Z are m training rows, the landmarks. With G = F^T F the coefficients of F are (G^2 + eta I)^{-1} G F^T B for the
+    penalty of eq. (5) of the LSkMDDM paper and (G + eta I)^{-1} F^T B for kernel ridge regression. With all rows as
+    landmarks the result is that of `LSKernelMDDM`.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimensions, at most the rank of the centred label matrix, which None takes.
+        Number of dimensions r, at most the rank of the centred label matrix; None takes that rank.
     n_landmarks : int, default=1000
-        Drawn without replacement; all rows where there are fewer.
+        Number of landmarks m, drawn without replacement; all rows if there are fewer.
     gamma, gamma_factor
-        See `LSKernelMDDM`; words for gamma look at the landmarks only.
+        See `LSKernelMDDM`; the rules for gamma are applied to the landmarks only.
     eta : float, default=1.0
         Strength of the penalty, positive.
     penalty : {"l2", "rkhs"}, default="l2"
+        See `LSKernelMDDM`.
     random_state : int, RandomState or None
         Seed of the landmarks.
 
     Attributes
     ----------
     landmarks_ : ndarray of shape (m,)
-        Row numbers of Z, ascending.
+        Row numbers of the landmarks, ascending.
     coef_ : ndarray of shape (m, r)
-        Coefficients of K(x, Z).
+        Expansion coefficients of K(x, Z).
     residual_ : float
-        |Z - B| / |B| of the training embedding.
+        Relative residual |E - B| / |B| of the training embedding E.
     eigenvalues_, gamma_, n_features_in_
 
     Notes
     -----
-    Time O(n m^2), memory O(n q + m^2) beside a block of 256 MiB: no matrix of n x m is ever held.
+    Time is O(n m^2). Memory is O(n q + m^2) and one block of 256 MiB: the (n, m) matrix F is never formed.
 
     References
     ----------
     C. K. I. Williams, M. Seeger. Using the Nystroem method to speed up kernel machines. NIPS 13, 2000.
-    """
 
-    _small: ClassVar[dict[str, Any]] = {"n_components": 3, "n_landmarks": 20}
+    Examples
+    --------
+    >>> from multilab.methods import NystroemLSKernelMDDM
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = NystroemLSKernelMDDM(n_components=2, n_landmarks=20, random_state=0).fit(X, y)
+    >>> model.transform(X).shape
+    (60, 2)
+    """
 
     def __init__(
         self,
@@ -77,15 +83,15 @@ class NystroemLSKernelMDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransforme
         self.penalty = penalty
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
             If an argument is out of range, or no label varies.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         if not (self.eta > 0 and self.n_landmarks >= 1) or self.penalty not in ("l2", "rkhs"):
             raise MethodError(
                 f"eta={self.eta} must be positive, n_landmarks={self.n_landmarks} at least 1 and "
@@ -100,17 +106,17 @@ class NystroemLSKernelMDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransforme
         self.eigenvalues_ = directions.eigenvalues
         values, vectors = eigh(kernel_matrix(self._Z, gamma=self.gamma_))
         kept = values > len(values) * np.finfo(float).eps * values[-1]
-        root = vectors[:, kept] / np.sqrt(values[kept])
+        root = vectors[:, kept] / np.sqrt(values[kept])  # K(Z, Z)^(-1/2) up to a rotation, (m, rank)
         G, target = np.zeros((root.shape[1],) * 2), np.zeros((root.shape[1], directions.B.shape[1]))
         for rows in row_blocks(n, len(self.landmarks_)):
-            F = kernel_matrix(X[rows], self._Z, gamma=self.gamma_) @ root
+            F = kernel_matrix(X[rows], self._Z, gamma=self.gamma_) @ root  # (rows of the block, rank)
             G += F.T @ F
             target += F.T @ directions.B[rows]
         left, right = (G @ G, G @ target) if self.penalty == "l2" else (G.copy(), target)
         left[np.diag_indices_from(left)] += self.eta
         W = cho_solve(cho_factor(left, overwrite_a=True), right)
         self.coef_ = root @ W
-        count = directions.B.shape[1]  # |F W - B|^2 from what was added up; the columns of B have length 1
+        count = directions.B.shape[1]  # |F W - B|^2 by G and F^T B; the columns of B have norm 1
         self.residual_ = float(np.sqrt(max(1.0 + (np.vdot(W, G @ W) - 2.0 * np.vdot(W, target)) / count, 0.0)))
         return self
 

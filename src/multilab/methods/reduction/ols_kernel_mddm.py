@@ -1,68 +1,75 @@
 """Kernel MDDM by least squares with orthonormal coefficients."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from multilab.methods.base import MethodError
-from multilab.methods.reduction.exact_equations import KernelSpectrum
-from multilab.methods.reduction.kernel_reducer import ONE_DIMENSION, KernelReducer
-from multilab.methods.reduction.label_problem import centred_labels, label_directions
-from multilab.methods.reduction.stiefel import global_orthonormal_regression, orthonormal_regression, polar_factor
+from multilab.methods.reduction._exact_equations import KernelSpectrum
+from multilab.methods.reduction._kernel_reducer import KernelReducer
+from multilab.methods.reduction._label_problem import centred_labels, label_directions
+from multilab.methods.reduction._stiefel import global_orthonormal_regression, orthonormal_regression, polar_factor
 
 __all__ = ["OLSKernelMDDM"]
 
 
 class OLSKernelMDDM(KernelReducer):
-    """OLSkMDDM: min |K P - B|^2 subject to P^T P = I, eq. (6) of the LSkMDDM paper, B as in `LSKernelMDDM`.
+    """OLSkMDDM: min |K P - B|^2 subject to P^T P = I, eq. (6) of the LSkMDDM paper.
+
+    B has the eigenvectors of the label problem as columns, as in `LSKernelMDDM`.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimensions, at most the rank of the centred label matrix, which None takes.
+        Number of dimensions r, at most the rank of the centred label matrix; None takes that rank.
     gamma, gamma_factor, center_kernel
         See `LSKernelMDDM`.
     solver : {"global", "search"}, default="global"
-        "global" finds the global minimum by Newton's method on the dual problem, and takes the search where that is not
-        certified. "search" is the curvilinear search of Wen and Yin, the paper's algorithm as far as it can be known.
+        "global" computes the global minimum by Newton's method on the dual problem; if it is not certified, it runs the
+        search. "search" is the curvilinear search of Wen and Yin, most likely the algorithm of the paper.
     eta : float, default=1.0
-        The search starts at the polar factor of the rLSkMDDM solution of this strength.
+        Strength of the penalty of the rLSkMDDM solution whose polar factor is the starting point of the search.
     tol : float, default=1e-4
-        Of the search, on the norm of the Riemannian gradient, relative to that at the start.
+        Tolerance of the search on the norm of the Riemannian gradient, relative to that at the starting point.
     max_iter : int, default=500
-        Steps of the search.
+        Maximum number of steps of the search.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n, r)
-        P.
+        Expansion coefficients P.
     objective_ : float
-        |K P - B|^2.
+        Value of the objective, |K P - B|^2.
     gradient_norm_ : float
-        Relative to that at the start of the search; 0 for the global minimum.
+        Norm of the Riemannian gradient relative to that at the starting point; 0 for the global minimum.
     is_global_ : bool
         Whether the minimum is certified to be global.
     n_iter_ : int
+        Number of steps of Newton's method or of the search.
     eigenvalues_, gamma_, n_features_in_
 
     Notes
     -----
-    Both run in the eigenbasis of K, where K is diagonal. The problem is not convex, but its dual has no gap where the
-    unconstrained solution is large (see `global_orthonormal_regression`). Its scale is arbitrary: P^T P = I sets |P|_F
-    to sqrt(r), as B has, while K has eigenvalues up to n.
+    Both solvers work in the eigenbasis of K, where K is diagonal. The problem is not convex, but it has no duality gap
+    if the unconstrained solution is large (see `global_orthonormal_regression`). The scale of the problem is arbitrary:
+    P^T P = I sets |P|_F to sqrt(r), the norm of B, while K has eigenvalues up to n.
 
-    After 500 steps the search is 1 to 5 % above the minimum, and its path doubles rounding errors in each step, so that
-    another processor ends elsewhere; the global minimum is the same on all.
+    After 500 steps the search is 1 to 5 % above the minimum. Its path doubles rounding errors in each step, so its
+    result depends on the processor; the global minimum does not.
 
-    The text names the algorithm by a number without an entry ("[21]"); Wen and Yin's is the likely one. Of the columns
-    none is the solution to fewer dimensions.
+    The paper names the algorithm by the reference "[21]" only, which its text does not identify; that of Wen and Yin is
+    likely. A solution for fewer dimensions is not a subset of the columns of a larger one.
+
+    Examples
+    --------
+    >>> from multilab.methods import OLSKernelMDDM
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = OLSKernelMDDM(n_components=2).fit(X, y)
+    >>> model.transform(X).shape
+    (60, 2)
     """
-
-    _small: ClassVar[dict[str, Any]] = {"n_components": 3, "max_iter": 50}
-    _expected_failed_checks: ClassVar[dict[str, str]] = ONE_DIMENSION
 
     def __init__(
         self,
@@ -89,10 +96,10 @@ class OLSKernelMDDM(KernelReducer):
         return self._in_eigenbasis(KernelSpectrum(K), Y, self.n_components)
 
     def embeddings(
-        self, X: Any, Y: Any, X_new: Any, dimensions: Iterable[int]
+        self, X: Any, y: Any, X_new: Any, dimensions: Iterable[int]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """See `KernelReducer`: a search for each number of dimensions, in one eigenbasis."""
-        X, Y = self._validate_fit(X, Y)
+        """See `KernelReducer`; each number of dimensions is solved separately, in one eigenbasis."""
+        X, Y = self._validate_fit(X, y)
         K = self._training_kernel(X)
         spectrum = KernelSpectrum(K)
         for count in dimensions:
@@ -100,17 +107,18 @@ class OLSKernelMDDM(KernelReducer):
             yield self._embedding(K), self.transform(X_new)
 
     def _in_eigenbasis(self, spectrum: KernelSpectrum, Y: np.ndarray, count: int | None) -> np.ndarray:
+        """Return P, shape (n, r), for at most ``count`` dimensions and set the fitted attributes."""
         if not self.eta > 0:
             raise MethodError(f"eta={self.eta}: the strength at the start must be positive")
-        if self.solver not in ("global", "search"):
-            raise MethodError(f"solver={self.solver!r}: give 'global' or 'search'")
+        self._check_choices(solver=("global", "search"))
         directions = label_directions(centred_labels(Y), count)
         self.eigenvalues_ = directions.eigenvalues
-        turned = spectrum.U.T @ directions.B
+        turned = spectrum.U.T @ directions.B  # U^T B, (n, r): with P = U P' the constraint stays P'^T P' = I
         w = np.where(spectrum.kept, spectrum.w, 0.0)
         solution = global_orthonormal_regression(w, turned) if self.solver == "global" else None
         self.is_global_ = solution is not None
         if solution is None:
+            # eq. (5) in the eigenbasis, then the nearest matrix with orthonormal columns
             start = polar_factor((spectrum.w / (spectrum.w**2 + self.eta))[:, None] * turned)
             solution = orthonormal_regression(spectrum.w, turned, start, self.tol, self.max_iter)
         residual = spectrum.w[:, None] * solution.P - turned

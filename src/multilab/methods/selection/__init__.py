@@ -1,1 +1,1 @@
-"""Selectors: features ranked by how well they tell the labels apart."""
+"""Feature selectors: features ranked by their relevance to the labels."""

@@ -1,6 +1,4 @@
-"""LWMF: features weighted by hits and misses of every label, labels by their margins."""
-
-from __future__ import annotations
+"""LWMF: features weighted by their differences to hits and misses of each label, labels weighted by margins."""
 
 import warnings
 from typing import Any, Literal
@@ -8,9 +6,9 @@ from typing import Any, Literal
 import numpy as np
 
 from multilab.methods.base import MethodError
-from multilab.methods.selection.differences import added_differences, feature_scale, scaled
-from multilab.methods.selection.hits import Metric, nearest_of_classes
-from multilab.methods.selection.ranking import RankingSelector
+from multilab.methods.selection._differences import added_differences, feature_scale, scaled
+from multilab.methods.selection._hits import Metric, nearest_of_classes
+from multilab.methods.selection._ranking import RankingSelector
 
 __all__ = ["LWMF"]
 
@@ -20,53 +18,71 @@ LabelWeight = Literal["margin", "uniform", "frequency", "balanced_margin"]
 class LWMF(RankingSelector):
     """Label-weighted multi-label feature selection.
 
-    A feature is good if it differs between an instance and its nearest miss and not between the instance and its
-    nearest hit, added up over instances and labels; labels with a large margin count more.
+    For each label l, the nearest hit NH^l(x) of an instance x is the nearest other instance of its class and the
+    nearest miss NM^l(x) the nearest one of the other class. The weight of a feature is, eq. (9),
+    W_f = sum_l w_l sum_i (d_f(x_i, NM^l(x_i)) - d_f(x_i, NH^l(x_i))). The label weight w_l, eq. (4), is the sum of the
+    margins m^l(x_i) of eq. (6), the same difference of distances over all features.
 
     Parameters
     ----------
     n_features_to_select : int or float, optional
-        A number of features or a share; None keeps half of them.
+        Number of features to keep, or a share of them in (0, 1]; None keeps half.
     nn_space : {"range", "raw"}, default="range"
-        Where the nearest hits and misses are looked for and margins measured: on features divided by their
-        range, or as they are, which is the literal eq. (5).
+        Space of the distances of hits, misses and margins: "range" divides each feature by its range, as eq. (10) does
+        for d_f; "raw" uses the features unchanged, the literal eq. (5).
     nn_metric : {"euclidean", "manhattan"}, default="euclidean"
+        Distance of hits, misses and margins; eq. (5) is Euclidean.
     label_weight : {"margin", "uniform", "frequency", "balanced_margin"}, default="margin"
-        "margin" is eq. (4), the sum of the margins of all instances; "balanced_margin" adds the mean margins of
-        the instances with and without the label; "frequency" is the share of instances with it.
+        "margin" is eq. (4), the sum of the margins of all instances; "balanced_margin" is the sum of the mean margin of
+        the instances with the label and that of those without; "frequency" is the share of instances with the label.
     weight_norm : {"l1", "minmax", None}, default="l1"
-        Divided by the sum of absolute values; brought to [0, 1], which takes the weakest label out; or left as
-        they are. "l1" and None rank alike.
+        Normalisation of the label weights, which the paper does not specify: "l1" divides them by the sum of absolute
+        values; "minmax" maps them to [0, 1], which removes the label with the smallest weight; None leaves them
+        unchanged. "l1" and None give the same ranking.
     clip_negative : bool, default=True
-        Whether a negative label weight becomes 0. A negative weight times negative feature weights would
-        credit features that hurt.
+        Whether a negative label weight is set to 0. The product of a negative label weight and a negative feature
+        weight would be a positive contribution of a harmful feature.
     min_class_count : int, default=2
-        Labels with fewer instances in one of their classes are left out.
+        Labels with fewer instances in one of their classes are ignored.
 
     Attributes
     ----------
     margins_ : ndarray of shape (q,)
-        Sum of the margins of each label, w_l of eq. (4); 0 where the label is left out.
+        Sum of the margins of each label, w_l of eq. (4); 0 for an ignored label.
     label_weights_ : ndarray of shape (q,)
-        The weights in use, clipped and normalised.
+        Label weights after clipping and normalisation.
     scores_, ranking_, support_, n_features_in_
         See `RankingSelector`.
 
     Notes
     -----
-    Equation (9), with eq. (10) as the distance in one feature (0 where the feature is constant). The paper
-    leaves open what is decided here: an instance is not its own hit; of equally near instances the first is taken;
-    an instance without a hit or a miss (the only one of its class) does not count for that label (the paper counts
-    half of it, which turns a label nobody has into the strongest evidence). Where no label has a positive weight all
-    count alike, with a warning.
+    Deviations from the paper, and decisions where it is silent:
 
-    Margins grow with imbalance: the rarer a label, the farther its hits for the few and the nearer for the many, so
-    "margin" weights rare labels most, separable or not.
+    - Equation (9) is used; the outer sum of eq. (8) runs over instances although it is one over labels.
+    - The distance d_f of eq. (10) is 0 for a constant feature, where the paper divides by 0.
+    - An instance is not its own hit, and of equally near instances the first one is taken.
+    - An instance without a hit or a miss (the only one of its class) does not count for that label. The paper sets only
+      the missing distance to 0, so that a label without positive instances counts most.
+    - If no label has a positive weight, all weights are equal, with a warning.
+
+    Margins grow with imbalance: the rarer a label, the farther the hits of its few instances and the nearer the hits of
+    the many others. So "margin" gives the largest weights to rare labels, whether they are separable or not.
 
     References
     ----------
     M. Lin, J. Liu, C. Wang, Y. Lin. Multi-label feature selection algorithm based on label weighting. Computer
     Science 44(10), 2017, 289-295.
+
+    Examples
+    --------
+    >>> from multilab.methods import LWMF
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = LWMF(n_features_to_select=2).fit(X, y)
+    >>> model.ranking_
+    array([4, 3, 6, 2, 1, 5])
+    >>> model.transform(X).shape
+    (60, 2)
     """
 
     def __init__(
@@ -88,27 +104,38 @@ class LWMF(RankingSelector):
         self.min_class_count = min_class_count
 
     def _score(self, X: Any, Y: np.ndarray) -> np.ndarray:
-        if self.nn_space not in ("range", "raw"):
-            raise MethodError(f"nn_space={self.nn_space!r}: give 'range' or 'raw'")
+        """Return W_f of eq. (9) and set ``margins_`` and ``label_weights_``."""
+        self._check_choices(nn_space=("range", "raw"))
         positives = Y.sum(axis=0, dtype=np.int64)
         used = np.minimum(positives, len(Y) - positives) >= self.min_class_count
         self.margins_, self.label_weights_ = np.zeros(Y.shape[1]), np.zeros(Y.shape[1])
         if not used.any():
             warnings.warn("no label has enough instances in both classes: the features are not ranked", stacklevel=3)
             return np.zeros(X.shape[1])
-        labels = Y[:, used]
+        labels = Y[:, used]  # (n, q'), without the ignored labels
         near, away = nearest_of_classes(scaled(X) if self.nn_space == "range" else X, labels, self.nn_metric)
-        own = labels.astype(np.int64)[None]
+        own = labels.astype(np.int64)[None]  # (1, n, q'): class of each row; near and away are (2, n, q')
         hits, misses = (np.take_along_axis(near, side, axis=0)[0] for side in (own, 1 - own))
         counted = (hits >= 0) & (misses >= 0)
         away = np.where(counted, away, 0.0)
+        # eq. (6), (n, q'): distance of the nearest miss less that of the nearest hit
         margins = (np.take_along_axis(away, 1 - own, axis=0) - np.take_along_axis(away, own, axis=0))[0]
-        self.margins_[used] = margins.sum(axis=0)
+        self.margins_[used] = margins.sum(axis=0)  # eq. (4)
         self.label_weights_[used] = weights = self._weights(margins, labels, counted)
+        # eq. (10): the range of a feature is a common factor of its sums in eq. (9)
         return feature_scale(X) * _added(X, hits, misses, counted, weights)
 
     def _weights(self, margins: np.ndarray, Y: np.ndarray, counted: np.ndarray) -> np.ndarray:
-        """Return the normalised label weights."""
+        """Return the clipped and normalised label weights, shape (q',).
+
+        Parameters
+        ----------
+        margins : ndarray of shape (n, q')
+            Margins of eq. (6); 0 where not counted.
+        Y : uint8 ndarray of shape (n, q')
+        counted : bool ndarray of shape (n, q')
+            Whether the instance has a hit and a miss.
+        """
         if self.label_weight == "margin":
             weights = margins.sum(axis=0)
         elif self.label_weight == "uniform":
@@ -137,7 +164,18 @@ class LWMF(RankingSelector):
 
 
 def _added(X: Any, hits: np.ndarray, misses: np.ndarray, counted: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return sum_l w_l sum_i (|x_i - x_miss| - |x_i - x_hit|) per feature, each pair of rows taken once."""
+    """Return sum_l w_l sum_i (|x_i - x_miss| - |x_i - x_hit|) per feature, shape (d,): eq. (9) without the ranges.
+
+    Labels share hits and misses, so the weights of equal pairs of rows are added up before differences are computed.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    hits, misses : int ndarray of shape (n, q')
+        Row numbers.
+    counted : bool ndarray of shape (n, q')
+    weights : ndarray of shape (q',)
+    """
     n = len(hits)
     rows, labels = np.nonzero(counted & (weights != 0))
     pairs = np.concatenate([rows * n + misses[rows, labels], rows * n + hits[rows, labels]])

@@ -1,24 +1,22 @@
-"""Features ranked by MDDM: by their weights in the directions that depend most on the labels."""
-
-from __future__ import annotations
+"""Feature ranking by MDDM: by the weights of the features in the directions that depend most on the labels."""
 
 from typing import Any
 
 import numpy as np
 
 from multilab.methods.reduction.mddm import Variant, dependence_directions
-from multilab.methods.selection.ranking import RankingSelector
+from multilab.methods.selection._ranking import RankingSelector
 
 __all__ = ["MDDMSelector"]
 
 
 class MDDMSelector(RankingSelector):
-    """Keeps the features with the largest weights in the projections of MDDM.
+    """Feature selector by the weights of the features in the projections of MDDM.
 
     Parameters
     ----------
     n_features_to_select : int or float, optional
-        A number of features or a share; None keeps half of them.
+        Number of features to keep, or a share of them in (0, 1]; None keeps half.
     variant : {"proj", "spc"}, default="spc"
         See `MDDM`.
     mu : float, default=0.5
@@ -31,14 +29,25 @@ class MDDMSelector(RankingSelector):
 
     Notes
     -----
-    The score of feature f is sum_k lambda_k P_fk^2 over all directions k. MDDM extracts features and ranks none; the
-    LWMF paper, which compares it as a ranking, does not say how. For "proj" the score equals ||Yc' xc_f||^2, the
-    dependence of the feature by itself. For "spc" it equals the squared length of row f of B^-1 Xc'Yc: the
-    coefficients of a ridge regression of all labels with penalty (1 - mu) / mu.
+    The score of feature f is sum_k lambda_k P_fk^2 over all directions k. MDDM extracts features and does not rank
+    them; the LWMF paper compares it as a ranking without saying how, so the score is our choice. For "proj" it equals
+    ||Yc' xc_f||^2, the dependence of the single feature (Xc and Yc are centred). For "spc" it equals the squared norm
+    of row f of B^-1 Xc'Yc: the coefficients of a ridge regression of all labels with penalty (1 - mu) / mu.
 
     References
     ----------
     Y. Zhang, Z.-H. Zhou. Multi-label dimensionality reduction via dependence maximization. ACM TKDD 4(3), 2010.
+
+    Examples
+    --------
+    >>> from multilab.methods import MDDMSelector
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = MDDMSelector(n_features_to_select=2).fit(X, y)
+    >>> model.ranking_
+    array([2, 5, 3, 4, 1, 6])
+    >>> model.transform(X).shape
+    (60, 2)
     """
 
     def __init__(self, n_features_to_select: float | None = None, variant: Variant = "spc", mu: float = 0.5) -> None:
@@ -47,5 +56,6 @@ class MDDMSelector(RankingSelector):
         self.mu = mu
 
     def _score(self, X: Any, Y: np.ndarray) -> np.ndarray:
+        """Return sum_k lambda_k P_fk^2 for each feature f."""
         eigenvalues, directions = dependence_directions(X, Y, self.variant, self.mu)
         return directions**2 @ eigenvalues

@@ -1,8 +1,6 @@
-"""The features that MLNB's genetic search chooses for naive Bayes."""
+"""Feature selection by the genetic search of MLNB for naive Bayes."""
 
-from __future__ import annotations
-
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,31 +8,34 @@ from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError
 from multilab.methods.bayes.mlnb import search_columns
-from multilab.methods.selection.ranking import RankingSelector
+from multilab.methods.selection._ranking import RankingSelector
 
 __all__ = ["MLNBSelector"]
 
 
 class MLNBSelector(RankingSelector):
-    """Keeps the subset of features that a genetic search finds best for multi-label naive Bayes.
+    """Feature selector by a genetic search for multi-label naive Bayes.
 
-    How many features are kept comes out of the search.
+    The search determines the number of features that are kept.
 
     Parameters
     ----------
     population : int, default=20
+        Number of subsets per generation.
     generations : int, default=100
+        Number of generations of the genetic search.
     folds : int, default=10
-        Contiguous parts of the rows on which a subset is judged.
+        Number of contiguous folds of the rows for the held-out loss of a subset.
     s : float, default=1.0
         Smoothing of the prior, positive.
     random_state : int or RandomState, optional
+        Seed of the genetic search.
 
     Attributes
     ----------
     scores_ : ndarray of shape (d,)
-        Held-out balanced accuracy of naive Bayes on the feature by itself, averaged over labels, and 1 more for a
-        feature that is kept. So those kept come first in ``ranking_``.
+        Held-out balanced accuracy of naive Bayes on the single feature, averaged over labels, plus 1 for a kept
+        feature: the kept features are the first of ``ranking_``.
     losses_ : ndarray of shape (generations + 1,)
         Held-out loss of the best subset after each generation.
     ranking_, support_, n_features_in_
@@ -42,17 +43,24 @@ class MLNBSelector(RankingSelector):
 
     Notes
     -----
-    The search is that of `MLNB` on the features themselves. MLNB as published searches among principal components,
-    which are no features: that is ``MLNB(components=0.3)``, or before another classifier a pipeline of scikit-learn's
-    ``PCA`` and this selector. The publication gives no order of the features it keeps.
+    The search is that of `MLNB` on the original features. The published MLNB searches among principal components, which
+    are not features: that is ``MLNB(components=0.3)``, or a pipeline of ``PCA`` of scikit-learn, this selector and
+    another classifier. The publication gives no order of the kept features; the balanced accuracy is our choice.
 
     References
     ----------
     M.-L. Zhang, J. M. Peña, V. Robles. Feature selection for multi-label naive Bayes classification. Information
     Sciences 179(19), 2009.
-    """
 
-    _small: ClassVar[dict[str, Any]] = {"generations": 5, "folds": 3}
+    Examples
+    --------
+    >>> from multilab.methods import MLNBSelector
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = MLNBSelector(generations=2, folds=3, random_state=0).fit(X, y)
+    >>> bool(model.get_support().any())
+    True
+    """
 
     def __init__(
         self, population: int = 20, generations: int = 100, folds: int = 10, s: float = 1.0, random_state: Any = None
@@ -64,6 +72,7 @@ class MLNBSelector(RankingSelector):
         self.random_state = random_state
 
     def _score(self, X: Any, Y: np.ndarray) -> np.ndarray:
+        """Return the balanced accuracies plus the result of the search and set ``losses_``."""
         if not self.s > 0:
             raise MethodError(f"s={self.s}: the smoothing must be positive")
         dense = X.toarray() if sp.issparse(X) else X
@@ -74,4 +83,5 @@ class MLNBSelector(RankingSelector):
         return held_out.single_columns() + self._kept
 
     def _count(self, d: int) -> int:
+        """Return the number of features that the search kept."""
         return int(self._kept.sum())

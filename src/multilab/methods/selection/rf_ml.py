@@ -1,15 +1,13 @@
-"""RF-ML: Relief for regression, with the distance of label sets in the place of the target's."""
+"""RF-ML: ReliefF for regression with a distance of label sets instead of the distance of targets."""
 
-from __future__ import annotations
-
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from multilab.methods.base import MethodError
-from multilab.methods.selection.differences import added_differences, feature_scale, scaled
-from multilab.methods.selection.manhattan import distance_blocks, smallest
-from multilab.methods.selection.ranking import RankingSelector
+from multilab.methods.selection._differences import added_differences, feature_scale, scaled
+from multilab.methods.selection._manhattan import distance_blocks, smallest
+from multilab.methods.selection._ranking import RankingSelector
 
 __all__ = ["RFML"]
 
@@ -17,18 +15,19 @@ __all__ = ["RFML"]
 class RFML(RankingSelector):
     """ReliefF for multi-label data.
 
-    A feature is good if it differs between near instances whose label sets differ, and not between others.
+    The weight of a feature is large if it differs between near instances with different label sets and does not differ
+    between near instances with similar ones.
 
     Parameters
     ----------
     n_features_to_select : int or float, optional
-        A number of features or a share; None keeps half of them.
+        Number of features to keep, or a share of them in (0, 1]; None keeps half.
     k : int, default=10
-        Nearest neighbours of each instance, by Manhattan distance on features divided by their range.
+        Number of nearest neighbours, by Manhattan distance on features divided by their ranges.
     weighting : {"uniform", "exponential"}, default="uniform"
-        How neighbours count: alike, or by exp(-(rank / sigma)^2).
+        Weights of the neighbours: equal, or proportional to exp(-(rank / sigma)^2).
     sigma : float, default=20.0
-        Only with weighting="exponential".
+        Positive; used with weighting="exponential" only.
 
     Attributes
     ----------
@@ -37,18 +36,26 @@ class RFML(RankingSelector):
 
     Notes
     -----
-    RReliefF over all n instances, W_f = N_dCdf / N_dC - (N_df - N_dCdf) / (n - N_dC), with the Hamming distance of
-    label sets as dC; a part whose divisor is 0 is 0. With one label it is the mean distance of neighbours of different
-    class less that of neighbours of the same class. Of equally near instances the first are taken.
+    RReliefF over all n instances, W_f = N_dCdf / N_dC - (N_df - N_dCdf) / (n - N_dC), where dC is the Hamming distance
+    of label sets divided by q; a quotient with the divisor 0 counts as 0. With one label W_f is the mean distance of
+    neighbours of different class less that of neighbours of the same class. Of equally near instances the first ones
+    are taken.
 
     References
     ----------
     N. Spolaôr, E. A. Cherman, M. C. Monard, H. D. Lee. ReliefF for multi-label feature selection. BRACIS 2013.
     M. Robnik-Šikonja, I. Kononenko. Theoretical and empirical analysis of ReliefF and RReliefF. Machine Learning
     53, 2003.
-    """
 
-    _small: ClassVar[dict[str, Any]] = {"k": 3}
+    Examples
+    --------
+    >>> from multilab.methods import RFML
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = RFML(n_features_to_select=2, k=5).fit(X, y)
+    >>> model.transform(X).shape
+    (60, 2)
+    """
 
     def __init__(
         self,
@@ -63,6 +70,7 @@ class RFML(RankingSelector):
         self.sigma = sigma
 
     def _score(self, X: Any, Y: np.ndarray) -> np.ndarray:
+        """Return W_f of RReliefF for each feature f."""
         n = len(Y)
         if not 1 <= self.k < n:
             raise MethodError(f"k={self.k} neighbours need at least {max(self.k, 1) + 1} instances; n_samples = {n}")
@@ -73,7 +81,9 @@ class RFML(RankingSelector):
         rank = np.arange(1, self.k + 1)
         share = np.ones(self.k) if self.weighting == "uniform" else np.exp(-((rank / self.sigma) ** 2))
         share = np.tile(share / share.sum(), n)
+        # (n k,): weighted distance of label sets of each pair; its sum is N_dC
         apart = share * (Y[rows] != Y[near]).mean(axis=1)
+        # N_df and N_dCdf, (d,) each
         both, apart_and_differ = added_differences(X, rows, near, np.column_stack([share, apart])) * feature_scale(X)
         total = apart.sum()
         scores = np.zeros(X.shape[1])

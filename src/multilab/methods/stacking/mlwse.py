@@ -1,7 +1,5 @@
 """MLWSE: the scores of several classifiers combined by one sparse weight matrix for all labels."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, Self
@@ -9,17 +7,21 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from multilab.methods.base import MultiLabelClassifier
-from multilab.methods.stacking.affinity import cosine_affinity, label_coupling
-from multilab.methods.stacking.blocks import classifier_rows, diagonal_support, unit_l1, unit_l21
-from multilab.methods.stacking.objective import StackingLoss
-from multilab.methods.stacking.parameters import check_parameters
-from multilab.methods.stacking.penalty import SparseGroupPenalty, strength_max
-from multilab.methods.stacking.solve import solve
+from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.solvers.penalties import SparseGroupPenalty
+from multilab.methods.solvers.solve import solve
+from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
+from multilab.methods.stacking._groups import classifier_rows, diagonal_support, unit_l1, unit_l21
+from multilab.methods.stacking._objective import StackingLoss
 
 __all__ = ["MLWSE"]
 
-_MULTILABEL = "check_classifiers_multilabel_output_format_"
+_CHOICES = {
+    "penalty": ("l1", "l21"),
+    "loss_scale": ("sum", "mean"),
+    "group_weight": ("sqrt_labels", "size"),
+    "weights": ("full", "diagonal"),
+}
 
 
 class MLWSE(MultiLabelClassifier):
@@ -52,8 +54,8 @@ class MLWSE(MultiLabelClassifier):
         "admm" needs tens of iterations where the others need thousands. "apg" is the paper's Algorithm 1,
         "fista" the same with restarts, "bcd" the paper's Algorithm 2.
     tol, kkt_tol : float
-        Stop when the relative duality gap is at most ``tol``, or the violation of the optimality conditions,
-        relative to max |S^T Y|, at most ``kkt_tol``. 0 switches a criterion off.
+        Stop when the relative duality gap is at most ``tol``, or the KKT residual, relative to
+        max |S^T Y|, at most ``kkt_tol``. 0 switches a criterion off.
     max_iter : int
         Bound on iterations (sweeps over the blocks for "bcd").
     fit_intercept : bool
@@ -82,7 +84,7 @@ class MLWSE(MultiLabelClassifier):
     dual_gap_ : float
         Relative duality gap at ``W_``.
     kkt_ : float
-        Violation of the optimality conditions at ``W_``, divided by max |S^T Y|.
+        KKT residual at ``W_`` divided by max |S^T Y|.
     n_iter_ : int
         0 where ``W_`` is known in closed form (nothing penalised, or W = 0).
     alpha_max_ : float
@@ -92,7 +94,7 @@ class MLWSE(MultiLabelClassifier):
 
     Notes
     -----
-    Deviations from the print: exact step size for the malformed eq. (16), proximal step of eq. (20) for eq.
+    Deviations from the paper: exact step size for the malformed eq. (16), proximal step of eq. (20) for eq.
     (17), alpha lambda in eqs. (6), (8), label coupling in the gradient of eqs. (23)-(25), an all-zero label
     couples to nothing. Scores S W are real numbers around [0, 1], not confined to it: ``decision_function`` returns
     them, and there is no ``predict_proba``.
@@ -103,18 +105,28 @@ class MLWSE(MultiLabelClassifier):
     regularization. Computer Applications and Software 41(5), 2024, doi:10.3969/j.issn.1000-386x.2024.05.042.
     English version with reference code: Y. Xia, K. Chen, Y. Yang. Multi-label classification with weighted
     classifier selection and stacked ensemble. Information Sciences 557, 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from multilab.methods import MLWSE, BinaryRelevance, MLkNN
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_predict
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> members = MLkNN(k=5), BinaryRelevance(LogisticRegression())
+    >>> scores = [cross_val_predict(member, X, y, cv=3, method="predict_proba") for member in members]
+    >>> S = np.hstack(scores)
+    >>> model = MLWSE(penalty="l1", alpha=0.5).fit(S, y)
+    >>> model.W_.shape
+    (6, 3)
+    >>> bool(model.dual_gap_ <= model.tol)
+    True
+    >>> round(model.alpha_max_)
+    35
     """
 
     _accepts_sparse = False
-
-    @property
-    def _expected_failed_checks(self) -> dict[str, str]:  # type: ignore[override]
-        failing: dict[str, str] = {}
-        if self.penalty == "l21" and self.groups is None:
-            blocks = "X has no whole number of blocks, one column per label"
-            failing |= {_MULTILABEL + name: blocks for name in ("predict", "predict_proba", "decision_function")}
-            failing["check_classifiers_multilabel_representation_invariance"] = blocks
-        return failing
 
     def __init__(
         self,
@@ -152,40 +164,27 @@ class MLWSE(MultiLabelClassifier):
         self.weights = weights
         self.threshold = threshold
 
-    def fit(self, X: Any, Y: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn the weights.
 
         Parameters
         ----------
         X : array-like of shape (n, mq)
             S, out-of-fold scores, classifier by classifier.
-        Y : array-like or sparse matrix of shape (n, q)
+        y : array-like or sparse matrix of shape (n, q)
 
         Raises
         ------
         MethodError
             When the columns of S do not fit labels and groups, or a parameter is out of its range.
         """
-        check_parameters(self)
-        S, labels = self._validate_fit(X, Y)
-        targets = labels.astype(np.float64)
-        self.label_affinity_ = cosine_affinity(targets)
-        H = label_coupling(self.label_affinity_, self.laplacian)
-        S_mean = S.mean(axis=0) if self.fit_intercept else np.zeros(S.shape[1])
-        Y_mean = targets.mean(axis=0) if self.fit_intercept else np.zeros(self.n_labels_)
-        scale = 1.0 / len(S) if self.loss_scale == "mean" else 1.0
-        loss = StackingLoss.from_scores(S - S_mean, targets - Y_mean, H, self.beta, scale)
-        unit = self._unit_penalty(S.shape[1])
-        strongest = strength_max(loss.cross, unit)
-        setattr(self, "alpha_max_" if self.penalty == "l1" else "lambda_max_", strongest)
+        S, Y = self._validate_fit(X, y)
+        loss, penalty, start = self.problem(S, Y)
+        self.label_affinity_ = cosine_affinity(Y)
+        unit = self.unit_penalty(*loss.cross.shape)
+        setattr(self, "alpha_max_" if self.penalty == "l1" else "lambda_max_", unit.alpha_max(loss.cross))
         solution = solve(
-            loss,
-            unit.times(self.alpha if self.penalty == "l1" else self.lam),
-            loss.ridge(scale * self.eta),
-            algorithm=self.algorithm,
-            tol=self.tol,
-            kkt_tol=self.kkt_tol,
-            max_iter=self.max_iter,
+            loss, penalty, start, algorithm=self.algorithm, tol=self.tol, kkt_tol=self.kkt_tol, max_iter=self.max_iter
         )
         if not solution.converged:
             warnings.warn(
@@ -195,10 +194,45 @@ class MLWSE(MultiLabelClassifier):
                 stacklevel=2,
             )
         self.W_ = solution.W
-        self.intercept_ = Y_mean - S_mean @ solution.W
+        self.intercept_ = np.zeros(self.n_labels_)
+        if self.fit_intercept:
+            self.intercept_ = Y.mean(axis=0) - S.mean(axis=0) @ solution.W
         self.objective_path_ = solution.objective_path
         self.dual_gap_, self.kkt_, self.n_iter_ = solution.gap, solution.kkt, solution.n_iter
         return self
+
+    def problem(self, S: np.ndarray, Y: np.ndarray) -> tuple[StackingLoss, SparseGroupPenalty, np.ndarray]:
+        """Return smooth term, penalty and starting point of the problem that `fit` solves.
+
+        Parameters
+        ----------
+        S : ndarray of shape (n, mq)
+        Y : ndarray of shape (n, q), 0/1
+
+        Raises
+        ------
+        MethodError
+            As `fit`.
+        """
+        self._check_arguments()
+        targets = Y.astype(np.float64)
+        H = label_coupling(cosine_affinity(targets), self.laplacian)
+        if self.fit_intercept:
+            S, targets = S - S.mean(axis=0), targets - targets.mean(axis=0)
+        scale = 1.0 / len(S) if self.loss_scale == "mean" else 1.0
+        loss = StackingLoss.from_scores(S, targets, H, self.beta, scale)
+        penalty = self.unit_penalty(*loss.cross.shape).scaled(self.alpha if self.penalty == "l1" else self.lam)
+        return loss, penalty, loss.ridge(scale * self.eta)
+
+    def unit_penalty(self, p: int, q: int) -> SparseGroupPenalty:
+        """Return the penalty at strength 1 (alpha of L1, lam of L21) for weights of shape (p, q)."""
+        if self.penalty == "l1" and self.weights == "full" and self.groups is None and p % q:
+            return unit_l1([slice(0, p)])  # the L1 norm has no groups, so any number of columns will do
+        rows = classifier_rows(p, q, self.groups)
+        support = diagonal_support(rows, q) if self.weights == "diagonal" else None
+        if self.penalty == "l1":
+            return unit_l1(rows, support)
+        return unit_l21(rows, q, self.alpha, self.group_weight, support)
 
     def _score_kind(self) -> str:
         return "score"
@@ -209,12 +243,14 @@ class MLWSE(MultiLabelClassifier):
     def _decide(self, scores: np.ndarray) -> np.ndarray:
         return scores >= self.threshold
 
-    def _unit_penalty(self, p: int) -> SparseGroupPenalty:
-        q = self.n_labels_
-        if self.penalty == "l1" and self.weights == "full" and self.groups is None and p % q:
-            return unit_l1([slice(0, p)])  # the entries' penalty does not know blocks, so any S will do
-        rows = classifier_rows(p, q, self.groups)
-        support = diagonal_support(rows, q) if self.weights == "diagonal" else None
-        if self.penalty == "l1":
-            return unit_l1(rows, support)
-        return unit_l21(rows, q, self.alpha, self.group_weight, support)
+    def _check_arguments(self) -> None:
+        self._check_choices(**_CHOICES)
+        for name in ("alpha", "lam", "beta", "eta", "tol", "kkt_tol"):
+            if not (getattr(self, name) >= 0 and np.isfinite(getattr(self, name))):
+                raise MethodError(f"{name} must be a finite number >= 0, not {getattr(self, name)!r}")
+        if self.penalty == "l21" and self.alpha > 1:
+            raise MethodError(f"alpha mixes the two parts of L21 and lies in [0, 1]; it is {self.alpha}")
+        if self.eta == 0:
+            raise MethodError("eta must be positive: S^T S alone is singular for real scores")
+        if self.max_iter < 1:
+            raise MethodError(f"max_iter must be at least 1, not {self.max_iter}")

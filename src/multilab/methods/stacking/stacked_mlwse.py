@@ -1,33 +1,31 @@
-"""Stacking as one estimator on X: base classifiers, their out-of-fold scores, and MLWSE on top."""
-
-from __future__ import annotations
+"""Stacking of multi-label classifiers with MLWSE as meta-learner."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from multilab.datasets.folds import IterativeStratifiedKFold
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.stacking._out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
 from multilab.methods.stacking.mlwse import MLWSE
-from multilab.methods.stacking.out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.methods.transformation.classifier_chain import ClassifierChain
 from multilab.methods.transformation.label_powerset import LabelPowerset
+from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 
 __all__ = ["StackedMLWSE"]
 
-_SPLITS = ("folds", "half", "halves")
+_HALVES = {"half": 1, "halves": 2}  # runs: base classifiers on one half of the rows, weights on the other
 Folds = list[tuple[np.ndarray, np.ndarray]]
-Runs = list[tuple[list[Any], MLWSE]]  # base classifiers with the weights that go with their scores
+Members = list[BaseEstimator]
+Seed = int | None
 
 
 class StackedMLWSE(MultiLabelClassifier):
-    """Weighted stacking of multi-label classifiers, from features to decisions.
+    """Stacking of multi-label classifiers with MLWSE as meta-learner, from features to decisions.
 
     The training rows are scored out of fold, MLWSE learns its weights on those scores, and the base
     classifiers are fitted again on all training rows to score new ones. In-sample scores are never used.
@@ -35,19 +33,15 @@ class StackedMLWSE(MultiLabelClassifier):
     Parameters
     ----------
     estimators : list of (name, multi-label classifier), optional
-        Binary relevance, classifier chain and label powerset on ``SVC()`` with sigmoid calibration when None.
-    lp : {"powerset", "cc_rf"}
-        Third of the default base classifiers: the label powerset of the paper's text, or the chain over a random
-        forest of 20 trees that its reference code calls LP.
-    split : {"folds", "half", "halves"}
-        "half" and "halves": one run of the paper's reference code, or the mean of its two; see Notes.
-    penalty, alpha, lam, beta, algorithm, tol, max_iter, fit_intercept, weights, threshold
-        Of `MLWSE`.
-    laplacian, loss_scale, group_weight
-        Of `MLWSE`. "cosine_distance" is refused at any beta > 0 where binary relevance stands beside a chain on the
-        same base, whose first column repeats its own: S^T S is singular then.
-    cv : int
-        Number of folds of iterative stratification (order 1); two otherwise.
+        Base classifiers. Binary relevance, classifier chain and label powerset on ``SVC()`` with sigmoid calibration
+        when None.
+    final_estimator : MLWSE, optional
+        Meta-learner on the base scores; ``MLWSE()`` when None. Its ``laplacian="cosine_distance"`` is refused at any
+        beta > 0 where the base classifiers are binary relevance and a chain on the same base, whose first column
+        repeats its own: S^T S is singular then.
+    cv : int or {"half", "halves"}, default=5
+        Number of folds of iterative stratification (order 1). "half" and "halves": one run of the paper's reference
+        code, or the mean of its two; see Notes.
     n_jobs : int, optional
         Models fitted at the same time; does not change the result.
     random_state : int or RandomState, optional
@@ -59,23 +53,24 @@ class StackedMLWSE(MultiLabelClassifier):
     estimators_ : list
         The base classifiers fitted on all training rows; with "half" on half of them; with "halves" on the one half,
         then on the other.
-    final_ : MLWSE
-        Its ``W_`` holds block k for base classifier k. With "halves" the first of ``finals_``.
-    finals_ : list of MLWSE
+    final_estimator_ : MLWSE
+        Its ``W_`` holds group k for base classifier k. With "halves" the first of ``final_estimators_``.
+    final_estimators_ : list of MLWSE
         One; two with "halves".
     n_iter_ : int
-        The largest of ``finals_``.
+        The largest of ``final_estimators_``.
     base_scores_ : ndarray of shape (n, mq)
-        The out-of-fold scores ``finals_`` were fitted on; with "half" NaN in the rows the base classifiers saw.
+        Out-of-fold scores, what ``final_estimators_`` are fitted on; with "half" NaN in the rows that the base
+        classifiers have seen.
 
     Notes
     -----
-    The paper's reference code fits the base classifiers on one half A of the training part and the weights on their
+    The paper's reference code fits the base classifiers on one half A of the training set and the weights on their
     scores of the other half B, scores new rows by both, does the same with A and B exchanged, and reports the mean of
-    the two runs' *measures*. One of these runs is ``split="half"``: its measures have the expectation of that mean,
+    the two runs' *measures*. One of these runs is ``cv="half"``: its measures have the expectation of that mean,
     and more spread. With "halves" the score of a new row is the mean of the two runs' scores, which is not the same: an
     average of two models is better than they are (emotions, L1: Hamming loss .183 against .191). The halves are
-    iteratively stratified.
+    iteratively stratified. Its third base classifier, called LP there, is a chain over a random forest of 20 trees.
 
     Scores are real numbers around [0, 1], not confined to it: ``decision_function`` returns them, and there is no
     ``predict_proba``.
@@ -87,58 +82,39 @@ class StackedMLWSE(MultiLabelClassifier):
     English version with reference code: Y. Xia, K. Chen, Y. Yang. Multi-label classification with weighted
     classifier selection and stacked ensemble. Information Sciences 557, 2021.
     Stacking: D. H. Wolpert. Stacked generalization. Neural Networks 5, 1992.
-    """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_training_permutation": "which rows share a fold depends on their order",
-        "check_label_permutation": "one base classifier is a chain in the order of the columns",
-    }
-    _small: ClassVar[dict[str, Any]] = {"cv": 2}
+    Examples
+    --------
+    >>> from multilab.methods import MLWSE, BinaryRelevance, MLkNN, StackedMLWSE
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> members = [("mlknn", MLkNN(k=5)), ("br", BinaryRelevance(LogisticRegression()))]
+    >>> model = StackedMLWSE(members, final_estimator=MLWSE(alpha=0.5), cv=3, random_state=0).fit(X, y)
+    >>> model.final_estimator_.W_.shape
+    (6, 3)
+    >>> model.decision_function(X).shape
+    (60, 3)
+    >>> model.set_params(final_estimator__alpha=1.0).final_estimator.alpha
+    1.0
+    """
 
     def __init__(
         self,
         estimators: Sequence[tuple[str, BaseEstimator]] | None = None,
-        lp: Literal["powerset", "cc_rf"] = "powerset",
-        split: Literal["folds", "half", "halves"] = "folds",
-        penalty: Literal["l1", "l21"] = "l1",
-        alpha: float = 1e-4,
-        lam: float = 1e-3,
-        beta: float = 1e-3,
-        algorithm: Literal["admm", "fista", "apg", "bcd"] = "admm",
-        tol: float = 1e-6,
-        max_iter: int = 5000,
-        fit_intercept: bool = False,
-        laplacian: Literal["laplacian", "cosine_distance"] = "laplacian",
-        loss_scale: Literal["sum", "mean"] = "sum",
-        group_weight: Literal["sqrt_labels", "size"] = "sqrt_labels",
-        weights: Literal["full", "diagonal"] = "full",
-        threshold: float = 0.5,
-        cv: int = 5,
+        final_estimator: MLWSE | None = None,
+        cv: int | Literal["half", "halves"] = 5,
         n_jobs: int | None = 1,
         random_state: Any = None,
     ) -> None:
         self.estimators = estimators
-        self.lp = lp
-        self.split = split
-        self.penalty = penalty
-        self.alpha = alpha
-        self.lam = lam
-        self.beta = beta
-        self.algorithm = algorithm
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.laplacian = laplacian
-        self.loss_scale = loss_scale
-        self.group_weight = group_weight
-        self.weights = weights
-        self.threshold = threshold
+        self.final_estimator = final_estimator
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
@@ -146,58 +122,53 @@ class StackedMLWSE(MultiLabelClassifier):
             When there is no base classifier, a name is used twice, there are fewer rows than folds, or an argument is
             unknown.
         """
-        X, Y = self._validate_fit(X, Y)
-        if self.split not in _SPLITS:
-            raise MethodError(f"split={self.split!r}: give one of {', '.join(map(repr, _SPLITS))}")
-        cv = self.cv if self.split == "folds" else 2
-        if not 2 <= cv <= X.shape[0]:
-            raise MethodError(f"cv={cv} folds cannot be made of n_samples = {X.shape[0]}")
+        X, Y = self._validate_fit(X, y)
         members = self._members()
+        final = MLWSE() if self.final_estimator is None else self.final_estimator
+        if not isinstance(final, MLWSE):
+            raise MethodError(f"final_estimator must be an MLWSE, got {type(final).__name__}")
+        n_folds = 2 if self.cv in _HALVES else self.cv
+        if not isinstance(n_folds, int | np.integer):
+            raise MethodError(f"cv={self.cv!r}: give a number of folds or one of {', '.join(map(repr, _HALVES))}")
+        if not 2 <= n_folds <= X.shape[0]:
+            raise MethodError(f"cv={n_folds} folds cannot be made of n_samples = {X.shape[0]}")
         seed = None
         if self.random_state is not None:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        folds = list(IterativeStratifiedKFold(cv, random_state=seed or 0).split(X, Y))
-        if self.split == "folds":
-            self._runs = self._fit_folds(members, X, Y, folds, seed)
+        folds = list(IterativeStratifiedKFold(n_folds, random_state=seed or 0).split(X, Y))
+        if self.cv in _HALVES:
+            self._fit_halves(members, final, X, Y, folds[: _HALVES[self.cv]], seed)
         else:
-            self._runs = self._fit_halves(members, X, Y, folds[: 1 if self.split == "half" else 2], seed)
+            self._fit_folds(members, final, X, Y, folds, seed)
         self.estimators_ = [model for models, _ in self._runs for model in models]
-        self.finals_ = [final for _, final in self._runs]
-        self.final_ = self.finals_[0]
-        self.n_iter_ = max(final.n_iter_ for final in self.finals_)
+        self.final_estimators_ = [final for _, final in self._runs]
+        self.final_estimator_ = self.final_estimators_[0]
+        self.n_iter_ = max(final.n_iter_ for final in self.final_estimators_)
         return self
 
-    def _fit_folds(self, members: list[BaseEstimator], X: Any, Y: np.ndarray, folds: Folds, seed: int | None) -> Runs:
+    def _fit_folds(self, members: Members, final: MLWSE, X: Any, Y: np.ndarray, folds: Folds, seed: Seed) -> None:
         self.base_scores_ = np.hstack(
             [out_of_fold_scores(member, X, Y, folds, seed, self.n_jobs) for member in members]
         )
         models = self._fit_members(members, X, Y, fold_seed(seed, len(folds)))
-        return [(models, self._final().fit(self.base_scores_, Y))]
+        self._runs = [(models, clone(final).fit(self.base_scores_, Y))]
 
-    def _fit_halves(self, members: list[BaseEstimator], X: Any, Y: np.ndarray, folds: Folds, seed: int | None) -> Runs:
+    def _fit_halves(
+        self, members: Members, final: MLWSE, X: Any, Y: np.ndarray, folds: Folds, seed: int | None
+    ) -> None:
         self.base_scores_ = np.full((X.shape[0], len(members) * self.n_labels_), np.nan)
-        runs = []
+        self._runs = []
         for number, (half, other) in enumerate(folds):
             models = self._fit_members(members, X[half], Y[half], fold_seed(seed, number))
             self.base_scores_[other] = self._base_scores(models, X[other])
-            runs.append((models, self._final().fit(self.base_scores_[other], Y[other])))
-        return runs
+            self._runs.append((models, clone(final).fit(self.base_scores_[other], Y[other])))
 
-    def _fit_members(self, members: list[BaseEstimator], X: Any, Y: np.ndarray, seed: int | None) -> list[Any]:
+    def _fit_members(self, members: Members, X: Any, Y: np.ndarray, seed: Seed) -> list[Any]:
         return Parallel(n_jobs=self.n_jobs)(delayed(fit_seeded)(member, X, Y, seed) for member in members)
 
-    def _final(self) -> MLWSE:
-        shared = MLWSE().get_params().keys() & self.get_params(deep=False).keys()
-        return MLWSE(**{name: getattr(self, name) for name in shared})
-
-    def _members(self) -> list[BaseEstimator]:
-        if self.lp not in ("powerset", "cc_rf"):
-            raise MethodError(f"lp={self.lp!r}: give 'powerset' or 'cc_rf'")
+    def _members(self) -> Members:
         if self.estimators is None:
-            relevance, chain = (kind(calibration="sigmoid") for kind in (BinaryRelevance, ClassifierChain))
-            if self.lp == "cc_rf":
-                return [relevance, chain, ClassifierChain(RandomForestClassifier(n_estimators=20))]
-            return [relevance, chain, LabelPowerset(calibration="sigmoid")]
+            return [kind(calibration="sigmoid") for kind in (BinaryRelevance, ClassifierChain, LabelPowerset)]
         names = [name for name, _ in self.estimators]
         if not names or len(set(names)) < len(names):
             raise MethodError(f"estimators needs at least one entry and different names, not {names}")
@@ -214,4 +185,4 @@ class StackedMLWSE(MultiLabelClassifier):
         return np.mean(runs, axis=0)
 
     def _decide(self, scores: np.ndarray) -> np.ndarray:
-        return scores >= self.threshold
+        return self.final_estimator_._decide(scores)

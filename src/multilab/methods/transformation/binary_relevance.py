@@ -1,7 +1,5 @@
 """Binary relevance: one independent classifier per label."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np
@@ -10,20 +8,14 @@ from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 
 from multilab.methods.base import MultiLabelClassifier
-from multilab.methods.transformation.binary import (
-    Calibration,
-    check_calibration,
-    fit_label,
-    score_kind,
-    seeded,
-)
-from multilab.methods.transformation.inputs import make_inputs
+from multilab.methods.transformation._binary import Calibration, check_calibration, fit_label, score_kind, seeded
+from multilab.methods.transformation._inputs import make_inputs
 
 __all__ = ["BinaryRelevance"]
 
 
 class BinaryRelevance(MultiLabelClassifier):
-    """One independent binary classifier per label.
+    """Binary relevance: one independent binary classifier per label.
 
     Parameters
     ----------
@@ -50,13 +42,26 @@ class BinaryRelevance(MultiLabelClassifier):
     A label with one class in training (with "sigmoid": with a single member of the rarer class) has a
     constant score, that of the larger class. Labels are assigned at probability >= 0.5 or margin >= 0.
 
-    ``gamma="scale"`` of an SVC is computed once from the whole training part, also for the inner folds, where
-    ``CalibratedClassifierCV`` would compute it anew (emotions: scores differ by up to 5e-4).
+    ``gamma="scale"`` of an SVC is computed once from the full training set, also for the inner folds, where
+    ``CalibratedClassifierCV`` would recompute it (emotions: scores differ by up to 5e-4).
 
     References
     ----------
     M. R. Boutell, J. Luo, X. Shen, C. M. Brown. Learning multi-label scene classification. Pattern
     Recognition 37, 2004. Calibration: J. Platt, Probabilistic outputs for support vector machines, 1999.
+
+    Examples
+    --------
+    >>> from multilab.methods import BinaryRelevance
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = BinaryRelevance(LogisticRegression()).fit(X, y)
+    >>> model.predict(X[:2])
+    array([[1, 1, 1],
+           [1, 1, 0]])
+    >>> model.predict_proba(X).shape
+    (60, 3)
     """
 
     def __init__(
@@ -71,17 +76,17 @@ class BinaryRelevance(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
             If the calibration is unknown or the base classifier cannot serve it.
         """
-        return self._learn(*self._validate_fit(X, Y))
+        return self._fit(*self._validate_fit(X, y))
 
-    def _learn(self, X: Any, Y: np.ndarray) -> Self:
+    def _fit(self, X: Any, Y: np.ndarray) -> Self:
         base = self._base()
         check_calibration(base, self.calibration)
         self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X)

@@ -1,9 +1,7 @@
 """Classifier chain: each label's classifier also sees the labels before it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,20 +9,14 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.transformation.binary import (
-    Calibration,
-    check_calibration,
-    fit_label,
-    score_kind,
-    seeded,
-)
-from multilab.methods.transformation.inputs import make_inputs
+from multilab.methods.transformation._binary import Calibration, check_calibration, fit_label, score_kind, seeded
+from multilab.methods.transformation._inputs import make_inputs
 
 __all__ = ["ClassifierChain"]
 
 
 class ClassifierChain(MultiLabelClassifier):
-    """A chain of binary classifiers, each with the labels before it as extra features.
+    """Classifier chain: binary classifiers with the preceding labels as additional features.
 
     Training uses the true labels before the link, prediction the chain's own decisions.
 
@@ -52,19 +44,28 @@ class ClassifierChain(MultiLabelClassifier):
     -----
     Hard decisions (score >= 0.5, margin >= 0) are passed on, as in the paper and in scikit-multilearn.
 
-    ``gamma="scale"`` of an SVC is computed from the features alone and kept for the whole chain. Plain
-    ``SVC(gamma="scale")`` on [X, labels], as in scikit-multilearn, computes it anew at each link; the
+    ``gamma="scale"`` of an SVC is computed from the features alone and kept for all of the chain. Plain
+    ``SVC(gamma="scale")`` on [X, labels], as in scikit-multilearn, recomputes it at each link; the
     difference is of the order of q / d, and one kernel matrix serves all links here.
 
     References
     ----------
     J. Read, B. Pfahringer, G. Holmes, E. Frank. Classifier chains for multi-label classification. Machine
     Learning 85, 2011.
-    """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_label_permutation": "the chain follows the order of the columns",
-    }
+    Examples
+    --------
+    >>> from multilab.methods import ClassifierChain
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = ClassifierChain(LogisticRegression(), order=[2, 0, 1]).fit(X, y)
+    >>> model.order_
+    array([2, 0, 1])
+    >>> model.predict(X[:2])
+    array([[1, 1, 1],
+           [1, 1, 0]])
+    """
 
     def __init__(
         self,
@@ -78,8 +79,8 @@ class ClassifierChain(MultiLabelClassifier):
         self.calibration = calibration
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
@@ -87,9 +88,9 @@ class ClassifierChain(MultiLabelClassifier):
             If the order is not a permutation of the labels, or the base classifier cannot serve the
             calibration.
         """
-        return self._learn(*self._validate_fit(X, Y))
+        return self._fit(*self._validate_fit(X, y))
 
-    def _learn(self, X: Any, Y: np.ndarray) -> Self:
+    def _fit(self, X: Any, Y: np.ndarray) -> Self:
         base = self._base()
         check_calibration(base, self.calibration)
         self.order_ = self._chain_order()
@@ -125,8 +126,8 @@ class ClassifierChain(MultiLabelClassifier):
     def _scores(self, X: Any) -> np.ndarray:
         table = self._inputs.query(X)
         scores = np.empty((X.shape[0], self.n_labels_))
-        for place, (label, link) in enumerate(zip(self.order_, self._links, strict=True)):
+        for position, (label, link) in enumerate(zip(self.order_, self._links, strict=True)):
             scores[:, label] = link.scores(table.matrix)
-            if place + 1 < self.n_labels_:
+            if position + 1 < self.n_labels_:
                 table.append(self._decide(scores[:, label]), self._Y[:, label])
         return scores

@@ -1,31 +1,26 @@
 """Label powerset: each distinct set of labels seen in training is one class."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.special import softmax
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MultiLabelClassifier
-from multilab.methods.transformation.binary import Calibration, check_calibration, probabilities, quiet_fit, seeded
-from multilab.methods.transformation.inputs import make_inputs
-from multilab.methods.transformation.platt import fit_sigmoid
+from multilab.methods.transformation._binary import Calibration, check_calibration, seeded
+from multilab.methods.transformation._inputs import make_inputs
+from multilab.methods.transformation._label_sets import distinct_rows, fit_sets
+from multilab.methods.transformation._platt import Sigmoid, fit_sigmoid
 
-__all__ = ["LabelPowerset", "SetModel", "distinct_rows", "fit_sets", "one_vs_rest_scores"]
+__all__ = ["LabelPowerset"]
 
 _FOLDS = 5
-_BLOCK_ENTRIES = 2**22  # pairwise decisions held at a time: 32 MiB
 
 
 class LabelPowerset(MultiLabelClassifier):
-    """One multi-class classifier over the distinct label sets of the training part.
+    """Label powerset: one multi-class classifier over the distinct label sets of the training set.
 
     The score of a label is the summed probability of the label sets that contain it.
 
@@ -61,31 +56,37 @@ class LabelPowerset(MultiLabelClassifier):
     ----------
     M. R. Boutell, J. Luo, X. Shen, C. M. Brown. Learning multi-label scene classification. Pattern
     Recognition 37, 2004. G. Tsoumakas, I. Katakis, I. Vlahavas. Mining multi-label data. 2010.
+
+    Examples
+    --------
+    >>> from multilab.methods import LabelPowerset
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+    >>> model = LabelPowerset(DecisionTreeClassifier(random_state=0)).fit(X, y)
+    >>> model.label_sets_.shape
+    (8, 3)
+    >>> model.predict(X[:2])
+    array([[1, 1, 1],
+           [1, 0, 0]])
     """
 
-    _expected_failed_checks: ClassVar[dict[str, str]] = {
-        "check_decision_rule": "without calibration the most probable label set is predicted",
-    }
-
     def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        calibration: Calibration = None,
-        random_state: Any = None,
+        self, estimator: BaseEstimator | None = None, calibration: Calibration = None, random_state: Any = None
     ) -> None:
         self.estimator = estimator
         self.calibration = calibration
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and Y of shape (n, q).
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Raises
         ------
         MethodError
             If the calibration is unknown or the base classifier cannot serve it.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y = self._validate_fit(X, y)
         base = SVC() if self.estimator is None else self.estimator
         check_calibration(base, self.calibration)
         self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X)
@@ -94,7 +95,8 @@ class LabelPowerset(MultiLabelClassifier):
         self._model = fit_sets(self._inputs.base, matrix, classes)
         self._sigmoids = None
         if self.calibration == "sigmoid":
-            self._sigmoids = _label_sigmoids(self._out_of_fold(matrix, classes), Y)
+            sums = self._out_of_fold(matrix, classes)
+            self._sigmoids = [_label_sigmoid(s, y) for s, y in zip(sums.T, Y.T, strict=True)]
         return self
 
     def _out_of_fold(self, matrix: Any, classes: np.ndarray) -> np.ndarray:
@@ -112,7 +114,7 @@ class LabelPowerset(MultiLabelClassifier):
             sums[test] = model.probabilities(unknown) @ self.label_sets_[model.classes]
         return sums
 
-    def _both(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         probabilities = self._model.probabilities(self._inputs.query(X).matrix)
         sums = probabilities @ self.label_sets_
         if self._sigmoids is None:
@@ -121,91 +123,12 @@ class LabelPowerset(MultiLabelClassifier):
         return scores, self._decide(scores)
 
     def _scores(self, X: Any) -> np.ndarray:
-        return self._both(X)[0]
+        return self._predict(X)[0]
 
 
-@dataclass(frozen=True)
-class SetModel:
-    """A fitted multi-class classifier (None where there was one class only) and its classes."""
-
-    model: Any
-    classes: np.ndarray
-
-    def probabilities(self, matrix: Any) -> np.ndarray:
-        """Return one probability per row and class of ``classes``."""
-        if self.model is None:
-            return np.ones((matrix.shape[0], 1))
-        if hasattr(self.model, "predict_proba"):
-            return probabilities(self.model, matrix)
-        if isinstance(self.model, SVC):
-            return softmax(one_vs_rest_scores(self.model, matrix), axis=1)
-        margins = self.model.decision_function(matrix)
-        return softmax(np.column_stack([-margins, margins]) if margins.ndim == 1 else margins, axis=1)
-
-
-def distinct_rows(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows in the order they appear, and for each row the number of its own.
-
-    A dictionary of packed rows: for some thousand rows ten times as fast as sorting them.
-    """
-    packed = np.ascontiguousarray(np.packbits(Y, axis=1))
-    keys = packed.view(f"V{packed.shape[1]}").ravel().tolist()
-    seen = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    number = np.array([seen[key] for key in keys])
-    first = np.searchsorted(np.maximum.accumulate(number), np.arange(len(seen)))
-    return Y[first], number
-
-
-def fit_sets(base: BaseEstimator, matrix: Any, classes: np.ndarray) -> SetModel:
-    """Fit a clone of ``base`` on class numbers."""
-    present = np.unique(classes)
-    if len(present) == 1:
-        return SetModel(None, present)
-    model = clone(base)
-    if isinstance(model, SVC):
-        model.set_params(decision_function_shape="ovo")
-    return SetModel(quiet_fit(model, matrix, classes), present)
-
-
-def one_vs_rest_scores(model: SVC, matrix: Any) -> np.ndarray:
-    """Return what ``SVC(decision_function_shape="ovr")`` would, for a model fitted with "ovo", shape (m, p).
-
-    Votes of the p (p - 1) / 2 pairwise machines plus sum / (3 (|sum| + 1)) of their signed margins. Rows come
-    in blocks and the sums are sparse products: with several hundred label sets scikit-learn's loop over pairs
-    takes minutes and its table of pairs gigabytes. For two classes the same formula holds here.
-    """
-    p = len(model.classes_)
-    first, second = np.triu_indices(p, 1)
-    pairs = np.arange(len(first))
-    signs = np.r_[np.ones(len(first)), -np.ones(len(first))]
-    incidence = sp.csr_array((signs, (np.r_[pairs, pairs], np.r_[first, second])), shape=(len(first), p))
-    lost_all = np.bincount(second, minlength=p)
-    scores = np.empty((matrix.shape[0], p))
-    step = max(1, _BLOCK_ENTRIES // len(first))
-    for start in range(0, matrix.shape[0], step):
-        block = slice(start, start + step)
-        margins = model.decision_function(matrix[block])
-        if p == 2:  # scikit-learn turns the sign for two classes
-            margins = -margins[:, None]
-        sums = margins @ incidence
-        scores[block] = (margins >= 0) @ incidence + lost_all + sums / (3.0 * (np.abs(sums) + 1.0))
-    return scores
-
-
-def _label_sigmoids(sums: np.ndarray, Y: np.ndarray) -> list[Any]:
-    sigmoids: list[Any] = []
-    for column, y in zip(sums.T, Y.T, strict=True):
-        ones = int(y.sum())
-        if min(ones, len(y) - ones) < 2:
-            sigmoids.append(_Constant(float(2 * ones > len(y))))
-        else:
-            sigmoids.append(fit_sigmoid(column, y))
-    return sigmoids
-
-
-@dataclass(frozen=True)
-class _Constant:
-    value: float
-
-    def __call__(self, sums: np.ndarray) -> np.ndarray:
-        return np.full(len(sums), self.value)
+def _label_sigmoid(sums: np.ndarray, y: np.ndarray) -> Sigmoid:
+    """Return the sigmoid of one label; of a label with fewer than two rows in a class, the constant 0 or 1."""
+    ones = int(y.sum())
+    if min(ones, len(y) - ones) < 2:
+        return Sigmoid(0.0, np.inf if 2 * ones > len(y) else -np.inf)
+    return fit_sigmoid(sums, y)

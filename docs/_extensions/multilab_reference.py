@@ -1,0 +1,506 @@
+"""Sphinx extension: the reference pages, written from the code when the site is built.
+
+One function per page returns its reStructuredText: methods, metrics, datasets, commands, checks of claims, library
+functions, layers. The pages are written to ``docs/reference/generated`` and are not committed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import inspect
+import io
+import json
+import re
+import shutil
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES: dict[str, Callable[[], str]] = {}
+
+FAMILIES = {
+    "transformation": "Problem transformation",
+    "ensembles": "Ensembles",
+    "stacking": "Stacking",
+    "neighbours": "Neighbours and prototypes",
+    "elm": "Extreme learning machines",
+    "networks": "Neural networks",
+    "bayes": "Naive Bayes",
+    "forests": "Forests",
+    "reduction": "Dimensionality reduction",
+    "selection": "Feature selection",
+}
+LABELS = ("a", "b", "c", "d")
+TRUTH = ((1, 1, 0, 0), (0, 1, 0, 0), (0, 0, 0, 0))
+SCORES = ((0.9, 0.4, 0.4, 0.1), (0.7, 0.7, 0.2, 0.3), (0.2, 0.4, 0.1, 0.1))
+
+
+def page(function: Callable[[], str]) -> Callable[[], str]:
+    """Register a function that returns a page under its name."""
+    PAGES[function.__name__] = function
+    return function
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Write the pages before Sphinx looks for its sources."""
+    app.connect("config-inited", lambda *_: write_pages(ROOT / "docs" / "reference" / "generated"))
+    app.connect("build-finished", copy_reports)
+    app.connect("autodoc-process-docstring", escape_bars, priority=900)  # after numpydoc
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Escape the bars of norms such as |W|, which would be substitutions; formulas and code keep theirs."""
+    inside = None  # indentation of the directive that the line belongs to
+    for position, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if inside is not None and line.strip() and indent <= inside:
+            inside = None
+        if inside is None and re.match(r"\s*(\.\. (math|code-block)::|>>>)", line):
+            inside = indent
+        if inside is None:
+            pieces = re.split(r"(``[^`]*``|`[^`]*`)", line)
+            lines[position] = "".join(p if i % 2 else p.replace("|", r"\|") for i, p in enumerate(pieces))
+
+
+def copy_reports(app: Any, error: Exception | None) -> None:
+    """Copy the pages of the committed reports next to the site, where the pages of the papers link to them."""
+    if error is None:
+        for path in sorted((ROOT / "reports").glob("*/index.html")):
+            folder = Path(app.outdir) / "reports" / path.parent.name
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, folder)
+
+
+def write_pages(folder: Path) -> None:
+    """Write every page whose text has changed, and remove those that no longer exist."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted((ROOT / "docs" / "papers").glob("*.md")):
+        if path.stem != "index":
+            (folder / f"paper_{path.stem}.inc").write_text(outcome(path.stem))
+    texts = {name: function() for name, function in PAGES.items()}
+    texts |= {f"methods_{family}": family_page(family) for family in families()}
+    for path in folder.glob("*.rst"):
+        if path.stem not in texts:
+            path.unlink()
+    for name, text in texts.items():
+        path = folder / f"{name}.rst"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
+# ---------------------------------------------------------------- pieces of reStructuredText
+
+
+def heading(text: str, line: str = "=") -> str:
+    """Return a heading."""
+    return f"{text}\n{line * len(text)}\n"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], widths: str = "auto") -> str:
+    """Return a list table."""
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
+    for row in [header, *rows]:
+        for position, cell in enumerate(row):
+            text = " ".join(str(cell).split()) or r"\ "
+            lines.append(f"   {'* -' if position == 0 else '  -'} {text}")
+    return "\n".join(lines) + "\n"
+
+
+def plain(text: str) -> str:
+    """Return ordinary text with the characters escaped that mean something in reStructuredText; code is kept."""
+    pieces = re.split(r"(``[^`]*``|`[^`]*`)", " ".join(text.split()))
+    for position, piece in enumerate(pieces):
+        if position % 2:
+            pieces[position] = f"``{piece.strip('`')}``"
+        else:
+            pieces[position] = re.sub(r"([\\*_|`])", r"\\\1", piece)
+    return "".join(pieces)
+
+
+def first_sentence(thing: Any) -> str:
+    """Return the first paragraph of a docstring, as text without roles."""
+    text = inspect.cleandoc(inspect.getdoc(thing) or "").partition("\n\n")[0]
+    return plain(re.sub(r":\w+:`~?\.?([\w.]*?)(\w+)`", r"`\2`", text))
+
+
+def target(text: str) -> str:
+    """Return the name of a link target."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def code(text: str, language: str = "text") -> str:
+    """Return a block of code."""
+    body = "\n".join(f"   {line}".rstrip() for line in text.strip("\n").splitlines())
+    return f".. code-block:: {language}\n\n{body}\n"
+
+
+def setting(value: Any) -> str:
+    """Return a value of a YAML file as code."""
+    return f"``{yaml.safe_dump(value, default_flow_style=True, width=10**6).removesuffix('...' + chr(10)).strip()}``"
+
+
+# ---------------------------------------------------------------- methods
+
+
+def families() -> dict[str, list[type]]:
+    """Return the estimator classes of each family."""
+    from multilab.methods import all_estimators
+
+    classes: dict[str, list[type]] = {}
+    for cls in all_estimators():
+        classes.setdefault(cls.__module__.split(".")[2], []).append(cls)
+    known = [name for name in FAMILIES if name in classes]
+    return {name: classes[name] for name in [*known, *sorted(set(classes) - set(known))]}
+
+
+def method_files() -> dict[str, dict[str, Any]]:
+    """Return the method files of ``conf/method`` by name."""
+    return {path.stem: yaml.safe_load(path.read_text()) for path in sorted((ROOT / "conf" / "method").glob("*.yaml"))}
+
+
+def targets(settings: Any) -> list[str]:
+    """Return the classes that a method file names, those of its pipeline's steps included."""
+    if isinstance(settings, dict):
+        own = [settings["_target_"]] if isinstance(settings.get("_target_"), str) else []
+        return own + [name for value in settings.values() for name in targets(value)]
+    if isinstance(settings, list):
+        return [name for value in settings for name in targets(value)]
+    return []
+
+
+def used_by(cls: type, files: dict[str, dict[str, Any]]) -> list[str]:
+    """Return the names of the method files that use a class."""
+    return [name for name, settings in files.items() if any(t.endswith(f".{cls.__name__}") for t in targets(settings))]
+
+
+def capabilities(cls: type, files: dict[str, dict[str, Any]]) -> list[str]:
+    """Return a row of the capability table: what the tags, the methods and the method files say."""
+    from sklearn.utils import get_tags
+
+    estimator: Any = cls()
+    tags, parameters, names = get_tags(estimator), estimator.get_params(deep=False), used_by(cls, files)
+    scores = {"predict_proba": "probabilities", "decision_function": "margins"}
+    kind = "transformer" if hasattr(estimator, "transform") else "classifier"
+    return [
+        f":ref:`{cls.__name__} <method-{cls.__name__.lower()}>`",
+        kind,
+        "yes" if tags.input_tags.sparse else "no",
+        "yes" if tags.input_tags.allow_nan else "no",
+        ", ".join(text for name, text in scores.items() if hasattr(estimator, name)) or "–",
+        "yes" if "random_state" in parameters else "no",
+        "yes" if "n_jobs" in parameters else "no",
+        ", ".join(f"``{name}``" for name in names) or "–",
+        "yes" if any(files[name].get("search") for name in names) else "no",
+    ]
+
+
+@page
+def methods() -> str:
+    """Return the page of methods: one capability table per family."""
+    files, by_family = method_files(), families()
+    header = [
+        "Estimator",
+        "Kind",
+        "Sparse X",
+        "NaN in X",
+        "Scores",
+        "Random",
+        "``n_jobs``",
+        "Method files",
+        "Search space",
+    ]
+    parts = [
+        heading("Methods"),
+        f"{sum(map(len, by_family.values()))} estimators in the style of scikit-learn and {len(files)} method files "
+        "(``conf/method``) that use them. The table is read from the tags and signatures of the classes and from the "
+        "method files: *Sparse X*, whether sparse features are accepted; *NaN*, whether missing features are; "
+        "*Scores*, probabilities (``predict_proba``) or margins (``decision_function``); *Random*, whether there is a "
+        "``random_state``; *Parallel*, whether there is ``n_jobs``; *Search*, whether a method file names a search "
+        "space for ``multilab tune``. ``from multilab.methods import MLkNN`` imports an estimator, ``multilab methods "
+        "show mlknn`` prints a method file.\n",
+    ]
+    for family, classes in by_family.items():
+        parts += [
+            heading(FAMILIES.get(family, family.capitalize()), "-"),
+            table(header, [capabilities(c, files) for c in classes]),
+        ]
+    parts.append(".. toctree::\n   :hidden:\n\n" + "".join(f"   methods_{family}\n" for family in by_family))
+    return "\n".join(parts)
+
+
+def family_page(family: str) -> str:
+    """Return the page of one family: the documentation of its estimators and the method files that use them."""
+    files = method_files()
+    package = import_module(f"multilab.methods.{family}")
+    parts = [heading(FAMILIES.get(family, family.capitalize())), first_sentence(package) + "\n"]
+    for cls in families()[family]:
+        parts += [
+            f".. _method-{cls.__name__.lower()}:\n",
+            heading(cls.__name__, "-"),
+            f".. autoclass:: multilab.methods.{cls.__name__}\n",
+        ]
+        for name in used_by(cls, files):
+            parts.append(method_file(name, files[name]))
+    return "\n".join(parts)
+
+
+def method_file(name: str, settings: dict[str, Any]) -> str:
+    """Return what a method file sets: title, search space, notes and reference."""
+    lines = [f"**Method file** ``{name}`` ({plain(str(settings.get('title', name)))})"]
+    if settings.get("base_scores"):
+        lines.append(f"Input: out-of-fold scores of {', '.join(f'``{base}``' for base in settings['base_scores'])}.")
+    if settings.get("search"):
+        spaces = "; ".join(f"``{key}`` {setting(space)}" for key, space in settings["search"].items())
+        lines.append(f"Search space: {spaces}.")
+    if settings.get("notes"):
+        lines.append(plain(settings["notes"]))
+    if settings.get("reference"):
+        lines.append(f"*Reference.* {plain(settings['reference'])}")
+    return "\n\n".join(lines) + "\n"
+
+
+# ---------------------------------------------------------------- metrics
+
+
+@page
+def metrics() -> str:
+    """Return the page of metrics: definitions, and one worked example of three rows under every convention."""
+    from multilab import metrics as package
+
+    presets = list(package.PRESETS)
+    values = {preset: package.score_all(TRUTH, SCORES, conventions=preset) for preset in presets}
+    rows = [
+        [f"row {i + 1}", *(f"{'**' * y}{s}{'**' * y}" for y, s in zip(truth, scores, strict=True))]
+        for i, (truth, scores) in enumerate(zip(TRUTH, SCORES, strict=True))
+    ]
+    parts = [
+        heading("Metrics"),
+        "Each metric is one function with one definition; a *convention* settles what the definition leaves open: "
+        "ties between scores, rows without relevant labels, labels that never occur. "
+        ":func:`~multilab.metrics.score_all` computes all of them at once.\n",
+        heading("The worked example", "-"),
+        "Three rows, four labels; relevant labels are bold, a label is predicted where its score is at least 0.5. "
+        "Row 1 ties a relevant with an irrelevant label, row 2 ties the two highest scores, row 3 has no relevant "
+        "label and no predicted one.\n",
+        table(["Scores", *LABELS], rows),
+        "The same three rows under each convention; values that differ from ``default`` are bold. *nan*: no value is "
+        "defined.\n",
+        table(["Metric", *(f"``{p}``" for p in presets)], [example_row(name, values) for name in package.METRICS]),
+    ]
+    for name, metric in package.METRICS.items():
+        parts += [
+            f".. _metric-{target(name)}:\n",
+            heading(plain(metric.title), "-"),
+            metric_entry(name, metric, values),
+        ]
+    parts += [
+        heading("All metrics at once, and conventions", "-"),
+        ".. autofunction:: multilab.metrics.score_all\n",
+        ".. autofunction:: multilab.metrics.preset\n",
+        ".. autoclass:: multilab.metrics.Conventions\n",
+    ]
+    return "\n".join(parts)
+
+
+def example_row(name: str, values: dict[str, dict[str, float]]) -> list[str]:
+    """Return a row of the table of the worked example; what differs from the default is bold."""
+    shown = {preset: f"{measured[name]:.4f}" for preset, measured in values.items()}
+    default = shown["default"]
+    cells = [text if text == default else f"**{text}**" for text in shown.values()]
+    return [f":ref:`{name} <metric-{target(name)}>`", *cells]
+
+
+def metric_entry(name: str, metric: Any, values: dict[str, dict[str, float]]) -> str:
+    """Return the definition of one metric and its value in the example, by convention."""
+    by_value: dict[str, list[str]] = {}
+    for preset, measured in values.items():
+        by_value.setdefault(f"{measured[name]:.4f}", []).append(f"``{preset}``")
+    worked = "; ".join(f"{value} ({', '.join(names)})" for value, names in by_value.items())
+    facts = [
+        f"``{name}``: {plain(metric.definition)}.",
+        f"{'Larger' if metric.direction == 'max' else 'Smaller'} is better; range {metric.low:g} to {metric.high:g}; "
+        f"computed from {metric.needs}.",
+        f"Source: {plain(metric.source)}.",
+        f"Worked example: {worked}.",
+    ]
+    if metric.skips:
+        facts.append(f"Some conventions leave {metric.skips} out of the mean; ``n_skipped_{name}`` counts them.")
+    return "\n".join(f"- {fact}" for fact in facts) + f"\n\n.. autofunction:: multilab.metrics.{name}\n"
+
+
+# ---------------------------------------------------------------- datasets
+
+
+@page
+def datasets() -> str:
+    """Return the page of data sets: a table of all cards, then each card's sources, licence and notes."""
+    folder = ROOT / "conf" / "dataset"
+    cards = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml"))}
+    rows = [
+        [
+            f":ref:`{name} <dataset-{name}>`",
+            *(
+                str((card.get("expected") or {}).get(key, "–"))
+                for key in ("instances", "features", "labels", "cardinality")
+            ),
+            "generated" if card.get("generator") else "files" if card.get("files") else "not available",
+        ]
+        for name, card in cards.items()
+    ]
+    parts = [
+        heading("Datasets"),
+        f"{len(cards)} cards (``conf/dataset``). A card names the files, their checksums and their address; data are "
+        "fetched and verified when they are first used, and none is part of the package. *Generated* sets need no "
+        "file and no network. ``multilab datasets show NAME`` prints a card; your own files: :doc:`/guide/own-data`.\n",
+        table(["Name", "Instances", "Features", "Labels", "Cardinality", "Data"], rows),
+    ]
+    for name, card in cards.items():
+        parts += [f".. _dataset-{name}:\n", heading(name, "-"), card_entry(card)]
+    return "\n".join(parts)
+
+
+def card_entry(card: dict[str, Any]) -> str:
+    """Return what a card states."""
+    lines = [f"**{plain(str(card.get('title', '')))}**"]
+    for key in ("citation", "licence", "upstream", "notes", "unavailable", "reason"):
+        if isinstance(card.get(key), str):
+            lines.append(f"*{key.capitalize()}.* {plain(card[key])}")
+    sources = sorted({str(file["repository"]) for file in card.get("files", []) if file.get("repository")})
+    if sources:
+        lines.append(f"*Files from* {', '.join(sources)}, pinned by commit and checksum.")
+    return "\n\n".join(lines) + "\n"
+
+
+# ---------------------------------------------------------------- commands
+
+
+@page
+def commands() -> str:
+    """Return the page of commands: the help of the program and of each command, as printed."""
+    from multilab import cli
+
+    verbs = re.findall(r"^  (\w+) {2,}", help_of().partition("First steps")[0], flags=re.M)
+    verbs = [verb for verb in verbs if verb in cli._VERBS] or list(cli._VERBS)
+    parts = [
+        heading("Commands"),
+        "What ``multilab --help`` and ``multilab COMMAND --help`` print.\n",
+        code(help_of()),
+    ]
+    for verb in verbs:
+        parts += [f".. _command-{target(verb)}:\n", heading(f"multilab {verb}", "-"), code(help_of(verb))]
+    return "\n".join(parts)
+
+
+def help_of(*verb: str) -> str:
+    """Return what a command prints for ``--help``."""
+    from multilab.cli import main
+
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+        main([*verb, "--help"])
+    text = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+    if not text.strip():
+        raise RuntimeError(f"multilab {' '.join(verb)} --help prints nothing")
+    return text
+
+
+# ---------------------------------------------------------------- checks of claims, functions, layers
+
+
+@page
+def checks() -> str:
+    """Return the page of the shared checks of claims."""
+    from multilab.claims.checks import shared_checks
+
+    parts = [
+        heading("Checks of claims"),
+        "A claim is a sentence of a paper with a check that decides, on our results, whether it *holds*, *fails* or is "
+        "*inconclusive*. These checks are shared by the papers; a check that only one paper uses is defined in that "
+        "paper's folder (:doc:`/contributing`).\n",
+    ]
+    for name, check in sorted(shared_checks().items()):
+        function = check.function
+        arguments = [p for p in inspect.signature(function).parameters.values() if p.name != "evidence"]
+        shown = ", ".join(f"``{p.name}``" if p.default is p.empty else f"``{p.name}={p.default!r}``" for p in arguments)
+        sentence = check.sentence
+        parts += [heading(f"``{name}``", "-"), first_sentence(function) + "\n"]
+        if sentence:
+            parts.append(f"*In the ledger:* {plain(sentence)}\n")
+        parts.append(f"Arguments: {shown or 'none'}.\n")
+    return "\n".join(parts)
+
+
+def outcome(paper: str) -> str:
+    """Return the verdicts and claims of a paper, from the committed report of its study."""
+    folder = ROOT / "reports" / paper
+    claims = json.loads((folder / "claims.json").read_text())
+    with (folder / "cells.csv").open(newline="") as file:
+        verdicts = Counter(row["verdict"] for row in csv.DictReader(file))
+    rows = [[claim["id"], plain(claim["sentence"]), f"**{claim['outcome']}**"] for claim in claims]
+    counts = "; ".join(f"{number} *{verdict}*" for verdict, number in verdicts.most_common())
+    return "\n".join(
+        [
+            f"{sum(verdicts.values())} published values: {plain(counts).replace(chr(92) + '*', '*')} "
+            "(the :term:`verdicts <verdict>` are explained in the glossary).\n",
+            table(["Claim", "Sentence", "Outcome"], rows, "10 70 20"),
+            "All tables, figures and the ledger with every published value: "
+            f"`report <../reports/{paper}/index.html>`__.",
+        ]
+    )
+
+
+@page
+def functions() -> str:
+    """Return the page of library functions: what the packages of data, splits and statistics export."""
+    about = {
+        "datasets": "Read, check and describe data",
+        "model_selection": "Splitters and stored splits",
+        "statistics": "Compare methods over data sets",
+    }
+    parts = [
+        heading("Library functions"),
+        "What the packages export besides estimators (:doc:`methods`) and metrics (:doc:`metrics`).\n",
+    ]
+    for name, title in about.items():
+        package = import_module(f"multilab.{name}")
+        parts += [heading(f"multilab.{name}: {title.lower()}", "-"), first_sentence(package) + "\n"]
+        for member in package.__all__:
+            thing = getattr(package, member)
+            kind = "autoclass" if inspect.isclass(thing) else "autofunction" if callable(thing) else "autodata"
+            parts.append(f".. {kind}:: multilab.{name}.{member}\n")
+    return "\n".join(parts)
+
+
+@page
+def layers() -> str:
+    """Return the page of layers: the order that import-linter enforces, with the first line of each package."""
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    contract = next(c for c in tool["contracts"] if c["type"] == "layers")
+    rows = []
+    for layer in contract["layers"]:
+        names = [name.strip().strip("()") for name in re.split(r"[|:]", layer)]
+        for name in names:
+            rows.append([f"``{name}``", first_sentence(import_module(name)), str(lines_of(name))])
+    return "\n".join(
+        [
+            heading("Layers"),
+            "From the highest layer to the lowest: a package imports only from packages below it; packages of one row "
+            "do not import each other. ``lint-imports`` enforces it (``pyproject.toml``).\n",
+            table(["Package", "Purpose", "Lines"], rows),
+        ]
+    )
+
+
+def lines_of(name: str) -> int:
+    """Return the number of lines of a package or module."""
+    path = ROOT / "src" / Path(*name.split("."))
+    files = path.rglob("*.py") if path.is_dir() else [path.with_suffix(".py")]
+    return sum(len(file.read_text().splitlines()) for file in files)

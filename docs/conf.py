@@ -1,0 +1,77 @@
+"""Sphinx settings of the documentation site (`make docs`); nothing here needs a network."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "_extensions"))
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MULTILAB_CELLS", str(HERE / "_build" / "cells"))
+os.environ.setdefault("MULTILAB_CACHE", str(HERE / "_build" / "data"))
+os.environ["PYTHONWARNINGS"] = "ignore::DeprecationWarning"
+
+import multilab  # noqa: E402
+
+project = "multilab"
+author = "The multilab founders"
+copyright = author
+version = release = multilab.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+    "multilab_reference",
+    "mathml",
+]
+root_doc = "index"
+exclude_patterns = ["_build", "_extensions", "examples", "decisions/README.md"]
+nitpicky = False
+language = "en"
+smartquotes = False
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+
+numpydoc_show_class_members = False
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+default_role = "code"  # one pair of backticks in a docstring is code
+
+html_theme = "pydata_sphinx_theme"
+html_title = "multilab"
+html_static_path = ["_static"]
+html_css_files = ["multilab.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 7,
+    "navigation_depth": 2,
+}
+html_sidebars = {"glossary": []}
+html_math_renderer = "mathml"
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "min_reported_time": 5,
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "show_signature": False,
+    "plot_gallery": True,
+    "matplotlib_animations": False,
+}

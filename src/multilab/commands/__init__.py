@@ -1,0 +1,1 @@
+"""What several stages share: arguments, progress, receipts, and the steps behind a stage."""

@@ -1,0 +1,46 @@
+"""Comparisons of the methods of a study: tests, means and ranks, over the datasets they share."""
+
+from typing import Any
+
+from multilab.experiments.study import Study
+from multilab.metrics import METRICS
+from multilab.statistics import average_ranks as ranks_of
+from multilab.statistics import compare, rounded_means, summarise
+
+
+def compared_groups(study: Study) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return the methods that are compared with each other and on which datasets: first the study's own."""
+    variants = [(tuple(variant.columns), variant.datasets) for variant in study.variants.values()]
+    return [(study.methods, study.datasets), *variants]
+
+
+def comparisons(
+    study: Study, scores: Any, datasets: tuple[str, ...], columns: tuple[str, ...], control: str | None
+) -> dict[str, Any]:
+    """Return the comparison of some columns over some datasets, by metric of the study."""
+    settings = {"alpha": study.alpha, "control": control, "rope": study.rope, "seed": study.seed}
+    means = {metric: summarise(scores, metric, datasets, columns).mean for metric in study.metrics}
+    return {m: compare(mean, METRICS[m].direction, metric=m, **settings).to_dict() for m, mean in means.items()}
+
+
+def headline_metrics(study: Study, scores: Any) -> dict[str, dict[str, float]]:
+    """Return the mean of each metric of the study per method, for `dvc metrics diff`."""
+    means: dict[str, dict[str, float]] = {metric: {} for metric in study.metrics}
+    for methods, datasets in compared_groups(study):
+        for metric in study.metrics:
+            means[metric] |= rounded_means(scores, metric, datasets, methods)
+    return means
+
+
+def study_ranks(study: Study, scores: Any) -> dict[str, dict[str, float]]:
+    """Return the average rank over the datasets per method and metric of the study.
+
+    The study's own methods are ranked among each other, and so are the methods of each of its variants.
+    """
+    ranks: dict[str, dict[str, float]] = {method: {} for method in study.all_methods}
+    for methods, datasets in compared_groups(study):
+        for metric in study.metrics if len(methods) > 1 else ():
+            means = summarise(scores, metric, datasets, methods).mean
+            for method, rank in ranks_of(means, METRICS[metric].direction).items():
+                ranks[str(method)][metric] = float(rank)
+    return ranks

@@ -1,0 +1,284 @@
+"""Composition of the settings of ad hoc runs (`multilab train`, `multilab tune`) with Hydra.
+
+Dataset cards are data: Hydra neither finds nor composes them. ``dataset`` is the name of a card, checked against the
+catalogue before Hydra sees it. Everything else is checked when composed, before any cell is run.
+"""
+
+import functools
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import hydra
+from hydra import compose
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra._internal.sources_registry import SourcesRegistry
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Glob, QuotedString
+from hydra.core.plugins import Plugins
+from hydra.errors import HydraException, MissingConfigException
+from hydra.experimental.callback import Callback
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from multilab import datasets
+from multilab.core import MultilabError, conf_dir
+from multilab.core.messages import closest, unknown_name
+from multilab.core.shell import command
+from multilab.datasets import cards
+from multilab.experiments.arguments import check_method, check_metrics
+from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.conf import plain
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.method import Method
+from multilab.experiments.study import Tuning
+from multilab.model_selection import normalise_protocol
+
+_CARDS = "dataset"
+_EXTRAS = {"joblib": "joblib", "ray": "ray", "ray_aws": "ray", "submitit_local": "slurm", "submitit_slurm": "slurm"}
+
+
+class SettingsSource(FileConfigSource):
+    """Hydra's folder of YAML files without the folder of dataset cards, which Hydra must not compose."""
+
+    def is_group(self, config_path: str) -> bool:
+        """Tell whether the path is a group of settings."""
+        return not _is_card(config_path) and super().is_group(config_path)
+
+    def is_config(self, config_path: str) -> bool:
+        """Tell whether the path is a file of settings."""
+        return not _is_card(config_path) and super().is_config(config_path)
+
+    def list(self, config_path: str, results_filter: Any) -> list[str]:
+        """Return the settings and groups of a group."""
+        entries = super().list(config_path, results_filter)
+        return [entry for entry in entries if not _is_card(os.path.join(config_path, entry))]
+
+
+def _is_card(config_path: str) -> bool:
+    """Tell whether a path of settings leads to the cards, also by a detour (``method/../dataset/x``) or in capitals."""
+    parts = PurePosixPath(os.path.normpath(config_path or ".").replace(os.sep, "/").lower().lstrip("/")).parts
+    return _CARDS in parts[:1] or (".." in parts and _CARDS in parts)
+
+
+class _RefusedError(BaseException):
+    """Carries an error through Hydra, which makes a warning of one in a callback and reports one in a job itself."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+class CheckBeforeSweep(Callback):
+    """Composes and checks all combinations of a sweep before its first run starts."""
+
+    def on_multirun_start(self, config: Any, **kwargs: Any) -> None:
+        """Check every combination of values; the datasets were checked with the command line."""
+        fixed = [argument for argument in config.hydra.overrides.hydra if not argument.startswith("hydra.mode=")]
+        swept = [a for a in config.hydra.overrides.task if not a.startswith((f"{_CARDS}=", "seed="))]
+        try:
+            overrides = OverridesParser.create().parse_overrides(swept)
+            for override in overrides:  # so that method=glob(mlwse_*) finds the options it matches
+                override.config_loader = GlobalHydra.instance().config_loader()
+            for job in BasicSweeper.split_arguments(overrides, None)[0]:
+                composed = compose(config.hydra.job.config_name, [*fixed, *job], return_hydra_config=True)
+                check_settings(composed, composed.hydra.runtime.choices["method"])
+        except (HydraException, OmegaConfBaseException) as error:
+            raise _RefusedError(_one_line(error)) from None
+        except MultilabError as error:
+            raise _RefusedError(error) from None
+
+
+def compose_and_run(task: Callable[[Any], Any], argv: Sequence[str], program: str) -> int:
+    """Let Hydra compose the settings and run ``task(cfg)`` for each job.
+
+    Parameters
+    ----------
+    task : callable
+        Called with the composed settings; begins with :func:`settings_of`, which checks them.
+    argv : sequence of str
+        The arguments of the command line.
+    program : str
+        The command, for the usage line.
+
+    Raises
+    ------
+    MultilabError
+        For everything a user can fix, in one line.
+    """
+    Plugins.instance()  # registers Hydra's own sources, of which one is replaced
+    SourcesRegistry.instance().types["file"] = SettingsSource
+    OmegaConf.register_new_resolver("multilab_datasets", lambda: ", ".join(cards()), replace=True)
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us unchanged
+    try:
+        multirun = any(argument in ("-m", "--multirun", "hydra.mode=MULTIRUN") for argument in argv)
+        sys.argv = [program, *(_checked_argument(argument, multirun) for argument in argv)]
+        job = task if multirun else _passing_errors(task)  # a failed job of a sweep does not stop the others
+        hydra.main(config_path=str(conf_dir()), config_name="config", version_base="1.3")(job)()
+    except _RefusedError as refused:
+        raise refused.error from None
+    except (HydraException, OmegaConfBaseException) as error:
+        raise _one_line(error) from None
+    return 0
+
+
+def _passing_errors(task: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Let the errors of a single run reach :func:`compose_and_run` without a word from Hydra."""
+
+    @functools.wraps(task)
+    def job(cfg: Any) -> Any:
+        try:
+            return task(cfg)
+        except Exception as error:
+            raise _RefusedError(error) from None
+
+    return job
+
+
+def _checked_argument(argument: str, multirun: bool) -> str:
+    """Return an argument of the command line as Hydra shall see it: datasets checked and globs expanded.
+
+    Arguments of a method are forced in (``++``), because its YAML need not name all that its estimator has;
+    :func:`check_settings` refuses those it has not.
+    """
+    name, equals, _ = argument.partition("=")
+    bare = name.lstrip("+")
+    if not equals or name.startswith(("-", "~")):
+        return argument
+    if bare.startswith("method."):
+        return f"++{argument.lstrip('+')}"
+    if bare.partition("@")[0] != _CARDS:
+        return argument
+    if bare != _CARDS:
+        raise ExperimentError(f"{argument}: write {_CARDS}=NAME; `{command('multilab')} datasets list` lists them")
+    chosen = _chosen(argument.lstrip("+"))
+    for dataset in chosen:
+        _check_dataset(dataset)
+    if len(chosen) > 1 and not multirun:
+        raise ExperimentError(f"{argument} names {len(chosen)} datasets; add -m to run all of them")
+    return f"{_CARDS}={','.join(chosen)}"
+
+
+def _chosen(argument: str) -> list[str]:
+    """Return the datasets that ``dataset=...`` names: one, a list, or what a glob matches in the catalogue."""
+    override = OverridesParser.create().parse_override(argument)
+    value = override.value()
+    if isinstance(value, Glob):
+        matched = value.filter(cards())
+        if not matched:
+            raise ExperimentError(f"{argument} matches no dataset; there are: {', '.join(cards())}")
+        return matched
+    if not override.is_sweep_override():
+        return [str(value)]
+    if not hasattr(value, "list"):
+        raise ExperimentError(f"{argument}: expected a name, names separated by commas, or glob(...)")
+    return [item.text if isinstance(item, QuotedString) else str(item) for item in override.sweep_iterator()]
+
+
+def _check_dataset(name: str) -> None:
+    """Refuse a dataset without a valid card, or one that cannot be had."""
+    known = datasets.cards()
+    if name not in known:
+        raise ExperimentError(unknown_name("dataset", name, known, f"{command('multilab')} datasets list"))
+    card = datasets.card(name)
+    if not card.available:
+        raise ExperimentError(f"dataset {name} cannot be had: {card.reason}")
+
+
+def check_settings(cfg: Any, method: str) -> None:
+    """Refuse composed settings that no run could use, before any work starts.
+
+    Raises
+    ------
+    MultilabError
+        In one line: what is wrong, and what there is.
+    """
+    _check_dataset(str(cfg.dataset))
+    _check_number("seed", cfg.seed, 0)
+    if not isinstance(cfg.publish, bool):
+        raise ExperimentError(f"publish must be true or false, not {cfg.publish!r}")
+    for name, low in {"n_trials": 0, "folds": 2, "order": 1}.items():
+        _check_number(f"tune.{name}", cfg.tune[name], low)
+    if cfg.tune.sampler not in (samplers := ("tpe", "random", "grid")):
+        raise ExperimentError(unknown_name("sampler", cfg.tune.sampler, samplers))
+    check_metrics([*metric_names(cfg), cfg.tune.metric], cfg.conventions)
+    normalise_protocol(plain(cfg.protocol))
+    check_method(Method.from_mapping(method, plain(cfg.method)), bool(cfg.tune.n_trials))
+
+
+def _check_number(name: str, value: Any, low: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise ExperimentError(f"{name} must be a whole number, at least {low}, not {value!r}")
+
+
+def metric_names(cfg: Any) -> list[str]:
+    """Return the metrics to print; ``metrics=hamming_loss`` is a list of one."""
+    names = [cfg.metrics] if isinstance(cfg.metrics, str) else list(cfg.metrics or ())
+    if not names:
+        raise ExperimentError("metrics is empty; name at least one, as in metrics=[hamming_loss,ranking_loss]")
+    return names
+
+
+def settings_of(cfg: Any) -> dict[str, Any]:
+    """Return what identifies an ad hoc run, as plain values, checked."""
+    job = HydraConfig.get()
+    method = job.runtime.choices["method"]
+    check_settings(cfg, method)
+    left_out = (f"{_CARDS}=", "method=", "publish=", "metrics=", "tracking")
+    changed = [argument.lstrip("+") for argument in job.overrides.task if not argument.startswith(left_out)]
+    return {
+        "dataset": str(cfg.dataset),
+        "method": method,
+        "mapping": plain(cfg.method),
+        "protocol": plain(cfg.protocol),
+        "seed": cfg.seed,
+        "tune": plain(cfg.tune) if cfg.tune.n_trials else None,
+        "conventions": cfg.conventions,
+        "publish": cfg.publish,
+        "changed": sorted(changed),
+    }
+
+
+def cells_of(settings: dict[str, Any]) -> list[Any]:
+    """Return the cells of an ad hoc run."""
+    method = Method.from_mapping(settings["method"], settings["mapping"])
+    tuned = Tuning.from_mapping(settings["tune"]) if settings["tune"] else None
+    if tuned and tuned.storage is not None:
+        raise ExperimentError("tune.storage is for `multilab tune`; a tuned cell keeps its own journal of trials")
+    refs = split_refs(settings["dataset"], settings["protocol"])
+    return [Cell("train", ref, method, settings["seed"], tuned) for ref in refs]
+
+
+def _one_line(error: Exception) -> ExperimentError:
+    """Return what a user needs of an error of Hydra or OmegaConf."""
+    program, message = command("multilab"), " ".join(str(error).split()).split(" Config search path:")[0]
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
+        group, _, name = str(error.missing_cfg_file).rpartition("/")
+        extra = _EXTRAS.get(name)
+        if group == "hydra/launcher" and extra:
+            return ExperimentError(f'{group}={name} is not installed: pip install "multilab[{extra}]"')
+        if group:
+            return ExperimentError(unknown_name(group, name, error.options or (), f"{program} train --help"))
+    key = re.search(r"Could not override '([^']+)'", message)
+    known = _known_settings()
+    if key and key[1] not in known:
+        match = closest(key[1], known)
+        hint = f"; did you mean {match}?" if match else f"; there are: {', '.join(known)}"
+        return ExperimentError(f"no setting is called {key[1]!r}{hint} (`{program} train --cfg job` shows all values)")
+    return ExperimentError(f"{message} (`{program} train --cfg job` shows all settings)")
+
+
+def _known_settings() -> list[str]:
+    """Return the names of the settings of a run: the keys of config.yaml, and its groups."""
+    content = OmegaConf.load(conf_dir() / "config.yaml")
+    groups = [str(key) for entry in content.defaults if OmegaConf.is_config(entry) for key in entry]
+    names = [group for group in groups if " " not in group]
+    for key, value in ((str(key), value) for key, value in content.items()):
+        if key not in ("defaults", "hydra"):
+            names += [f"{key}.{inner}" for inner in map(str, value)] if OmegaConf.is_dict(value) else [key]
+    return names

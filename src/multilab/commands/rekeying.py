@@ -1,0 +1,79 @@
+"""The command `multilab cells rekey`."""
+
+import tempfile
+from pathlib import Path
+
+from multilab.commands.progress import ProgressBar
+from multilab.core import report_dir
+from multilab.experiments.cells import Cell
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.store import Store
+from multilab.experiments.study import Study, load_study
+from multilab.papers import find
+
+
+def rekey(store: Store, study: str = "", accept: str = "", seed: str = "0", reason: str = "") -> int:
+    """Give the committed results of a study their new keys; return 1, having changed nothing, if they may not.
+
+    Parameters
+    ----------
+    store : Store
+        Cells that are in it are copied to their new keys.
+    study : str
+        Name of the study.
+    accept : str
+        Methods whose settings may differ, comma-separated: the same arguments written in another way.
+    seed : str
+        Seed of the recomputed sample.
+    reason : str
+        Reason why recomputed numbers may differ from the committed ones by up to 1e-6.
+    """
+    from multilab.experiments import rekeying
+
+    if not study or not seed.isdigit():
+        raise ExperimentError("expected: multilab cells rekey study=NAME [accept=METHOD,...] [seed=0] [reason=...]")
+    described, folder = load_study(study), report_dir(study)
+    matches = rekeying.match_cells(described, folder)
+    moved = [match for match in matches if match.moved]
+    print(f"{study}: {len(moved)} of {len(matches)} results have another key now")
+    if not moved:
+        return 0
+    accepted = set(accept.split(","))
+    changes = rekeying.changed_settings(described, folder, moved)
+    for method, lines in changes.items():
+        print(*(f"{'accepted' if method in accepted else 'REFUSED'}: {line}" for line in lines), sep="\n")
+    wrong = _recomputed(described, folder, rekeying.sample_cells(moved, folder, int(seed)), reason)
+    if wrong or set(changes) - accepted:
+        print(*wrong, f"rekey REFUSED: {study} keeps its keys", sep="\n")
+        return 1
+    copied = rekeying.copy_cells(moved, store, changes)
+    rekeying.write_new_keys(folder, matches)
+    print(f"rekey passed: {folder / 'keys.csv'} is written; {copied} cells copied in {store.root}")
+    return 0
+
+
+def _recomputed(study: Study, folder: Path, cells: list[Cell], reason: str) -> list[str]:
+    """Recompute cells and compare them with the committed scores; return a line for each that may not differ."""
+    from multilab.experiments import gate
+    from multilab.experiments.workers import run_cells
+
+    expected = gate.committed_numbers(folder)
+    reads = {read.key: read for cell in cells for read in cell.reads}
+    with tempfile.TemporaryDirectory(prefix="multilab-rekey-") as temporary:
+        fresh = Store(temporary)
+        progress = ProgressBar(f"rekey: {len(cells)} cells of {study.name}")
+        failed = run_cells([*reads.values(), *cells], fresh, progress=progress)
+        done = [cell for cell in cells if fresh.has(cell.key)]
+        numbers = gate.fingerprints(done, fresh, study.conventions, find(study.paper).tables if study.paper else None)
+    exact = gate.differences(numbers, expected, 0.0)
+    largest = max(exact, key=lambda d: abs(d.computed - d.expected) / max(1.0, abs(d.expected)), default=None)
+    compared = sum(len(expected[name]) for name in numbers)
+    print(f"recomputed {len(done)} cells of {len({c.method.name for c in done})} methods: {compared} numbers,", end=" ")
+    print(f"{len(exact)} differ, most of all {largest}" if largest else "all equal (L0)")
+    wrong = [f"{label} failed: {text}" for label, text in failed.items()]
+    wrong += [str(difference) for difference in gate.differences(numbers, expected, gate.L1)]
+    if exact and not wrong and not reason:
+        return [f"equal at L1 ({gate.L1:g}) only: give the reason=..."]
+    if exact and not wrong:
+        print(f"accepted at L1 ({gate.L1:g}): {reason}")
+    return wrong

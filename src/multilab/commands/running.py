@@ -1,0 +1,26 @@
+"""Run the cells of a stage: what is in the store is reused, what failed is reported at the end."""
+
+from collections.abc import Sequence
+
+from multilab.commands.progress import ProgressBar, StageLine, exit_code, print_warnings
+from multilab.commands.receipts import published_keys
+from multilab.core import report_dir
+from multilab.experiments.arguments import check_study
+from multilab.experiments.cells import Cell
+from multilab.experiments.store import Store
+from multilab.experiments.study import Study
+from multilab.experiments.workers import run_cells
+
+
+def run_stage(name: str, study: Study, cells: Sequence[Cell]) -> int:
+    """Run the cells of a stage that are missing in the store and return the exit code of the stage."""
+    store, line, progress = Store(), StageLine(name), ProgressBar(f"{study.name}: {name}")
+    missing = {cell.key for cell in cells if not store.has(cell.key)}
+    if missing:
+        check_study(study)
+        if lost := len(missing & published_keys(study)):
+            print(f"{lost} cells of {report_dir(study.name)} are not in {store.root}; they are fitted again")
+    failed = run_cells(cells, store, progress=progress)
+    line.print_cells(cells, progress.total, len(failed))
+    print_warnings(cells, store)
+    return exit_code(failed)

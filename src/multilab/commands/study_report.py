@@ -1,0 +1,117 @@
+"""The report folder of a study: what is compared, described and judged, and the page."""
+
+import dataclasses
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from multilab.commands.comparisons import comparisons, headline_metrics
+from multilab.core import record_checksums, report_dir, write_atomically
+from multilab.datasets import prepared_meta
+from multilab.experiments.cells import study_cells
+from multilab.experiments.environment import environment
+from multilab.experiments.evaluation import dataset_facts, learned
+from multilab.experiments.ledger import claims_text, judged
+from multilab.experiments.method import Method
+from multilab.experiments.store import Store
+from multilab.experiments.study import Study, Variant
+from multilab.model_selection import split_digests
+from multilab.papers import find, paper_of
+from multilab.reports import build_report
+from multilab.statistics.result_files import read_scores, write_table
+
+
+def write_report(study: Study) -> Path:
+    """Write what follows from the scores of a study to its report folder and return the page.
+
+    Each variant of two methods or more is compared by itself in ``statistics-<variant>.json``.
+    """
+    folder = report_dir(study.name)
+    scores = read_scores(folder)
+    save_learned(study)
+    save_verdicts(study)
+    written = [path.name for path in folder.glob("statistics-*.json")]
+    for name in written:
+        (folder / name).unlink()
+    own = comparisons(study, scores, study.datasets, study.methods, study.control)
+    means = headline_metrics(study, scores)
+    contents: dict[str, Any] = {
+        "study": described(study),
+        "datasets": [dataset_description(study, name) for name in study.datasets],
+        "environment": environment(),
+        "statistics": own,
+        "metrics": means,
+    }
+    for name, variant in study.variants.items():
+        if len(variant.methods) > 1:
+            control = f"{study.control}-{name}" if study.control in variant.methods else None
+            compared = comparisons(study, scores, variant.datasets, tuple(variant.columns), control)
+            contents[f"statistics-{name}"] = compared
+    for name, content in contents.items():
+        write_atomically(folder / f"{name}.json", json.dumps(content, indent=1, sort_keys=True) + "\n")
+    headline = means[study.headline]  # for `dvc plots`
+    write_table(folder / "headline.csv", pd.DataFrame({"method": list(headline), "mean": list(headline.values())}))
+    written += ["headline.csv", "cells.csv", "claims.json", *(f"{name}.json" for name in contents)]
+    record_checksums(folder, written)
+    return build_report(folder, paper_of(folder))
+
+
+def dataset_description(study: Study, name: str) -> dict[str, Any]:
+    """Return what a report says of a dataset and of its splits."""
+    return {**dataset_facts(name), "split_digests": split_digests(name, study.protocol_of(name))}
+
+
+def described(study: Study) -> dict[str, Any]:
+    """Return what a report says of a study and its columns, from the settings alone."""
+    methods = {name: study.method(name) for name in study.all_methods}
+    variants = {name: _plain(v) | {"methods": list(v.columns)} for name, v in study.variants.items()}
+    return {
+        **_plain(study),
+        "variants": variants,
+        "all_methods": list(methods),
+        "method_titles": {name: m.title for name, m in methods.items()},
+        "references": {name: m.reference for name, m in methods.items() if m.reference},
+        "settings": {name: _settings(m) for name, m in methods.items()},
+        "overrides": [block.to_dict() for block in study.settings],
+        "primary_metrics": [study.headline],
+    }
+
+
+def _plain(described: Study | Variant) -> dict[str, Any]:
+    """Return the fields of a study or variant, of its search those that decide a result."""
+    return dataclasses.asdict(described) | {"tune": described.tune and described.tune.identity()}
+
+
+def _settings(method: Method) -> dict[str, Any]:
+    lab: dict[str, Any] = {"preprocessing": method.preprocessing}
+    if method.base_scores:
+        lab |= {"base_scores": list(method.base_scores), "inner_cv": method.inner_cv}
+    return {**method.identity(), **lab}
+
+
+def save_verdicts(study: Study) -> None:
+    """Write ``cells.csv`` and ``claims.json`` of a study that has a paper."""
+    if study.paper:
+        folder, paper = report_dir(study.name), find(study.paper)
+        write_table(folder / "cells.csv", judged(study, folder, paper.tables))
+        text = claims_text(study, folder, Store(), paper.tables, paper.claims, paper.checks)
+        write_atomically(folder / "claims.json", text)
+
+
+def save_learned(study: Study) -> None:
+    """Copy what the study's own methods learned on first splits to the report's ``figures`` folder."""
+    store = Store()
+    for method in study.methods:
+        for cell in study_cells(study, method):
+            arrays = learned(cell, store) if cell.split_ref.split == 0 and cell.method.save_attributes else {}
+            if arrays:
+                labels = (prepared_meta(cell.split_ref.dataset) or {}).get("label_names", [])
+                buffer = io.BytesIO()
+                content: dict[str, Any] = {"label_names": np.array(labels), **arrays}
+                np.savez_compressed(buffer, **content)
+                name = f"learned-{method}-{cell.split_ref.dataset}.npz"
+                write_atomically(report_dir(study.name) / "figures" / name, buffer.getvalue())

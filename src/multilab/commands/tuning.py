@@ -1,0 +1,165 @@
+"""Hyperparameter search on all rows of one dataset, and the text that reports it."""
+
+import json
+import shlex
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import optuna
+from hydra.core.hydra_config import HydraConfig
+
+from multilab.commands.composition import settings_of
+from multilab.commands.progress import ProgressBar
+from multilab.commands.publication import publish_tuning
+from multilab.core.shell import short_path
+from multilab.experiments.cells import Cell, SplitRef, split_refs
+from multilab.experiments.conf import plain
+from multilab.experiments.databases import load_search, safe_url
+from multilab.experiments.method import Method
+from multilab.experiments.running import inner_inputs
+from multilab.experiments.search import default_trial, search, search_name
+from multilab.experiments.store import Store
+from multilab.experiments.study import Tuning
+
+
+def tune_job(cfg: Any) -> float:
+    """Search a method's space on all rows of a dataset; print the result and return the best value."""
+    plan = _plan(cfg)
+    settings, store = settings_of(cfg), Store()
+    method = Method.from_mapping(settings["method"], settings["mapping"])
+    known = split_refs(settings["dataset"], settings["protocol"])[0]
+    cell = Cell(
+        "train", SplitRef(known.dataset, known.dataset_digest, known.protocol, -1, "all rows"), method, cfg.seed
+    )
+    name = search_name(cell, plan)
+    journal, progress = store.journal(name), ProgressBar(f"tuning {method.name} on {known.dataset}")
+    began = time.time()
+    trials = search(cell, plan, inner_inputs(cell, plan, store), journal, progress, name).trials
+    study = load_search(plan.storage, journal, name)
+    best = study.best_params  # of a longer search that was run before, where there is one
+    if settings["publish"]:
+        publish_tuning(cell, replace(plan, storage=None), best, trials)
+    new = sum(t.datetime_start is not None and t.datetime_start.timestamp() >= began for t in study.trials)
+    lines = [
+        _headline(study, cell, plan, new),
+        *_changes(settings["mapping"], best),
+        *_history(study),
+        *_where(plan, journal, name),
+        f"train with it: {_command(settings, best)}",
+    ]
+    print("\n".join(lines))
+    return study.best_value
+
+
+def _plan(cfg: Any) -> Any:
+    """Return the plan of the search; without ``tune.n_trials=`` on the command line it has the default number."""
+    block = plain(cfg.tune)
+    if not any(word.startswith("tune.n_trials=") for word in HydraConfig.get().overrides.task):
+        block["n_trials"] = block["n_trials"] or Tuning.n_trials
+    return Tuning.from_mapping(block)
+
+
+def _headline(study: Any, cell: Any, plan: Any, new: int) -> str:
+    """Return the best value, the default one, and the number of trials."""
+    text = f"{cell.method.title} on {cell.split_ref.dataset}: best {plan.metric} {study.best_value:.4f}"
+    default = default_trial(study, cell.method)
+    if default is None:
+        text += " (the default values lie outside the search space)"
+    elif default.value == study.best_value:
+        text += f", the default has {default.value:.4f}: no trial is better"
+    else:
+        gain = abs(study.best_value - default.value)
+        share = f", {100 * gain / abs(default.value):.1f} % better" if default.value else ""
+        text += f", default {default.value:.4f}{share}"
+    states = [trial.state.name.lower() for trial in study.trials]
+    counts = [f"{states.count(state)} {state}" for state in ("complete", "pruned", "fail") if state in states]
+    text += f"; {len(states)} trials ({', '.join(counts)}; {new} run now), {plan.folds} inner folds"
+    if plan.timeout and len(states) < plan.n_trials and plan.sampler != "grid":
+        text += f"; stopped by tune.timeout={plan.timeout:g} before trial {plan.n_trials}"
+    return text
+
+
+def _changes(mapping: dict[str, Any], best: dict[str, Any]) -> list[str]:
+    """Return a line per argument that differs from the method's settings."""
+    before, after = _flat(mapping), _flat(with_best(mapping, best))
+    changed = [name for name in after if name not in before or after[name] != before[name]]
+    lines = [f"  {name}: {_text(before.get(name))} -> {_text(after[name])}" for name in changed]
+    return ["changed:", *lines] if lines else ["changed: nothing"]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else json.dumps(value)
+
+
+def _flat(mapping: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings by dotted name."""
+    flat: dict[str, Any] = {}
+    for name, value in mapping.items():
+        if isinstance(value, dict) and value:
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _history(study: Any) -> list[str]:
+    """Return the trials that improved the best value, and the importance of each argument if it can be computed."""
+    sign = 1 if study.direction.name == "MINIMIZE" else -1
+    steps: list[Any] = []
+    for trial in study.trials:
+        if trial.state.name == "COMPLETE" and (not steps or sign * trial.value < sign * steps[-1].value):
+            steps.append(trial)
+    lines = ["history: " + ", ".join(f"trial {trial.number} {trial.value:.4f}" for trial in steps[-6:])]
+    importances = _importances(study)
+    if importances:
+        lines.append("importance: " + ", ".join(f"{name} {share:.2f}" for name, share in importances.items()))
+    return lines
+
+
+def _importances(study: Any) -> dict[str, float]:
+    """Return the share of each argument in the variance of the value, empty where there is too little to go by."""
+    finished = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
+    if len(finished) < 5 or len({trial.value for trial in finished}) < 2 or len(finished[0].params) < 2:
+        return {}
+    try:
+        return optuna.importance.get_param_importances(study, evaluator=optuna.importance.PedAnovaImportanceEvaluator())
+    except (ValueError, RuntimeError):  # e.g. trials that share no argument
+        return {}
+
+
+def _where(plan: Any, journal: Path, name: str) -> list[str]:
+    """Return where the Optuna study is stored and how to open it."""
+    location = safe_url(plan.storage) if plan.storage else short_path(journal)
+    opened = f"optuna-dashboard {shlex.quote(location)}"
+    return [f"study: {name} in {location}", f"  open it with: {opened} (pip install optuna-dashboard)"]
+
+
+def _command(settings: dict[str, Any], best: dict[str, Any]) -> str:
+    """Return the command line that trains with the best arguments."""
+    before, after = _flat(settings["mapping"]), _flat(with_best(settings["mapping"], best))
+    searched = {name.replace("__", ".") for name in best} | set(best)
+    fixed = [word for word in settings["changed"] if word.lstrip("+").startswith("method.")]
+    fixed = [word for word in fixed if word.lstrip("+").removeprefix("method.").partition("=")[0] not in searched]
+    changed = [
+        f"{'' if name in before else '+'}method.{name}={json.dumps(value)}"
+        for name, value in after.items()
+        if name not in before or value != before[name]
+    ]
+    arguments = [f"dataset={settings['dataset']}", f"method={settings['method']}", *fixed, *changed]
+    return " ".join(["multilab train", *map(shlex.quote, arguments)])
+
+
+def with_best(mapping: dict[str, Any], best: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a method's YAML with tuned arguments in it, ``estimator__C`` in its nested mapping."""
+    tuned = json.loads(json.dumps(mapping))
+    for name, value in best.items():
+        at, *rest = name.split("__")
+        if rest and at not in tuned:  # a step of a pipeline: its arguments may be next to the steps
+            at, rest = name, []
+        target = tuned
+        while rest:
+            target, at, rest = target[at], rest[0], rest[1:]
+        target[at] = value
+    return tuned

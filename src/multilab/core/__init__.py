@@ -1,0 +1,27 @@
+"""Shared base of all packages: errors, digests, atomic files, and paths of settings and data."""
+
+from multilab.core.checksums import changed_files, record_checksums
+from multilab.core.code_digests import code_digest
+from multilab.core.digests import array_digest, canonical_json, json_digest
+from multilab.core.errors import MultilabError
+from multilab.core.external_code import OutsideCode, OutsideCodeError, outside_code
+from multilab.core.files import write_atomically
+from multilab.core.paths import conf_dir, data_dir, report_dir, results_dir
+
+__all__ = [
+    "MultilabError",
+    "OutsideCode",
+    "OutsideCodeError",
+    "array_digest",
+    "canonical_json",
+    "changed_files",
+    "code_digest",
+    "conf_dir",
+    "data_dir",
+    "json_digest",
+    "outside_code",
+    "record_checksums",
+    "report_dir",
+    "results_dir",
+    "write_atomically",
+]

@@ -1,0 +1,46 @@
+"""Messages: a name that does not exist, with the closest one that does, and text that is safe to print."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from multilab.core.text import visible
+
+_SHORT_LIST = 12
+
+
+def printable(text: str) -> str:
+    """Return a text as one line with control characters escaped: those of a file must not reach a terminal."""
+    return visible(" ".join(text.split()))
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name most like ``name`` (upper and lower case count as equal), ``None`` if none is."""
+    lowered = {str(other).lower(): str(other) for other in known}
+    matches = difflib.get_close_matches(str(name).lower(), sorted(lowered), n=1)
+    return lowered[matches[0]] if matches else None
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str], command: str = "") -> str:
+    """Return one line: there is no such name, the closest one, and the names there are.
+
+    Parameters
+    ----------
+    kind : str
+        What the name should name: ``dataset``.
+    name : str
+        The name that does not exist.
+    known : iterable of str
+        The names that exist.
+    command : str, optional
+        The command that lists them. With it, a long list is printed only if no name is close.
+    """
+    names = [str(other) for other in known]
+    match = closest(name, names)
+    message = f"no {kind} is called {str(name)!r}"
+    if match:
+        message += f"; did you mean {match!r}?"
+    if match and command and len(names) > _SHORT_LIST:
+        return f"{message} (`{command}` lists all {len(names)})"
+    return f"{message}{' There are:' if match else '; there are:'} {', '.join(names) or 'none'}"

@@ -1,0 +1,89 @@
+"""Characteristics of a dataset: the counts of the benchmark tables, and a digest of the content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from multilab.core import array_digest, json_digest
+from multilab.datasets.column_roles import canonical_csr
+from multilab.datasets.ignored_columns import id_like_features
+from multilab.datasets.raw_data import RawData
+
+
+def data_digest(X: Any, Y: np.ndarray, feature_names: Sequence[str], label_names: Sequence[str]) -> str:
+    """Return the sha256 (64 hex digits) of a dataset: matrices, their shapes and the names.
+
+    Parameters
+    ----------
+    X : ndarray or sparse of shape (n, d)
+        Features. A dense matrix and a sparse one of the same values have different digests, since methods may treat
+        them differently.
+    Y : ndarray of shape (n, q)
+        Labels.
+    feature_names, label_names : sequence of str
+        Names of the columns.
+
+    Notes
+    -----
+    Independent of memory order, index width, index order, stored zeros, the sign of zero, and byte order.
+    """
+    if sp.issparse(X):
+        csr = canonical_csr(X.copy())
+        arrays = [csr.data, csr.indices.astype(np.int64), csr.indptr.astype(np.int64)]
+    else:
+        arrays = [np.ascontiguousarray(X, dtype=np.float64) + 0.0]  # -0.0 becomes 0.0
+    return json_digest(
+        {
+            "X": ["csr" if sp.issparse(X) else "dense", list(map(int, X.shape)), array_digest(*arrays)],
+            "Y": array_digest(np.ascontiguousarray(Y, dtype=np.uint8)),
+            "feature_names": list(feature_names),
+            "label_names": list(label_names),
+        }
+    )
+
+
+def describe(raw: RawData) -> dict[str, Any]:
+    """Return the characteristics of the content of a data file.
+
+    Returns
+    -------
+    dict
+        ``instances``, ``features`` (before one-hot coding), ``columns`` (of ``X``), ``labels``;
+        ``cardinality`` (mean number of labels of a row), ``density`` (cardinality / labels),
+        ``distinct_label_sets``, ``rows_without_label``, ``labels_never_set``; ``missing_values``,
+        ``imputed_values``, ``nominal_features``, ``sparse`` (whether ``X`` is), ``id_like`` (features that look
+        like row identifiers), ``notes`` (of the reader) and ``digest``.
+
+    Examples
+    --------
+    >>> from multilab.datasets import describe
+    >>> from multilab.datasets.synthetic import generate
+    >>> counts = describe(generate({"name": "genes", "n": 100}))
+    >>> counts["instances"], counts["features"], counts["labels"], counts["cardinality"]
+    (100, 20, 7, 2.25)
+    """
+    n, q = raw.Y.shape
+    per_row = raw.Y.sum(axis=1, dtype=np.int64)
+    cardinality = float(per_row.sum() / n) if n else 0.0
+    return {
+        "instances": n,
+        "features": raw.original_features,
+        "columns": int(raw.X.shape[1]),
+        "labels": q,
+        "cardinality": cardinality,
+        "density": cardinality / q,
+        "distinct_label_sets": len({row.tobytes() for row in np.packbits(raw.Y, axis=1)}),
+        "rows_without_label": int((per_row == 0).sum()),
+        "labels_never_set": int((~raw.Y.any(axis=0)).sum()),
+        "missing_values": raw.missing_values,
+        "imputed_values": raw.imputed_values,
+        "nominal_features": raw.nominal_features,
+        "sparse": bool(sp.issparse(raw.X)),
+        "id_like": id_like_features(raw),
+        "notes": list(raw.notes),
+        "digest": data_digest(raw.X, raw.Y, raw.feature_names, raw.label_names),
+    }

@@ -1,0 +1,106 @@
+"""Serialisation of a dataset to the bytes of a few files, and atomic writes of a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from multilab.core.files import write_atomically
+from multilab.datasets.dataset import Dataset
+
+_ATTEMPTS = 20
+
+
+def to_bytes(dataset: Dataset) -> dict[str, bytes]:
+    """Return the files of a store, by name: ``X.npy`` or ``X.npz`` (CSR), ``Y.npy``, ``named_splits.npz``."""
+    X = dataset.X
+    if sp.issparse(X):
+        shape = np.array(X.shape, dtype=np.int64)
+        content = {"X.npz": _saved(np.savez, data=X.data, indices=X.indices, indptr=X.indptr, shape=shape)}
+    else:
+        content = {"X.npy": _saved(np.save, X)}
+    content["Y.npy"] = _saved(np.save, dataset.Y)
+    indices = {f"{name}/train": train for name, (train, _) in dataset.splits.items()}
+    indices |= {f"{name}/test": test for name, (_, test) in dataset.splits.items()}
+    content["named_splits.npz"] = _saved(np.savez, **indices)
+    return content
+
+
+def from_bytes(name: str, meta: Mapping[str, Any], content: Mapping[str, bytes]) -> Dataset:
+    """Return the dataset of a store: the inverse of :func:`to_bytes`, with names and digest from ``meta``."""
+    if meta["sparse"]:
+        arrays = _loaded(content["X.npz"])
+        triple = (arrays["data"], arrays["indices"], arrays["indptr"])
+        X = sp.csr_array(triple, shape=tuple(arrays["shape"]))
+        X.has_sorted_indices = True
+    else:
+        X = _loaded(content["X.npy"])
+    named = _loaded(content["named_splits.npz"])
+    return Dataset(
+        name=name,
+        X=X,
+        Y=_loaded(content["Y.npy"]),
+        feature_names=meta["feature_names"],
+        label_names=meta["label_names"],
+        splits={split: (named[f"{split}/train"], named[f"{split}/test"]) for split in meta["splits"]},
+        digest=meta["digest"],
+        features=meta["features"],
+    )
+
+
+def write_folder(folder: Path, content: Mapping[str, bytes], is_valid: Callable[[], bool]) -> None:
+    """Write a folder under a temporary name and rename it.
+
+    Parameters
+    ----------
+    folder : Path
+        Final path.
+    content : mapping of file name to bytes
+    is_valid : callable
+        Returns whether the existing folder is valid: then another process was faster, and its work is kept. An
+        invalid folder is replaced.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be written.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        new = temporary / "new"
+        new.mkdir()
+        for name, data in content.items():
+            write_atomically(new / name, data)
+        for attempt in range(_ATTEMPTS):
+            try:
+                os.replace(new, folder)
+                return
+            except OSError:
+                if is_valid():
+                    return
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(folder, temporary / f"old{attempt}")
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _saved(save: Callable[..., None], *arrays: Any, **named: Any) -> bytes:
+    buffer = io.BytesIO()
+    save(buffer, *arrays, **named)
+    return buffer.getvalue()
+
+
+def _loaded(content: bytes) -> Any:
+    return np.load(io.BytesIO(content), allow_pickle=False)

@@ -1,0 +1,187 @@
+"""Analyses of a study beyond scores, and their units with keys.
+
+An analysis is a module: ``FILE`` is the stem of its table in ``reports/<study>/``, ``compute(unit, store)`` returns the
+rows of one :class:`Unit`, ``finish(rows)`` the table. Light on purpose (no NumPy), as ``cells``: keys are computed on
+every ``dvc repro``.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from multilab.core import code_digest, json_digest
+from multilab.experiments.cells import SCHEMA, Cell, library_versions, split_refs
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.study import Study
+
+__all__ = ["Analysis", "Unit", "module_of", "units_of"]
+
+_CODE_WITHIN = (
+    "multilab.papers",
+    "multilab.methods",
+    "multilab.metrics",
+    "multilab.model_selection.iterative_stratification",
+    "multilab.datasets.synthetic",
+    "multilab.experiments.seeds",
+)
+_OF_THE_CELL = (
+    "method",
+    "preprocessing",
+    "dataset",
+    "split",
+    "seed",
+    "seed_name",
+    "reads",
+    "laboratory",
+    "distributions",
+)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis, and the methods and data it is applied to.
+
+    Attributes
+    ----------
+    module : str
+        Dotted path of the module.
+    datasets : tuple of str
+    methods : tuple of str
+        Empty for an analysis of simulated data.
+    splits : int or None
+        Number of splits of the study's protocol, default all; for simulated data the number of repetitions, default 1.
+    settings : dict
+        Settings of the analysis.
+    """
+
+    module: str
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...] = ()
+    splits: int | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One analysis of one dataset on one split.
+
+    Attributes
+    ----------
+    module : str
+        Dotted path of the module of the analysis.
+    dataset : str
+    split : int
+        Split of the study's protocol; for simulated data the repetition.
+    cell : Cell or None
+        Cell whose method, rows and base scores are analysed; ``None`` for simulated data.
+    generator : dict or None
+        Generator of the dataset's card, for simulated data.
+    settings : dict
+        Settings of the analysis.
+    seed : int
+        Root of the seeds.
+    """
+
+    module: str
+    dataset: str
+    split: int
+    cell: Cell | None = None
+    generator: dict[str, Any] | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+    @property
+    def analysis(self) -> str:
+        """Name of the analysis: the last part of its module's path."""
+        return self.module.rpartition(".")[2]
+
+    @functools.cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that decides the rows, in clear."""
+        identity: dict[str, Any] = {
+            "schema": SCHEMA,
+            "kind": "analysis",
+            "analysis": self.analysis,
+            "settings": self.settings,
+            "code": _code(self.module),
+            "versions": library_versions(),
+        }
+        if self.cell is None:
+            return identity | {"generator": self.generator, "repetition": self.split, "seed": self.seed}
+        if _reads_cell(self.module):
+            return identity | {"cell": self.cell.key}
+        of_cell = self.cell.identity
+        method_code = {"code": f"{identity['code']}-{of_cell['code']}"}
+        return identity | method_code | {name: of_cell[name] for name in _OF_THE_CELL if name in of_cell}
+
+    @functools.cached_property
+    def key(self) -> str:
+        """The name of the unit in the store: 64 hex digits."""
+        return json_digest(self.identity)
+
+    @property
+    def method(self) -> str:
+        """Name of the method analysed, or nothing."""
+        return self.cell.method.name if self.cell else ""
+
+    @property
+    def label(self) -> str:
+        """Display name: ``sensitivity of mlwse_l1 on emotions, split 3``."""
+        return f"{self.analysis}{' of ' + self.method if self.method else ''} on {self.dataset}, split {self.split}"
+
+
+@functools.cache
+def _code(module: str) -> str:
+    return code_digest(module, within=_CODE_WITHIN)
+
+
+@functools.cache
+def _reads_cell(module: str) -> bool:
+    """Return whether an analysis reads the stored cell; importing the module would take longer than reading it."""
+    spec = importlib.util.find_spec(module)
+    return "\nREADS_CELL = True" in Path(str(spec.origin if spec else "")).read_text(encoding="utf-8")
+
+
+def module_of(unit: Unit) -> ModuleType:
+    """Return the module of a unit's analysis."""
+    return importlib.import_module(unit.module)
+
+
+def units_of(study: Study, analyses: Iterable[Analysis]) -> list[Unit]:
+    """Return the units of analyses under the protocol and the settings of a study, in order.
+
+    Raises
+    ------
+    ExperimentError
+        If an analysis without methods names a dataset that is not simulated.
+    """
+    return [unit for analysis in analyses for unit in _units(study, analysis)]
+
+
+def _units(study: Study, analysis: Analysis) -> list[Unit]:
+    from multilab import datasets
+
+    units = []
+    for dataset in analysis.datasets:
+        if not analysis.methods:
+            generator = datasets.card(dataset).generator
+            if generator is None:
+                name = analysis.module.rpartition(".")[2]
+                raise ExperimentError(f"study {study.name}: {name} is for simulated data, which {dataset} is not")
+            repetitions = range(analysis.splits or 1)
+            units += [
+                Unit(analysis.module, dataset, i, None, generator, analysis.settings, study.seed) for i in repetitions
+            ]
+            continue
+        for ref in split_refs(dataset, study.protocol_of(dataset))[: analysis.splits]:
+            for method in analysis.methods:
+                cell = Cell("train", ref, study.method(method, dataset), study.seed)
+                units.append(Unit(analysis.module, dataset, ref.split, cell, None, analysis.settings, study.seed))
+    return units

@@ -1,0 +1,96 @@
+"""Reading of the YAML files in ``conf/``.
+
+Uses OmegaConf alone, which a core installation does not have: the ``keys`` stage runs this on every ``dvc repro`` and
+must stay under half a second. A test confirms that Hydra composes the same values.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from multilab.core import conf_dir
+from multilab.core.messages import closest
+from multilab.experiments.errors import ExperimentError
+
+__all__ = ["check_integer", "check_names", "check_setting_names", "load_protocol", "names", "plain", "read_settings"]
+
+
+def plain(node: Any) -> Any:
+    """Return an OmegaConf node as plain Python values, interpolations resolved."""
+    from omegaconf import OmegaConf
+
+    return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
+
+
+def names(group: str) -> list[str]:
+    """Return the names of a group of settings (``method``, ``study``, ``protocol``, ``dataset``), sorted."""
+    return sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
+
+
+def load_protocol(name: str) -> dict[str, Any]:
+    """Read ``conf/protocol/<name>.yaml``."""
+    return read_settings("protocol", name)
+
+
+def read_settings(group: str, name: str) -> dict[str, Any]:
+    """Read ``conf/<group>/<name>.yaml``.
+
+    Raises
+    ------
+    ExperimentError
+        If there is no such file, or it is not a mapping in valid YAML.
+    """
+    path = conf_dir() / group / f"{name}.yaml"
+    if not path.is_file():
+        raise ExperimentError(f"no {group} is called {name!r}{_hint(name, names(group))}; they are in {path.parent}")
+    return _parse(path, path.read_bytes())
+
+
+@functools.lru_cache(maxsize=1024)
+def _parse(path: Path, content: bytes) -> dict[str, Any]:
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
+    try:
+        values = plain(OmegaConf.load(io.StringIO(content.decode())))
+    except (YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
+        raise ExperimentError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise ExperimentError(f"{path}: expected settings (key: value), got {type(values).__name__}")
+    return values
+
+
+def check_setting_names(location: str, kind: str, block: Any, known: Collection[str]) -> None:
+    """Refuse a block that is not a mapping, or has a key that is not a setting of this kind."""
+    if not isinstance(block, Mapping):
+        raise ExperimentError(f"{location}: expected the settings of a {kind} ({', '.join(known)}), got {block!r}")
+    for key in block:
+        if key not in known:
+            raise ExperimentError(f"{location}: {key!r} is not a setting of a {kind}{_hint(key, known)}")
+
+
+def check_names(location: str, kind: str, values: Any, known: Collection[str]) -> tuple[str, ...]:
+    """Return a list of names as a tuple; refuse anything else, and names that do not exist."""
+    if not isinstance(values, list | tuple):
+        raise ExperimentError(f"{location}: expected a list of names, got {values!r}")
+    for name in values:
+        if name not in known:
+            raise ExperimentError(f"{location}: no {kind} is called {name!r}{_hint(name, known)}")
+    return tuple(values)
+
+
+def check_integer(location: str, value: Any, least: int) -> int:
+    """Return an integer; refuse anything else, and a smaller one than ``least``."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ExperimentError(f"{location} must be an integer >= {least}, got {value!r}")
+    return value
+
+
+def _hint(name: Any, known: Iterable[str]) -> str:
+    match = closest(str(name), known)
+    return f"; did you mean {match!r}?" if match else ""

@@ -1,0 +1,123 @@
+"""From stored cells to tables of numbers.
+
+Metrics are computed from the stored scores, so adding a metric never retrains.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from multilab.datasets import load, prepared_meta
+from multilab.experiments.cells import Cell
+from multilab.experiments.fitting import indices
+from multilab.experiments.store import Store
+from multilab.experiments.study import Study
+from multilab.metrics import METRICS, score_all
+
+if TYPE_CHECKING:  # every train stage imports this file, and needs neither
+    import numpy as np
+
+    from multilab.claims import PublishedTables
+
+__all__ = ["MEASURED", "dataset_facts", "evaluate", "evaluate_cell", "learned", "measurements", "tuned"]
+
+MEASURED = ("fit_seconds", "input_seconds", "predict_seconds", "peak_mb", "model_bytes")
+"""Measurements of a cell; ``input_seconds`` is the time of fitting the cells that it reads."""
+
+
+def evaluate_cell(
+    cell: Cell, store: Store, conventions: str = "default", extra: Iterable[tuple[str, str]] = ()
+) -> dict[str, float]:
+    """Return all metrics of one finished train cell.
+
+    ``extra`` are (metric, preset) pairs: ``ranking_loss.mulan`` is the ranking loss under the preset ``mulan``. Where a
+    method predicts for single metrics, each of these is taken from its own prediction.
+    """
+    _, test = indices(cell.split_ref)
+    Y, arrays = load(cell.split_ref.dataset).Y[test], store.arrays(cell.key)
+    extra = tuple(extra)
+    presets = [conventions, *{preset for _, preset in extra}]
+
+    def score(suffix: str) -> dict[str, dict[str, float]]:
+        scores, decisions = arrays[f"scores{suffix}"], arrays[f"decisions{suffix}"]
+        return {preset: score_all(Y, scores, decisions, conventions=preset) for preset in presets}
+
+    results = score("")
+    for measure in (name.partition(".")[2] for name in arrays if name.startswith("scores.")):
+        for preset, values in score(f".{measure}").items():
+            results[preset][measure] = values[measure]
+    return results[conventions] | {f"{metric}.{preset}": results[preset][metric] for metric, preset in extra}
+
+
+def evaluate(
+    study: Study, cells: Iterable[Cell], store: Store, published: PublishedTables | None = None
+) -> pd.DataFrame:
+    """Return every (dataset, split, method, metric) of a study's cells in a fixed order, with the cell key.
+
+    With ``published`` tables also the metrics that they have under other conventions.
+    """
+    known: dict[tuple[str, str], dict[str, float]] = {}  # one cell may be that of many repetitions and variants
+    extra = functools.cache(published.quantities) if published else lambda method, conventions: ()
+    rows = []
+    for cell in cells:
+        identifier = cell.key, cell.method.name
+        if identifier not in known:
+            quantities = extra(cell.method.name, study.conventions)
+            known[identifier] = evaluate_cell(cell, store, study.conventions, quantities)
+        index = cell.split_ref.dataset, cell.split_ref.split, cell.method.name
+        rows += [(*index, metric, value, cell.key) for metric, value in known[identifier].items()]
+    return pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value", "key"])
+
+
+def measurements(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
+    """Return seconds, memory and model size of cells."""
+    rows = []
+    for cell in cells:
+        record = store.record(cell.key)
+        numbers = [record.get(name, math.nan) for name in MEASURED]
+        rows.append(
+            (cell.split_ref.dataset, cell.split_ref.split, cell.method.name, *numbers, record["alone"], cell.key)
+        )
+    return pd.DataFrame(rows, columns=["dataset", "split", "method", *MEASURED, "alone", "key"])
+
+
+def tuned(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
+    """Return the arguments that the searches of tuned cells chose, a row per argument.
+
+    A search shared by all repetitions is listed once. ``value`` is JSON, as in the ``trials.csv`` of the cell;
+    ``metric`` and ``best`` are the optimised metric and its best mean over the inner folds; ``tune_seconds`` is the
+    time of the complete search.
+    """
+    rows, listed = [], set()
+    for cell in cells:
+        record, identifier = store.record(cell.key), (cell.key, cell.method.name)
+        if "tuned" not in record or identifier in listed:
+            continue
+        listed.add(identifier)
+        trials = pd.read_csv(store.path(cell.key) / "trials.csv", float_precision="round_trip")
+        metric = str(trials.columns[-1])
+        best = trials[metric].agg(METRICS[metric].direction)
+        index = cell.split_ref.dataset, cell.split_ref.split, cell.method.name
+        for name, value in sorted(record["tuned"].items()):
+            rows.append((*index, name, json.dumps(value), metric, best, record["tune_seconds"]))
+    columns = ["dataset", "split", "method", "parameter", "value", "metric", "best", "tune_seconds"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def learned(cell: Cell, store: Store) -> dict[str, np.ndarray]:
+    """Return what a cell's estimator learned (the attributes its YAML names under ``save_attributes``)."""
+    arrays = store.arrays(cell.key)
+    return {name.removeprefix("learned_"): a for name, a in arrays.items() if name.startswith("learned_")}
+
+
+def dataset_facts(name: str) -> dict[str, Any]:
+    """Return the properties of a dataset for a report, from its prepared data."""
+    meta = prepared_meta(name) or {}
+    left_out = ("label_names", "feature_names", "files")
+    return {"name": name, **{key: value for key, value in meta.items() if key not in left_out}}

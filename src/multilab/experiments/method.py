@@ -1,0 +1,179 @@
+"""Methods as ``conf/method/*.yaml`` describes them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from multilab.core import OutsideCode, OutsideCodeError, code_digest, outside_code
+from multilab.experiments.conf import read_settings
+from multilab.experiments.errors import ExperimentError
+
+__all__ = ["LIBRARIES", "PREPROCESSING", "Method", "load_method"]
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn")
+"""The libraries whose versions are in every key."""
+
+PREPROCESSING = ("none", "minmax", "standard")
+
+_CODE_WITHIN = ("multilab.methods", "multilab.model_selection.iterative_stratification", "multilab.metrics")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method: the settings of its estimator and of the steps around it.
+
+    Attributes
+    ----------
+    name : str
+        Stem of ``conf/method/<name>.yaml``.
+    target : str
+        Dotted path of the estimator class.
+    params : dict
+        Arguments of the estimator; nested ``_target_`` entries are built first.
+    preprocessing : {"none", "minmax", "standard"}
+        Scaling of X, fitted on the training set.
+    base_scores : tuple of str
+        Methods whose out-of-fold scores are this method's input instead of X.
+    inner_cv : dict
+        ``{folds, order}`` of the out-of-fold scores.
+    save_attributes : tuple of str
+        Fitted attributes that are stored with the cell.
+    search, check_params : dict
+        Search space (Optuna) and arguments that make the method fast in checks.
+    seed_name : str
+        Name that the seeds are derived from: ``seed_name`` of the YAML, else the class path. A class that moves to
+        another module keeps its numbers when its YAML names its first path.
+    title, reference, notes : str
+        Display only; they reach neither the estimator nor the cell key.
+    """
+
+    name: str
+    target: str
+    params: dict[str, Any] = field(default_factory=dict)
+    preprocessing: str = "none"
+    base_scores: tuple[str, ...] = ()
+    inner_cv: dict[str, Any] = field(default_factory=lambda: {"folds": 5, "order": 1})
+    save_attributes: tuple[str, ...] = ()
+    search: dict[str, Any] = field(default_factory=dict)
+    check_params: dict[str, Any] = field(default_factory=dict)
+    seed_name: str = ""
+    title: str = ""
+    reference: str = ""
+    notes: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.seed_name:
+            object.__setattr__(self, "seed_name", self.target)
+
+    @classmethod
+    def from_mapping(cls, name: str, mapping: Mapping[str, Any]) -> Method:
+        """Build a method from the content of its YAML."""
+        values = dict(mapping)
+        target = values.pop("_target_", None)
+        if not isinstance(target, str):
+            raise ExperimentError(f"conf/method/{name}.yaml: no _target_; name the estimator class there")
+        fields: dict[str, Any] = {}
+        for key in ("preprocessing", "inner_cv", "search", "check_params", "seed_name", "title", "reference", "notes"):
+            if values.get(key) is not None:
+                fields[key] = values[key]
+            values.pop(key, None)
+        for key in ("base_scores", "save_attributes"):
+            fields[key] = tuple(values.pop(key, None) or ())
+        scaling = fields.get("preprocessing", "none")
+        if scaling not in PREPROCESSING:
+            raise ExperimentError(f"conf/method/{name}.yaml: preprocessing {scaling!r} is not none, minmax or standard")
+        return cls(name=name, target=target, params=values, **{"title": name, **fields})
+
+    def with_params(self, changes: Mapping[str, Any]) -> Method:
+        """Return the method with some arguments changed; ``preprocessing`` may be among them."""
+        changes = dict(changes)
+        scaling = changes.pop("preprocessing", self.preprocessing)
+        return replace(self, params={**self.params, **changes}, preprocessing=scaling)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the fitted estimator."""
+        return {"_target_": self.target, **self.params}
+
+    def key_settings(self) -> dict[str, Any]:
+        """Return the identity without the modules of classes in files, which their digests identify."""
+        return _without_modules(self.identity(), set(self._outside_code.files))
+
+    def code(self) -> str:
+        """Return the digests of the code in files that the settings name: of ``multilab.methods`` and of your files."""
+        files = self._outside_code.files
+        digests = [
+            files.get(target) or _code(target) for target in _targets(self.identity()) if _in_file(target, files)
+        ]
+        return "-".join(dict.fromkeys(digest[:16] for digest in digests))
+
+    def distributions(self) -> dict[str, str]:
+        """Return the versions of the installed distributions that the settings name, but for :data:`LIBRARIES`."""
+        return self._outside_code.distributions
+
+    @functools.cached_property
+    def _outside_code(self) -> OutsideCode:
+        targets = tuple(target for target in _targets(self.identity()) if not target.startswith("multilab."))
+        if targets in _installed:
+            return _installed[targets]
+        try:
+            outside = outside_code(targets, known=LIBRARIES)
+        except OutsideCodeError as error:
+            raise ExperimentError(f"conf/method/{self.name}.yaml: {error}") from None
+        if not outside.files:  # unlike files, installed versions stay as they are while a process runs
+            _installed[targets] = outside
+        return outside
+
+
+_installed: dict[tuple[str, ...], OutsideCode] = {(): OutsideCode({}, {})}
+
+
+@functools.lru_cache(maxsize=256)
+def _code(target: str) -> str:
+    return code_digest(target, within=_CODE_WITHIN)
+
+
+def _in_file(target: str, files: Container[str]) -> bool:
+    return target.startswith("multilab.") or target in files
+
+
+def _without_modules(value: Any, files: Container[str]) -> Any:
+    """Return settings with the name of every class in a file instead of its path."""
+    if isinstance(value, Mapping):
+        key = "path" if value.get("_target_") in _LOOKUPS else "_target_"
+        named = {name: _without_modules(item, files) for name, item in value.items()}
+        target = value.get(key)
+        return named | ({key: target.rpartition(".")[2]} if isinstance(target, str) and _in_file(target, files) else {})
+    return [_without_modules(item, files) for item in value] if isinstance(value, list | tuple) else value
+
+
+_LOOKUPS = (
+    "hydra.utils.get_class",
+    "hydra.utils.get_method",
+    "hydra.utils.get_static_method",
+    "hydra.utils.get_object",
+)
+
+
+def _targets(value: Any) -> list[str]:
+    """Return what ``_target_`` names anywhere in a setting, in order of appearance."""
+    targets: list[str] = []
+    if isinstance(value, Mapping):
+        target = value.get("_target_")
+        if target in _LOOKUPS:
+            target = value.get("path")
+        if isinstance(target, str):
+            targets.append(target)
+        for item in value.values():
+            targets += _targets(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            targets += _targets(item)
+    return list(dict.fromkeys(targets))
+
+
+def load_method(name: str) -> Method:
+    """Read ``conf/method/<name>.yaml``."""
+    return Method.from_mapping(name, read_settings("method", name))

@@ -1,0 +1,177 @@
+"""New keys for the committed results of a study, after a change of code that leaves their numbers as they are.
+
+Old and new cells are matched by dataset, split and method; their settings and tuning must be equal. A recomputed sample
+shows that the numbers are equal, too. Read are the files of ``reports/<study>`` alone, so that the store the results
+came from need not be on this machine; cells that are there are copied to their new keys.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from multilab.core import json_digest, record_checksums
+from multilab.experiments.cells import Cell, all_cells
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.evaluation import MEASURED
+from multilab.experiments.store import Store
+from multilab.experiments.study import Study, Tuning
+from multilab.statistics.result_files import read_table, write_table
+
+__all__ = ["Match", "changed_settings", "copy_cells", "match_cells", "sample_cells", "write_new_keys"]
+
+_CELL = ["dataset", "split", "method"]
+
+
+@dataclass(frozen=True)
+class Match:
+    """A cell of a study as today's code defines it, and the key of its committed result."""
+
+    cell: Cell
+    key: str
+
+    @property
+    def moved(self) -> bool:
+        """Whether the key is another one now."""
+        return self.key != self.cell.key
+
+
+def match_cells(study: Study, folder: Path) -> list[Match]:
+    """Return all cells of a study with their committed keys.
+
+    Raises
+    ------
+    ExperimentError
+        If ``keys.csv`` has other datasets, splits or methods than the study.
+    """
+    table = read_table(folder / "keys.csv", [*_CELL, "key"])
+    keys = {(row.dataset, row.split, row.method): str(row.key) for row in table.itertuples()}
+    cells = {_location(cell): cell for cell in all_cells(study)}
+    for names, what in ((keys.keys() - cells, "not in the study"), (cells.keys() - keys, "not in keys.csv")):
+        if names:
+            first = ", ".join(map(str, min(names)))
+            raise ExperimentError(f"{folder}: {len(names)} cells are {what}, the first: {first}; run the study")
+    return [Match(cell, keys[location]) for location, cell in cells.items()]
+
+
+def _location(cell: Cell) -> tuple[str, int, str]:
+    return cell.split_ref.dataset, cell.split_ref.split, cell.method.name
+
+
+def changed_settings(study: Study, folder: Path, matches: Iterable[Match]) -> dict[str, list[str]]:
+    """Return, by method, what is set in another way than in the committed ``study.json``: one line per setting.
+
+    Classes are compared by their names: a class that moved is the same.
+    """
+    info = json.loads((folder / "study.json").read_text())
+    digests = {card["name"]: card["digest"] for card in json.loads((folder / "datasets.json").read_text())}
+    changes: dict[str, dict[str, list[str]]] = {}
+    cells = {(match.cell.method.name, match.cell.split_ref.dataset): match.cell for match in matches}
+    for (method, dataset), cell in cells.items():
+        before = _committed(info, method, dataset) | {"data": digests.get(dataset)}
+        after = _today(study, cell) | {"data": cell.split_ref.dataset_digest}
+        for name in sorted(before.keys() | after.keys()):
+            old, new = (_by_class_name(values.get(name)) for values in (before, after))
+            if json_digest(old) != json_digest(new):
+                changes.setdefault(method, {}).setdefault(f"{name} was {old}, is {new}", []).append(dataset)
+    return {
+        method: [f"{method} on {', '.join(datasets)}: {text}" for text, datasets in texts.items()]
+        for method, texts in changes.items()
+    }
+
+
+def _today(study: Study, cell: Cell) -> dict[str, Any]:
+    """Return what decides the result of a cell, apart from code and data."""
+    method, tune = cell.method, study.tune_of(cell.method.name)
+    settings = {**method.identity(), "preprocessing": method.preprocessing}
+    if method.base_scores:
+        settings |= {"base_scores": list(method.base_scores), "inner_cv": method.inner_cv}
+    return settings | {
+        "study": [study.seed, study.measure, study.protocol_of(cell.split_ref.dataset)],
+        "tune": tune and tune.identity(),
+        "repetitions": list(study.repetitions_of(method.name)),
+    }
+
+
+def _committed(info: Mapping[str, Any], column: str, dataset: str) -> dict[str, Any]:
+    """Return the same of the committed ``study.json``."""
+    variant = next((v for v in (info.get("variants") or {}).values() if column in v["methods"]), None)
+    base = column.removesuffix(f"-{variant['name']}") if variant else column
+    block = variant or info
+    settings = dict(info["settings"][column])
+    for override in (*info.get("overrides", ()), *(variant["settings"] if variant else ())):
+        if base in (override.get("methods") or [base]) and dataset in (override.get("datasets") or [dataset]):
+            settings |= override["set"]
+    tune, repetitions = block.get("tune"), block.get("repetitions") or {"n_repeats": 1, "methods": []}
+    protocol = (info.get("protocols") or {}).get(dataset, info["protocol"])
+    return settings | {
+        "study": [info["seed"], info["measure"], protocol],
+        "tune": Tuning.from_mapping(tune).identity() if tune else None,
+        "repetitions": [repetitions["n_repeats"], base in repetitions["methods"]],
+    }
+
+
+def _by_class_name(value: Any) -> Any:
+    """Return a setting with the names of classes instead of their paths."""
+    if isinstance(value, Mapping):
+        return {name: _by_class_name(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_by_class_name(item) for item in value]
+    return value.rpartition(".")[2] if isinstance(value, str) and value.startswith("multilab.") else value
+
+
+def sample_cells(matches: Sequence[Match], folder: Path, seed: int, per_method: int = 2) -> list[Cell]:
+    """Return some cells per method, those of its cheapest dataset first, drawn by the seed within a dataset."""
+    costs = _seconds(folder)
+    rng = np.random.default_rng(seed)
+    chosen: list[Cell] = []
+    for method in dict.fromkeys(match.cell.method.name for match in matches):
+        cells = list({m.cell.key: m.cell for m in matches if m.cell.method.name == method}.values())
+        drawn = [cells[index] for index in rng.permutation(len(cells))]
+        chosen += sorted(drawn, key=lambda cell: costs.get((cell.split_ref.dataset, method), 0.0))[:per_method]
+    return chosen
+
+
+def _seconds(folder: Path) -> dict[tuple[str, str], float]:
+    """Return the mean seconds of a method's cells on a dataset, its search included."""
+    table = read_table(folder / "measured.csv", _CELL)
+    table["seconds"] = table[[name for name in MEASURED if name.endswith("_seconds")]].sum(axis=1)
+    tables = [table]
+    if (folder / "tuned.csv").is_file():
+        tuned = read_table(folder / "tuned.csv", [*_CELL, "tune_seconds"]).drop_duplicates(_CELL)
+        tables.append(tuned.rename(columns={"tune_seconds": "seconds"}))
+    means = [t.groupby(["dataset", "method"])["seconds"].mean() for t in tables]
+    return pd.concat(means).groupby(level=[0, 1]).sum().to_dict()
+
+
+def write_new_keys(folder: Path, matches: Iterable[Match]) -> None:
+    """Write the new keys of a study to its ``keys.csv``."""
+    keys = {_location(match.cell): match.cell.key for match in matches}
+    table = read_table(folder / "keys.csv", [*_CELL, "key"])
+    table["key"] = [keys[location] for location in table[_CELL].itertuples(index=False, name=None)]
+    write_table(folder / "keys.csv", table)
+    record_checksums(folder, ["keys.csv"])
+
+
+def copy_cells(matches: Iterable[Match], store: Store, without: Collection[str] = ()) -> int:
+    """Copy the results that are in a store to their new keys, those that they read included; return their number.
+
+    Results of the methods ``without`` are left out: their settings changed, and a record says how a result was made.
+    """
+    copied = 0
+    pairs = [(match.key, match.cell) for match in matches if match.cell.method.name not in without]
+    while pairs:
+        old, cell = pairs.pop()
+        if old == cell.key or not store.has(old) or store.has(cell.key):
+            continue
+        record = store.record(old)
+        pairs += zip(record["parts"]["reads"], cell.reads, strict=True)
+        store.copy(old, cell.key, record | {"parts": cell.identity, "settings": cell.method.identity()})
+        copied += 1
+    return copied

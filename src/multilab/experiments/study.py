@@ -1,0 +1,330 @@
+"""Studies as ``conf/study/*.yaml`` describes them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from multilab.core.messages import unknown_name
+from multilab.experiments.conf import (
+    check_integer,
+    check_names,
+    check_setting_names,
+    load_protocol,
+    names,
+    read_settings,
+)
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.method import Method, load_method
+
+__all__ = ["SAMPLERS", "Override", "Repetitions", "Study", "Tuning", "Variant", "load_study", "study_from"]
+
+SAMPLERS = ("tpe", "random", "grid")
+_PRUNERS = ("none", "median")
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Search for hyperparameters: the ``tune`` block of a study, a variant or an ad hoc run.
+
+    Attributes
+    ----------
+    n_trials : int
+        Number of finished trials; a resumed search adds the missing ones.
+    folds, order : int
+        Inner stratified folds of the training set.
+    metric : str
+        Key of `multilab.metrics.score_all`; its direction is looked up.
+    conventions : str
+        Preset of the metrics.
+    sampler : {"tpe", "random", "grid"}
+        ``grid`` tries all points of a space of ``choices``.
+    timeout : float, optional
+        Seconds after which no new trial starts; at least one trial is finished.
+    pruner : {"none", "median"}
+        ``median`` stops a trial whose running mean over the inner folds is worse than the median of earlier trials.
+    storage : str, optional
+        Optuna storage URL (``sqlite:///trials.db``); default: a journal file in the store of cells.
+    """
+
+    n_trials: int = 20
+    folds: int = 3
+    order: int = 1
+    metric: str = "ranking_loss"
+    conventions: str = "default"
+    sampler: str = "tpe"
+    timeout: float | None = None
+    pruner: str = "none"
+    storage: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_trials", 1), ("folds", 2), ("order", 1)):
+            check_integer(f"tune.{name}", getattr(self, name), least)
+        for name, allowed in (("sampler", SAMPLERS), ("pruner", _PRUNERS)):
+            if getattr(self, name) not in allowed:
+                raise ExperimentError(f"tune.{name}: {unknown_name(name, getattr(self, name), allowed)}")
+        timeout = self.timeout
+        if timeout is not None and (isinstance(timeout, bool | str) or not timeout > 0 or math.isnan(timeout)):
+            raise ExperimentError(f"tune.timeout must be a number of seconds > 0, got {timeout!r}")
+
+    @classmethod
+    def from_mapping(cls, block: Any, location: str = "tune") -> Tuning:
+        """Build the settings of a search from a ``tune`` block; an unknown key is refused."""
+        check_setting_names(location, "search", block, [field.name for field in fields(cls)])
+        try:
+            return cls(**block)
+        except ExperimentError as error:
+            raise ExperimentError(str(error).replace("tune", location, 1)) from None
+
+    def identity(self) -> dict[str, Any]:
+        """Return the settings that decide a result, for the key of a cell.
+
+        Fields that were added later are left out at their defaults, so that the keys of cells that do not use them
+        stay as they are.
+        """
+        later = {"timeout": None, "pruner": "none"}
+        settings = {name: value for name, value in asdict(self).items() if name != "storage"}
+        return {name: value for name, value in settings.items() if name not in later or value != later[name]}
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """Repeated runs over the splits: the ``repetitions`` block ``{n_repeats, methods}``.
+
+    The named methods have another seed in each repetition; one result of every other method counts for all.
+    """
+
+    n_repeats: int = 1
+    methods: tuple[str, ...] = ()
+
+    @classmethod
+    def from_mapping(cls, block: Any, location: str) -> Repetitions:
+        """Build repetitions from their block; anything but ``{n_repeats, methods}`` is refused."""
+        check_setting_names(location, "block of repetitions", block, [field.name for field in fields(cls)])
+        if missing := {"n_repeats", "methods"} - set(block):
+            raise ExperimentError(f"{location}: {' and '.join(sorted(missing))} missing in {dict(block)}")
+        n_repeats = check_integer(f"{location}.n_repeats", block["n_repeats"], 1)
+        return cls(n_repeats, check_names(f"{location}.methods", "method", block["methods"], names("method")))
+
+
+@dataclass(frozen=True)
+class Override:
+    """Other arguments for some methods on some datasets: a block ``{methods, datasets, set}`` of a study.
+
+    ``None`` means all methods or all datasets.
+    """
+
+    set: dict[str, Any]
+    methods: tuple[str, ...] | None = None
+    datasets: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_mapping(cls, block: Any, location: str, datasets: tuple[str, ...]) -> Override:
+        """Build an override from its block; ``datasets`` are those of the study."""
+        check_setting_names(location, "block of settings", block, [field.name for field in fields(cls)])
+        if not isinstance(block.get("set"), Mapping):
+            raise ExperimentError(f"{location}.set: expected arguments (name: value), got {block.get('set')!r}")
+        chosen = {
+            key: check_names(f"{location}.{key}", key[:-1], block[key], known)
+            for key, known in (("methods", names("method")), ("datasets", datasets))
+            if key in block
+        }
+        return cls(dict(block["set"]), **chosen)
+
+    def applies_to(self, method: str, dataset: str | None) -> bool:
+        """Tell whether the override changes a method on a dataset (``None``: on no particular dataset)."""
+        return (self.methods is None or method in self.methods) and (self.datasets is None or dataset in self.datasets)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as it is written in the YAML."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Methods with other settings, or tuned, on some datasets of a study: columns ``<method>-<variant>``.
+
+    The study's settings of a method hold in a variant too; those of the variant are applied after them. Columns with
+    ``show_with_main`` are also in the tables of the study's own methods, without a rank.
+    """
+
+    name: str
+    methods: tuple[str, ...]
+    datasets: tuple[str, ...]
+    description: str = ""
+    settings: tuple[Override, ...] = ()
+    tune: Tuning | None = None
+    repetitions: Repetitions | None = None
+    show_with_main: bool = False
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The method of each column."""
+        return {f"{method}-{self.name}": method for method in self.methods}
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study: methods compared on datasets under one protocol.
+
+    Attributes
+    ----------
+    name : str
+        Stem of ``conf/study/<name>.yaml``.
+    datasets, methods : tuple of str
+        The study's own methods are compared on all its datasets.
+    protocol : dict
+        How a dataset is split; ``protocols`` holds the exceptions by dataset.
+    metrics : tuple of str
+        ``headline`` is the one that a report begins with.
+    conventions : str
+        Preset of the metrics.
+    alpha, rope, control : float, float or None, str or None
+        Significance level, region of practical equivalence (``None``: no Bayesian test), and control method.
+    settings : tuple of Override
+        Other arguments of methods in this study.
+    variants : dict of str to Variant
+        Columns that are run, scored and published like the others, and compared within their variant.
+    gate_cases : tuple of Override
+        Settings that only the gate computes, on the first dataset.
+    tune, repetitions : Tuning or None, Repetitions or None
+    measure : {"shared", "alone"}
+        ``alone``: one cell at a time, each in a separate process.
+    paper : str, optional
+        The paper that the results are compared with (see :mod:`multilab.papers`).
+    title, description, notes : str
+        Display only.
+    """
+
+    name: str
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...]
+    protocol: dict[str, Any]
+    title: str = ""
+    description: str = ""
+    metrics: tuple[str, ...] = ("hamming_loss", "ranking_loss", "average_precision", "macro_f1", "micro_f1")
+    headline: str = "ranking_loss"
+    conventions: str = "default"
+    alpha: float = 0.05
+    rope: float | None = 0.01
+    control: str | None = None
+    seed: int = 0
+    protocols: dict[str, dict[str, Any]] = field(default_factory=dict)
+    settings: tuple[Override, ...] = ()
+    gate_cases: tuple[Override, ...] = ()
+    tune: Tuning | None = None
+    repetitions: Repetitions | None = None
+    measure: str = "shared"
+    notes: str = ""
+    paper: str | None = None
+    variants: dict[str, Variant] = field(default_factory=dict)
+
+    @property
+    def all_methods(self) -> tuple[str, ...]:
+        """The names of all columns: the study's own methods, then those of its variants."""
+        return (*self.methods, *(column for variant in self.variants.values() for column in variant.columns))
+
+    def variant_of(self, column: str) -> Variant | None:
+        """Return the variant of a column, ``None`` for one of the study's own methods."""
+        return next((variant for variant in self.variants.values() if column in variant.columns), None)
+
+    def base(self, column: str) -> str:
+        """Return the method of a column: the stem of its YAML."""
+        variant = self.variant_of(column)
+        return variant.columns[column] if variant else column
+
+    def protocol_of(self, dataset: str) -> dict[str, Any]:
+        """Return how a dataset is split."""
+        return self.protocols.get(dataset, self.protocol)
+
+    def datasets_of(self, column: str) -> tuple[str, ...]:
+        """Return the datasets of a column."""
+        return (self.variant_of(column) or self).datasets
+
+    def tune_of(self, column: str) -> Tuning | None:
+        """Return how a column is tuned, ``None`` if it is not."""
+        return (self.variant_of(column) or self).tune
+
+    def repetitions_of(self, column: str) -> tuple[int, bool]:
+        """Return the number of repetitions of a column, and whether each has another seed."""
+        block = (self.variant_of(column) or self).repetitions or Repetitions()
+        return block.n_repeats, self.base(column) in block.methods
+
+    def method(self, column: str, dataset: str | None = None) -> Method:
+        """Return the method of a column with its settings in this study, on one dataset if named."""
+        variant, base = self.variant_of(column), self.base(column)
+        method = load_method(base)
+        for block in (*self.settings, *(variant.settings if variant else ())):
+            if block.applies_to(base, dataset):
+                method = method.with_params(block.set)
+        return replace(method, name=column, title=f"{method.title} ({variant.name})") if variant else method
+
+
+def load_study(name: str) -> Study:
+    """Read ``conf/study/<name>.yaml``: ``methods: all`` means every method there is."""
+    return study_from(name, read_settings("study", name))
+
+
+def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
+    """Build a study from the content of its YAML.
+
+    Raises
+    ------
+    ExperimentError
+        Naming the file and the key that is wrong.
+    """
+    location = f"conf/study/{name}.yaml"
+    check_setting_names(location, "study", mapping, [field.name for field in fields(Study)])
+    values = dict(mapping)
+    protocol, methods = values.pop("protocol", "kfold5"), values.pop("methods", "all")
+    variants = values.pop("variants", None) or {}
+    datasets = tuple(values.pop("datasets", ()))
+    if "metrics" in values:
+        values["metrics"] = tuple(values["metrics"])
+    for key in ("settings", "gate_cases"):
+        values[key] = _overrides(f"{location}: {key}", values.get(key), datasets)
+    study = Study(
+        **values | _search_and_repetitions(location, values),
+        name=name,
+        datasets=datasets,
+        methods=tuple(names("method") if methods == "all" else methods),
+        protocol=load_protocol(protocol) if isinstance(protocol, str) else dict(protocol),
+    )
+    return replace(study, variants={key: _variant(study, key, block) for key, block in variants.items()})
+
+
+def _variant(study: Study, name: str, block: Mapping[str, Any]) -> Variant:
+    """Build a variant from its block in the YAML of a study; what it leaves out is the study's."""
+    location = f"conf/study/{study.name}.yaml: variants.{name}"
+    if not re.fullmatch("[a-z0-9_]+", name):
+        raise ExperimentError(f"{location}: the name of a variant has lower-case letters, digits and _ only")
+    check_setting_names(location, "variant", block, [field.name for field in fields(Variant) if field.name != "name"])
+    datasets = check_names(location, "dataset here", block.get("datasets", study.datasets), study.datasets)
+    return Variant(
+        name,
+        check_names(location, "method", block.get("methods", study.methods), names("method")),
+        datasets,
+        block.get("description", ""),
+        _overrides(f"{location}.settings", block.get("settings"), study.datasets),
+        **{"tune": study.tune, "repetitions": study.repetitions} | _search_and_repetitions(location, block),
+        show_with_main=bool(block.get("show_with_main", False)),
+    )
+
+
+def _overrides(location: str, blocks: Any, datasets: tuple[str, ...]) -> tuple[Override, ...]:
+    if not isinstance(blocks or [], list | tuple):
+        raise ExperimentError(f"{location}: expected a list of blocks {{methods, datasets, set}}, got {blocks!r}")
+    return tuple(Override.from_mapping(b, f"{location}[{i}]", datasets) for i, b in enumerate(blocks or ()))
+
+
+def _search_and_repetitions(location: str, block: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the typed ``tune`` and ``repetitions`` of a block, as far as it has them."""
+    types: dict[str, type[Tuning] | type[Repetitions]] = {"tune": Tuning, "repetitions": Repetitions}
+    return {
+        key: None if block[key] is None else kind.from_mapping(block[key], f"{location}: {key}")
+        for key, kind in types.items()
+        if key in block
+    }

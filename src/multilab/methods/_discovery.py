@@ -1,0 +1,68 @@
+"""Finds the classes of this package in its files, so that no list of methods has to be kept."""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+from multilab.core.messages import closest
+
+_ROOT = Path(__file__).resolve().parent
+_PACKAGE = __name__.rpartition(".")[0]
+# A class statement at the margin; text inside a docstring does not start with "class X(" or "class X:" there.
+_CLASS = re.compile(r"^class ([A-Za-z]\w*)\s*[(:]", re.MULTILINE)
+
+
+def public_classes() -> dict[str, str]:
+    """Return the public top-level classes of the package, by name, without importing anything.
+
+    Returns
+    -------
+    dict of str to str
+        Class name -> dotted name of its module.
+
+    Raises
+    ------
+    ImportError
+        If two files define a class of the same name.
+    """
+    modules: dict[str, str] = {}
+    for path in sorted(_ROOT.rglob("*.py")):
+        relative = path.relative_to(_ROOT).with_suffix("")
+        if path.name.startswith("_") or any(part.startswith((".", "_")) for part in relative.parts):
+            continue
+        module = ".".join((_PACKAGE, *relative.parts))
+        for name in _CLASS.findall(path.read_text(encoding="utf-8")):
+            if name in modules:
+                raise ImportError(f"two methods are called {name}: in {modules[name]} and in {module}; rename one")
+            modules[name] = module
+    return modules
+
+
+def find_class(name: str) -> type:
+    """Return the public class called ``name``; its module is imported.
+
+    Raises
+    ------
+    AttributeError
+        If no file of the package defines it.
+    """
+    classes = public_classes()
+    module = classes.get(name)
+    if module is None:
+        match = closest(name, classes)
+        hint = f"; did you mean {match}?" if match else ""
+        raise AttributeError(f"module {_PACKAGE!r} has no attribute {name!r}{hint}")
+    return getattr(importlib.import_module(module), name)
+
+
+def all_estimators() -> list[type]:
+    """Return every public estimator class of the package, in alphabetical order; imports all its modules.
+
+    An estimator is a subclass of ``sklearn.base.BaseEstimator`` outside ``multilab.methods.base`` that is not
+    abstract.
+    """
+    from sklearn.base import BaseEstimator
+
+    classes = (find_class(name) for name, module in sorted(public_classes().items()) if module != f"{_PACKAGE}.base")
+    return [c for c in classes if issubclass(c, BaseEstimator) and not inspect.isabstract(c)]

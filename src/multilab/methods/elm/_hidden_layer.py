@@ -1,0 +1,20 @@
+"""Random hidden layer of an extreme learning machine."""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils import check_random_state
+
+
+def draw_weights(d: int, n_hidden: int, bound: float, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return input weights (d, n_hidden) and biases (n_hidden,), independent and uniform on (-bound, bound)."""
+    random = check_random_state(random_state)
+    return random.uniform(-bound, bound, size=(d, n_hidden)), random.uniform(-bound, bound, size=n_hidden)
+
+
+def hidden_output(X: Any, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """Return the sigmoids 1 / (1 + exp(-(X weights + bias))), shape (n, n_hidden); X dense or CSR."""
+    activation = np.asarray(X @ weights)
+    activation += bias
+    return expit(activation, out=activation)

@@ -1,0 +1,97 @@
+"""Dependence of pairs of labels, unconditional or conditional on the features."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import KFold
+
+from multilab.methods.base import MethodError
+from multilab.methods.transformation.binary_relevance import BinaryRelevance
+
+
+def chi_square(Y: np.ndarray) -> np.ndarray:
+    """Return the chi-square statistic of independence for all pairs of labels.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, q)
+        0/1.
+
+    Returns
+    -------
+    ndarray of shape (q, q)
+        n phi^2 with phi = (n n11 - n1 n2) / sqrt(n1 n2 (n - n1)(n - n2)); 0 for a label with one class, and on the
+        diagonal.
+    """
+    n = float(len(Y))
+    counts = Y.T.astype(np.float64) @ Y
+    ones = np.diag(counts)
+    covariance = n * counts - np.outer(ones, ones)
+    spread = ones * (n - ones)
+    product = np.outer(spread, spread)
+    statistic = np.divide(n * covariance**2, product, out=np.zeros_like(counts), where=product > 0)
+    np.fill_diagonal(statistic, 0.0)
+    return statistic
+
+
+def conditional_t(
+    base: BaseEstimator, X: Any, Y: np.ndarray, n_folds: int, seed: int, n_jobs: int | None = 1
+) -> np.ndarray:
+    """Return how much knowing one label helps to predict the other from the features.
+
+    Parameters
+    ----------
+    base : scikit-learn classifier
+        Fitted on the features, and on the features and one other label, q (q - 1) + q times per fold.
+    X : ndarray or CSR matrix of shape (n, d)
+    Y : ndarray of shape (n, q)
+        0/1.
+    n_folds : int
+        Shuffled folds, the same for all pairs; no more than rows.
+    seed : int
+        Of the folds and of the base classifiers.
+
+    Returns
+    -------
+    ndarray of shape (q, q), symmetric
+        Paired t statistic of the two accuracies over the folds, -1 where the other label makes the mean accuracy
+        lower, 0 where the differences are all equal; the larger of the two directions.
+
+    References
+    ----------
+    L. Tenenboim-Chekina, L. Rokach, B. Shapira. Identification of label dependencies for multi-label classification.
+    MLD workshop at ICML 2010.
+    """
+    if len(Y) < 2:
+        raise MethodError(f"conditional dependence is measured on folds, which n_samples = {len(Y)} does not allow")
+    folds = list(KFold(min(n_folds, len(Y)), shuffle=True, random_state=seed).split(Y))
+    q = Y.shape[1]
+
+    def accuracies(other: int | None) -> np.ndarray:
+        columns = [X] if other is None else [X, Y[:, [other]].astype(np.float64)]
+        matrix = sp.hstack(columns, format="csr") if sp.issparse(X) else np.hstack(columns)
+        labels = np.flatnonzero(np.arange(q) != other) if other is not None else np.arange(q)
+        accuracies = np.zeros((len(folds), q))
+        for fold, (train, test) in enumerate(folds):
+            model = BinaryRelevance(base, random_state=seed).fit(matrix[train], Y[np.ix_(train, labels)])
+            accuracies[fold, labels] = (model.predict(matrix[test]) == Y[np.ix_(test, labels)]).mean(axis=0)
+        return accuracies
+
+    alone = accuracies(None)
+    helped = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(accuracies)(j) for j in range(q))
+    one_way = np.column_stack([_paired_t(with_label - alone) for with_label in helped])
+    statistic = np.maximum(one_way, one_way.T)
+    np.fill_diagonal(statistic, 0.0)
+    return statistic
+
+
+def _paired_t(gains: np.ndarray) -> np.ndarray:
+    """Return t per column of accuracy gains of shape (folds, q)."""
+    count = len(gains)
+    mean = gains.mean(axis=0)
+    spread = ((gains - mean) ** 2).sum(axis=0)
+    t = np.divide(mean * np.sqrt(count * (count - 1)), np.sqrt(spread), out=np.zeros_like(mean), where=spread > 1e-20)
+    return np.where(mean < 0, -1.0, t)

@@ -1,0 +1,118 @@
+"""Bagging, and the default tree of the ensembles."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import check_random_state
+
+from multilab.methods.base import MethodError, MultiLabelClassifier
+
+Combine = Literal["confidence", "vote"]
+
+
+def base_classifier(estimator: BaseEstimator | None) -> BaseEstimator:
+    """Return the estimator, or when None what is used where the papers have C4.5 (Weka's J48).
+
+    Both split on information and keep 2 rows per leaf. C4.5 also divides the gain by the information of the split,
+    prunes pessimistically, and splits a nominal feature into all its values at once.
+    """
+    return DecisionTreeClassifier(criterion="entropy", min_samples_leaf=2) if estimator is None else estimator
+
+
+def draw_rows(seed: int, n: int, max_samples: float, bootstrap: bool) -> np.ndarray:
+    """Return the row numbers a member is trained on, ascending.
+
+    Parameters
+    ----------
+    seed : int
+        The member's; the draw is independent of what else the member does with it.
+    n : int
+        Number of training rows.
+    max_samples : float in (0, 1]
+        Share of n that is drawn, rounded down, at least one row.
+    bootstrap : bool
+        With or without replacement.
+    """
+    if not 0 < max_samples <= 1:
+        raise MethodError(f"max_samples={max_samples!r} must be in (0, 1]")
+    size = max(1, int(max_samples * n))
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    return np.sort(rng.integers(n, size=size) if bootstrap else rng.choice(n, size=size, replace=False))
+
+
+class BaggedEnsemble(MultiLabelClassifier, ABC):
+    """Base class of bagged multi-label classifiers: the mean of their scores or decisions.
+
+    A subclass returns from ``_member`` the classifier to fit on each sample. Its ``combine`` ("vote" where it has none)
+    selects what is averaged.
+
+    Attributes
+    ----------
+    estimators_ : list of multi-label classifiers
+        One per seed drawn from ``random_state``.
+    """
+
+    combine: Combine = "vote"
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None,
+        n_estimators: int,
+        max_samples: float,
+        bootstrap: bool,
+        n_jobs: int | None,
+        random_state: Any,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.bootstrap = bootstrap
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @abstractmethod
+    def _member(self, base: BaseEstimator, seed: int | None) -> MultiLabelClassifier:
+        """Return the classifier to fit on a sample, its ``random_state`` the seed."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Raises
+        ------
+        MethodError
+            If an argument is out of its range, or the base classifier has no probabilities to average.
+        """
+        X, Y = self._validate_fit(X, y)
+        base = base_classifier(self.estimator)
+        self._check_arguments(base)
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators).tolist()
+
+        def fit(seed: int) -> MultiLabelClassifier:
+            rows = draw_rows(seed, len(Y), self.max_samples, self.bootstrap)
+            return self._member(base, seed)._fit_validated(X[rows], Y[rows])
+
+        # trees and libsvm release the interpreter lock: threads share the one X
+        self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(fit)(seed) for seed in seeds)
+        return self
+
+    def _check_arguments(self, base: BaseEstimator) -> None:
+        """Raise a `MethodError` if an argument is out of range or the mean of margins is requested."""
+        if not isinstance(self.n_estimators, int | np.integer) or self.n_estimators < 1:
+            raise MethodError(f"n_estimators={self.n_estimators!r}: give the number of members, 1 or more")
+        self._check_choices(combine=("confidence", "vote"))
+        if self.combine == "confidence" and self._member(base, None)._score_kind() == "margin":
+            raise MethodError(
+                f"{type(base).__name__} gives margins, whose mean is no confidence: "
+                "set combine='vote', or calibration='sigmoid'"
+            )
+
+    def _scores(self, X: Any) -> np.ndarray:
+        total = np.zeros((X.shape[0], self.n_labels_))
+        for member in self.estimators_:
+            scores, decisions = member._predict(X)
+            total += scores if self.combine == "confidence" else decisions
+        return total / len(self.estimators_)

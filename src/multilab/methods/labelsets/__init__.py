@@ -1,1 +1,0 @@
-"""Variants of ensembles on sets of labels."""

@@ -1,0 +1,126 @@
+"""Penalised least squares on a kernel matrix: P from K and targets B by Cholesky, conjugate gradients or LSQR."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dnrm2, dsyrk
+
+from multilab.methods.base import MethodError
+from multilab.methods.reduction._exact_equations import KernelSpectrum
+from multilab.methods.reduction._iterative import conjugate_gradients, lsqr
+from multilab.methods.reduction._label_problem import product
+
+
+@dataclass(frozen=True)
+class Regression:
+    """Settings of a solver of K P = B, eqs. (3) and (5) of the LSkMDDM paper.
+
+    Attributes
+    ----------
+    solver : {"cholesky", "cg", "lsqr"}
+    penalty : {"l2", "rkhs"}
+        With eta > 0, "l2" gives P = (K^2 + eta I)^{-1} K B, eq. (5), and "rkhs" P = (K + eta I)^{-1} B.
+    tol : float
+    max_iter : int
+        Tolerance and maximum number of iterations of "cg" and "lsqr".
+
+    Raises
+    ------
+    MethodError
+        If the solver or the penalty is unknown.
+    """
+
+    solver: str
+    penalty: str
+    tol: float
+    max_iter: int
+
+    def __post_init__(self) -> None:
+        if self.solver not in ("cholesky", "cg", "lsqr"):
+            raise MethodError(f"solver={self.solver!r}: give 'cholesky', 'cg' or 'lsqr'")
+        if self.penalty not in ("l2", "rkhs"):
+            raise MethodError(f"penalty={self.penalty!r}: give 'l2' or 'rkhs'")
+
+
+def regressions(how: Regression, K: np.ndarray, B: np.ndarray, etas: Sequence[float]) -> list[tuple[np.ndarray, int]]:
+    """Return P, shape (n, r), and the number of iterations (0 for "cholesky") for each eta.
+
+    Parameters
+    ----------
+    how : Regression
+    K : ndarray of shape (n, n)
+        Kernel matrix, centred or not.
+    B : ndarray of shape (n, r)
+        Targets.
+    etas : sequence of float
+        Strengths of the penalty; "cholesky" needs positive ones and computes K K once for all.
+    """
+    if how.solver == "cholesky":
+        return [(P, 0) for P in _by_cholesky(how.penalty, K, B, etas)]
+    return [_by_products(how, K, B, eta) for eta in etas]
+
+
+def _by_cholesky(penalty: str, K: np.ndarray, B: np.ndarray, etas: Sequence[float]) -> list[np.ndarray]:
+    """Return P for each positive eta by a Cholesky factor, or by `KernelSpectrum` if rounding makes it fail."""
+    # dsyrk computes one triangle of K K in Fortran order; with both transposes nothing is copied
+    gram, target = (dsyrk(1.0, K.T, trans=1).T, K @ B) if penalty == "l2" else (K, B)
+    own = np.diag(gram).copy()
+    solutions = []
+    for eta in etas:
+        ridged = gram.copy()
+        np.fill_diagonal(ridged, own + eta)
+        try:
+            factor = cho_factor(ridged.T, lower=False, overwrite_a=True, check_finite=False)
+            solutions.append(cho_solve(factor, target, check_finite=False))
+        except LinAlgError:  # eta is smaller than the rounding errors of K K
+            solutions.append(KernelSpectrum(K).ridge(B, eta, penalty))
+    return solutions
+
+
+def _by_products(how: Regression, K: np.ndarray, B: np.ndarray, eta: float) -> tuple[np.ndarray, int]:
+    """Return P and the number of iterations by "cg" or "lsqr", from products with K alone."""
+    if how.solver == "lsqr":
+        if how.penalty == "rkhs" and eta > 0:
+            return lsqr(lambda V: K @ V + eta * V, B, how.tol, how.max_iter)
+        return lsqr(lambda V: K @ V, B, how.tol, how.max_iter, damp=eta**0.5)
+    if how.penalty == "l2" and eta > 0:
+        return conjugate_gradients(lambda V: K @ (K @ V) + eta * V, K @ B, how.tol, how.max_iter)
+    return conjugate_gradients(lambda V: K @ V + eta * V if eta else K @ V, B, how.tol, how.max_iter)
+
+
+def chosen_eta(how: Regression, K: np.ndarray, B: np.ndarray, etas: Sequence[float], folds: int) -> float:
+    """Return the eta with the least squared error |K P - B|^2 on held-out rows; row i is in fold i modulo ``folds``.
+
+    Parameters
+    ----------
+    how : Regression
+    K : ndarray of shape (n, n)
+    B : ndarray of shape (n, r)
+        Targets of all training rows. They depend on the labels alone and are not recomputed per fold.
+    etas : sequence of float
+    folds : int
+
+    Raises
+    ------
+    MethodError
+        If ``folds`` is not between 2 and n.
+    """
+    n = len(K)
+    if not 2 <= folds <= n:
+        raise MethodError(f"cv={folds}: between 2 and {n} folds are possible")
+    errors = np.zeros(len(etas))
+    fold = np.arange(n) % folds
+    for index in range(folds):
+        out = fold == index
+        inside = K[np.ix_(~out, ~out)]
+        across = K[np.ix_(out, ~out)]
+        for i, (P, _) in enumerate(regressions(how, inside, B[~out], etas)):
+            errors[i] += float(np.sum((across @ P - B[out]) ** 2))
+    return float(etas[int(errors.argmin())])
+
+
+def relative_residual(K: np.ndarray, P: np.ndarray, B: np.ndarray) -> float:
+    """Return |K P - B|_F / |B|_F."""
+    return float(dnrm2((product(K, P) - B).ravel()) / dnrm2(B.ravel()))

@@ -1,0 +1,1 @@
+"""Solvers of composite problems: smooth terms, penalties, algorithms, certificates, paths."""

@@ -1,0 +1,41 @@
+"""Cosine similarity of label columns and its graph Laplacian."""
+
+import numpy as np
+
+from multilab.methods.base import MethodError
+
+
+def cosine_affinity(Y: np.ndarray) -> np.ndarray:
+    """Return the cosine similarities R of the label columns, shape (q, q), symmetric, in [0, 1].
+
+    A label that never occurs has no direction; its row and column are zero, so that it couples to nothing
+    (the MLWSE paper, below eq. 7, leaves this case open).
+    """
+    columns = np.asarray(Y, dtype=np.float64)
+    norms = np.linalg.norm(columns, axis=0)
+    unit = columns / np.where(norms > 0, norms, 1.0)
+    affinity = unit.T @ unit
+    np.fill_diagonal(affinity, norms > 0)
+    return affinity
+
+
+def label_coupling(R: np.ndarray, kind: str = "laplacian") -> np.ndarray:
+    """Return the matrix H of the coupling term tr(W H W^T) / 2.
+
+    Parameters
+    ----------
+    R : ndarray of shape (q, q)
+        Similarities of the labels.
+    kind : {"laplacian", "cosine_distance"}
+        ``"laplacian"``: H = D - R with D the row sums (the MLWSE paper, eq. 7, with D_ii for its misprinted
+        D_ij); positive semidefinite, H 1 = 0. ``"cosine_distance"``: H = 1 - R with a zero diagonal, which
+        the paper's reference code uses; indefinite, so that a large weight makes the objective unbounded
+        below.
+    """
+    if kind == "laplacian":
+        return np.diag(R.sum(axis=1)) - R
+    if kind == "cosine_distance":
+        distance = 1.0 - R
+        np.fill_diagonal(distance, 0.0)
+        return distance
+    raise MethodError(f"laplacian is 'laplacian' or 'cosine_distance', not {kind!r}")

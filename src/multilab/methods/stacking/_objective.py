@@ -1,0 +1,114 @@
+"""Least squares on scores plus a coupling of the labels: the smooth term of MLWSE."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from multilab.methods.base import MethodError
+from multilab.methods.solvers.problem import SmoothTerm
+
+# Sums g_i + beta h_j below this share of the largest eigenvalue of G are rounding, not curvature. There are some: G
+# is singular for real scores (a chain's first column repeats binary relevance's) and H 1 = 0.
+_NULL = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class StackingLoss(SmoothTerm):
+    r"""Smooth term f(W) of the MLWSE objectives, in terms of a Gram matrix: nothing here has n rows.
+
+    .. math:: f(W) = \tfrac12 \|S W - Y\|_F^2 + \tfrac\beta2 \operatorname{tr}(W H W^T)
+              = \tfrac12 \langle W, Q W\rangle - \langle B, W\rangle + \tfrac12\|Y\|_F^2,
+
+    with Q W = G W + beta W H, G = S^T S, B = S^T Y (the MLWSE paper, eqs. 8, 9 and 15; its beta H W is not
+    conformable). In the eigenbases of G and H the operator Q is diagonal, with entries g_i + beta h_j:
+    ``curvature``. Its maximum is the exact Lipschitz constant of the gradient, for the malformed eq. (16), which as
+    printed is no upper bound.
+
+    Attributes
+    ----------
+    gram : ndarray (p, p)
+    cross : ndarray (p, q)
+        B.
+    target_square : float
+        ||Y||_F^2.
+    coupling : ndarray (q, q)
+        H.
+    beta : float
+    score_values, score_vectors, label_values, label_vectors : ndarray
+        Eigendecompositions of G and H.
+    """
+
+    gram: np.ndarray
+    cross: np.ndarray
+    target_square: float
+    coupling: np.ndarray
+    beta: float
+    score_values: np.ndarray
+    score_vectors: np.ndarray
+    label_values: np.ndarray
+    label_vectors: np.ndarray
+    curvature: np.ndarray
+    cross_rotated: np.ndarray
+    null: float
+
+    @classmethod
+    def from_scores(cls, S: np.ndarray, Y: np.ndarray, H: np.ndarray, beta: float, scale: float = 1.0) -> Self:
+        """Build the loss from scores S (n, p) and targets Y (n, q), the squared error times ``scale``.
+
+        Raises
+        ------
+        MethodError
+            When S and Y differ in rows, H does not fit Y, or f would not be convex.
+        """
+        if S.shape[0] != Y.shape[0]:
+            raise MethodError(f"S has {S.shape[0]} rows and Y has {Y.shape[0]}")
+        if H.shape != (Y.shape[1], Y.shape[1]):
+            raise MethodError(f"H has shape {H.shape}, and Y has {Y.shape[1]} labels")
+        gram, cross = scale * (S.T @ S), scale * (S.T @ Y)
+        score_values, score_vectors = np.linalg.eigh(gram)
+        label_values, label_vectors = np.linalg.eigh(H)
+        loss = cls(
+            gram,
+            cross,
+            scale * float(np.vdot(Y, Y)),
+            H,
+            0.0,
+            np.maximum(score_values, 0.0),
+            score_vectors,
+            label_values,
+            label_vectors,
+            np.empty(0),
+            score_vectors.T @ cross @ label_vectors,
+            _NULL * max(float(score_values[-1]), 0.0),
+        )
+        return loss.with_beta(beta)
+
+    def with_beta(self, beta: float) -> Self:
+        """Return the same loss with another weight of the label coupling; nothing is recomputed but sums."""
+        if not (beta >= 0 and np.isfinite(beta)):
+            raise MethodError(f"beta must be a finite number >= 0, not {beta}")
+        curvature = self.score_values[:, None] + beta * self.label_values[None, :]
+        if curvature.min() < -_NULL * max(curvature.max(), self.score_values[-1]):
+            raise MethodError(
+                f"beta = {beta} makes the objective unbounded below or not convex (smallest curvature "
+                f"{curvature.min():.3g}); lower beta or use laplacian='laplacian'"
+            )
+        return replace(self, beta=beta, curvature=np.maximum(curvature, 0.0))
+
+    def apply(self, W: np.ndarray) -> np.ndarray:
+        """Return Q W."""
+        return self.gram @ W + self.beta * (W @ self.coupling)
+
+    def rotate(self, W: np.ndarray) -> np.ndarray:
+        """Return W in the eigenbases of G and H."""
+        return self.score_vectors.T @ W @ self.label_vectors
+
+    def rotate_back(self, rotated: np.ndarray) -> np.ndarray:
+        """Undo :meth:`rotate`."""
+        return self.score_vectors @ rotated @ self.label_vectors.T
+
+    def ridge(self, eta: float) -> np.ndarray:
+        """Return (G + eta I)^{-1} B, the paper's starting point."""
+        rotated = self.score_vectors.T @ self.cross
+        return self.score_vectors @ (rotated / (self.score_values[:, None] + eta))

@@ -1,0 +1,190 @@
+"""One label as a binary problem: a constant, a machine on a shared kernel, or any classifier."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+
+from multilab.methods.base import MethodError
+from multilab.methods.transformation._inputs import PLAIN_TREES
+from multilab.methods.transformation._platt import Sigmoid, fit_sigmoid
+
+Calibration = Literal["sigmoid", "libsvm", "none"] | None
+_FOLDS = 5
+
+
+class LabelScorer(Protocol):
+    """A fitted label."""
+
+    def scores(self, matrix: Any) -> np.ndarray:
+        """Return one score per row of the inputs."""
+
+
+def score_kind(estimator: BaseEstimator, calibration: Calibration) -> str:
+    """Return "probability" or "margin": what the scores of the fitted label will be."""
+    calibrated = calibration in ("sigmoid", "libsvm")
+    return "probability" if calibrated or hasattr(estimator, "predict_proba") else "margin"
+
+
+def check_calibration(estimator: BaseEstimator, calibration: Calibration) -> None:
+    """Raise MethodError where the option is unknown or the base estimator cannot serve it."""
+    if calibration not in (None, "none", "sigmoid", "libsvm"):
+        raise MethodError(f"calibration={calibration!r}: give None, 'none', 'sigmoid' or 'libsvm'")
+    if calibration == "libsvm" and "probability" not in estimator.get_params():
+        name = type(estimator).__name__
+        raise MethodError(f"calibration='libsvm' needs an SVC as base, {name} has no argument 'probability'")
+    if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
+        raise MethodError(f"{type(estimator).__name__} has neither predict_proba nor decision_function")
+
+
+def seeded(estimator: BaseEstimator, random_state: Any, calibration: Calibration) -> BaseEstimator:
+    """Return a clone whose random arguments are set from ``random_state`` (left alone when that is None).
+
+    All labels get the same seed, so that a label's result does not depend on its position. With "libsvm" the
+    clone has ``probability=True``, and seed 0 where no other was given: libsvm shuffles its inner folds.
+    """
+    model = clone(estimator)
+    if calibration == "libsvm":
+        model.set_params(probability=True)
+        if random_state is None and model.get_params()["random_state"] is None:
+            random_state = 0
+    if random_state is not None:
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+        names = (n for n in model.get_params() if n == "random_state" or n.endswith("__random_state"))
+        model.set_params(**dict.fromkeys(names, seed))
+    return model
+
+
+def fit_label(base: BaseEstimator, matrix: Any, y: np.ndarray, calibration: Calibration) -> LabelScorer:
+    """Fit one label.
+
+    Parameters
+    ----------
+    base : estimator
+        From `seeded`; an SVC with ``kernel="precomputed"`` where ``matrix`` is a kernel matrix.
+    matrix : ndarray or CSR matrix of shape (n, d) or (n, n)
+    y : ndarray of shape (n,)
+        0/1.
+    calibration : {None, "none", "sigmoid", "libsvm"}
+        "sigmoid" is ``CalibratedClassifierCV(base, ensemble=False)`` with min(5, size of the rarer class)
+        stratified folds without shuffling.
+
+    Returns
+    -------
+    LabelScorer
+        The constant of the larger class (0/1, or -1/+1 for margins) where a class is empty, or has a single
+        member and calibration would need two.
+    """
+    rarer = min(int(y.sum()), len(y) - int(y.sum()))
+    sigmoid = calibration == "sigmoid"
+    if rarer < (2 if sigmoid else 1):
+        common = float(2 * y.sum() > len(y))
+        return _Constant(common if score_kind(base, calibration) == "probability" else 2.0 * common - 1.0)
+    if isinstance(base, SVC) and base.kernel == "precomputed" and not hasattr(base, "predict_proba"):
+        folds = StratifiedKFold(min(_FOLDS, rarer)).split(y, y) if sigmoid else ()
+        return _fit_machine(base, matrix, y, [train for train, _ in folds])
+    model = clone(base)
+    if sigmoid:
+        model = CalibratedClassifierCV(model, method="sigmoid", ensemble=False, cv=min(_FOLDS, rarer))
+    return _Model(quiet_fit(model, matrix, y))
+
+
+def quiet_fit(model: Any, matrix: Any, y: np.ndarray) -> Any:
+    """Fit without scikit-learn's announcement that ``SVC(probability=True)`` will go in 1.11.
+
+    A tree takes a matrix of its own form (float32, dense or CSC) as it is: matrix and parameters were validated once
+    for all labels, and checking them again costs a fifth of the fit where the features are sparse.
+    """
+    if _in_tree_form(model, matrix, "csc"):
+        with config_context(skip_parameter_validation=True):
+            return model.fit(matrix, y, check_input=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*`probability` parameter was deprecated", category=FutureWarning)
+        return model.fit(matrix, y)
+
+
+def probabilities(model: Any, matrix: Any) -> np.ndarray:
+    """Return ``predict_proba``, of a tree without another check of a matrix in its own form (float32, dense or CSR)."""
+    if _in_tree_form(model, matrix, "csr"):
+        return model.predict_proba(matrix, check_input=False)
+    return model.predict_proba(matrix)
+
+
+def _in_tree_form(model: Any, matrix: Any, layout: str) -> bool:
+    return type(model) in PLAIN_TREES and matrix.dtype == np.float32 and getattr(matrix, "format", layout) == layout
+
+
+@dataclass(frozen=True)
+class _Constant:
+    value: float
+
+    def scores(self, matrix: Any) -> np.ndarray:
+        return np.full(matrix.shape[0], self.value)
+
+
+@dataclass(frozen=True)
+class _Model:
+    model: Any
+
+    def scores(self, matrix: Any) -> np.ndarray:
+        if hasattr(self.model, "predict_proba"):
+            return probabilities(self.model, matrix)[:, 1]
+        return self.model.decision_function(matrix)
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """f = K coef + intercept, then the sigmoid if there is one."""
+
+    coef: np.ndarray
+    intercept: float
+    sigmoid: Sigmoid | None
+
+    def scores(self, matrix: Any) -> np.ndarray:
+        margins = matrix @ self.coef + self.intercept
+        return margins if self.sigmoid is None else self.sigmoid(margins)
+
+
+def _fit_machine(svc: SVC, K: np.ndarray, y: np.ndarray, folds: list[np.ndarray]) -> _Machine:
+    """Fit on the full kernel matrix, and the sigmoid on the margins of machines fitted on the folds."""
+    coef, intercept = _support_vectors(svc, K, y, None)
+    if not folds:
+        return _Machine(coef, intercept, None)
+    parts = [_support_vectors(svc, K, y, train) for train in folds]
+    held_out = np.ones((len(y), len(folds)), dtype=bool)
+    for number, train in enumerate(folds):
+        held_out[train, number] = False
+    # one pass over K for all folds; each row belongs to one test fold
+    margins = (K @ np.column_stack([c for c, _ in parts]) + [b for _, b in parts])[held_out]
+    return _Machine(coef, intercept, fit_sigmoid(margins, y))
+
+
+def _support_vectors(svc: SVC, K: np.ndarray, y: np.ndarray, train: np.ndarray | None) -> tuple[np.ndarray, float]:
+    """Return dual coefficients over all rows (0 where none) and intercept of the machine on rows ``train``.
+
+    Other rows get the weight 0, for which libsvm leaves them out of the problem: that saves copying a slice
+    of K for every label and fold. ``support_`` then counts the rows kept.
+    """
+    rows = np.arange(len(y)) if train is None else train
+    model = clone(svc)
+    if svc.class_weight == "balanced":  # frequencies of these rows only
+        classes = np.array([0, 1])
+        weights = compute_class_weight("balanced", classes=classes, y=y[rows])
+        model.set_params(class_weight=dict(zip(classes.tolist(), weights.tolist(), strict=True)))
+    kept = None
+    if train is not None:
+        kept = np.zeros(len(y))
+        kept[train] = 1.0
+    with config_context(assume_finite=True):
+        model.fit(K, y, sample_weight=kept)
+    coef = np.zeros(len(y))
+    coef[rows[model.support_]] = model.dual_coef_[0]
+    return coef, float(model.intercept_[0])

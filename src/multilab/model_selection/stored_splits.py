@@ -1,0 +1,136 @@
+"""Splits stored next to the prepared dataset.
+
+Importing this module, and :func:`split_digests`, need neither NumPy nor SciPy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from multilab.core.code_digests import code_digest
+from multilab.core.digests import json_digest
+from multilab.core.files import write_atomically
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.prepared import load, prepare, prepared_folder
+from multilab.model_selection.protocol import normalise_protocol
+
+if TYPE_CHECKING:
+    from multilab.model_selection.train_test_splits import Split
+
+
+def splits(name: str, protocol: Mapping[str, Any]) -> list[Split]:
+    """Return the splits of a dataset by a protocol; they are computed once and stored.
+
+    Parameters
+    ----------
+    name : str
+        Dataset name.
+    protocol : mapping
+        See :func:`multilab.model_selection.protocol.normalise_protocol`.
+
+    Raises
+    ------
+    DatasetError
+        See :func:`multilab.model_selection.make_splits` and :func:`multilab.datasets.prepare`.
+
+    Examples
+    --------
+    >>> from multilab.model_selection import splits
+    >>> folds = splits("genes-toy", {"kfold": 3, "stratify": 1})
+    >>> [(split.name, len(split.test)) for split in folds]
+    [('fold0', 100), ('fold1', 100), ('fold2', 100)]
+    """
+    plan = normalise_protocol(protocol)
+    folder = prepare(name).path
+    stored = _read(folder, plan)
+    if stored is None:
+        stored = _compute(name, protocol)
+        with contextlib.suppress(OSError):  # a store that is shared read-only: computed again next time
+            _write(folder, plan, stored)
+    return stored
+
+
+def split_digests(name: str, protocol: Mapping[str, Any]) -> list[str] | None:
+    """Return the digests of the splits of a protocol, or None if they are not stored yet.
+
+    Reads text only, so that the keys of cells can be computed in milliseconds.
+
+    Examples
+    --------
+    >>> from multilab.model_selection import split_digests, splits
+    >>> folds = splits("genes-toy", {"kfold": 3})
+    >>> split_digests("genes-toy", {"kfold": 3}) == [split.digest for split in folds]
+    True
+    """
+    plan = normalise_protocol(protocol)
+    folder = prepared_folder(name)
+    record = None if folder is None else _record(folder, plan)
+    return None if record is None else [entry["digest"] for entry in record["splits"]]
+
+
+def _compute(name: str, protocol: Mapping[str, Any]) -> list[Split]:
+    from multilab.model_selection.train_test_splits import make_splits
+
+    dataset = load(name)
+    try:
+        return make_splits(dataset.Y, protocol, dataset.splits)
+    except DatasetError as error:
+        raise DatasetError(f"{name}: {error.reason}") from None
+
+
+def _files(folder: Path, plan: dict[str, Any]) -> tuple[Path, Path]:
+    code = code_digest("multilab.model_selection.train_test_splits", within="multilab.model_selection")
+    stem = f"splits-{json_digest({'protocol': plan, 'code': code})[:16]}"
+    return folder / f"{stem}.json", folder / f"{stem}.npz"
+
+
+def _record(folder: Path, plan: dict[str, Any]) -> dict[str, Any] | None:
+    text, arrays = _files(folder, plan)
+    try:
+        record = json.loads(text.read_text("utf-8"))
+        valid = record["protocol"] == plan and all(e["digest"] and e["name"] for e in record["splits"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return record if valid and record["splits"] and arrays.is_file() else None
+
+
+def _read(folder: Path, plan: dict[str, Any]) -> list[Split] | None:
+    """Return the stored splits if their row indices have the recorded digests, else None."""
+    import numpy as np
+
+    from multilab.model_selection.train_test_splits import Split
+
+    record = _record(folder, plan)
+    if record is None:
+        return None
+    try:
+        with np.load(_files(folder, plan)[1], allow_pickle=False) as arrays:
+            stored = [
+                Split(arrays[f"{i}/train"], arrays[f"{i}/test"], entry["name"])
+                for i, entry in enumerate(record["splits"])
+            ]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+    unchanged = [split.digest for split in stored] == [entry["digest"] for entry in record["splits"]]
+    return stored if unchanged else None
+
+
+def _write(folder: Path, plan: dict[str, Any], computed: list[Split]) -> None:
+    import numpy as np
+
+    arrays = {f"{i}/{key}": getattr(s, key) for i, s in enumerate(computed) for key in ("train", "test")}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    text, binary = _files(folder, plan)
+    record = {
+        "protocol": plan,
+        "splits": [{"name": s.name, "digest": s.digest, "train": len(s.train), "test": len(s.test)} for s in computed],
+    }
+    write_atomically(binary, buffer.getvalue())
+    write_atomically(text, json.dumps(record, indent=1, sort_keys=True))

@@ -1,0 +1,163 @@
+"""Train/test splits of a dataset by a protocol."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from multilab.datasets.errors import DatasetError
+from multilab.model_selection.iterative_stratification import (
+    fold_sizes,
+    label_table,
+    random_permutation,
+    stratified_assignment,
+)
+from multilab.model_selection.protocol import normalise_protocol
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One train/test split of the rows.
+
+    Attributes
+    ----------
+    train, test : ndarray of int64
+        Row indices; ascending in random splits, in their given order in named and explicit splits.
+    name : str
+        ``fold0``, ``repeat1-fold0``, ``holdout3``, ``official``, ...
+    digest : str
+        :func:`indices_digest` of the two; computed.
+
+    Examples
+    --------
+    >>> from multilab.model_selection import Split
+    >>> train, test = Split([0, 1, 2], [3], "fold0")
+    >>> test
+    [3]
+    """
+
+    train: np.ndarray
+    test: np.ndarray
+    name: str
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "digest", indices_digest(self.train, self.test))
+
+    def __iter__(self) -> Iterator[np.ndarray]:  # so that `train, test = split` works
+        return iter((self.train, self.test))
+
+
+def indices_digest(train: Any, test: Any) -> str:
+    """Return the sha256 of a split: lengths and row indices of both sets as little-endian int64.
+
+    Examples
+    --------
+    >>> from multilab.model_selection import indices_digest
+    >>> indices_digest([0, 1], [2])[:8]
+    '4c152be4'
+    """
+    sha = hashlib.sha256()
+    for indices in (train, test):
+        rows = np.ascontiguousarray(indices, dtype="<i8")
+        sha.update(len(rows).to_bytes(8, "little"))
+        sha.update(rows.tobytes())
+    return sha.hexdigest()
+
+
+def make_splits(
+    Y: Any, protocol: Mapping[str, Any], named_splits: Mapping[str, tuple[np.ndarray, np.ndarray]] | None = None
+) -> list[Split]:
+    """Return the splits of a protocol.
+
+    Parameters
+    ----------
+    Y : array-like or sparse of shape (n, q) or (n,)
+        Labels, 0 or 1.
+    protocol : mapping
+        See :func:`multilab.model_selection.protocol.normalise_protocol`.
+    named_splits : mapping of str to (train, test), optional
+        The splits that ``{split: name}`` may name: ``Dataset.splits``.
+
+    Raises
+    ------
+    DatasetError
+        A malformed protocol, an unknown split (the known ones are listed), row indices out of range,
+        repeated or in both sets, an empty set, or more folds than rows.
+
+    Examples
+    --------
+    >>> from multilab.model_selection import make_splits
+    >>> y = [[1, 0], [1, 0], [0, 1], [0, 1]]
+    >>> [split.name for split in make_splits(y, {"kfold": 2, "stratify": 1})]
+    ['fold0', 'fold1']
+    >>> (split,) = make_splits(y, {"first": 3})
+    >>> split.test.tolist()
+    [3]
+    """
+    labels = label_table(Y)
+    plan = normalise_protocol(protocol)
+    if "split" in plan:
+        return [_named(plan["split"], named_splits or {}, len(labels))]
+    if "first" in plan:
+        rows = np.arange(len(labels), dtype=np.int64)
+        return [_checked(rows[: plan["first"]], rows[plan["first"] :], "first", len(labels))]
+    if "explicit" in plan:
+        indices = [{key: np.array(rows, dtype=np.int64) for key, rows in entry.items()} for entry in plan["explicit"]]
+        return [_checked(**entry, name=f"fold{i}", n=len(labels)) for i, entry in enumerate(indices)]
+    return list(_kfold(labels, plan) if "kfold" in plan else _holdout(labels, plan))
+
+
+def _kfold(labels: np.ndarray, plan: Mapping[str, Any]) -> Iterator[Split]:
+    folds = plan["kfold"]
+    sizes = fold_sizes(len(labels), folds)
+    for repeat in range(plan["repeats"]):
+        fold_of = _assignment(labels, sizes, plan, repeat)
+        for fold in range(folds):
+            name = f"fold{fold}" if plan["repeats"] == 1 else f"repeat{repeat}-fold{fold}"
+            yield Split(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold), name)
+
+
+def _holdout(labels: np.ndarray, plan: Mapping[str, Any]) -> Iterator[Split]:
+    n = len(labels)
+    size = Fraction(plan["holdout"]["train_size"])
+    train = int(size * n) if size < 1 else int(size)
+    if not 0 < train < n:
+        raise DatasetError(f"a training set of {train} of {n} rows leaves one set empty")
+    for repeat in range(plan["repeats"]):
+        subset = _assignment(labels, [train, n - train], plan, repeat)
+        yield Split(np.flatnonzero(subset == 0), np.flatnonzero(subset == 1), f"holdout{repeat}")
+
+
+def _assignment(labels: np.ndarray, sizes: list[int], plan: Mapping[str, Any], repeat: int) -> np.ndarray:
+    if plan["stratify"]:
+        return stratified_assignment(labels, sizes, order=plan["stratify"], seed=plan["seed"], repeat=repeat)
+    chosen = np.empty(len(labels), dtype=np.int64)
+    chosen[random_permutation(len(labels), plan["seed"], repeat)] = np.repeat(np.arange(len(sizes)), sizes)
+    return chosen
+
+
+def _named(name: str, named: Mapping[str, tuple[np.ndarray, np.ndarray]], n: int) -> Split:
+    if name not in named:
+        raise DatasetError(f"there is no split {name!r}; this dataset has: {', '.join(sorted(named)) or 'none'}")
+    train, test = (np.asarray(rows, dtype=np.int64) for rows in named[name])
+    return _checked(train, test, name, n)
+
+
+def _checked(train: np.ndarray, test: np.ndarray, name: str, n: int) -> Split:
+    """Return the split if its rows exist and occur once, and neither set is empty."""
+    both = np.concatenate([train, test])
+    if len(train) == 0 or len(test) == 0:
+        raise DatasetError(f"split {name}: {len(train)} training and {len(test)} test rows; neither may be empty")
+    if both.min() < 0 or both.max() >= n:
+        raise DatasetError(
+            f"split {name}: row {both[(both < 0) | (both >= n)][0]} does not exist (rows are 0..{n - 1})"
+        )
+    if len(np.unique(both)) != len(both):
+        raise DatasetError(f"split {name}: a row occurs twice, or in the training and in the test set")
+    return Split(train, test, name)

@@ -1,0 +1,1 @@
+"""iMLDF: deep forests on interaction representations."""

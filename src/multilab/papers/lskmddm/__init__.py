@@ -1,0 +1,1 @@
+"""LSkMDDM: kernel dimensionality reduction by least squares."""

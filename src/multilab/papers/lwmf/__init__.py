@@ -1,0 +1,1 @@
+"""LWMF: label-weighted feature selection."""

@@ -1,0 +1,1 @@
+"""ML-EKELM: elastic-net kernel extreme learning machine."""

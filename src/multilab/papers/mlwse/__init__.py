@@ -1,0 +1,1 @@
+"""MLWSE: weighted stacking with sparse regularisation."""

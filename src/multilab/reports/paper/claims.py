@@ -1,0 +1,140 @@
+"""Claims of a paper on a page: the sentence, the check, and the numbers of the paper and of the study."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from multilab.metrics import METRICS
+from multilab.reports.data import ReportData, metric_title
+from multilab.reports.paper.cells import tally
+
+OUTCOMES = ("holds", "fails", "inconclusive")
+_AGAINST = " against "
+_TITLES = {"accuracy": "Accuracy", "F_crit": "critical F", "CD": "Nemenyi CD"}
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers of one check: a table (``heads`` and ``rows``) and, in ``pairs``, what does not fit into it."""
+
+    title: str
+    reason: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """One claim ready for the page; ``paper_outcome`` is empty where the published cells cannot be checked."""
+
+    id: str
+    text: str
+    location: str
+    check: str
+    paper_check: str
+    outcome: str
+    paper_outcome: str
+    reason: str
+    expected: str
+    ours: tuple[Numbers, ...]
+    printed: tuple[Numbers, ...]
+
+
+def claim_views(report: ReportData) -> tuple[ClaimView, ...]:
+    """Return the claims of ``claims.json`` in its order."""
+    titled = _titles(report)
+    return tuple(_view(claim, titled) for claim in report.claims)
+
+
+def outcomes(claims: Sequence[ClaimView]) -> list[tuple[str, int, list[str]]]:
+    """Return, per outcome, how many claims came to it and which."""
+    counts = tally((claim.outcome for claim in claims), OUTCOMES)
+    return [(outcome, n, [c.id for c in claims if c.outcome == outcome]) for outcome, n, _ in counts]
+
+
+def _view(claim: Mapping[str, Any], titled: Callable[[str], str]) -> ClaimView:
+    def text(name: str) -> str:
+        return str(claim[name]) if claim.get(name) is not None else ""
+
+    published = dict(claim.get("in_paper") or {})
+    check, paper_check = titled(text("description")), titled(text("description_in_paper"))
+    ours = _numbers(claim.get("numbers") or {}, titled)
+    return ClaimView(
+        id=text("id"),
+        text=text("sentence"),
+        location=text("location"),
+        check=check,
+        paper_check=paper_check if paper_check != check else "",
+        outcome=text("outcome") or "inconclusive",
+        paper_outcome=str(published.pop("outcome", "")),
+        reason="" if any(one.reason for one in ours) else titled(text("reason")),
+        expected=text("expected"),
+        ours=ours,
+        printed=_numbers(published, titled),
+    )
+
+
+def _titles(report: ReportData) -> Callable[[str], str]:
+    """Return a function that replaces the keys of methods and metrics by their display names."""
+    names = {**{metric: metric_title(metric) for metric in report.metrics}, **report.all_titles}
+    if not names:
+        return str
+    keys = "|".join(re.escape(key) for key in sorted(names, key=len, reverse=True))
+    pattern = re.compile(rf"(?<![\w-])({keys})(?![\w-])")
+    return lambda text: pattern.sub(lambda match: names[match[0]], text)
+
+
+def _numbers(
+    numbers: Mapping[str, Any], titled: Callable[[str], str], title: str = "", reason: str = ""
+) -> tuple[Numbers, ...]:
+    """Return nested numbers as tables; parts with an outcome of their own become tables of their own."""
+    numbers = _grid(numbers)
+    parts = {key: dict(value) for key, value in numbers.items() if isinstance(value, Mapping) and "outcome" in value}
+    flat = {key: value for key, value in numbers.items() if isinstance(value, Mapping) and key not in parts}
+    heads = list(dict.fromkeys(head for value in flat.values() for head in value))
+    table = Numbers(
+        title=title,
+        reason=titled(reason),
+        heads=tuple(_key(head, titled) for head in heads),
+        rows=tuple((_key(k, titled), tuple(titled(_text(v.get(head))) for head in heads)) for k, v in flat.items()),
+        pairs=tuple((_key(k, titled), _text(v)) for k, v in numbers.items() if not isinstance(v, Mapping)),
+    )
+    rest = [
+        item
+        for key, part in parts.items()
+        for item in _numbers(part, titled, f"{key}: {part.pop('outcome')}", str(part.pop("reason", "")))
+    ]
+    return (*([_upright(table)] if table.rows or table.pairs or title else []), *rest)
+
+
+def _upright(numbers: Numbers) -> Numbers:
+    """Return a table of few long rows with rows and columns exchanged, so that it fits next to another."""
+    if len(numbers.heads) <= 5 or len(numbers.rows) >= len(numbers.heads):
+        return numbers
+    rows = tuple((head, tuple(texts[i] for _, texts in numbers.rows)) for i, head in enumerate(numbers.heads))
+    return replace(numbers, heads=tuple(name for name, _ in numbers.rows), rows=rows)
+
+
+def _grid(numbers: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return numbers named ``A against B`` as one mapping per B."""
+    if not numbers or not all(_AGAINST in key and not isinstance(value, Mapping) for key, value in numbers.items()):
+        return numbers
+    grid: dict[str, dict[str, Any]] = {}
+    for key, value in numbers.items():
+        first, _, other = key.partition(_AGAINST)
+        grid.setdefault(f"against {other}", {})[first] = value
+    return grid
+
+
+def _key(key: str, titled: Callable[[str], str]) -> str:
+    return _TITLES.get(key) or (metric_title(key) if key in METRICS else titled(key))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "–"
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3f}".replace("-", "−") if abs(value) >= 1 else f"{value:.4g}".replace("-", "−")

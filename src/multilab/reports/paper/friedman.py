@@ -1,0 +1,161 @@
+"""Published tables of Friedman's test, recomputed from the published cells and from ours."""
+
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+
+from multilab.claims.naming import Derived, any_of
+from multilab.claims.selectors import mask
+from multilab.reports.data import ReportData, metric_direction, metric_title
+from multilab.reports.figures import Figure
+from multilab.reports.figures.ranks import rank_figure, rank_text
+from multilab.reports.paper.names import PaperNames, ReportedPaper
+from multilab.reports.tables.entry import number
+from multilab.statistics import Comparison, compare, summarise
+
+
+@dataclass(frozen=True)
+class FriedmanRow:
+    """One measure of a published table of Friedman's test.
+
+    ``printed`` is the published F_F, ``recomputed`` follows from the published cells, ``mixed`` from our values of the
+    quantities that the paper uses, ``ours`` from one quantity for all methods. ``sizes`` are the numbers of datasets
+    behind the last three; ``F_crit`` and ``cd`` belong to the last that could be computed.
+    """
+
+    title: str
+    uniform: str
+    printed: str
+    recomputed: str
+    mixed: str
+    ours: str
+    sizes: tuple[int, ...]
+    degrees: str
+    F_crit: str
+    cd: str
+    rejected: str
+
+
+@dataclass(frozen=True)
+class FriedmanTable:
+    """All measures of a published table of Friedman's test; ``other`` are its further cells: name and number."""
+
+    table: str
+    methods: tuple[str, ...]
+    datasets: int
+    rows: tuple[FriedmanRow, ...]
+    other: tuple[tuple[str, str], ...]
+    figures: tuple[tuple[str, tuple[Figure, ...]], ...]
+
+
+def friedman_tables(report: ReportData, paper: ReportedPaper | None) -> dict[str, FriedmanTable]:
+    """Return, by number, the published tables whose cells follow from others by Friedman's test.
+
+    ``names.yaml`` of the paper lists them under ``derived`` with the tables they follow from.
+    """
+    if report.cells is None or paper is None:
+        return {}
+    names, tables = PaperNames.of(report, paper), {}
+    basis = report.cells[~any_of(report.cells, [rule.where for rule in paper.aliases.derived])]
+    for rule in paper.aliases.derived:
+        cells = report.cells[mask(report.cells, rule.where)]
+        if rule.kind == "friedman" and len(cells):
+            table = str(cells["table"].iloc[0])
+            tables[table] = _table(report, cells, basis[basis["table"].isin(rule.tables or (table,))], rule, names)
+    return tables
+
+
+def _table(
+    report: ReportData, cells: pd.DataFrame, basis: pd.DataFrame, rule: Derived, names: PaperNames
+) -> FriedmanTable:
+    assert report.cells is not None
+    number_of = str(cells["table"].iloc[0])
+    rows, figures = [], []
+    for metric, printed in zip(cells["metric"], cells["printed_mean"], strict=True):
+        values = basis[basis["metric"] == metric]
+        recomputed, mixed = (compare_cells(report, values, column, metric) for column in ("printed_mean", "our_mean"))
+        ours = _compare_measured(report, values)
+        rows.append(_row(metric, metric_title(main_quantity(values)), printed, recomputed, mixed, ours))
+        diagrams = [(recomputed, "the printed cells"), (ours, "our values")]
+        figures.append(
+            (metric_title(metric), tuple(rank_diagram(c, source, names) for c, source in diagrams if c is not None))
+        )
+    others = report.cells[(report.cells["table"] == number_of) & ~mask(report.cells, rule.where)]
+    return FriedmanTable(
+        table=number_of,
+        methods=tuple(names("method", name) for name in dict.fromkeys(basis["method"])),
+        datasets=basis["dataset"].nunique(),
+        rows=tuple(rows),
+        other=tuple(zip(others["method"], others["printed_mean"], strict=True)),
+        figures=tuple(figures),
+    )
+
+
+def main_quantity(cells: pd.DataFrame) -> str:
+    """Return our quantity for most columns of a published measure, without its conventions."""
+    return str(cells["our_metric"].str.partition(".")[0].mode().iloc[0])
+
+
+def compare_cells(report: ReportData, cells: pd.DataFrame, column: str, metric: str) -> Comparison | None:
+    """Compare the methods by one column of the published cells, over the datasets on which no value is missing.
+
+    A cell that did not finish in the paper counts as last there.
+    """
+    cells = cells.assign(value=pd.to_numeric(cells[column], errors="coerce"))
+    incomplete = set(cells.loc[cells["value"].isna() & (cells["printed_mean"] != ""), "dataset"])
+    values = cells.pivot(index="dataset", columns="method", values="value")[list(dict.fromkeys(cells["method"]))]
+    complete = [name for name in dict.fromkeys(cells["dataset"]) if name not in incomplete]
+    return _compare(report, values.loc[complete], metric, main_quantity(cells))
+
+
+def _compare_measured(report: ReportData, cells: pd.DataFrame) -> Comparison | None:
+    """Compare the same methods by one quantity for all of them."""
+    quantity = main_quantity(cells)
+    datasets = [name for name in dict.fromkeys(cells["dataset"]) if name in report.datasets]
+    means = summarise(report.scores, quantity, datasets, list(dict.fromkeys(cells["method"]))).mean
+    return _compare(report, means.dropna(), quantity, quantity)
+
+
+def _compare(report: ReportData, means: pd.DataFrame, metric: str, quantity: str) -> Comparison | None:
+    if min(means.shape) < 2 or not metric_direction(quantity):
+        return None
+    return compare(means, metric_direction(quantity), report.alpha, metric=metric, tie_correction=False)
+
+
+def _row(
+    metric: str,
+    uniform: str,
+    printed: str,
+    recomputed: Comparison | None,
+    mixed: Comparison | None,
+    ours: Comparison | None,
+) -> FriedmanRow:
+    basis = ours or mixed or recomputed
+    known = basis is not None and basis.F_crit is not None
+    return FriedmanRow(
+        title=metric_title(metric),
+        uniform=uniform,
+        printed=printed or "–",
+        recomputed=_f_text(recomputed),
+        mixed=_f_text(mixed),
+        ours=_f_text(ours),
+        sizes=tuple(c.n if c else 0 for c in (recomputed, mixed, ours)),
+        degrees=f"{basis.k - 1}, {(basis.k - 1) * (basis.n - 1)}" if basis and known else "–",
+        F_crit=f"{basis.F_crit:.3f}" if basis and known else "–",
+        cd=f"{basis.cd_nemenyi:.3f}" if basis and basis.cd_nemenyi is not None else "–",
+        rejected="" if ours is None or ours.rejected is None else "yes" if ours.rejected else "no",
+    )
+
+
+def _f_text(comparison: Comparison | None) -> str:
+    if comparison is None or comparison.F is None:
+        return "–"
+    return number(comparison.F) if math.isinf(comparison.F) else f"{comparison.F:.3f}"
+
+
+def rank_diagram(comparison: Comparison, source: str, names: PaperNames) -> Figure:
+    """Return the critical-difference diagram of one measure with the paper's names; ``source`` says whose values."""
+    titles = {name: names("method", name) for name in comparison.methods}
+    caption = f"From {source}, by {metric_title(comparison.metric)}, {comparison.n} datasets, α = {comparison.alpha:g}."
+    return rank_figure(comparison, titles, f"Average ranks: {rank_text(comparison, titles)}", caption)

@@ -1,0 +1,147 @@
+"""Published tables in the paper's own layout, our number under each published one."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from multilab.claims import Layout
+from multilab.claims.layouts import layout_of
+from multilab.claims.naming import any_of
+from multilab.claims.verdicts import BEYOND, MISSING, compared, decimals
+from multilab.metrics import METRICS
+from multilab.reports.data import ReportData, metric_title
+from multilab.reports.paper.cells import Block, PaperCell, tally
+from multilab.reports.paper.errata import Note, cited_notes
+from multilab.reports.paper.extra_columns import with_extra_columns
+from multilab.reports.paper.names import PaperNames, ReportedPaper
+
+_KEYS = ("dataset", "method", "metric")
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One published table with its verdicts, counted, the errata of its cells, and the cells that disagree."""
+
+    number: str
+    title: str
+    blocks: tuple[Block, ...]
+    verdicts: tuple[tuple[str, int, str], ...]
+    notes: tuple[Note, ...]
+    not_run: tuple[tuple[str, int], ...]
+    off: tuple[PaperCell, ...]
+    open: bool
+
+
+def paper_tables(report: ReportData, paper: ReportedPaper | None) -> tuple[PaperTable, ...]:
+    """Return every published table of ``cells.csv``, in the printed order."""
+    if report.cells is None:
+        return ()
+    names = PaperNames.of(report, paper)
+    tables = report.cells.groupby("table", sort=False)
+    return tuple(_table(report, paper, str(number), cells, names) for number, cells in tables)
+
+
+def _table(
+    report: ReportData, paper: ReportedPaper | None, number: str, table: pd.DataFrame, names: PaperNames
+) -> PaperTable:
+    form = paper.layout(number, table) if paper is not None else layout_of({}, table)
+    unfinished = any_of(table, paper.aliases.dnf if paper is not None else ())
+    usual = max(map(decimals, table["printed_mean"]), default=0) or 4
+    records: list[Any] = table.to_dict("records")
+    cells = {
+        (row["dataset"], row["method"], row["metric"]): _cell(row, dnf, usual, names)
+        for row, dnf in zip(records, unfinished, strict=True)
+    }
+    groups = table.groupby(form.block, sort=False) if form.block else [("", table)]
+    blocks = [
+        with_extra_columns(report, _block(str(name), rows, form, cells, names), rows, form, usual)
+        for name, rows in groups
+    ]
+    off = tuple(cell for cell in cells.values() if cell.verdict in BEYOND)
+    return PaperTable(
+        number=number,
+        title=form.title,
+        blocks=tuple(blocks),
+        verdicts=tally(cell.verdict for cell in cells.values()),
+        notes=cited_notes(cells.values(), paper.errata if paper is not None else ()),
+        not_run=_excuses(cell.reason for cell in cells.values() if cell.verdict == "not run"),
+        off=off,
+        open=bool(off) or any(cell.verdict == "within" for cell in cells.values()),
+    )
+
+
+def _cell(row: Mapping[str, Any], unfinished: bool, usual: int, names: PaperNames) -> PaperCell:
+    printed, ours = row["printed_mean"] or ("DNF" if unfinished else ""), row["our_mean"]
+    digits = decimals(printed) if row["printed_mean"] else usual
+    if ours and digits == 0 and not float(ours).is_integer():  # printed 0 where its neighbours have decimals
+        digits = usual
+    return PaperCell(
+        keys=(row["dataset"], row["method"], row["metric"]),
+        names=(names("dataset", row["dataset"]), names("method", row["method"]), names("metric", row["metric"])),
+        printed=(printed or ("not printed" if ours else "–")) + _spread(row["printed_std"], digits),
+        ours=_rounded(ours, digits) + _spread(row["our_std"], digits) if ours else "",
+        verdict=row["verdict"],
+        reason=row["reason"],
+        errata=tuple(row["erratum"].split()),
+    )
+
+
+def _rounded(text: str, digits: int) -> str:
+    value = float(text)
+    return f"{value:.{digits}f}" if math.isfinite(value) else text
+
+
+def _spread(text: str, digits: int) -> str:
+    return f" ± {_rounded(text, digits)}" if text else ""
+
+
+def _block(
+    name: str, table: pd.DataFrame, form: Layout, cells: Mapping[tuple[str, str, str], PaperCell], names: PaperNames
+) -> Block:
+    heads, rows = list(dict.fromkeys(table[form.column])), list(dict.fromkeys(table[form.row]))
+    fixed = {key: table[key].iloc[0] for key in _KEYS}
+
+    def at(row: str, column: str) -> PaperCell | None:
+        dataset, method, metric = ({**fixed, form.row: row, form.column: column}[key] for key in _KEYS)
+        return cells.get((dataset, method, metric))
+
+    filled = [(row, tuple(at(row, column) for column in heads)) for row in rows]
+    columns = zip(*(row for _, row in filled), strict=True)
+    counts = [compared(cell.verdict for cell in column if cell) for column in columns]
+    return Block(
+        title=names(form.block, name) if form.block else "",
+        corner={"dataset": "Dataset", "method": form.method, "metric": "Measure"}[form.row],
+        heads=tuple(names(form.column, head) for head in heads),
+        rows=tuple((names(form.row, row), entries) for row, entries in filled),
+        agreeing=tuple(f"{agree} of {known}" if known else "–" for known, _, agree, _ in counts),
+        quantities=_quantities(table, names),
+    )
+
+
+def _quantities(table: pd.DataFrame, names: PaperNames) -> tuple[tuple[str, str], ...]:
+    """Return (our quantity, the published cells compared with it) where that is not the printed measure itself."""
+    pairs = []
+    for metric, cells in table.groupby("metric", sort=False):
+        if set(cells["our_metric"]) != {metric}:
+            for ours, rows in cells.groupby("our_metric", sort=False):
+                methods = ", ".join(names("method", name) for name in dict.fromkeys(rows["method"]))
+                pairs.append((quantity_title(str(ours)), f"{metric_title(str(metric))} of {methods}"))
+    return tuple(pairs)
+
+
+def quantity_title(quantity: str) -> str:
+    """Return the name of one of our quantities, such as ``ranking_loss.mulan``: ranking loss, Mulan's conventions."""
+    metric, _, preset = quantity.partition(".")
+    title = METRICS[metric].title if metric in METRICS else metric.replace("_", " ")
+    return f"{title} (conventions: {preset})" if preset else title
+
+
+def _excuses(reasons: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Return why cells were not run, all those without any result as one line."""
+    counts = Counter("no result yet" if reason.startswith(MISSING) else reason for reason in reasons)
+    missing = counts.pop("no result yet", 0)
+    return (*counts.items(), *([("no result yet", missing)] if missing else []))

@@ -1,0 +1,193 @@
+"""Sections of a page: what each shows, and the template that shows it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from multilab.claims.verdicts import compared
+from multilab.reports.data import ReportData
+from multilab.reports.figures import Figure, draw_figures
+from multilab.reports.figures.learned import convergence_figure, learned_figures
+from multilab.reports.figures.ranks import rank_figures
+from multilab.reports.finding import finding
+from multilab.reports.paper.cells import tally
+from multilab.reports.paper.claims import claim_views, outcomes
+from multilab.reports.paper.errata import other_notes
+from multilab.reports.paper.friedman import friedman_tables
+from multilab.reports.paper.names import ReportedPaper
+from multilab.reports.paper.rank_figures import paper_rank_figures
+from multilab.reports.paper.tables import paper_tables
+from multilab.reports.tables.costs import cost_tables
+from multilab.reports.tables.scores import ScoreTable, score_table
+from multilab.reports.tables.variants import variant_views
+from multilab.statistics import Comparison
+
+_CARD_COLUMNS = (
+    ("instances", "Instances"),
+    ("features", "Features"),
+    ("labels", "Labels"),
+    ("cardinality", "Cardinality"),
+    ("density", "Density"),
+    ("distinct_label_sets", "Distinct label sets"),
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of a page.
+
+    Attributes
+    ----------
+    id : str
+        Anchor; the template is ``<id>.html.j2``.
+    title : str
+        Text of the link to it.
+    content : mapping
+        Variables of the template; empty if there is nothing to show.
+    """
+
+    id: str
+    title: str
+    content: Mapping[str, Any]
+
+    @property
+    def template(self) -> str:
+        """Name of the template."""
+        return f"{self.id}.html.j2"
+
+
+@dataclass(frozen=True)
+class MetricView:
+    """One metric: its table, its comparison and the diagrams of that."""
+
+    table: ScoreTable
+    comparison: Comparison | None
+    figures: tuple[Figure, ...]
+    open: bool
+
+
+def header(report: ReportData) -> dict[str, Any]:
+    """Return the variables of the head of the page: the study in numbers, its finding, verdicts and outcomes."""
+    verdicts = () if report.cells is None else tuple(report.cells["verdict"])
+    return {
+        "facts": _facts(report),
+        "finding": () if report.info.get("paper") else finding(report),  # a paper's study begins with its claims
+        "verdicts": tally(verdicts),
+        "compared": compared(verdicts) if verdicts else (),
+        "outcomes": outcomes(claim_views(report)),
+    }
+
+
+def sections(report: ReportData, paper: ReportedPaper | None) -> list[Section]:
+    """Return the sections of a page that have something to show, in the order of the page."""
+    views = [_metric_view(report, metric) for metric in report.metrics]
+    headline = next((view for view in views if view.table.metric == report.primary[0]), None)
+    ranked = [view for view in views if view.comparison is not None and view.table.average_ranks]
+    shown = [
+        Section("paper", "Printed tables", _paper(report, paper)),
+        Section("figures", "Figures", _some(figures=_paper_figures(report, paper))),
+        Section("claims", "Claims", _some(claims=claim_views(report))),
+        Section("result", "Result", _some(headline=headline)),
+        Section("ranks", "Ranks", {"ranked": ranked, "headline": headline} if ranked else {}),
+        Section("metrics", "Metrics", {"views": views, "headline": headline}),
+        Section("variants", "Variants", _some(views=variant_views(report))),
+        Section("data", "Data", {"card_columns": _card_columns(report), "protocol": flat(report.info.get("protocol"))}),
+        Section("learned", "Learned", _learned(report)),
+        Section("costs", "Cost", _some(tables=cost_tables(report))),
+        Section("methods", "Methods", _some(settings=_settings(report))),
+        Section("reproduce", "Reproduce", {"environment": flat(report.environment)}),
+    ]
+    return [section for section in shown if section.content]
+
+
+def _some(**content: Any) -> dict[str, Any]:
+    """Return the variables if they have content."""
+    return content if any(content.values()) else {}
+
+
+def _metric_view(report: ReportData, metric: str) -> MetricView:
+    comparison = report.comparisons.get(metric)
+    figures = rank_figures(report, comparison) if comparison is not None else ()
+    return MetricView(score_table(report, metric), comparison, figures, metric in report.primary)
+
+
+def _facts(report: ReportData) -> list[tuple[str, str]]:
+    """Return the study in numbers."""
+    splits = report.scores.groupby("dataset")["split"].nunique() // report.n_repeats
+    low, high = (int(splits.min()), int(splits.max())) if len(splits) else (0, 0)
+    facts = [
+        ("datasets", len(report.datasets)),
+        ("methods", len(report.methods)),
+        ("split each" if low == high == 1 else "splits each", low if low == high else f"{low}–{high}"),
+        *([("repetitions", report.n_repeats)] if report.n_repeats > 1 else []),
+        ("metrics", len(report.metrics)),
+        *([("cells", report.scores["key"].nunique())] if "key" in report.scores else []),
+        *([("seed", report.info["seed"])] if "seed" in report.info else []),
+    ]
+    return [(name, str(value)) for name, value in facts]
+
+
+def _paper(report: ReportData, paper: ReportedPaper | None) -> dict[str, Any]:
+    if report.cells is None or report.cells.empty:
+        return {}
+    tables = paper_tables(report, paper)
+    noted = {note.id for table in tables for note in table.notes}
+    return {
+        "verdicts": tally(report.cells["verdict"]),
+        "tables": tables,
+        "friedman": friedman_tables(report, paper),
+        "rank_figures": paper_rank_figures(report, paper),
+        "misprints": other_notes(paper.errata, noted) if paper is not None else [],
+    }
+
+
+def _paper_figures(report: ReportData, paper: ReportedPaper | None) -> list[tuple[str, list[Figure]]]:
+    figures = draw_figures(report, paper.figures) if paper is not None else []
+    return [(title, list(group)) for title, group in groupby(figures, lambda figure: figure.title)]
+
+
+def _learned(report: ReportData) -> dict[str, Any]:
+    learned = [(item, figures) for item in report.learned if (figures := learned_figures(report, item))]
+    # a method that its authors stop after two sweeps has no minimum to be compared with; sweeps.csv has
+    curves = None if (report.folder / "sweeps.csv").is_file() else convergence_figure(report, report.learned)
+    return _some(learned=learned, curves=curves)
+
+
+def _card_columns(report: ReportData) -> list[tuple[str, str]]:
+    return [(key, title) for key, title in _CARD_COLUMNS if any(key in card for card in report.cards.values())]
+
+
+def _settings(report: ReportData) -> list[tuple[str, str, str]]:
+    """Return for each method and column of a variant its title, its reference, and its arguments as readable JSON."""
+    settings, references = report.info.get("settings") or {}, report.info.get("references") or {}
+    listed = []
+    for method in dict.fromkeys([*report.methods, *settings]):
+        arguments = settings.get(method)
+        text = json.dumps(arguments, indent=2, ensure_ascii=False) if arguments else ""
+        listed.append((report.method_title(method), str(references.get(method) or ""), text))
+    return listed if settings or references else []
+
+
+def flat(value: Mapping[str, Any] | None, prefix: str = "") -> list[tuple[str, str]]:
+    """Return nested settings as (dotted name, text) lines."""
+    lines: list[tuple[str, str]] = []
+    for key, item in (value or {}).items():
+        name = f"{prefix}{key}"
+        if isinstance(item, Mapping):
+            lines += flat(item, f"{name}.")
+        elif item is not None:
+            lines.append((name, plain_text(item)))
+    return lines
+
+
+def plain_text(value: Any) -> str:
+    """Return a value as a reader would write it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        return ", ".join(map(plain_text, value))
+    return str(value)

@@ -1,0 +1,1 @@
+"""Tables of a report: scores, costs, variants, and results in a terminal."""

@@ -1,0 +1,212 @@
+"""Table of results for a terminal, for LaTeX and as CSV: methods x metrics."""
+
+import csv
+import io
+import math
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from multilab.metrics import METRICS
+from multilab.reports.tables.entry import ARROWS, Entry
+from multilab.statistics import rank_rows
+from multilab.statistics.result_row import ResultRow
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table ready to print.
+
+    Attributes
+    ----------
+    title : str
+    heads : tuple of str
+        Of all columns; the first is that of the methods.
+    directions : tuple of str
+        "min", "max" or "" per column.
+    rows : tuple of tuple of Entry
+    notes : tuple of str
+    """
+
+    title: str
+    heads: tuple[str, ...]
+    directions: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    notes: tuple[str, ...]
+
+
+def result_table(rows: Sequence[ResultRow], metrics: Sequence[str], spread: bool = True) -> ResultTable:
+    """Return the table of some results: one line per method and settings, sorted by the first metric.
+
+    On one dataset an entry is the mean over the splits, with the standard deviation if ``spread``. Over several it is
+    the mean over the datasets and, in parentheses, the average rank; a method without a result on one of them has no
+    entry.
+    """
+    lines: dict[str, dict[str, ResultRow]] = {}
+    several_protocols = len({row.protocol for row in rows}) > 1
+    shared = set.intersection(*(set(row.settings) for row in rows)) if len(rows) > 1 else set()
+    for row in rows:
+        own = [text for text in row.settings if text not in shared]
+        label = " ".join([row.method, *own, *([row.protocol] if several_protocols else [])])
+        lines.setdefault(label, {})[row.dataset] = row
+    datasets = list(dict.fromkeys(row.dataset for row in rows))
+    columns, orders, notes = [], [], []
+    for metric in metrics:
+        entries, order, left_out = (
+            _single(lines, datasets[0], metric, spread) if len(datasets) == 1 else _over(lines, datasets, metric)
+        )
+        columns.append(entries)
+        orders.append(order)
+        if left_out:
+            notes.append(f"{metric} is not defined on {', '.join(left_out)}")
+    notes += _incomplete(lines, datasets)
+    ordered = sorted(lines, key=lambda label: orders[0][label]) if orders else list(lines)
+    body = []
+    for label in ordered:
+        group = lines[label].values()
+        costs = (Entry(f"{sum(r.seconds for r in group):.1f}"), Entry(str(sum(r.warnings for r in group))))
+        body.append((Entry(label), *(column[label] for column in columns), *costs))
+    directions = ("", *(METRICS[metric].direction for metric in metrics), "", "")
+    title = _title(rows, datasets, sorted(shared), spread)
+    return ResultTable(title, ("method", *metrics, "seconds", "warnings"), directions, tuple(body), tuple(notes))
+
+
+def _title(rows: Sequence[ResultRow], datasets: list[str], shared: list[str], spread: bool) -> str:
+    protocols = ", ".join(dict.fromkeys(row.protocol for row in rows))
+    with_settings = f"; {' '.join(shared)}" if shared else ""
+    if len(datasets) > 1:
+        named = f" ({', '.join(datasets)})" if len(datasets) <= 5 else ""
+        return f"{len(datasets)} datasets{named}, {protocols}{with_settings}: mean over the datasets (average rank)"
+    return f"{datasets[0]}, {protocols}{with_settings}: mean{' ± standard deviation' if spread else ''} over the splits"
+
+
+_Column = tuple[dict[str, Entry], dict[str, float], list[str]]
+
+
+def _single(lines: dict[str, dict[str, ResultRow]], dataset: str, metric: str, spread: bool) -> _Column:
+    """Return the entries of one metric on one dataset, what to sort the methods by, and nothing left out."""
+    sign = 1 if METRICS[metric].direction == "min" else -1
+    means = {label: group[dataset].mean(metric) for label, group in lines.items()}
+    ranked = [sign * means[label] for label in means if lines[label][dataset].complete and not math.isnan(means[label])]
+    entries = {}
+    for label, mean in means.items():
+        row = lines[label][dataset]
+        std = row.std(metric)
+        text = "-" if math.isnan(mean) else f"{mean:.4f}"
+        text += f" ±{std:.4f}" if spread and text != "-" and not math.isnan(std) else ""
+        entries[label] = Entry(text, best=row.complete and _is_best(sign * mean, ranked))
+    order = {label: math.inf if math.isnan(mean) else sign * mean for label, mean in means.items()}
+    return entries, order, []
+
+
+def _is_best(value: float, values: Sequence[float]) -> bool:
+    """Tell whether a value is the smallest of some, rounding aside."""
+    return bool(values) and math.isclose(value, min(values), rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _over(lines: dict[str, dict[str, ResultRow]], datasets: list[str], metric: str) -> _Column:
+    """Return the entries of one metric over several datasets; also the datasets on which no method has a value."""
+    values = {
+        label: [group[d].mean(metric) if d in group and group[d].complete else math.nan for d in datasets]
+        for label, group in lines.items()
+    }
+    table = pd.DataFrame(values, index=datasets)
+    left_out = [name for name in datasets if table.loc[name].isna().all()]
+    table = table.drop(index=left_out)
+    everywhere = [label for label, group in lines.items() if all(d in group and group[d].complete for d in datasets)]
+    full = table.loc[:, [label for label in everywhere if len(table) and table[label].notna().all()]]
+    ranks = rank_rows(full, METRICS[metric].direction).mean() if full.shape[1] else pd.Series(dtype=float)
+    entries = {
+        label: Entry(f"{full[label].mean():.4f} ({ranks[label]:.2f})", best=_is_best(ranks[label], list(ranks)))
+        if label in full
+        else Entry("-")
+        for label in lines
+    }
+    return entries, {label: float(ranks.get(label, math.inf)) for label in lines}, left_out
+
+
+def _incomplete(lines: dict[str, dict[str, ResultRow]], datasets: list[str]) -> list[str]:
+    notes = []
+    for label, group in lines.items():
+        parts = [f"{r.splits} of {r.expected} splits of {r.dataset}" for r in group.values() if not r.complete]
+        missing = [name for name in datasets if name not in group]
+        parts += [f"nothing on {', '.join(missing)}"] if missing else []
+        if parts:
+            notes.append(f"{label}: {', '.join(parts)}; not ranked")
+    return notes
+
+
+def as_text(table: ResultTable) -> str:
+    """Return the table as plain text; ``*`` marks the best of a column."""
+    heads = [name.rsplit("_", 1) if "_" in name else ["", name] for name in table.heads]
+    upper, lower = ([head[i] for head in heads] for i in (0, 1))
+    lower = [text + ARROWS[direction] for text, direction in zip(lower, table.directions, strict=True)]
+    marked = any(entry.best for row in table.rows for entry in row)
+    blank = " " if marked else ""
+    body = []
+    for row in table.rows:
+        values = [entry.text + ("*" if entry.best else blank) for entry in row[1:-2]]
+        body.append([row[0].text, *values, *(entry.text for entry in row[-2:])])
+    widths = [max(map(len, column)) for column in zip(upper, lower, *body, strict=True)]
+    lines = [table.title]
+    for first, *rest in [upper, lower, *body]:
+        texts = [first.ljust(widths[0]), *(text.rjust(width) for text, width in zip(rest, widths[1:], strict=True))]
+        lines.append("  ".join(texts).rstrip())
+    return "\n".join([*lines, *(["* best"] if marked else []), *table.notes])
+
+
+def as_latex(table: ResultTable) -> str:
+    """Return the table as a LaTeX ``tabular`` with the rules of ``booktabs``; the best of a column is bold."""
+    arrows = {"min": r" $\downarrow$", "max": r" $\uparrow$", "": ""}
+    heads = [_escape(name) + arrows[d] for name, d in zip(table.heads, table.directions, strict=True)]
+    lines = [f"% {table.title}", *(f"% {note}" for note in table.notes)]
+    lines += [rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
+    for row in table.rows:
+        texts = [_escape(entry.text) for entry in row]
+        texts = [rf"\textbf{{{text}}}" if entry.best else text for text, entry in zip(texts, row, strict=True)]
+        lines.append(" & ".join(texts) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def _escape(text: str) -> str:
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
+    return re.sub(r"[\\~^±&%$#_{}]", lambda match: special.get(match.group(), "\\" + match.group()), text)
+
+
+def as_csv(rows: Sequence[ResultRow], metrics: Sequence[str]) -> str:
+    """Return the rows as CSV, unrounded: mean and standard deviation over the splits per metric."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    numbers = [name for metric in metrics for name in (metric, f"{metric}.std")]
+    writer.writerow(["dataset", "protocol", "method", "settings", "splits", *numbers, "seconds", "warnings"])
+    for row in rows:
+        values = [value for metric in metrics for value in (row.mean(metric), row.std(metric))]
+        texts = ["" if math.isnan(value) else repr(float(value)) for value in values]
+        head = [row.dataset, row.protocol, row.method, " ".join(row.settings), row.splits]
+        writer.writerow([*head, *texts, f"{row.seconds:.3f}", row.warnings])
+    return text.getvalue()
+
+
+def print_table(rows: Sequence[ResultRow], metrics: Sequence[str]) -> None:
+    """Print a table: with rich on a terminal, the best of a column bold; as plain text elsewhere."""
+    if not sys.stdout.isatty():
+        print(as_text(result_table(rows, metrics)))
+        return
+
+    console = Console()
+    table = result_table(rows, metrics)
+    if max(len(line) for line in as_text(table).splitlines()[1:]) > console.width:
+        table = result_table(rows, metrics, spread=False)
+    drawn = Table(title=table.title, title_justify="left", caption="\n".join(table.notes) or None)
+    for i, (name, direction) in enumerate(zip(table.heads, table.directions, strict=True)):
+        head = f"{name.replace('_', ' ')} {ARROWS[direction]}".rstrip()
+        drawn.add_column(Text(head), justify="right" if i else "left")
+    for row in table.rows:
+        drawn.add_row(*(Text(entry.text, style="bold" if entry.best else "") for entry in row))
+    console.print(drawn)

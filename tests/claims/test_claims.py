@@ -1,0 +1,644 @@
+"""Verdicts follow their rules to the letter, errata and aliases fit the printed cells, and claims become findings."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shutil
+import string
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multilab import claims, papers
+from multilab.claims import Claim, ClaimsError, Erratum, Evidence
+from multilab.claims import checks as checks_module
+from multilab.claims.checks import check_claims, describe_check
+from multilab.claims.erratum import touched
+from multilab.claims.naming import Aliases, ColumnRule, Derived
+from multilab.claims.selectors import mask
+from multilab.claims.verdicts import COLUMNS, MISSING, VERDICTS, decimals, judge, summarised
+from multilab.methods.stacking._affinity import cosine_affinity
+from multilab.metrics import METRICS
+from multilab.metrics.conventions import PRESETS
+from multilab.papers import find
+
+CHECKS = {name: check for paper in papers.paper_names() for name, check in find(paper).checks.items()}
+NOTHING = pd.DataFrame(columns=["dataset", "method", "metric", "mean", "std"])
+
+
+def run_check(name, arguments, evidence):
+    return checks_module.run_check(name, arguments, evidence, CHECKS)
+
+
+def cell(printed="0.50", std=np.nan, direction="max", **columns):
+    named = {"table": "1", "dataset": "d", "method": "m", "metric": "jaccard", **columns}
+    mean = float(printed) if printed else np.nan
+    return pd.DataFrame(
+        [{**named, "mean": mean, "std": std, "direction": direction, "printed_mean": printed or np.nan}]
+    )
+
+
+def ours(mean, std=np.nan, **columns):
+    return pd.DataFrame([{"dataset": "d", "method": "m", "metric": "jaccard", "mean": mean, "std": std, **columns}])
+
+
+def verdict(*arguments, **named):
+    return judge(*arguments, **named)["verdict"].tolist()[0]
+
+
+# ---- the data
+
+
+def test_every_paper_has_cells_errata_and_an_alias_table():
+    assert papers.paper_names() == ["imldf", "lskmddm", "lwmf", "mlekelm", "mlwse"]
+    for paper in papers.paper_names():
+        cells = find(paper).published
+        assert not cells.duplicated(["table", "dataset", "method", "metric"]).any()
+        assert set(cells["direction"].dropna()) <= {"min", "max"}
+        assert find(paper).errata
+        assert find(paper).aliases is not None
+
+
+def test_the_lskmddm_tables_have_rows_and_columns_but_no_numbers():
+    cells = find("lskmddm").published
+    assert cells["mean"].isna().all()
+    assert cells["printed_mean"].isna().all()
+    shape = cells.groupby("table").agg(sets=("dataset", "nunique"), methods=("method", "nunique"), n=("metric", "size"))
+    assert shape.to_dict("index") == {
+        "2": {"sets": 2, "methods": 2, "n": 12},
+        "3": {"sets": 6, "methods": 7, "n": 126},
+        "4": {"sets": 5, "methods": 7, "n": 105},
+        "5": {"sets": 6, "methods": 7, "n": 168},
+        "6": {"sets": 5, "methods": 6, "n": 120},
+        "7": {"sets": 2, "methods": 5, "n": 40},
+    }
+
+
+def test_printed_datasets_are_cards_but_for_derived_rows():
+    from multilab.datasets import cards
+
+    for paper in papers.paper_names():
+        cells = find(paper).published
+        derived = claims.naming.any_of(cells, [rule.where for rule in find(paper).aliases.derived])
+        assert set(cells.loc[~derived, "dataset"]) <= set(cards()), paper
+
+
+@pytest.mark.parametrize("paper", ["imldf", "lskmddm", "lwmf", "mlekelm", "mlwse"])
+def test_an_erratum_is_complete_and_touches_cells_or_names_a_passage(paper):
+    cells = find(paper).published
+    for erratum in find(paper).errata:
+        assert erratum.id.startswith(f"{paper}-")
+        assert erratum.printed, erratum.id
+        assert erratum.right, erratum.id
+        assert erratum.why.endswith("."), erratum.id
+        assert erratum.source, erratum.id
+        assert ("location" in erratum.where) != mask(cells, erratum.where).any(), erratum.id
+        assert set(erratum.where) != {"location"} or erratum.effect == "note"
+
+
+@pytest.mark.parametrize("paper", ["imldf", "lskmddm", "lwmf", "mlekelm", "mlwse"])
+def test_an_alias_names_one_of_our_metrics_and_touches_cells(paper):
+    cells, known = find(paper).published, find(paper).aliases
+    measured = {"fit_seconds", "predict_seconds", "total_seconds", "model_bytes"}
+    for column in known.columns:
+        assert column.metric in {*METRICS, *measured}
+        assert column.conventions in {None, *PRESETS}
+        assert mask(cells, column.where).any(), column
+    for where in (*known.spread, *known.dnf, *(rule.where for rule in known.derived)):
+        assert mask(cells, where).any(), where
+    assert cells.loc[claims.naming.any_of(cells, known.dnf), "mean"].isna().all()
+
+
+def test_a_printed_direction_is_that_of_our_quantity():
+    for paper in papers.paper_names():
+        cells = find(paper).published
+        cells = cells[~claims.naming.any_of(cells, [rule.where for rule in find(paper).aliases.derived])]
+        names = find(paper).aliases.named(cells)["quantity"].str.partition(".")[0]
+        for metric, direction in set(zip(names, cells["direction"].fillna(""), strict=True)):
+            if metric in METRICS and direction:
+                assert METRICS[metric].direction == direction, (paper, metric)
+
+
+def test_the_columns_of_mlwse_are_compared_with_what_they_hold():
+    cells = find("mlwse").published
+    named = cells.assign(quantity=find("mlwse").aliases.named(cells)["quantity"])
+    tables = named[named["table"].isin(["4", "5", "6"])]
+    own = tables[tables["method"].isin(["mlwse_l1", "mlwse_l21"])]
+    assert own.groupby("metric")["quantity"].unique().map(list).to_dict() == {
+        "accuracy": ["accuracy_1mHL"],
+        "example_f1": ["f1_of_means"],
+        "hamming_loss": ["hamming_loss"],
+        "macro_f1": ["macro_f1_example"],
+        "micro_f1": ["micro_f1"],
+        "ranking_loss": ["ranking_loss.sklearn"],
+    }
+    assert find("mlwse").tables.quantities("ecc") == (
+        ("example_f1", "mulan"), ("jaccard", "mulan"), ("macro_f1", "mulan"), ("ranking_loss", "mulan"),
+    )  # fmt: skip
+    assert find("mlwse").tables.quantities("mlwse_l1") == (("ranking_loss", "sklearn"),)
+    assert find("mlwse").tables.quantities("mlwse_l1", "sklearn") == ()
+    assert find("mlwse").tables.quantities("mlknn") == ()
+
+
+# ---- verdicts
+
+
+@pytest.mark.parametrize(
+    ("printed", "value", "expected"),
+    [
+        ("0.50", 0.5049, "match"),
+        ("0.50", 0.5051, "better"),
+        ("0.500", 0.5049, "better"),
+        ("0.50", 0.4951, "match"),
+        ("0.50", 0.494, "worse"),
+        ("593", 593.4, "match"),
+        ("593", 594.0, "better"),
+        ("1.705", 1.7045, "match"),  # halfway between two printed numbers
+    ],
+)
+def test_a_match_is_equal_at_the_printed_decimals(printed, value, expected):
+    assert verdict(cell(printed), ours(value)) == expected
+
+
+def test_trailing_zeros_count_as_decimals():
+    assert [decimals(text) for text in ("0.50", "0.5", "593", "-59.1180")] == [2, 1, 0, 4]
+    cells = find("mlwse").published
+    assert "0.090" not in set(cells["printed_mean"])
+    assert decimals(cells.loc[cells["table"] == "6", "printed_mean"].iloc[1]) == 4
+
+
+@pytest.mark.parametrize(
+    ("std", "our_std", "value", "expected"),
+    [
+        (0.03, 0.04, 0.599, "within"),  # 2 sqrt(.03^2 + .04^2) = .1
+        (0.03, 0.04, 0.601, "better"),
+        (0.03, np.nan, 0.559, "within"),
+        (np.nan, 0.03, 0.441, "within"),
+        (np.nan, 0.03, 0.439, "worse"),
+        (0.0, 0.0, 0.506, "better"),
+        (np.nan, np.nan, 0.506, "better"),
+    ],
+)
+def test_within_needs_a_positive_standard_deviation(std, our_std, value, expected):
+    assert verdict(cell("0.50", std), ours(value, our_std)) == expected
+
+
+@pytest.mark.parametrize(
+    ("direction", "value", "expected"),
+    [
+        ("max", 0.6, "better"),
+        ("max", 0.4, "worse"),
+        ("min", 0.6, "worse"),
+        ("min", 0.4, "better"),
+        (np.nan, 0.6, "differs"),
+    ],
+)
+def test_better_and_worse_need_a_direction(direction, value, expected):
+    assert verdict(cell(direction=direction), ours(value)) == expected
+
+
+def test_not_comparable_needs_an_erratum_that_says_so():
+    forbids = Erratum("x-1", {"method": "m"}, "a", "b", "Another quantity.", "not_comparable")
+    notes = Erratum("x-2", {"dataset": ["d"]}, "0.50", "0.61", "A slip.")
+    row = judge(cell(), ours(0.5), [notes, forbids]).iloc[0]
+    assert (row["verdict"], row["reason"], row["erratum"]) == ("not comparable", "Another quantity.", "x-1 x-2")
+    assert row["our_mean"] == 0.5
+    row = judge(cell(), ours(0.6099), [notes]).iloc[0]
+    assert row["verdict"] == "better"
+    assert "ours equals 0.61, see x-2" in row["reason"]
+    assert row["erratum"] == "x-2"
+    assert verdict(cell(), ours(0.5), [Erratum("x-3", {"method": "n"}, effect="not_comparable")]) == "match"
+    assert verdict(cell(), ours(0.5), [Erratum("x-4", {"location": "Fig. 1"}, effect="not_comparable")]) == "match"
+
+
+def test_not_run_says_why():
+    table = judge(cell(), NOTHING, unavailable={"d": "nobody has it"})
+    assert table[["verdict", "reason"]].iloc[0].tolist() == ["not run", "data not available: nobody has it"]
+    dnf = Aliases(dnf=({"dataset": "d"},))
+    assert judge(cell(None), NOTHING, (), dnf)["reason"].tolist() == ["did not finish in the paper either"]
+    table = judge(cell(), NOTHING)
+    assert table["verdict"].tolist() == ["not run"]
+    assert table["reason"].iloc[0].startswith(MISSING)
+    assert verdict(cell(None), ours(0.4), (), dnf) == "not printed"
+
+
+def test_a_column_is_compared_with_the_quantity_of_its_alias():
+    names = Aliases(
+        names={"method": {"m": "mlknn"}},
+        columns=(ColumnRule({"method": "m"}, "coverage", "mulan", 0.5), ColumnRule({}, "coverage")),
+    )
+    measured = pd.concat([ours(1.0, 0.2, method="mlknn", metric="coverage.mulan"), ours(7.0, metric="coverage")])
+    row = judge(cell(), measured, (), names).iloc[0]
+    assert [row[key] for key in ("our_metric", "our_mean", "our_std")] == ["coverage.mulan", 0.5, 0.1]
+    row = judge(cell(), ours(1.0, method="mlknn", metric="coverage"), (), names, "mulan").iloc[0]
+    assert [row["our_metric"], row["our_mean"]] == ["coverage", 0.5]
+
+
+def test_a_spread_of_data_is_no_uncertainty():
+    assert verdict(cell("0.50", 0.3), ours(0.6)) == "within"
+    assert verdict(cell("0.50", 0.3), ours(0.6), (), Aliases(spread=({"dataset": "d"},))) == "better"
+
+
+def test_derived_cells_follow_from_our_results():
+    rows = [cell(dataset=d, method=m) for d in "abc" for m in "xyz"]
+    extra = [cell("0.30", dataset="mean", method="y"), cell("2.00", dataset="F", direction=np.nan, table="2")]
+    rank = cell("1.00", dataset="rank", method="x", direction="min", table="2")
+    printed = pd.concat([*rows, *extra, rank], ignore_index=True)
+    values = {"a": (3, 2, 1), "b": (3, 2, 1), "c": (2, 3, 1)}
+    measured = [ours(v / 10, dataset=d, method=m) for d in "abc" for m, v in zip("xyz", values[d], strict=True)]
+    names = Aliases(
+        derived=(
+            Derived({"dataset": "mean"}, "mean"),
+            Derived({"dataset": "F"}, "friedman", ("1",)),
+            Derived({"dataset": "rank"}, "average_rank", ("1",)),
+        )
+    )
+    table = judge(printed, pd.concat(measured), (), names).set_index("dataset")
+    assert table.loc["mean", "our_mean"] == pytest.approx(0.7 / 3)
+    assert table.loc["mean", "our_std"] == pytest.approx(np.std([0.2, 0.2, 0.3], ddof=1))
+    assert table.loc["rank", "our_mean"] == pytest.approx(4 / 3)
+    # chi2 = 12 3 / 12 ((4/3)^2 + (5/3)^2 + 3^2 - 12) = 14/3, F = 2 chi2 / (6 - chi2) = 7
+    assert table.loc["F", "our_mean"] == pytest.approx(7.0)
+    fewer = judge(printed, pd.concat(measured[1:]), (), names).set_index("dataset")
+    assert fewer.loc[["F", "rank"], "our_mean"].isna().all()
+
+
+def test_two_values_for_one_cell_are_refused():
+    with pytest.raises(ClaimsError, match="two of our values for d, m, jaccard"):
+        judge(cell(), pd.concat([ours(0.1), ours(0.2)]))
+
+
+def test_published_values_compared_with_themselves_match():
+    for paper in ("mlwse", "mlekelm", "lwmf", "imldf"):
+        cells = find(paper).published
+        named = find(paper).aliases.named(cells)
+        same = cells.assign(dataset=named["dataset"], method=named["method"], metric=named["quantity"])
+        same["mean"] /= named["scale"]
+        judged = find(paper).tables.judge(same.dropna(subset="mean").drop_duplicates(["dataset", "method", "metric"]))
+        assert list(judged.columns) == list(COLUMNS)
+        assert set(judged["verdict"]) <= set(VERDICTS)
+        counts = judged["verdict"].value_counts().to_dict()
+        forbidden = sum(any(e.effect == "not_comparable" for e in t) for t in touched(cells, find(paper).errata))
+        assert counts.pop("not comparable", 0) == forbidden
+        assert counts.pop("not run", 0) == (6 if paper == "mlwse" else 0)
+        differing = judged[~judged["verdict"].isin(["match", "not comparable", "not run"])]
+        # what does not follow from the other printed cells: averages of ML-EKELM's ML-RBF, F_F of the other version
+        expected = {"mlwse": 5, "mlekelm": 2, "lwmf": 0, "imldf": 0}[paper]
+        assert len(differing) == expected, differing
+        assert differing["erratum"].str.len().min() > 0 or not expected
+
+
+def test_every_cell_that_is_not_comparable_cites_an_erratum_and_they_are_few():
+    shares = {}
+    for paper in papers.paper_names():
+        judged = find(paper).tables.judge(NOTHING)
+        rows = judged[judged["verdict"] == "not comparable"]
+        forbid = {e.id for e in find(paper).errata if e.effect == "not_comparable"}
+        assert all(forbid & set(cited.split()) for cited in rows["erratum"])
+        shares[paper] = len(rows)
+    assert shares == {"mlwse": 130, "mlekelm": 84, "lwmf": 0, "imldf": 18, "lskmddm": 0}
+
+
+def test_summaries_are_means_and_sample_deviations():
+    scores = pd.DataFrame(
+        {"dataset": "d", "split": [0, 1, 0], "method": list("mmn"), "metric": "x", "value": [1.0, 3.0, 5.0]}
+    )
+    table = summarised(scores).set_index("method")
+    assert table.loc["m", ["mean", "std"]].tolist() == [2.0, pytest.approx(np.sqrt(2))]
+    assert table.loc["n", "mean"] == 5.0
+    assert np.isnan(table.loc["n", "std"])
+
+
+# ---- claims
+
+
+def evidence(values, metric="hamming_loss", **more):
+    """Scores from {method: {dataset: [values over splits]}}."""
+    rows = [(d, s, m, metric, v) for m, sets in values.items() for d, vs in sets.items() for s, v in enumerate(vs)]
+    return Evidence(pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"]), **more)
+
+
+THREE = {
+    "a": {"x": [0.1, 0.3], "y": [0.1, 0.1], "z": [0.4, 0.4]},
+    "b": {"x": [0.3, 0.3], "y": [0.2, 0.2], "z": [0.3, 0.3]},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "outcome"),
+    [
+        ("best_average_rank", {"best": ["a"], "methods": ["a", "b"]}, "holds"),
+        ("best_average_rank", {"best": ["b"], "methods": ["a", "b"]}, "fails"),
+        ("best_average_rank", {"best": ["a"], "methods": ["a", "b", "c"]}, "inconclusive"),
+        ("average_rank_order", {"order": ["a", "b"]}, "holds"),
+        ("average_rank_order", {"order": ["b", "a"]}, "fails"),
+        ("wins_minus_losses", {"methods": ["a"], "against": ["b"]}, "holds"),
+        ("wins_minus_losses", {"methods": ["a"], "against": ["b"], "most": True}, "holds"),
+        ("wins_minus_losses", {"methods": ["b"], "against": ["a"]}, "fails"),
+        ("wins_minus_losses", {"methods": ["a"], "against": ["b"], "datasets": ["x", "z"]}, "fails"),
+        ("friedman_rejects", {"methods": ["a", "b"]}, "fails"),
+        ("best_share", {"method": "a", "methods": ["a", "b"], "at_least": 2}, "holds"),
+        ("best_share", {"method": "a", "methods": ["a", "b"], "at_least": 3}, "fails"),
+    ],
+)
+def test_checks_on_ranks_and_wins(name, arguments, outcome):
+    result = run_check(name, {"metrics": ["hamming_loss"], **arguments}, evidence(THREE))
+    assert result.outcome == outcome, result
+    if outcome == "inconclusive":
+        assert result.reason == "not run, or not measured by hamming_loss: c"
+
+
+def test_most_is_more_than_half_of_all_cells():
+    ties = {"a": {"x": [0.1], "y": [0.2], "z": [0.2]}, "b": {"x": [0.2], "y": [0.2], "z": [0.2]}}
+    arguments = {"methods": ["a"], "against": ["b"], "metrics": ["hamming_loss"]}
+    assert run_check("wins_minus_losses", arguments, evidence(ties)).outcome == "holds"
+    assert run_check("wins_minus_losses", {**arguments, "most": True}, evidence(ties)).outcome == "fails"
+
+
+def test_friedman_rejects_where_all_datasets_agree():
+    values = {m: {d: [i + 0.01 * k] for k, d in enumerate("uvwxyz")} for i, m in enumerate("abcd")}
+    result = run_check("friedman_rejects", {"metrics": ["hamming_loss"], "methods": list("abcd")}, evidence(values))
+    assert result.outcome == "holds"
+    assert result.numbers["hamming_loss"] == float("inf")
+
+
+def test_a_method_that_lacks_a_dataset_makes_a_claim_inconclusive():
+    values = {"a": {"x": [0.1], "y": [0.1]}, "b": {"x": [0.2]}}
+    result = run_check(
+        "best_average_rank", {"metrics": ["hamming_loss"], "best": ["a"], "methods": ["a", "b"]}, evidence(values)
+    )
+    assert (result.outcome, result.reason) == ("inconclusive", "not run: b on y")
+
+
+def test_beats_is_a_signed_rank_test_over_datasets():
+    sets = "stuvwxyz"
+    values = {"a": {d: [0.1] for d in sets}, "b": {d: [0.2 + 0.01 * i] for i, d in enumerate(sets)}}
+    arguments = {"methods": ["a"], "against": ["b"], "metrics": ["hamming_loss"]}
+    assert run_check("beats", arguments, evidence(values)).outcome == "holds"
+    assert run_check("beats", {**arguments, "methods": ["b"], "against": ["a"]}, evidence(values)).outcome == "fails"
+    assert run_check("beats", {**arguments, "datasets": ["s", "t"]}, evidence(values)).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("gains", "outcome"),
+    [([0.0, 0.01, 0.02], "holds"), ([-0.2, -0.21, -0.19], "fails"), ([-0.3, 0.29, -0.1], "inconclusive")],
+)
+def test_at_least_best_of_is_paired(gains, outcome):
+    others = {"p": {"d": [0.5, 0.6, 0.7]}, "q": {"d": [0.4, 0.4, 0.4]}}
+    values = {"m": {"d": [v + g for v, g in zip(others["p"]["d"], gains, strict=True)]}, **others}
+    arguments = {"methods": ["m"], "others": ["p", "q"], "metric": "accuracy", "datasets": ["d"]}
+    assert run_check("at_least_best_of", arguments, evidence(values, "accuracy")).outcome == outcome
+
+
+def test_share_of_zero_counts_exact_zeros_and_zero_groups():
+    W = np.zeros((4, 2))
+    W[:2] = 1e-12
+    known = Evidence(evidence(THREE).scores, {("a", "x"): {"W_": W}, ("a", "y"): {"W_": W + 1}})
+    result = run_check("share_of_zero", {"methods": ["a"], "at_least": 0.25, "blocks": 2}, known)
+    assert result.outcome == "holds"
+    assert result.numbers["a"] == {"median": 0.25, "largest": 0.5, "datasets": 2, "zero groups": 1}
+    assert run_check("share_of_zero", {"methods": ["a"], "at_least": 0.26}, known).outcome == "fails"
+    assert run_check("share_of_zero", {"methods": ["b"], "at_least": 0.1}, known).reason == "b kept no W_"
+
+
+@pytest.mark.parametrize(("sign", "outcome"), [(1, "holds"), (-1, "fails")])
+def test_correlation_sign_compares_cosines_of_labels_and_weights(sign, outcome):
+    rng = np.random.default_rng(0)
+    learned = {}
+    for name in "abcdefgh":
+        W = rng.random((6, 5))
+        learned["m", name] = {"W_": W, "label_affinity_": sign * cosine_affinity(W)}
+    known = Evidence(evidence(THREE).scores, learned)
+    result = run_check("correlation_sign", {"methods": ["m"]}, known)
+    assert result.outcome == outcome
+    assert result.numbers["m"]["median"] == sign
+    few = Evidence(known.scores, {k: v for k, v in learned.items() if k[1] in "abc"})
+    assert run_check("correlation_sign", {"methods": ["m"]}, few).outcome == ("inconclusive" if sign > 0 else "fails")
+
+
+CURVES = {1: (0.5, 0.6, 0.5), 100: (0.2, 0.2, 0.2)}
+GRID = pd.DataFrame(
+    [("m", "d", a, b, "example_f1", v) for a, curve in CURVES.items() for b, v in enumerate(curve, 1)],
+    columns=["method", "dataset", "alpha", "beta", "metric", "value"],
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "outcome"),
+    [
+        ("worse_beyond", {"parameter": "alpha", "limit": 10}, "holds"),
+        ("worse_beyond", {"parameter": "alpha", "limit": 10, "margin": 0.5}, "fails"),
+        ("worse_beyond", {"parameter": "alpha", "limit": 1000}, "inconclusive"),
+        ("rises_then_falls", {"parameter": "beta", "fixed": {"alpha": 1}}, "holds"),
+        ("rises_then_falls", {"parameter": "beta", "fixed": {"alpha": 100}}, "fails"),
+        ("flat_in", {"by": ["alpha"], "tolerance": 0.11}, "holds"),
+        ("flat_in", {"by": ["alpha"], "tolerance": 0.09}, "fails"),
+        ("flat_in", {"by": ["beta"], "tolerance": 0.11}, "fails"),
+    ],
+)
+def test_checks_on_a_grid(name, arguments, outcome):
+    known = Evidence(evidence(THREE).scores, tables={"sensitivity": GRID})
+    arguments = {"method": "m", "metric": "example_f1", **arguments}
+    assert run_check(name, arguments, known).outcome == outcome
+    assert run_check(name, arguments, evidence(THREE)).reason == "sensitivity.csv is not among the study's results"
+
+
+def test_checks_on_curves():
+    table = pd.DataFrame(
+        {"method": "m", "dataset": "d", "iteration": [1, 100, 200, 300], "gap": [1.0, 0.1, 1e-3, 1e-4]}
+    )
+    known = Evidence(evidence(THREE).scores, tables={"convergence": table})
+    assert run_check("below_by", {"at": {"m": 200}, "limit": 2e-3}, known).outcome == "holds"
+    assert run_check("below_by", {"at": {"m": 200}, "limit": 1e-3}, known).outcome == "fails"
+    assert run_check("below_by", {"at": {"m": 400}, "limit": 1e-3}, known).outcome == "inconclusive"
+    arguments = {"method": "m", "table": "convergence", "x": "iteration", "y": "gap"}
+    assert run_check("monotone_in", {**arguments, "direction": "down"}, known).outcome == "holds"
+    assert run_check("monotone_in", arguments, known).outcome == "fails"
+
+
+def test_all_of_fails_with_one_part_and_is_inconclusive_without_evidence():
+    holds = {"check": "average_rank_order", "metrics": ["hamming_loss"], "order": ["a", "b"]}
+    fails = {**holds, "order": ["b", "a"]}
+    open_ = {**holds, "order": ["a", "c"]}
+    for parts, outcome in (([holds], "holds"), ([holds, open_], "inconclusive"), ([open_, fails, holds], "fails")):
+        assert run_check("all_of", {"parts": parts}, evidence(THREE)).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({"id": "C1", "sentence": "s", "check": "best_rank"}, "there is no check 'best_rank'"),
+        ({"id": "C1", "sentence": "s", "check": "all_of", "part": []}, "claim C1: all_of has parts"),
+        ({"id": "C1", "check": "all_of"}, "claim 'C1' has no sentence"),
+        (
+            {"id": "C1", "sentence": "s", "check": "beats", "methods": ["a"]},
+            "claim C1: check beats: missing .*'against'",
+        ),
+        ({"id": "C1", "sentence": "s", "check": "all_of", "parts": [{"check": "beat"}]}, "claim C1: .*'beat'"),
+        ({"id": "C1", "sentence": "s", "check": "beats", "in_paper": True}, "in_paper is false or arguments"),
+    ],
+)
+def test_a_claim_that_is_not_well_formed_is_refused(claim, message):
+    with pytest.raises(ClaimsError, match=message):
+        checks_module.verify([Claim.from_mapping(claim)], CHECKS)
+
+
+def test_claims_of_mlwse_without_results_are_inconclusive_but_checked_in_the_paper():
+    statements = find("mlwse").claims
+    assert [claim.id for claim in statements] == [f"C{i}" for i in range(1, 16)]
+    paper = claims.published_evidence(find("mlwse").published)
+    results = {f["id"]: f for f in check_claims(statements, evidence({}), paper, CHECKS)}
+    assert {f["outcome"] for f in results.values()} == {"inconclusive"}
+    assert all(f["reason"] for f in results.values())
+    printed = {name: f["in_paper"]["outcome"] for name, f in results.items() if "in_paper" in f}
+    assert printed == {
+        "C1": "holds", "C2": "holds", "C3": "holds", "C4": "holds", "C10": "inconclusive", "C11": "inconclusive",
+        "C12": "holds", "C13": "holds", "C14": "holds", "C15": "holds",
+    }  # fmt: skip
+    wins = [
+        results["C12"]["in_paper"][f"{m} against {c}"]
+        for m in ("mlwse_l1", "mlwse_l21")
+        for c in ("ebr", "ecc", "eps", "rakel", "cde")
+    ]
+    assert wins == ["55-23", "55-23", "60-18", "61-16", "56-16", "58-18", "57-20", "63-14", "65-11", "60-11"]
+    wins = [
+        results["C13"]["in_paper"][f"{m} against {c}"]
+        for m in ("mlwse_l1", "mlwse_l21")
+        for c in ("adaboost_mh", "mls")
+    ]
+    assert wins == ["75-3", "58-19", "76-2", "64-12"]
+    assert json.loads(json.dumps(list(results.values())))
+
+
+# ---- the study
+
+
+@pytest.fixture
+def small_study(tmp_path, monkeypatch, checkout):
+    """A study of two methods on synthetic data that is compared with a paper, in a folder of its own."""
+    shutil.copytree(checkout / "conf", tmp_path / "conf")
+    (tmp_path / "conf" / "study" / "small.yaml").write_text(
+        """
+title: Small
+datasets: [scenario1]
+methods: [mlkelm, mlknn]
+protocol: kfold3
+metrics: [hamming_loss, ranking_loss]
+headline: hamming_loss
+paper: imldf
+"""
+    )
+    monkeypatch.setenv("MULTILAB_CONF", str(tmp_path / "conf"))
+    monkeypatch.setenv("MULTILAB_JOBS", "1")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "reports" / "small"
+
+
+def test_a_study_writes_its_ledger_and_prints_it(small_study, capsys):
+    from multilab.cli import main
+
+    stages = (["preprocess"], ["train", "method=mlkelm"], ["train", "method=mlknn"], ["evaluate"], ["stats"])
+    for stage, *more in stages:
+        assert main([stage, "study=small", *more]) == 0
+    scores = pd.read_csv(small_study / "scores.csv")
+    measured = scores.groupby("method")["metric"].agg(set)
+    assert "coverage.lamda" in measured["mlknn"]  # the paper prints ML-kNN, not ML-KELM
+    assert "coverage.lamda" not in measured["mlkelm"]
+    cells = pd.read_csv(small_study / "cells.csv", dtype=str)
+    assert list(cells.columns) == list(COLUMNS)
+    assert len(cells) == len(find("imldf").published)
+    results = json.loads((small_study / "claims.json").read_text())
+    assert [claim["id"] for claim in results] == [claim.id for claim in find("imldf").claims]
+    assert {claim["outcome"] for claim in results} == {"inconclusive"}
+    page = (small_study / "index.html").read_text()
+    head = page[: page.index("</header>")]
+    assert 'not comparable <span class="hint">5.6 %</span>' in head
+    assert '<b>9</b> inconclusive <span class="hint"><a href="#claim-C4.1">C4.1</a>' in head
+    capsys.readouterr()
+    assert main(["claims", "--study", "small"]) == 0
+    output = capsys.readouterr().out
+    assert "321 published cells of the paper imldf" in output
+    assert "18    5.6%  not comparable" in output
+    assert "303 have no excuse yet" in output
+    assert "could be compared" not in output  # no cell of the two methods has data
+    assert "  C4.1    inconclusive     holds            iMLDF has the best average rank" in output
+    assert " " * 44 + "not run, or not measured by hamming_loss: rf_pct" in output
+
+
+def test_the_ledger_of_a_study_that_was_not_run_says_what_to_do(tmp_path, monkeypatch, capsys):
+    from multilab.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    assert main(["claims", "study=mlwse"]) == 0
+    output = capsys.readouterr().out
+    assert "multilab run study=mlwse`" in output
+    assert output.count("not checked yet") == 15
+    assert main(["claims", "--study", "quick"]) == 2
+    assert "study quick is compared with no paper" in capsys.readouterr().err
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("paper", "tables", "differing"), [("mlwse", ["1", "2"], 2), ("mlekelm", ["1"], 0)])
+def test_the_data_are_those_the_papers_describe(benchmark_data, paper, tables, differing):
+    from multilab.datasets import load
+
+    printed = find(paper).published
+    left_out = [f"yahoo-{name}" for name in ("business", "computers", "education", "recreation", "science", "social")]
+    printed = printed[printed["table"].isin(tables) & ~printed["dataset"].isin(left_out)]  # seconds each
+    measured = pd.concat([claims.data_rows(load(name)) for name in printed["dataset"].unique()])
+    verdicts = judge(printed, measured, find(paper).errata, find(paper).aliases)
+    other = verdicts[verdicts["verdict"] != "match"]
+    assert len(other) == differing
+    assert other["erratum"].str.startswith("mlwse-truncated/").all()
+    assert other["reason"].str.contains("ours equals").all()
+
+
+# ---- sentences
+
+
+def test_the_sentence_of_a_check_names_its_arguments():
+    for name, check in CHECKS.items():
+        named = {field for _, field, _, _ in string.Formatter().parse(check.sentence) if field}
+        assert check.sentence.endswith("."), name
+        assert named <= set(inspect.signature(check.function).parameters), name
+
+
+@pytest.mark.parametrize("paper", papers.paper_names())
+def test_every_claim_has_a_description(paper):
+    for claim in find(paper).claims:
+        for arguments in (claim.arguments, claim.arguments_in_paper):
+            text = describe_check(claim.check, arguments, find(paper).checks)
+            assert text.endswith(".")
+            assert "{" not in text
+            assert "None" not in text
+
+
+def test_a_description_has_the_arguments():
+    ranks = {"metrics": ["hamming_loss"], "best": ["a", "b"], "methods": ["a", "b", "c"]}
+    assert describe_check("best_average_rank", ranks) == (
+        "By Hamming loss: the best of a, b has a lower average rank than every other one; ranks among a, b, c, "
+        "over all datasets with results."
+    )
+    wins = {"metrics": ["jaccard"], "methods": ["a"], "against": ["b"]}
+    assert "wins more cells than it loses against" in describe_check("wins_minus_losses", wins)
+    assert "wins more than half of all cells against" in describe_check("wins_minus_losses", {**wins, "most": True})
+    part = {"check": "average_rank_order", "metrics": ["jaccard"], "order": ["a", "b"]}
+    both = describe_check("all_of", {"parts": [part, part]})
+    assert both.count("rise strictly in the order a, b.") == 2
+
+
+def test_a_finding_describes_the_check_in_the_paper():
+    claim = {
+        "id": "C",
+        "sentence": "s",
+        "check": "average_rank_order",
+        "metrics": ["hamming_loss"],
+        "order": ["a", "b"],
+        "in_paper": {"order": ["b", "a"]},
+    }
+    (result,) = check_claims([Claim.from_mapping(claim)], evidence(THREE), evidence(THREE))
+    assert (result["outcome"], result["in_paper"]["outcome"]) == ("holds", "fails")
+    assert result["description"].endswith("in the order a, b.")
+    assert result["description_in_paper"].endswith("in the order b, a.")

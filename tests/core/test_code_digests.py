@@ -1,0 +1,192 @@
+"""Digests of code: what moves them, what does not, and that all supported versions of Python agree."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from multilab.core import code_digest, code_digests
+from multilab.core.syntax import parse_code
+
+FILE = '''
+"""Docstring."""
+from __future__ import annotations
+import numpy as np, scipy.sparse
+from typing import TYPE_CHECKING
+from .other import helper as h
+if TYPE_CHECKING:
+    from a import B
+__all__ = ["f"]
+LIMIT: int = 0x10
+class C(Base, metaclass=M):
+    """Docstring."""
+    x = 1_000.0; y = 1j; z = b"\\x00"; e = ...
+    @property
+    async def p(self, a, /, b: "int" = 1, *args: int, c, d=None, **more) -> list[int]:
+        return [await i async for i in g(*args, **more) if i not in (1, "\\u00e9\\U0001f600")]
+def f(x):
+    try:
+        with open(x) as a, b: ...
+    except* (KeyError, ValueError) as error:
+        raise TypeError(f"{x} must be " "positive", x, key="a") from error
+    else:
+        pass
+    finally:
+        del x[1:2, ::3]
+    while (n := next(x)) > 1 < 2: x @= lambda *a, **k: {**a, "b": {1}, 2: (yield)}
+    match x:
+        case {"a": [1, *rest], **others} | C(y=2) as q if q: return f"{x!r:>{w}} a{{b}}" "c" f"{x=}" f"{x:%Y-%m}"
+        case _: global z
+    return -x if x else not x, h.a.b[...], u"text" rb"" if 0 else 'it''s'
+'''.replace(' rb""', "")
+
+FILE_DIGEST = "061b7f5a6299fca7ec95b38a4e56469997c5d0ea863409e0eeb844245636995e"
+
+
+def text_digest(content: str) -> str:
+    return hashlib.sha256(repr(parse_code(content.encode(), "multilab.methods")).encode()).hexdigest()
+
+
+def test_the_digest_of_one_file_is_this_constant():
+    assert text_digest(FILE) == FILE_DIGEST
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_all_supported_versions_of_python_agree(version, checkout):
+    installed = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    python = str(installed[-1]) if installed else shutil.which(f"python{version}")
+    if python is None:
+        pytest.skip(f"Python {version} is not installed here")
+    code = (
+        "import hashlib, pathlib, sys; sys.path.insert(0, sys.argv[1] + '/multilab/core'); import syntax\n"
+        "for path in sorted(pathlib.Path(sys.argv[1]).rglob('*.py')):\n"
+        "    print(path, hashlib.sha256(repr(syntax.parse_code(path.read_bytes(), 'a.b')).encode()).hexdigest())\n"
+        "text = sys.stdin.buffer.read()\n"
+        "print(hashlib.sha256(repr(syntax.parse_code(text, 'multilab.methods')).encode()).hexdigest())"
+    )
+    run = subprocess.run(
+        [python, "-I", "-c", code, str(checkout / "src")], input=FILE.encode(), capture_output=True, check=True
+    )
+    *others, file_digest = run.stdout.decode().splitlines()
+    assert file_digest == FILE_DIGEST
+    here = sorted((checkout / "src").rglob("*.py"))
+    digests = [hashlib.sha256(repr(parse_code(path.read_bytes(), "a.b")).encode()).hexdigest() for path in here]
+    assert others == [f"{path} {digest}" for path, digest in zip(here, digests, strict=True)]
+
+
+BASE = """from multilab.methods.shared import VALUE
+
+
+def f(x):
+    if x < 0:
+        raise ValueError('no')
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ('"""Doc."""\nfrom multilab.methods.shared import VALUE\n' + BASE.partition("\n")[2], True),
+        (BASE + '\n__all__ = ["f"]\n', True),
+        (BASE.replace("'no'", "f'no {x}'"), True),
+        (BASE.replace("ValueError('no')", "TypeError('no')"), False),
+        (BASE.replace("'no'", "x"), False),
+        (BASE.replace("return x", "return (\n        x  # a comment\n    )"), True),
+        (BASE.replace("return x", "'''a comment'''\n    pass\n    return x"), True),
+        (BASE.replace("return x", "return 'x'"), False),
+        (BASE.replace("return x", "return +x"), False),
+        (BASE.replace("import VALUE", "import VALUE as OTHER"), False),
+        (BASE.replace("import VALUE", "import OTHER"), False),
+        ("def f(x):\n    from multilab.methods.shared import VALUE\n" + BASE.partition("def f(x):\n")[2], True),
+        (BASE.replace("import VALUE", "import VALUE\nimport os"), False),
+        ("if TYPE_CHECKING:\n    import os\n" + BASE, True),
+        (BASE.replace("multilab.methods.shared", ".shared"), True),
+        (BASE.replace("multilab.methods.shared", "multilab.methods.copy_of_shared"), True),
+        (BASE.replace("multilab.methods.shared", "multilab.methods.other"), False),
+        (BASE.replace("multilab.methods.shared", "multilab.core.shared"), False),
+        (BASE.replace("multilab.methods.shared", "numpy"), False),
+    ],
+)
+def test_what_moves_a_digest(package, text, same):
+    before = digest(package, {"a": BASE})
+    assert (digest(package, {"a": text}) == before) == same
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package like multilab with a few modules."""
+    root = tmp_path / "multilab"
+    for name in ("core", "methods/deep"):
+        (root / name).mkdir(parents=True)
+    write(root, {"shared": "VALUE = 1\n", "copy_of_shared": '"""Copy."""\nVALUE = 1\n', "other": "VALUE = 2\n"})
+    monkeypatch.setattr(code_digests, "_PACKAGE", root)
+    monkeypatch.setenv("MULTILAB_CACHE", str(tmp_path))
+    yield root
+    for value in vars(code_digests).values():
+        if hasattr(value, "cache_clear"):
+            value.cache_clear()
+
+
+def write(root, files):
+    for name, text in files.items():
+        (root / "methods" / f"{name}.py").write_text(text)
+
+
+def digest(root, files, module="a"):
+    """Write some modules and return the digest of one, as a new process finds it."""
+    write(root, files)
+    for cache in (code_digests._cached, code_digests._digests, code_digests._lazy_homes):
+        cache.cache_clear()
+    return code_digest(f"multilab.methods.{module}", within="multilab.methods")
+
+
+def test_of_an_import_that_is_not_followed_the_name_counts_and_not_the_module(package):
+    texts = [BASE.replace("methods.shared", "core.one"), BASE.replace("methods.shared", "core.two")]
+    for name in ("one", "two"):
+        (package / "core" / f"{name}.py").write_text(f"VALUE = {name!r}\n")
+    assert digest(package, {"a": texts[0]}) == digest(package, {"a": texts[1]})
+    assert digest(package, {"a": texts[0].replace("VALUE", "OTHER")}) != digest(package, {"a": texts[1]})
+
+
+def test_a_file_that_is_renamed_or_moved_moves_no_digest(package):
+    before = digest(package, {"a": BASE})
+    (package / "methods" / "shared.py").rename(package / "methods" / "deep" / "_moved.py")
+    assert digest(package, {"a": BASE.replace("methods.shared", "methods.deep._moved")}) == before
+    (package / "methods" / "a.py").rename(package / "methods" / "deep" / "b.py")
+    assert digest(package, {}, "deep.b") == before
+    write(package, {"deep/_moved": "VALUE = 3\n"})
+    assert digest(package, {}, "deep.b") != before
+
+
+CIRCLE = {
+    "a": "from multilab.methods.b import g\ndef f(): return g\n",
+    "b": "from multilab.methods.c import h\ndef g(): return h\n",
+    "c": "from multilab.methods.a import f\nfrom multilab.methods.shared import VALUE\ndef h(): return f\n",
+}
+
+
+def test_files_that_import_each_other_are_digested_as_one_group(package):
+    before = {name: digest(package, CIRCLE, name) for name in CIRCLE}
+    assert len(set(before.values())) == 3
+    renamed = {
+        {"b": "late", "a": "a", "c": "c"}[n]: t.replace("methods.b ", "methods.late ") for n, t in CIRCLE.items()
+    }
+    assert digest(package, renamed) == before["a"], "the name of a file of the circle does not count"
+    for edited in CIRCLE:
+        text = CIRCLE[edited].replace("return ", "return 1 + ")
+        assert all(digest(package, CIRCLE | {edited: text}, name) != before[name] for name in CIRCLE)
+    write(package, {"shared": "VALUE = 3\n"})
+    assert all(digest(package, CIRCLE, name) != before[name] for name in CIRCLE)
+
+
+def test_the_digest_does_not_depend_on_what_was_digested_before(package):
+    alone = {name: digest(package, CIRCLE, name) for name in CIRCLE}
+    for first in CIRCLE:
+        digest(package, CIRCLE, first)
+        again = {name: code_digest(f"multilab.methods.{name}", within="multilab.methods") for name in CIRCLE}
+        assert again == alone

@@ -1,0 +1,169 @@
+"""Digests, atomic files, paths, and the layers of the architecture."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from multilab.core import array_digest, canonical_json, code_digest, conf_dir, json_digest, write_atomically
+from multilab.core import code_digests as digests_module
+
+
+def test_canonical_json_has_one_form():
+    assert canonical_json({"b": 1, "a": [1.5, None, True]}) == '{"a":[1.5,null,true],"b":1}'
+    assert json_digest({"a": 1, "b": 2}) == json_digest({"b": 2, "a": 1})
+    with pytest.raises(ValueError):
+        canonical_json(float("nan"))
+
+
+def test_array_digest_sees_values_shape_and_type_but_not_layout():
+    a = np.arange(6.0).reshape(2, 3)
+    assert array_digest(a) == array_digest(np.asfortranarray(a))
+    others = [a.T.copy(), a.astype(np.float32), a + np.eye(2, 3), a.reshape(3, 2)]
+    assert len({array_digest(x) for x in [a, *others]}) == 5
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package tree like multilab's, read by code_digest instead of the real one."""
+    root = tmp_path / "multilab"
+    for name in ("methods/a", "methods/shared", "methods/other", "metrics/m"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / f"{name}.py").write_text(f'"""Doc of {name}."""\nVALUE = 1\n')
+    (root / "methods" / "a.py").write_text(
+        '"""Doc."""\nfrom multilab.methods.shared import VALUE\nimport multilab.metrics.m\n\n\n'
+        'def f(x):\n    """Say."""\n    return x + VALUE  # why\n'
+    )
+    monkeypatch.setattr(digests_module, "_PACKAGE", root)
+    monkeypatch.setenv("MULTILAB_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir()
+    yield root
+    digests_module._cached.cache_clear()
+
+
+def digest():
+    """Return the digest as a new process finds it."""
+    digests_module._cached.cache_clear()
+    digests_module._digests.cache_clear()
+    return code_digest("multilab.methods.a", within="multilab.methods")
+
+
+def test_code_digest_ignores_comments_docstrings_and_layout(package):
+    before = digest()
+    (package / "methods" / "a.py").write_text(
+        "from multilab.methods.shared import VALUE\nimport multilab.metrics.m\n"
+        "def f(x):\n    '''Other text.'''\n\n    return (x +\n            VALUE)\n"
+    )
+    assert digest() == before
+
+
+def test_code_digest_follows_imports_within_the_package_only(package):
+    before = digest()
+    (package / "methods" / "other.py").write_text("VALUE = 2\n")
+    (package / "metrics" / "m.py").write_text("VALUE = 2\n")
+    assert digest() == before
+    (package / "methods" / "shared.py").write_text("VALUE = 2\n")
+    assert digest() != before
+
+
+def test_code_digest_sees_a_changed_line(package):
+    before = digest()
+    text = (package / "methods" / "a.py").read_text()
+    (package / "methods" / "a.py").write_text(text.replace("x + VALUE", "x - VALUE"))
+    assert digest() != before
+
+
+def test_code_that_did_not_change_is_not_parsed_again(package, monkeypatch):
+    before = digest()
+    parsed = []
+    parse = digests_module.parse_code
+    monkeypatch.setattr(digests_module, "parse_code", lambda *args: parsed.append(args[0]) or parse(*args))
+    assert digest() == before
+    assert not parsed
+    shared = package / "methods" / "shared.py"
+    shared.write_text(shared.read_text().replace("1", "2"))  # the same size
+    assert digest() != before
+    assert parsed == [shared.read_bytes()]
+
+
+@pytest.mark.parametrize("damage", ["", "[]", '{"a": 1}', '{"a": [1]}'])
+def test_a_damaged_record_of_parsed_code_is_recomputed(package, tmp_path, damage):
+    before = digest()
+    (tmp_path / "cache" / "code-digests.json").write_text(damage)
+    assert digest() == before
+
+
+def test_a_name_that_becomes_a_module_is_followed(package):
+    (package / "methods" / "a.py").write_text("from multilab.methods import late\n")
+    before = digest()
+    (package / "methods" / "late.py").write_text("VALUE = 1\n")
+    assert digest() != before
+
+
+def test_write_atomically_leaves_no_temporary_file_when_it_fails(tmp_path, monkeypatch):
+    target = tmp_path / "a" / "file"
+    write_atomically(target, "one")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(target, "two")
+    assert [p.name for p in target.parent.iterdir()] == ["file"]
+    assert target.read_text() == "one"
+
+
+def test_conf_dir_prefers_the_checkout_of_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("MULTILAB_CONF")
+    (tmp_path / "conf" / "study").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert conf_dir() != tmp_path / "conf"  # some other project's conf is not ours
+    (tmp_path / "conf" / "study" / "quick.yaml").write_text("title: x\n")
+    assert conf_dir() == tmp_path / "conf"
+
+
+def test_a_package_imports_only_from_layers_below_it(checkout):
+    run = subprocess.run(
+        [sys.executable, "-c", "from importlinter.cli import lint_imports; raise SystemExit(lint_imports())"],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+BLOCKED = """
+import sys, importlib.abc
+
+class Block(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"hydra", "omegaconf", "dvc", "optuna", "mlflow", "matplotlib", "rich", "jinja2",
+                                  "baycomp", "pyarrow", "skops", "yaml"}:
+            raise ImportError(f"{name} is blocked")
+
+sys.meta_path.insert(0, Block())
+import pkgutil, importlib, multilab
+for package_name in ("core", "metrics", "datasets", "model_selection", "methods", "statistics", "claims"):
+    package = importlib.import_module(f"multilab.{package_name}")
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+print("imported")
+"""
+
+
+def test_the_layers_below_experiments_import_without_the_laboratory():
+    run = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True)
+    assert run.stdout == "imported\n", run.stderr
+
+
+LIGHT = (
+    "import sys, {module}; print([m for m in ('numpy', 'scipy', 'sklearn', 'pandas', 'mlflow') if m in sys.modules])"
+)
+
+
+@pytest.mark.parametrize(
+    "module", ["multilab", "multilab.cli", "multilab.experiments.cells", "multilab.stages.keys", "multilab.methods"]
+)
+def test_light_modules_import_nothing_heavy(module):
+    run = subprocess.run([sys.executable, "-c", LIGHT.format(module=module)], capture_output=True, text=True)
+    assert run.stdout == "[]\n", run.stderr

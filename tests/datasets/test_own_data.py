@@ -1,0 +1,359 @@
+"""Files as pandas, R, OpenML and LIBSVM write them: index columns, text for truth values, missing values, text."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from multilab.datasets import DatasetError, DatasetWarning, check, read
+from multilab.datasets.ignored_columns import id_like_features
+from multilab.datasets.missing_values import impute
+from multilab.datasets.raw_data import RawData
+
+
+@pytest.fixture
+def write(tmp_path):
+    def _write(content: str | bytes, name: str) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return _write
+
+
+def refused(reason: str, path: Path, **options) -> None:
+    with pytest.raises(DatasetError) as caught:
+        read(path, **options)
+    assert str(caught.value).startswith(str(path))
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def table(n: int = 12) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    numbers = {"width": rng.normal(size=n).round(3), "count": rng.integers(0, 5, n)}
+    return pd.DataFrame({**numbers, "l_a": rng.integers(0, 2, n), "l_b": rng.integers(0, 2, n)})
+
+
+# ---- index columns ----
+
+
+@pytest.mark.parametrize(
+    ("index", "dropped"),
+    [
+        (pd.Index([i * i for i in range(12)]), "__index_level_0__"),
+        (pd.Index([f"row {i}" for i in range(12)]), "__index_level_0__"),
+        (pd.Index([i * i for i in range(12)], name="patient"), "patient"),
+        (pd.RangeIndex(12), None),
+    ],
+)
+def test_the_index_of_a_parquet_file_is_no_feature(index, dropped, tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = table().set_index(index)
+    frame.to_parquet(tmp_path / "set.parquet")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        raw = read(tmp_path / "set.parquet", label_prefix="l_")
+    assert raw.feature_names == ["width", "count"]
+    np.testing.assert_array_equal(raw.X, frame[["width", "count"]])
+    messages = [str(one.message) for one in caught if one.category is DatasetWarning]
+    assert len(messages) == len(raw.notes) == (dropped is not None)
+    if dropped is not None:
+        assert f"'{dropped}' is the index by the file's pandas metadata" in raw.notes[0]
+        assert raw.notes[0] in messages[0]
+        assert check(tmp_path / "set.parquet", labels_last=2)["notes"] == list(raw.notes)  # the index comes last
+
+
+def test_metadata_that_pandas_did_not_write_is_ignored(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = pa.table({"x.y": [1, 2], "x": [3, 4], "l": [0, 1]})
+    for metadata in (b"no JSON", b"[1]", b'{"index_columns": 3}', b'{"index_columns": [{"kind": "range"}, 7, "z"]}'):
+        parquet.write_table(columns.replace_schema_metadata({b"pandas": metadata}), tmp_path / "set.parquet")
+        raw = read(tmp_path / "set.parquet", labels_last=1)
+        assert raw.X.tolist() == [[1, 3], [2, 4]]
+        assert raw.notes == ()
+    raw = read(tmp_path / "set.parquet", labels_last=1, drop="x.y")
+    assert (raw.X.tolist(), raw.feature_names) == ([[3], [4]], ["x"])
+
+
+@pytest.mark.parametrize("index", [range(100, 112), [f"row {i}" for i in range(12)]])
+def test_a_first_column_without_a_name_is_an_index(index, write):
+    frame = table().set_index(pd.Index(index))
+    path = write(frame.to_csv(), "set.csv")
+    with pytest.warns(DatasetWarning, match="the first column has no name: read as an index and left out"):
+        raw = read(path, label_prefix="l_")
+    np.testing.assert_array_equal(raw.X, frame[["width", "count"]])
+    np.testing.assert_array_equal(raw.Y, frame[["l_a", "l_b"]])
+    path = write(frame[["l_a", "l_b", "width", "count"]].to_csv(), "set.csv")
+    with pytest.warns(DatasetWarning):
+        assert read(path, labels_first=2).label_names == ["l_a", "l_b"]  # the index is not counted
+    refused("column 1 has no name", write('""\n1\n', "set.csv"), labels_first=1)
+    refused("column 2 has no name", write(",,x,l\n1,2,3,0\n", "set.csv"), labels_last=1)
+
+
+# ---- features that look like row identifiers ----
+
+
+def test_columns_that_look_like_identifiers_are_reported(write):
+    frame = table()
+    rng = np.random.default_rng(1)
+    frame.insert(0, "id", rng.permutation(12) * 7)  # by its name
+    frame.insert(1, "patientId", 3 + np.arange(12)[::-1] // 4)
+    frame.insert(2, "Unnamed: 0", rng.permutation(12) // 3 + 1)
+    frame.insert(3, "permuted", rng.permutation(12) + 50)  # numbers the rows
+    frame.insert(4, "rising", np.arange(12) ** 2)  # different, in order
+    frame.insert(5, "falling", -np.arange(12.0))
+    frame.insert(6, "half", np.arange(12) / 2)
+    frame.insert(7, "different", rng.permutation(12) * 3 + rng.integers(0, 2, 12))
+    frame.insert(8, "text_value id", [0, 0, 1, 2] * 3)  # a count
+    frame.insert(9, "humid", np.arange(12) // 2)
+    path = write(frame.to_csv(index=False), "set.csv")
+    reported = check(path, label_prefix="l_")["id_like"]
+    assert reported == ["id", "patientId", "Unnamed: 0", "permuted", "rising", "falling"]
+    assert check(path, label_prefix="l_", drop=reported)["id_like"] == []
+    assert check(write("x,l\n1,0\n2,1\n3,1\n", "set.csv"), labels_last=1)["id_like"] == []
+
+
+def test_identifiers_of_sparse_and_text_features(write):
+    rows = "".join(f"{i % 2} 1:{i} 2:{(i * 7) % 5 + 1} 3:{i / 4}\n" for i in range(12))
+    raw = read(write(rows, "set.svm"))
+    assert id_like_features(raw) == ["f1"]
+    text = "name,x,l\n" + "".join(f"n{i},{i % 3},{i % 2}\n" for i in range(12))
+    assert check(write(text, "set.csv"), labels_last=1, text="one_hot")["id_like"] == ["name"]
+
+
+# ---- labels ----
+
+
+@pytest.mark.parametrize("values", ["{TRUE,FALSE}", "{FALSE, TRUE}", "{True,False}", "{false,true}", "{'FALSE'}"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_labels_of_openml(values, sparse, write):
+    """Labels that are TRUE or FALSE in any order and case; what a sparse row leaves out is the first value."""
+    texts = [text_value.strip().strip("'") for text_value in values[1:-1].split(",")]
+    chosen = [texts[k % len(texts)] for k in range(4)]
+    rows = [f"{k}.5,{text_value}" for k, text_value in enumerate(chosen)]
+    if sparse:
+        rows = [
+            "{" + f"0 {k}.5" + ("" if text_value == texts[0] else f", 1 {text_value}") + "}"
+            for k, text_value in enumerate(chosen)
+        ]
+    head = f"@relation r\n@attribute x numeric\n@attribute l {values}\n@data\n"
+    raw = read(write(head + "\n".join(rows) + "\n", "set.arff"), label_columns="l")
+    assert raw.Y[:, 0].tolist() == [int(text_value.lower() == "true") for text_value in chosen]
+    assert sp.issparse(raw.X) == sparse
+
+
+def test_labels_of_other_values_are_refused(write):
+    for values in ("{yes,no}", "{TRUE,true}", "{TRUE,FALSE,MAYBE}", "{TRUE,0}"):
+        text = f"@relation r\n@attribute x numeric\n@attribute l {values}\n@data\n1,{values[1:-1].split(',')[0]}\n"
+        refused("expected 0 and 1, or true and false", write(text, "set.arff"), labels_last=1)
+    refused("non-binary label: 'l' is yes, expected 0 or 1", write("x,l\n1,yes\n", "set.csv"), labels_last=1)
+
+
+def test_true_and_false_in_csv(write):
+    path = write("wet,x,rain,sun\nTrue,1,TRUE,false\nfalse,2,False,true\n,3,1,0\n", "set.csv")
+    raw = read(path, label_columns=["rain", "sun"], missing="keep")
+    assert raw.Y.tolist() == [[1, 0], [0, 1], [1, 0]]
+    np.testing.assert_array_equal(raw.X, [[1, 1], [0, 2], [np.nan, 3]])
+
+
+# ---- formats and delimiters ----
+
+SVMLIGHT = "1,3 1:0.5 4:-2\n2 2:1\n1 3:7\n"
+
+
+@pytest.mark.parametrize("start", ["", "# written by a program\n\n"])
+def test_svmlight_called_txt(start, write):
+    expected = read(write(SVMLIGHT, "set.svm"))
+    for path in (
+        write(start + SVMLIGHT, "set.txt"),
+        write(lzma.compress((start + SVMLIGHT).encode()), "set.txt.xz"),
+    ):
+        assert check(path)["format"] == "svmlight"
+        raw = read(path, first_label=1)
+        np.testing.assert_array_equal(raw.X.toarray(), expected.X.toarray())
+        np.testing.assert_array_equal(raw.Y, expected.Y)
+    assert check(write("1 1 1\n0 0:2\n", "set.txt"))["format"] == "xc"
+    refused(":1: expected the numbers of rows", write("nothing of the kind\n", "set.txt"))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('"wind, east";"sun; high";rain\n1,5;2;0\n', "set.csv"),
+        ('"wind, east"\t"sun; high"\train\n1\t2\t0\n', "set.csv"),
+        ('"wind, east","sun; high",rain\n1,2,0\n', "set.csv"),
+        ('"wind, \n""east""";"sun; high";rain\n1;2;0\n', "set.csv"),
+        ("wind, east\tsun; high\train\n1\t2\t0\n", "set.tsv"),
+    ],
+)
+def test_delimiters_are_searched_outside_of_quotes(text, name, write):
+    path = write(text, name)
+    if "1,5" in text:  # a decimal comma is no number, and no delimiter either
+        refused(":2: '1,5' of column 'wind, east' is not a finite number", path, labels_last=1)
+    else:
+        raw = read(path, labels_last=1)
+        assert raw.X.tolist() == [[1, 2]]
+        assert raw.feature_names[1] == "sun; high"
+        assert raw.label_names == ["rain"]
+
+
+# ---- missing values ----
+
+
+@pytest.mark.parametrize("text_value", ["", "?", "NA", "NaN", "nan", "NAN", "null", "NULL"])
+def test_texts_for_a_missing_value(text_value, write):
+    path = write(f"x,y,l\n1,{text_value},1\n2,3,0\n", "set.csv")
+    np.testing.assert_array_equal(read(path, labels_last=1, missing="keep").X, [[1, np.nan], [2, 3]])
+    refused("1 feature values are missing, the first in row 1, feature 'y'", path, labels_last=1)
+    refused(":2: label 'l' is missing", write(f"x,l\n1,{text_value}\n", "set.csv"), labels_last=1)
+    if text_value.lower() in ("nan", "null"):
+        arff = "@relation r\n@attribute x numeric\n@attribute l numeric\n@data\n"
+        assert read(write(arff + f"{text_value},1\n2,0\n", "s.arff"), labels_last=1, missing="keep").missing_values == 1
+        refused(":5: label 'l' is missing", write(arff + f"1,{text_value}\n", "s.arff"), labels_last=1)
+
+
+def test_random_tables_are_read_as_pandas_reads_them(write):
+    """Numbers, text for truth values, missing values and text, against pandas' own reader and dummies."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(3, 30))
+        frame = pd.DataFrame(
+            {
+                "number": rng.normal(size=n).round(4),
+                "truth": rng.choice(["True", "False"], n),
+                "town, or village": rng.choice(["Rome", "Lima", "Oslo; old", 'say "x"'], n),
+                "label": rng.choice(["true", "FALSE", "0", "1"], n),
+            }
+        ).astype(object)
+        for column in ("number", "town, or village"):
+            frame.loc[rng.random(n) < 0.2, column] = rng.choice(["", "NA", "nan", "null"])
+        frame.loc[0, "number"], frame.loc[0, "town, or village"] = 1.5, "Rome"
+        delimiter = rng.choice([",", ";", "\t"])
+        text = frame.to_csv(index=False, sep=delimiter)
+        raw = read(write(text, "set.csv"), labels_last=1, text="one_hot", missing="keep")
+        reference = pd.read_csv(io.StringIO(text), sep=delimiter)
+        town = reference["town, or village"]
+        dummies = pd.get_dummies(town, prefix="town, or village", prefix_sep="=", dtype=float)
+        dummies[town.isna()] = np.nan
+        X = pd.concat([reference["number"], reference["truth"].astype(float), dummies], axis=1)
+        assert raw.feature_names == list(X.columns)
+        np.testing.assert_array_equal(raw.X, X)
+        np.testing.assert_array_equal(raw.Y[:, 0], frame["label"].isin(["true", "1"]))
+
+
+def test_imputation_of_a_worked_example(write):
+    text = "x,flag,town,l\n1,1,Rome,0\n?,?,?,1\n4,1,Lima,1\n10,0,Lima,0\n"
+    raw = read(write(text, "set.csv"), labels_last=1, text="one_hot", missing="impute")
+    assert raw.feature_names == ["x", "flag", "town=Lima", "town=Rome"]
+    assert raw.X.tolist() == [[1, 1, 0, 1], [4, 1, 1, 0], [4, 1, 1, 0], [10, 0, 1, 0]]
+    assert (raw.missing_values, raw.imputed_values) == (0, 3)
+    assert "imputed from all rows: 3, features concerned: 3 (median" in raw.notes[-1]
+    empty = write("x,y,l\n?,1,0\n?,2,1\n", "set.csv")
+    refused("feature 'x' has no value at all", empty, labels_last=1, missing="impute")
+    refused("missing must be one of error, keep, impute", empty, labels_last=1, missing="median")
+    refused("text must be one of error, one_hot", empty, labels_last=1, text="hash")
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_imputation_against_scikit_learn_and_without_labels(sparse):
+    from sklearn.impute import SimpleImputer
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 6)).round(1) * (rng.random((40, 6)) < 0.6)
+    X[:, 4:] = X[:, 4:] > 0
+    X[rng.random(X.shape) < 0.2] = np.nan
+    Y = (rng.random((40, 3)) < 0.4).astype(np.uint8)
+    medians = SimpleImputer(strategy="median").fit_transform(X[:, :4])
+    frequent = SimpleImputer(strategy="most_frequent").fit_transform(X[:, 4:])
+    given = sp.csr_array(X) if sparse else X
+    names = [f"f{j}" for j in range(6)]
+    made = [
+        impute(RawData(given, labels, names, list("abc"), 6, missing_values=int(np.isnan(X).sum())))
+        for labels in (Y, 1 - Y[::-1])
+    ]
+    for raw in made:
+        dense = raw.X.toarray() if sparse else raw.X
+        np.testing.assert_array_equal(dense, np.hstack([medians, frequent]))
+    assert np.isnan(given.data if sparse else given).any()  # the caller's matrix is left as it was
+
+
+# ---- text ----
+
+
+def test_text_is_refused_with_the_way_on(write):
+    path = write("town,x,l\nLima,1,0\nRome,2,1\n", "set.csv")
+    refused(":2: 'Lima' of column 'town' is not a finite number; for text set text to 'one_hot'", path, labels_last=1)
+    assert read(path, labels_last=1, drop=["town"]).feature_names == ["x"]
+    # One wrong number among many is no text, on request either.
+    typed = write("x,l\n" + "".join(f"{i},{i % 2}\n" for i in range(9)) + "1.2.3,0\ninf,1\n", "set.csv")
+    refused(":11: '1.2.3' of column 'x' is not a finite number", typed, labels_last=1, text="one_hot")
+
+
+def test_text_that_is_no_category_is_refused(write):
+    many = write("t,x,l\n" + "".join(f"text {i},{i},{i % 2}\n" for i in range(1001)), "set.csv")
+    refused("holds 1001 different texts", many, labels_last=1, text="one_hot")
+    long = write("t,x,l\n" + f"{'long ' * 30},1,0\nshort,2,1\n", "set.csv")
+    refused("of up to 149 characters", long, labels_last=1, text="one_hot")
+
+
+def test_text_of_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    town = ["Rome", None, "Lima", "Rome"]
+    dictionary = pa.DictionaryArray.from_arrays([2, None, 0, 2], ["Lima", "unused", "Rome"])
+    for column in (pa.array(town), pa.array(town, pa.large_string()), dictionary):
+        columns = pa.table({"town": column, "x": [1.0, 2, 3, 4], "l": [True, False, True, False]})
+        parquet.write_table(columns, tmp_path / "set.parquet", row_group_size=3)
+        path = tmp_path / "set.parquet"
+        raw = read(path, labels_last=1, text="one_hot", missing="keep")
+        assert raw.feature_names == ["town=Lima", "town=Rome", "x"]
+        np.testing.assert_array_equal(raw.X, [[0, 1, 1], [np.nan, np.nan, 2], [1, 0, 3], [0, 1, 4]])
+        assert raw.notes == ("text became one-hot columns: 'town' (2 values)",)
+        refused("column 'town' is of type", path, labels_last=1)
+        refused("column 'town' is of type", path, label_columns="town", text="one_hot")
+    damaged = pa.array([b"Rome", b"\x83"]).view(pa.string())
+    parquet.write_table(pa.table({"town": damaged, "l": [0, 1]}), path)
+    refused("the text of column 'town' is damaged", path, labels_last=1, text="one_hot")
+
+
+# ---- columns left out ----
+
+
+def test_columns_are_left_out_on_request(write):
+    path = write("id,x,note,l\n1,1,a b,0\n3,0,,1\n", "set.csv")
+    raw = read(path, labels_last=1, drop="id, note")
+    assert (raw.X.tolist(), raw.Y.tolist(), raw.feature_names) == ([[1], [0]], [[0], [1]], ["x"])
+    assert raw.notes == ("left out as requested: 'id', 'note'",)
+    assert read(path, labels_first=1, drop=["id", "note"]).label_names == ["x"]
+    refused("drop: 'idx' is not a column; did you mean id?", path, labels_last=1, drop=["idx"])
+    refused("label 'id' is not a column", path, label_columns="id", drop=["id", "note"])
+    refused("the format 'svmlight' has no option drop", write(SVMLIGHT, "set.svm"), drop=["f1"])
+    refused("the format 'svmlight' has no option text", write(SVMLIGHT, "set.svm"), text="one_hot")
+
+
+@pytest.mark.parametrize("relation", ["'r: -C 2'", "r"])
+def test_attributes_are_left_out_on_request(relation, write):
+    """Also those of a type that no method can use, in dense and sparse rows; -C counts all attributes."""
+    head = f"@relation {relation}\n@attribute a {{0,1}}\n@attribute b {{0,1}}\n@attribute name string\n"
+    head += "@attribute when date 'yyyy, mm'\n@attribute x numeric\n@data\n"
+    dense = head + "1,0,'an, apple','2001, 02',5\n0,1,pear,?,6\n"
+    sparse = head + "{0 1,2 'an, apple',4 5}\n{1 1,3 '2001, 02',4 6}\n"
+    options = {} if "C" in relation else {"label_columns": "a,b"}
+    refused("'name' is of type 'string'", write(dense, "set.arff"), **options)
+    for text in (dense, sparse):
+        raw = read(write(text, "set.arff"), drop=["name", "when"], **options)
+        X = raw.X.toarray() if sp.issparse(raw.X) else raw.X
+        assert (X.tolist(), raw.Y.tolist(), raw.feature_names) == ([[5], [6]], [[1, 0], [0, 1]], ["x"])
+        one = read(write(text, "set.arff"), drop=["name", "when", "a"], **({"label_columns": "b"} if options else {}))
+        assert (one.label_names, one.feature_names) == (["b"], ["x"])

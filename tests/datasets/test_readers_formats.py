@@ -1,0 +1,239 @@
+"""MATLAB, CSV and Parquet files."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.file_access import Limits
+from multilab.datasets.reading import check, read
+
+X = np.array([[1, 0, 2.5], [0, 0, -1], [3, 4, 0], [0, 1, 1]])
+Y = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], dtype=np.uint8)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def _write(content, name):
+        path = tmp_path / name
+        if isinstance(content, dict):
+            scipy.io.savemat(path, content, do_compression=True)
+        else:
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return _write
+
+
+def refused(reason, path, **options):
+    with pytest.raises(DatasetError) as caught:
+        read(path, **options)
+    assert reason in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+# ---- MATLAB ----
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_mat_data_and_target(write, signed, transposed, sparse):
+    targets = Y.astype(np.int16) * 2 - 1 if signed else Y
+    targets = targets.T if transposed else targets
+    content = {"data": sp.csc_matrix(X) if sparse else X, "target": targets, "name": "something"}
+    raw = read(write(content, "set.mat"), label_names=["a", "b"])
+    assert sp.issparse(raw.X) == sparse
+    np.testing.assert_array_equal(raw.X.toarray() if sparse else raw.X, X)
+    np.testing.assert_array_equal(raw.Y, Y)
+    assert raw.Y.flags.c_contiguous
+    assert raw.feature_names == ["f1", "f2", "f3"]
+    assert raw.label_names == ["a", "b"]
+    assert raw.train_rows is None
+
+
+def test_mat_train_before_test(write):
+    content = {"test_data": X[3:], "test_target": Y[3:].T, "train_data": X[:3], "train_target": Y[:3].T}
+    raw = read(write(content, "set.mat"))
+    np.testing.assert_array_equal(raw.X, X)
+    np.testing.assert_array_equal(raw.Y, Y)
+    assert raw.train_rows == 3
+    assert raw.label_names == ["label1", "label2"]
+
+
+def test_mat_with_other_names_and_square_targets(write):
+    path = write({"A": X[:2], "B": np.array([[1, 1], [0, 0]])}, "set.mat")
+    refused("no variable data and target", path)
+    refused("no variable C", path, keys={"data": "A", "target": "C"})
+    keys = {"data": "A", "target": "B"}
+    refused("B is square", path, keys=keys)
+    assert read(path, keys={**keys, "orientation": "labels x instances"}).Y.tolist() == [[1, 0], [1, 0]]
+    assert read(path, keys={**keys, "orientation": "instances x labels"}).Y.tolist() == [[1, 1], [0, 0]]
+    refused("orientation 'sideways'", path, keys={**keys, "orientation": "sideways"})
+    refused("unknown key 'labels'", path, keys={"data": "A", "labels": "B"})
+    refused("data without target", path, keys={"data": "A"})
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ({"data": X, "target": Y * 2}, "non-binary label: label 1 of row 1 is 2"),
+        ({"data": X, "target": np.where(Y, 1, [[0, -1]] * 4)}, "non-binary label: label 1 of row 2 is 0"),
+        ({"data": X, "target": np.where(Y, 1, np.nan)}, "label 2 of row 1 is missing"),
+        ({"data": X, "target": Y[:3]}, "target has the shape (3, 2), which does not fit 4 rows"),
+        ({"data": np.where(X == 2.5, np.inf, X), "target": Y}, "infinite values"),
+        ({"data": X * 1j, "target": Y}, "data is not a matrix of real numbers"),
+        ({"data": np.array([["a"]], dtype=object), "target": Y}, "data is not a matrix of real numbers"),
+        ({"data": np.zeros((0, 3)), "target": Y}, "data has the shape"),
+        ({"data": np.zeros((4, 3, 2)), "target": Y}, "data has the shape (4, 3, 2)"),
+        ({"data": X, "target": Y, "train_data": X, "train_target": Y}, "both data and train_data"),
+        (
+            {"train_data": X, "train_target": Y, "test_data": X[:, :2], "test_target": Y},
+            "the training and the test set differ",
+        ),
+    ],
+)
+def test_mat_that_cannot_be_used(write, content, reason):
+    refused(reason, write(content, "set.mat"))
+
+
+def test_mat_label_names_and_missing_values(write):
+    path = write({"data": np.where(X == 0, np.nan, X), "target": Y}, "set.mat")
+    refused("3 label names for 2 labels", path, label_names=["a", "b", "c"], missing="keep")
+    refused("5 feature values are missing", path)
+    assert check(path)["missing_values"] == 5
+    refused("the format 'mat' has no option labels_first", path, labels_first=1)
+
+
+def test_mat_damaged_or_absurd(write):
+    good = write({"data": X, "target": Y}, "set.mat").read_bytes()
+    refused("not a readable MATLAB file", write(good[:200], "set.mat"))
+    refused("not a readable MATLAB file", write(b"not MATLAB" * 30, "set.mat"))
+    header = b"MATLAB 7.3 MAT-file".ljust(124) + struct.pack("<H", 0x0200) + b"IM"
+    refused("MATLAB 7.3", write(header + b"\x89HDF\r\n\x1a\n" + bytes(600), "set.mat"))
+    refused("variable data would have 4 x 3 entries", write(good, "set.mat"), limits=Limits(max_cells=11))
+
+
+def test_mat_that_announces_more_than_it_has(write):
+    """A few bytes announce a matrix of 10^12 entries: refused by that shape, before anything is read."""
+    flags = struct.pack("<IIII", 6, 8, 6, 0)
+    shape = struct.pack("<IIii", 5, 8, 10**6, 10**6)
+    body = flags + shape + struct.pack("<II", 1, 4) + b"data".ljust(8) + struct.pack("<II", 9, 8) + bytes(8)
+    element = zlib.compress(struct.pack("<II", 14, len(body)) + body)
+    header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H", 0x0100) + b"IM"
+    buffer = io.BytesIO()
+    scipy.io.savemat(buffer, {"target": Y})
+    content = header + struct.pack("<II", 15, len(element)) + element + buffer.getvalue()[128:]
+    refused("1000000 x 1000000 entries", write(content, "set.mat"))
+
+
+def test_mat_bomb_inside(write):
+    """The variable named is small, another one of 8 MB of zeros is packed into some kilobytes."""
+    path = write({"data": X, "target": Y, "other": np.zeros((1000, 1000))}, "set.mat")
+    assert path.stat().st_size < 20_000
+    assert read(path).X.shape == (4, 3)
+    refused("larger than the limit of 1000000 bytes", path, limits=Limits(max_bytes=1_000_000))
+
+
+# ---- CSV ----
+
+CSV = 'height,"wind, east",sun,rain\n1,0,1,0\n\n-2.5,1e3,0,1\n'
+
+
+def test_csv(write):
+    path = write(CSV, "set.csv")
+    names = write("sun\nrain\n", "names.txt")
+    for options in (
+        {"labels_last": 2},
+        {"label_columns": ["rain", "sun"]},
+        {"label_columns": "sun,rain"},
+        {"label_columns": names},
+        {"label_names": ["sun", "rain"]},
+    ):
+        raw = read(path, **options)
+        assert raw.X.tolist() == [[1, 0], [-2.5, 1000]]
+        assert raw.Y.tolist() == [[1, 0], [0, 1]]
+        assert raw.feature_names == ["height", "wind, east"]
+        assert raw.label_names == ["sun", "rain"]
+    assert read(write("L:a;x;L:b\n1;2;0\n", "set.csv"), label_prefix="L:").label_names == ["L:a", "L:b"]
+    assert read(write("a\tx\n1\t2\n", "set.tsv"), labels_first=1).X.tolist() == [[2]]
+
+
+def test_csv_quoted_numbers_and_line_breaks_in_names(write):
+    raw = read(write('"a\nb",x\n"1","2.5"\n', "set.csv"), labels_first=1)
+    assert raw.X.tolist() == [[2.5]]
+    assert raw.label_names == ["a\nb"]
+    refused(":4: '2.5.1'", write('"a\nb",x\n1,2\n"1","2.5.1"\n', "set.csv"), labels_first=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("x,y,l\n1,2,1\n1,2\n", 3, "2 fields, expected 3"),
+        ("x,y,l\n1,2,1\n\n1,2,3,1\n", 4, "4 fields, expected 3"),
+        ("x,y,l\n1,2,1\nwet,2,1\n", 3, "'wet' of column 'x' is not a finite number"),
+        ("x,y,l\n1,-Infinity,1\n", 2, "'-Infinity' of column 'y' is not a finite number"),
+        ("x,y,l\n1,inf,1\n", 2, "'inf' of column 'y' is not a finite number"),
+        ("x,y,l\n1,2,1\n1,2,2\n", 3, "non-binary label: 'l' is 2"),
+        ("x,y,l\n1,2,1\n1,2,\n", 3, "label 'l' is missing"),
+        ("x,y,l\n1,2,1\n1,2,?\n", 3, "label 'l' is missing"),
+        ("x,y,x\n1,2,1\n", 1, "column 'x' occurs twice"),
+        ("x,,l\n1,2,1\n", 1, "column 2 has no name"),
+        ("x,y,l\n", 1, "no row follows"),
+        ('x,y,l\n1,2,1\n1,"2,1\n', 3, "not readable as CSV"),
+    ],
+)
+def test_csv_fault_names_its_line(write, text, line, reason):
+    path = write(text, "set.csv")
+    refused(f"{path}:{line}: {reason}", path, labels_last=1)
+
+
+def test_csv_missing_values(write):
+    path = write("x,y,l\n?,2,1\n,NA,0\n", "set.csv")
+    refused("3 feature values are missing", path, labels_last=1)
+    assert check(path, labels_last=1)["missing_values"] == 3
+    with pytest.raises(DatasetError, match="no option given to choose the label columns"):
+        check(path)
+
+
+# ---- Parquet ----
+
+
+def test_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "set.parquet"
+
+    def table(**columns):
+        parquet.write_table(pa.table(columns), path)
+        return path
+
+    good = {"x": pa.array([1.5, 2]), "n": pa.array([3, 4], pa.int8()), "l_a": [True, False], "l_b": [0, 1]}
+    raw = read(table(**good), label_prefix="l_")
+    assert raw.X.tolist() == [[1.5, 3], [2, 4]]
+    assert raw.Y.tolist() == [[1, 0], [0, 1]]
+    assert raw.feature_names == ["x", "n"]
+    assert raw.label_names == ["l_a", "l_b"]
+    assert check(table(**{**good, "x": [None, 1]}), label_prefix="l_")["missing_values"] == 1
+    for column, values, reason in (
+        ("x", ["a", "b"], "column 'x' is of type string"),
+        ("x", [1.0, np.inf], "row 2 of column 'x' is not a finite number"),
+        ("l_b", [1, 2], "non-binary label: 'l_b' of row 2 is 2"),
+        ("l_b", [None, 1], "label 'l_b' of row 1 is missing"),
+    ):
+        refused(reason, table(**{**good, column: values}), label_prefix="l_")
+    refused("the table would have 2 x 4 entries", table(**good), label_prefix="l_", limits=Limits(max_cells=7))
+    refused("the table has no row", table(x=pa.array([], pa.float64()), l=pa.array([], pa.int8())), labels_last=1)
+    content = table(**good).read_bytes()
+    for damaged in (content[:-20], b"PAR1 nothing of the kind PAR1"):
+        path.write_bytes(damaged)
+        refused("not a readable Parquet file", path, label_prefix="l_")

@@ -1,0 +1,169 @@
+"""Every part of a cell's key: what moves it, and what does not."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from helpers.code_copy import PART, forget
+from multilab.commands.stage_keys import evaluation_digest
+from multilab.experiments import analysis_units as units
+from multilab.experiments import cells
+from multilab.experiments.cells import Cell, scores_cell
+from multilab.experiments.method import Method, load_method
+from multilab.experiments.study import Tuning
+
+TUNE = Tuning(n_trials=2, folds=2, metric="hamming_loss")
+
+
+def all_keys() -> dict[str, str]:
+    """Return one key of each kind."""
+    plain = Cell("train", PART, load_method("elm"))
+    on_scores = Cell("train", PART, load_method("mlwse_l1"))
+    return {
+        "plain": plain.key,
+        "tuned": replace(plain, method=load_method("mlknn"), tune=TUNE).key,
+        "out-of-fold": scores_cell(plain, {"folds": 5, "order": 1}).key,
+        "on base scores": on_scores.key,
+        "analysis": units.Unit("multilab.papers.mlwse.sensitivity", "toy", 0, on_scores, None, {}).key,
+        "evaluate": evaluation_digest(),
+    }
+
+
+CELLS = {"plain", "tuned", "out-of-fold", "on base scores", "analysis"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "folder", "moved"),
+    [
+        ("MaxAbsScaler() if issparse(X_train) else MinMaxScaler()", "MinMaxScaler()", "experiments", CELLS),
+        ("train = scaler.fit_transform(X_train)", "train = scaler.fit_transform(X_train * 1.0)", "experiments", CELLS),
+        ("np.hstack(scores[0::2])", "np.hstack(scores[0:1])", "experiments", CELLS),
+        ("X, estimator = estimator[:-1].transform(X), estimator[-1]", "pass", "experiments", CELLS),
+        ("decisions = decisions.toarray()", "decisions = 1 - decisions.toarray()", "experiments", CELLS),
+        ("n_splits=folds, order=order", "n_splits=folds, order=1", "experiments", CELLS),
+        ("split = splits[ref.split % len(splits)]", "split = splits[0]", "experiments", CELLS),
+        ('"inner folds")', '"folds")', "experiments", CELLS),
+        (".generate_state(1)[0] >> 1", ".generate_state(1)[0] >> 2", "experiments", CELLS),
+        ("fit_seeded(estimator, X[train], Y", "fit_seeded(estimator, X, Y", "methods/stacking", CELLS),
+        ("if index < len(first)", "if index < 0", "experiments", {"tuned"}),
+        ('"minimize" if METRICS[tuning.metric]', '"maximize" if METRICS[tuning.metric]', "experiments", {"tuned"}),
+        ("auc_ties: float = 0.5", "auc_ties: float = 1.0", "metrics", {"tuned", "evaluate", "analysis"}),
+        ("score_all(Y, scores, decisions", "score_all(1 - Y, scores, decisions", "experiments", {"evaluate"}),
+    ],
+)
+def test_an_edit_of_code_that_decides_a_result_moves_the_keys_it_decides(source, old, new, folder, moved):
+    before = all_keys()
+    source(old, new, folder)
+    after = all_keys()
+    assert {name for name in before if before[name] != after[name]} == moved
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "folder"),
+    [
+        ('"""Scale X with', '"""Scale it with', "experiments"),
+        ("def predict_with_scores(", "# how a prediction is made\ndef predict_with_scores(", "experiments"),
+        ("self.seconds = time.perf_counter() - self._start", "self.seconds = 0.0", "experiments"),
+        ('"host": socket.gethostname(),', '"host": "",', "experiments"),
+        ('contents["DONE"] = json.dumps(done, indent=1)', 'contents["DONE"] = json.dumps(done)', "experiments"),
+        ("workers = min(n_jobs, len(items))", "workers = 1", "experiments"),
+        ('return f"{value:.6g}"', 'return f"{value:.7g}"', "reports"),
+    ],
+)
+def test_an_edit_that_decides_no_result_moves_no_key(source, old, new, folder):
+    before = all_keys()
+    source(old, new, folder)
+    assert all_keys() == before
+
+
+ELM = Cell("train", PART, load_method("elm"))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(ELM, kind="scores"),
+        replace(ELM, split_ref=replace(PART, dataset_digest="2" * 64)),
+        replace(ELM, split_ref=replace(PART, digest="2" * 64)),
+        replace(ELM, seed=1),
+        replace(ELM, alone=True),
+        replace(ELM, method=ELM.method.with_params({"preprocessing": "standard"})),
+        replace(ELM, method=ELM.method.with_params({"n_hidden": 7})),
+        replace(ELM, method=replace(ELM.method, save_attributes=("coef_",))),
+        replace(ELM, method=replace(ELM.method, base_scores=("br",))),
+        replace(ELM, method=replace(ELM.method, target="multilab.methods.elm.relm.RELM")),
+        replace(ELM, tune=TUNE, method=replace(ELM.method, search={"C": {"type": "float", "low": 0, "high": 1}})),
+    ],
+)
+def test_every_setting_that_decides_a_result_is_in_the_key(changed):
+    assert changed.key != ELM.key
+
+
+TUNED = Cell("train", PART, load_method("mlknn"), tune=TUNE)
+
+
+@pytest.mark.parametrize("changes", [{"folds": 3}, {"metric": "ranking_loss"}, {"n_trials": 3}, {"sampler": "random"}])
+def test_every_setting_of_a_search_is_in_the_key(changes):
+    assert replace(TUNED, tune=replace(TUNE, **changes)).key != TUNED.key
+    space = {"k": {"type": "int", "low": 1, "high": 2}}
+    assert replace(TUNED, method=replace(TUNED.method, search=space)).key != TUNED.key
+
+
+def test_the_name_of_a_method_or_dataset_is_not_in_the_key():
+    renamed = replace(
+        ELM, method=replace(ELM.method, name="x", title="y", notes="z"), split_ref=replace(PART, dataset="u")
+    )
+    assert renamed.key == ELM.key
+
+
+@pytest.mark.parametrize(
+    ("library", "moved"),
+    [("numpy", True), ("scipy", True), ("scikit-learn", True), ("optuna", False), ("mlflow", False)],
+)
+def test_the_versions_that_decide_a_result_are_in_the_key(library, moved, monkeypatch):
+    before = replace(ELM).key, replace(TUNED).key
+    version = cells.version
+    monkeypatch.setattr(cells, "version", lambda name: "0.0" if name == library else version(name))
+    forget()
+    try:
+        after = replace(ELM).key, replace(TUNED).key
+    finally:
+        monkeypatch.undo()
+        forget()
+    assert (after[0] != before[0]) == moved
+    assert (after[1] != before[1]) == (library != "mlflow")
+
+
+@pytest.mark.parametrize("target", ["multilab.methods.neighbours.mlknn.MLkNN", "multilab.methods.MLkNN"])
+def test_the_code_of_a_method_is_in_its_key_by_either_of_its_names(source, target):
+    def key():
+        return Cell("train", PART, Method("own", target)).key
+
+    before = key()
+    source("exclude_self=self.exclude_self,", "exclude_self=False,", "methods/neighbours")
+    assert key() != before
+
+
+def test_an_edit_that_keeps_size_and_time_moves_the_key(source):
+    file = source("exclude_self=self.exclude_self,", "exclude_self=bool(1),", "methods/neighbours")
+    before, stat = replace(TUNED).key, file.stat()
+    file.write_text(file.read_text().replace("exclude_self=bool(1),", "exclude_self=bool(0),"))
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert file.stat().st_size == stat.st_size
+    forget()
+    assert replace(TUNED).key != before
+
+
+def test_a_setting_edited_within_one_tick_of_the_clock_is_read_again(tmp_path, monkeypatch):
+    file = tmp_path / "method" / "own.yaml"
+    file.parent.mkdir()
+    file.write_text("_target_: a.B\nk: 1\n")
+    monkeypatch.setenv("MULTILAB_CONF", str(tmp_path))
+    assert load_method("own").params == {"k": 1}
+    stat = file.stat()
+    file.write_text("_target_: a.B\nk: 2\n")
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert load_method("own").params == {"k": 2}

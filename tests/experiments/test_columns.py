@@ -1,0 +1,209 @@
+"""Variants: columns of a study in addition to its own methods."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sqlite3
+
+import pandas as pd
+import pytest
+
+from helpers.laboratory import Laboratory
+from multilab.commands.pipeline_file import parameter_files
+from multilab.commands.study_report import described
+from multilab.experiments.cells import SplitRef, cell_for
+from multilab.experiments.conf import names
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.fitting import build
+from multilab.experiments.method import load_method
+from multilab.experiments.study import Tuning, load_study, study_from
+
+TUNE = {"n_trials": 2, "folds": 2, "metric": "ranking_loss"}
+PART = SplitRef("emotions", "digest of the data", "{}", 0, "digest of the rows")
+
+pytestmark = pytest.mark.xdist_group("columns")  # one worker makes the study that they share
+
+
+def study(variants, **changes):
+    content = {"datasets": ["emotions", "scene"], "methods": ["mlknn", "mlwse_l1"], **changes}
+    return study_from("test", {**content, "variants": variants})
+
+
+def test_a_column_is_its_method_with_the_settings_of_the_study_and_of_its_variant():
+    own = {"methods": ["mlknn"], "set": {"k": 40, "s": 0.5}}
+    made = study(
+        {"wide": {"methods": ["mlknn", "ebr"], "settings": [{"methods": ["mlknn"], "set": {"k": 20}}]}},
+        settings=[own],
+    )
+    assert made.methods == ("mlknn", "mlwse_l1")
+    assert made.all_methods == ("mlknn", "mlwse_l1", "mlknn-wide", "ebr-wide")
+    column = made.method("mlknn-wide")
+    assert (column.name, column.title) == ("mlknn-wide", "ML-kNN (wide)")
+    assert (column.params["k"], column.params["s"]) == (20, 0.5)
+    assert made.method("mlknn").params["k"] == 40
+    assert made.method("ebr-wide").params == load_method("ebr").params
+    assert [made.base(name) for name in made.all_methods] == ["mlknn", "mlwse_l1", "mlknn", "ebr"]
+
+
+def test_settings_that_a_variant_omits_are_the_studys():
+    made = study({"a": {}, "b": {"datasets": ["scene"], "tune": None}}, tune=TUNE)
+    assert made.variants["a"].columns == {"mlknn-a": "mlknn", "mlwse_l1-a": "mlwse_l1"}
+    assert made.datasets_of("mlknn-a") == made.datasets_of("mlknn") == ("emotions", "scene")
+    assert made.datasets_of("mlknn-b") == ("scene",)
+    assert made.tune_of("mlknn-a") == made.tune_of("mlknn") == Tuning(**TUNE)
+    assert made.tune_of("mlknn-b") is None
+
+
+def test_a_column_is_the_cell_that_its_settings_are():
+    made = study({"wide": {"settings": [{"set": {"k": 20}}], "methods": ["mlknn"]}, "tuned": {"tune": TUNE}})
+
+    def key(name):
+        return cell_for(PART, made.method(name), made).key
+
+    other = study({}, settings=[{"methods": ["mlknn"], "set": {"k": 20}}])
+    assert key("mlknn-wide") == cell_for(PART, other.method("mlknn"), other).key != key("mlknn")
+    other = study({}, tune=TUNE)
+    assert key("mlknn-tuned") == cell_for(PART, other.method("mlknn"), other).key != key("mlknn")
+    tuned, plain = (cell_for(PART, made.method(name), made) for name in ("mlwse_l1-tuned", "mlwse_l1"))
+    assert [read.key for read in tuned.reads] == [read.key for read in plain.reads]
+    assert tuned.label == "mlwse_l1-tuned on emotions, split 0"
+
+
+@pytest.mark.parametrize(
+    ("variants", "message"),
+    [
+        ({"x": {"methods": ["mlkn"]}}, "variants.x: no method is called 'mlkn'; did you mean 'mlknn'"),
+        ({"x": {"datasets": ["scen"]}}, "variants.x: no dataset here is called 'scen'; did you mean 'scene'"),
+        ({"x": {"method": ["mlknn"]}}, "variants.x: 'method' is not a setting of a variant; did you mean 'methods'"),
+        ({"x@1": {}}, "variants.x@1: the name of a variant has lower-case letters"),
+    ],
+)
+def test_a_wrong_variant_is_one_clear_line(variants, message):
+    with pytest.raises(ExperimentError, match=re.escape(message)) as caught:
+        study(variants)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", names("study"))
+def test_every_column_of_every_study_builds(name):
+    loaded = load_study(name)
+    assert len(set(loaded.all_methods)) == len(loaded.all_methods)
+    for column in loaded.all_methods:
+        for dataset in loaded.datasets_of(column):
+            build(loaded.method(column, dataset))
+
+
+def test_a_pipeline_names_the_yaml_behind_every_column_once():
+    files = parameter_files(study({"tuned": {"methods": ["mlwse_l1"], "tune": TUNE}}))
+    assert files == ["conf/study/test.yaml", "conf/method/mlknn.yaml", "conf/method/mlwse_l1.yaml"]
+
+
+def test_study_json_separates_the_studys_own_methods_from_the_others():
+    record = described(study({"tuned": {"description": "why", "datasets": ["scene"], "tune": TUNE}}))
+    assert list(record["methods"]) == ["mlknn", "mlwse_l1"]
+    assert record["all_methods"] == ["mlknn", "mlwse_l1", "mlknn-tuned", "mlwse_l1-tuned"]
+    variant = {
+        "name": "tuned",
+        "description": "why",
+        "methods": ["mlknn-tuned", "mlwse_l1-tuned"],
+        "datasets": ("scene",),
+    }
+    more = {"settings": (), "tune": Tuning(**TUNE).identity(), "repetitions": None, "show_with_main": False}
+    assert record["variants"] == {"tuned": variant | more}
+    assert record["method_titles"]["mlknn-tuned"] == "ML-kNN (tuned)"
+
+
+COLUMNS = """
+variants:
+  wide:
+    methods: [mlknn, br]
+    datasets: [digit-segments]
+    settings:
+      - {methods: [mlknn], set: {k: 20}}
+  tuned:
+    methods: [mlknn, mlwse_l1]
+    datasets: [scenario1]
+    tune: {n_trials: 2, folds: 2, metric: hamming_loss}
+"""
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """A laboratory whose quick study has two variants and has run once."""
+    made = Laboratory(tmp_path_factory.mktemp("lab"))
+    made.study("quick", "digit-segments, scenario1", "mlknn, br")
+    path = made.root / "conf/study/quick.yaml"
+    path.write_text(path.read_text() + COLUMNS)
+    made.first = made.repro()
+    return made
+
+
+def read(lab, name):
+    text = (lab.root / "reports/quick" / name).read_text()
+    return json.loads(text) if name.endswith(".json") else pd.read_csv(io.StringIO(text))
+
+
+@pytest.mark.xdist_group("columns")
+def test_every_column_is_trained_and_scored_on_its_datasets(lab):
+    assert "train" in lab.first
+    columns = ["mlknn", "br", "mlknn-wide", "br-wide", "mlknn-tuned", "mlwse_l1-tuned"]
+    receipt = json.loads((lab.root / "results/quick/train.json").read_text())
+    assert [line.split()[0] for line in receipt["keys"]] == columns
+    scores = read(lab, "scores.csv")
+    datasets = {name: set(rows["dataset"]) for name, rows in scores.groupby("method")}
+    both, digits, one = {"digit-segments", "scenario1"}, {"digit-segments"}, {"scenario1"}
+    assert datasets == dict(zip(columns, [both] * 2 + [digits] * 2 + [one] * 2, strict=True))
+    assert "key" not in scores
+    keys = read(lab, "keys.csv").groupby("method")["key"].agg(set)
+    assert keys["br-wide"] < keys["br"]
+    assert not (keys["mlknn-wide"] | keys["mlknn-tuned"]) & keys["mlknn"]
+
+
+@pytest.mark.xdist_group("columns")
+def test_each_variant_is_compared_by_itself(lab):
+    statistics = {name: read(lab, f"{name}.json") for name in ("statistics", "statistics-wide", "statistics-tuned")}
+    assert {tuple(compared) for compared in statistics.values()} == {("hamming_loss", "macro_auc", "ranking_loss")}
+    tables = {name: (c["ranking_loss"]["methods"], c["ranking_loss"]["datasets"]) for name, c in statistics.items()}
+    assert tables == {
+        "statistics": (["mlknn", "br"], ["digit-segments", "scenario1"]),
+        "statistics-wide": (["mlknn-wide", "br-wide"], ["digit-segments"]),
+        "statistics-tuned": (["mlknn-tuned", "mlwse_l1-tuned"], ["scenario1"]),
+    }
+
+
+@pytest.mark.xdist_group("columns")
+def test_what_the_searches_chose_is_a_table(lab):
+    tuned = read(lab, "tuned.csv")  # values are JSON; here all are numbers
+    assert list(tuned.groupby(["method", "split"])["parameter"].agg(list)) == [["k", "s"]] * 2 + [["alpha", "beta"]] * 2
+    keys = read(lab, "keys.csv").groupby(["method", "split"])["key"].first()
+    for row in tuned.itertuples():
+        folder = lab.root / ".cells" / keys[row.method, row.split]
+        trials = pd.read_csv(folder / "trials.csv")
+        best = trials[trials["hamming_loss"] == trials["hamming_loss"].min()]
+        assert row.best == pytest.approx(best["hamming_loss"].iloc[0], abs=1e-12)
+        assert row.value in best[row.parameter].tolist()
+        assert row.tune_seconds == json.loads((folder / "record.json").read_text())["tune_seconds"]
+
+
+@pytest.mark.xdist_group("columns")
+def test_columns_are_shown_in_mlflow_and_recomputed_by_the_gate(lab):
+    with sqlite3.connect(lab.root / "mlflow.db") as database:
+        children = database.execute("SELECT COUNT(*) FROM tags WHERE key = 'mlflow.parentRunId'").fetchone()[0]
+    assert children == 2 * 2 + 2 + 2
+    output = lab.run("multilab", "gate", "--study", "quick", "--sample", "100", "--seed", "0")
+    assert "gate passed: 16 cells of quick recomputed" in output
+
+
+@pytest.mark.xdist_group("columns")
+def test_a_variant_that_changes_or_is_removed_leaves_the_others_unchanged(lab):
+    tail = ["evaluate", "publish", "stats", "train"]
+    lab.edit("conf/study/quick.yaml", "n_trials: 2", "n_trials: 3")
+    assert sorted(lab.repro()) == tail
+    before = (lab.root / "reports/quick/statistics.json").read_text()
+    lab.study("quick", "digit-segments, scenario1", "mlknn, br")
+    assert sorted(lab.repro()) == ["analyses", "base_scores", *tail]  # only mlwse_l1-tuned read any
+    left = {path.name for path in (lab.root / "reports/quick").glob("*.*")}
+    assert not {"tuned.csv", "statistics-wide.json", "statistics-tuned.json"} & left
+    assert (lab.root / "reports/quick/statistics.json").read_text() == before

@@ -1,0 +1,329 @@
+"""The reproducibility gate passes as things are, and catches every mutation in this table by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from multilab.experiments.gate import Difference, differences, load_reference, missing_cells, tolerance, versions
+
+pytestmark = pytest.mark.xdist_group("gate")
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A wrong laboratory: edits (file, text that occurs once, its replacement), and where it must show.
+
+    ``fresh`` recomputes everything; else the gate may use the cells that the unchanged laboratory made and whose key
+    the mutation leaves alone. ``line`` is the start of what the gate must print, if not the method's first cell.
+    """
+
+    name: str
+    method: str
+    edits: tuple[tuple[str, str, str], ...]
+    fresh: bool = False
+    line: str = ""
+
+
+METHODS = "src/multilab/methods"
+MUTATIONS = (
+    Mutation("ML-kNN smooths with s = 2", "mlknn", (("conf/method/mlknn.yaml", "\ns: 1.0", "\ns: 2.0"),)),
+    Mutation(
+        "a training point is its own neighbour",
+        "mlknn",
+        ((f"{METHODS}/neighbours/mlknn.py", "exclude_self=self.exclude_self,", "exclude_self=False,"),),
+    ),
+    Mutation(
+        "soft threshold at 1.05 alpha",
+        "mlwse_l1",
+        (
+            (
+                f"{METHODS}/solvers/penalties.py",
+                "return X - np.clip(X, -threshold, threshold)",
+                "return X - np.clip(X, -1.05 * threshold, 1.05 * threshold)",
+            ),
+        ),
+    ),
+    Mutation(
+        "Laplacian with the wrong sign",
+        "mlwse_l21",
+        ((f"{METHODS}/stacking/_affinity.py", "np.diag(R.sum(axis=1)) - R", "np.diag(R.sum(axis=1)) + R"),),
+    ),
+    Mutation("KELM's C doubled", "mlkelm", ((f"{METHODS}/elm/kernel_elm.py", "+= 1.0 / self.C", "+= 0.5 / self.C"),)),
+    Mutation(
+        "the chain is fed the true labels at test time",
+        "cc",
+        (
+            (
+                "src/multilab/experiments/fitting.py",
+                "        scores, decisions = predict_with_scores(estimator, inputs.X_test, inputs.Y_train.shape[1])",
+                "        estimator.truth = inputs.Y_test\n"
+                "        scores, decisions = predict_with_scores(estimator, inputs.X_test, inputs.Y_train.shape[1])",
+            ),
+            (
+                f"{METHODS}/transformation/classifier_chain.py",
+                "table.append(self._decide(scores[:, label]),",
+                "table.append(self.truth[:, label],",
+            ),
+        ),
+    ),
+    Mutation(
+        "base scores are in-sample",
+        "mlwse_l1",
+        (
+            (
+                f"{METHODS}/stacking/_out_of_fold.py",
+                "fit_seeded(estimator, X[train], Y[train], seed)",
+                "fit_seeded(estimator, X, Y, seed)",
+            ),
+        ),
+    ),
+    Mutation(
+        "coverage is off by one",
+        "mlknn",
+        (
+            (
+                "src/multilab/metrics/conventions.py",
+                "coverage_offset: Literal[0, 1] = 0",
+                "coverage_offset: Literal[0, 1] = 1",
+            ),
+        ),
+    ),
+    Mutation(
+        "a tie counts as won in the AUC",
+        "mlknn",
+        (("src/multilab/metrics/conventions.py", "auc_ties: float = 0.5", "auc_ties: float = 1.0"),),
+    ),
+    Mutation("other folds", "mlknn", (("conf/protocol/kfold3.yaml", "seed: 0", "seed: 1"),)),
+    Mutation(
+        "X is scaled with the test rows in sight",
+        "mlkelm",
+        (
+            (
+                "src/multilab/experiments/fitting.py",
+                "    train = scaler.fit_transform(X_train)\n",
+                "    import numpy as np\n\n"
+                "    train = scaler.fit(np.vstack([X_train, 1.5 * X_test])).transform(X_train)\n",
+            ),
+        ),
+        fresh=True,
+    ),
+    Mutation(
+        "labels are decided at 0.45",
+        "br",
+        ((f"{METHODS}/base.py", '"probability": 0.5', '"probability": 0.45'),),
+    ),
+    Mutation(
+        "a sparse X is not scaled",
+        "br",
+        (
+            (
+                "src/multilab/experiments/fitting.py",
+                "import MaxAbsScaler, MinMaxScaler, StandardScaler",
+                "import FunctionTransformer, MinMaxScaler, StandardScaler",
+            ),
+            ("src/multilab/experiments/fitting.py", "= MaxAbsScaler() if", "= FunctionTransformer() if"),
+        ),
+        fresh=True,
+        line="topics-toy/0/br: ",
+    ),
+    Mutation(
+        "a search scores its trials on the rows they were fitted on",
+        "mlknn-tuned",
+        (
+            (
+                "src/multilab/experiments/search.py",
+                "predict_with_scores(estimator, inputs.X_test, inputs.Y_train",
+                "predict_with_scores(estimator, inputs.X_train, inputs.Y_train",
+            ),
+            ("src/multilab/experiments/search.py", "score_all(inputs.Y_test,", "score_all(inputs.Y_train,"),
+        ),
+        fresh=True,
+        line="genes-toy/0/mlknn-tuned: value of trial 0 is ",
+    ),
+    Mutation(
+        "a search keeps its first trial",
+        "mlkelm-tuned",
+        (
+            (
+                "src/multilab/experiments/search.py",
+                "SearchResult(dict(study.best_params)",
+                "SearchResult(dict(finished[0].params)",
+            ),
+        ),
+        fresh=True,
+        line="genes-toy/0/mlkelm-tuned: ",
+    ),
+    Mutation(
+        "the official split is swapped",
+        "mlknn",
+        (
+            (
+                "src/multilab/model_selection/train_test_splits.py",
+                "    train, test = (np.asarray(",
+                "    test, train = (np.asarray(",
+            ),
+        ),
+        line="topics-toy/0/mlknn: ",
+    ),
+    Mutation(
+        "only the first split is computed",
+        "mlknn",
+        (
+            (
+                "src/multilab/experiments/cells.py",
+                "study.method(method, ref.dataset), study) for ref in repeated]",
+                "study.method(method, ref.dataset), study) for ref in repeated if ref.split == 0]",
+            ),
+        ),
+        line="digit-segments/1/mlknn: not computed",
+    ),
+    Mutation(
+        "gate cases are not computed",
+        "mlwse_l1",
+        (("src/multilab/experiments/cells.py", "for case in study.gate_cases:", "for case in ():"),),
+        line="digit-segments/0/mlwse_l1[alpha=3.0 beta=10.0]: not computed",
+    ),
+    Mutation(
+        "a data set is missing",
+        "mlknn",
+        (("conf/study/quick.yaml", "genes-toy, topics-toy]", "genes-toy]"),),
+        line="topics-toy/0/mlknn: not computed",
+    ),
+    Mutation(
+        "half of the cells are not run, and nothing says so",
+        "mlknn",
+        (
+            (
+                "src/multilab/experiments/workers.py",
+                "    store.sweep()\n",
+                "    store.sweep()\n    cells = cells[::2]\n",
+            ),
+        ),
+        fresh=True,
+        line="digit-segments/1/mlknn: not computed",
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory, checkout) -> Path:
+    """A copy of the laboratory, and a store with what the unchanged one computes."""
+    root = tmp_path_factory.mktemp("gate")
+    for name in ("src", "conf", "tests/references"):
+        shutil.copytree(checkout / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return root
+
+
+def gate(root: Path, *argv: str, jobs: str = "2") -> subprocess.CompletedProcess:
+    env = {k: v for k, v in os.environ.items() if k != "MULTILAB_CONF"}
+    env |= {"PYTHONPATH": str(root / "src"), "MULTILAB_JOBS": jobs}
+    command = [sys.executable, "-m", "multilab.cli", "gate", *argv]
+    return subprocess.run(command, cwd=root, env=env, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def clean(copy) -> str:
+    """What the gate says of the unchanged laboratory."""
+    run = gate(copy, "--store", str(copy / "cells"))
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def test_the_gate_passes_and_every_method_beats_the_constant_predictor(clean):
+    from multilab.experiments.conf import names
+
+    assert "gate passed: " in clean
+    for method in (*names("method"), "mlknn-tuned", "mlkelm-tuned"):
+        assert f"{method}: ranking loss " in clean
+    level, allowed = tolerance(load_reference("quick")["versions"])
+    assert f"compared at {level} ({allowed:g})" in clean
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m.name)
+def test_the_gate_catches(mutation, copy, clean, tmp_path):
+    for file, old, new in mutation.edits:
+        text = (copy / file).read_text()
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {file}"
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        if not (tmp_path / file).exists():  # a file may have two edits
+            shutil.copy(copy / file, tmp_path / file)
+        (copy / file).write_text(text.replace(old, new))
+    try:
+        store = tmp_path / "cells" if mutation.fresh else copy / "cells"
+        run = gate(copy, "--methods", mutation.method, "--store", str(store))
+    finally:
+        for file, _, _ in mutation.edits:
+            shutil.copy(tmp_path / file, copy / file)
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert f"GATE: {mutation.line or f'digit-segments/0/{mutation.method}'}" in run.stdout
+    assert "gate FAILED" in run.stdout
+
+
+def test_compare_names_the_cell_and_the_number():
+    expected = {"a/0/m": {"x": 1.0, "y": float("nan")}, "b/0/m": {"x": 5.0}}
+    actual = {"a/0/m": {"x": 1.0 + 2e-6, "y": float("nan"), "new": 3.0}, "c/0/new": {"x": 0.0}}
+    assert differences(actual, expected, 1e-6) == [Difference("a/0/m", "x", 1.0, 1.0 + 2e-6)]
+    assert differences(actual, expected, 1e-5) == []
+    assert differences({"a/0/m": {"x": 1.0, "y": 0.5}}, expected, 1.0)[0].quantity == "y"
+    assert differences({"a/0/m": {"y": float("nan")}}, expected, 1.0)[0].quantity == "x"
+    assert "a/0/m: x is 1.000002, the reference says 1" in str(Difference("a/0/m", "x", 1.0, 1.000002))
+
+
+def test_a_cell_that_is_expected_and_not_computed_is_named():
+    committed = ["a/0/m", "a/1/m", "a/0/m[C=2]", "a/0/n", "b/0/m-tuned"]
+    assert missing_cells(committed, committed, committed) == []
+    assert missing_cells(["a/0/m"], ["a/0/m", "a/0/new"], ["a/0/m"]) == ["a/0/new: not computed"]
+    assert missing_cells([], [], committed) == [f"{name}: not computed" for name in sorted(committed)]
+    of_m = ["a/0/m: not computed", "a/0/m[C=2]: not computed", "a/1/m: not computed"]
+    assert missing_cells([], [], committed, ["m"]) == of_m
+    assert missing_cells([], [], committed, ["m-tuned"]) == ["b/0/m-tuned: not computed"]
+
+
+def test_only_a_complete_run_becomes_the_reference(copy, clean, tmp_path):
+    partly = gate(copy, "--methods", "mlknn", "--accept", str(tmp_path))
+    assert partly.returncode == 2
+    assert "leave out --methods" in partly.stderr
+    path = copy / "conf/method/mlknn.yaml"
+    text = path.read_text()
+    path.write_text(text.replace("\nk: 10", "\nk: 100000"))  # more neighbours than there are rows
+    try:
+        run = gate(copy, "--accept", str(tmp_path), "--store", str(copy / "cells"))
+    finally:
+        path.write_text(text)
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert "GATE: mlknn on digit-segments, split 0 failed: " in run.stdout
+    assert "no reference of quick is written" in run.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_ladder_asks_for_the_same_versions():
+    assert tolerance(versions()) == ("L1", 1e-6)
+    assert tolerance({**versions(), "numpy": "0"}) == ("L2", 5e-3)
+
+
+def test_the_reference_covers_every_method_of_the_quick_study():
+    from multilab.experiments.study import load_study
+
+    study, cells = load_study("quick"), load_reference("quick")["cells"]
+    assert {name.split("/", 2)[2] for name in cells} >= set(study.all_methods)
+    assert {name.split("/")[0] for name in cells} == set(study.datasets)
+    assert json.dumps(cells)
+
+
+def test_a_method_no_better_than_the_constant_predictor_fails(copy, clean):
+    (copy / "conf/method/constant.yaml").write_text("_target_: sklearn.dummy.DummyClassifier\nstrategy: prior\n")
+    try:
+        run = gate(copy, "--methods", "constant", "--store", str(copy / "cells"))
+    finally:
+        (copy / "conf/method/constant.yaml").unlink()
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert "GATE: constant: ranking loss 0.0000 below the constant predictor's" in run.stdout
+    assert "less than 3 standard errors" in run.stdout

@@ -1,0 +1,138 @@
+"""Hyperparameter search: inside the training set, resumable, the paper's values first."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from helpers.searches import run_search
+from multilab.experiments import fitting, running, search
+from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.conf import load_protocol
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.method import load_method
+from multilab.experiments.store import Store
+from multilab.experiments.study import Tuning
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "cells")
+
+
+def cell_of(name, dataset="scenario1", **changes):
+    part = split_refs(dataset, load_protocol("kfold3"))[0]
+    method = load_method(name)
+    return Cell("train", part, replace(method, **changes) if changes else method)
+
+
+def rows(trials):
+    return list(csv.DictReader(io.StringIO(trials)))
+
+
+def test_the_papers_values_are_the_first_trial(store, tmp_path):
+    plan = Tuning(n_trials=3, metric="hamming_loss")
+    best, trials = run_search(cell_of("mlknn"), plan, store, tmp_path / "a.log")
+    assert [row["trial"] for row in rows(trials)] == ["0", "1", "2"]
+    assert (rows(trials)[0]["k"], rows(trials)[0]["s"]) == ("10", "1.0")
+    values = [float(row["hamming_loss"]) for row in rows(trials)]
+    assert values[[int(r["k"]) for r in rows(trials)].index(best["k"])] == min(values)
+
+
+def test_values_of_the_estimator_inside_are_found_in_the_nested_settings(store, tmp_path):
+    _, trials = run_search(cell_of("br"), Tuning(n_trials=1, metric="hamming_loss"), store, tmp_path / "a.log")
+    assert rows(trials)[0]["estimator__C"] == "1.0"
+
+
+def test_a_killed_search_resumes_to_the_same_result(store, tmp_path, monkeypatch):
+    cell, plan = cell_of("mlknn"), Tuning(n_trials=6, metric="hamming_loss")
+    uninterrupted = run_search(cell, plan, store, tmp_path / "uninterrupted.log")
+
+    value, count = search._value, iter(range(100))
+
+    def killed(*arguments):
+        if next(count) == 7:  # in the middle of the third trial: it has two of its three folds
+            raise KeyboardInterrupt
+        return value(*arguments)
+
+    monkeypatch.setattr(search, "_value", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run_search(cell, plan, store, tmp_path / "resumed.log")
+    monkeypatch.setattr(search, "_value", value)
+    best, trials = run_search(cell, plan, store, tmp_path / "resumed.log")
+    assert best == uninterrupted[0]
+    without_numbers = [[row[k] for k in row if k != "trial"] for row in rows(trials)]
+    assert without_numbers == [[row[k] for k in row if k != "trial"] for row in rows(uninterrupted[1])]
+    again = run_search(cell, plan, store, tmp_path / "resumed.log")
+    assert again == (best, trials)
+
+
+def test_the_search_never_sees_a_test_row(store, tmp_path, monkeypatch):
+    cell = cell_of("mlwse_l1", base_scores=("br",))
+    monkeypatch.setattr("multilab.experiments.cells.load_method", cheap)
+    train, test = fitting.indices(cell.split_ref)
+    seen = []
+    gather = running.gather
+
+    def watching(inner, into):
+        if inner.method.name == "mlwse_l1":  # and not a base method, whose scores are gathered for it
+            inner_train, inner_test = fitting.indices(inner.split_ref)
+            seen.append((set(inner_train), set(inner_test)))
+            assert inner.reads, "the method reads base scores of the inner fold"
+            assert all(read.split_ref == inner.split_ref for read in inner.reads)
+        return gather(inner, into)
+
+    monkeypatch.setattr(running, "gather", watching)
+    run_search(cell, Tuning(n_trials=2, metric="hamming_loss"), store, tmp_path / "a.log")
+    assert len(seen) == 3
+    for inner_train, inner_test in seen:
+        assert inner_train | inner_test == set(train)
+        assert not inner_train & inner_test
+        assert not (inner_train | inner_test) & set(test)
+
+
+def cheap(name):
+    """Return a base method with logistic regression instead of the support vector machine."""
+    method = load_method(name)
+    return replace(method, params={"estimator": {"_target_": "sklearn.linear_model.LogisticRegression"}})
+
+
+def test_a_tuned_cell_keeps_its_journal_and_what_it_chose(store):
+    cell = replace(cell_of("mlknn"), tune=Tuning(n_trials=3, metric="hamming_loss"))
+    assert cell.key != cell_of("mlknn").key
+    assert running.run_cell(cell, store) is None
+    record = store.record(cell.key)
+    assert set(record["tuned"]) == {"k", "s"}
+    assert (store.path(cell.key) / "trials.csv").is_file()
+    assert (store.path(cell.key) / "journal.log").stat().st_size > 0
+    again = Store(store.root.parent / "again")
+    assert running.run_cell(cell, again) is None
+    np.testing.assert_array_equal(again.arrays(cell.key)["scores"], store.arrays(cell.key)["scores"])
+
+
+def test_the_grid_sampler_walks_every_point_once(store, tmp_path):
+    grid = {"k": {"type": "categorical", "choices": [3, 5]}, "s": {"type": "categorical", "choices": [1.0, 2.0]}}
+    plan = Tuning(n_trials=4, metric="hamming_loss", sampler="grid")
+    _, trials = run_search(cell_of("mlknn", search=grid), plan, store, tmp_path / "a.log")
+    assert sorted((r["k"], r["s"]) for r in rows(trials)) == [("3", "1.0"), ("3", "2.0"), ("5", "1.0"), ("5", "2.0")]
+
+
+def test_a_search_whose_trials_all_fail_says_why(store, tmp_path):
+    space = {"k": {"type": "int", "low": 5000, "high": 6000}}
+    with pytest.raises(ExperimentError, match=r"every trial of the search failed.*neighbours"):
+        run_search(cell_of("mlknn", search=space), Tuning(n_trials=2), store, tmp_path / "a.log")
+
+
+def test_a_search_for_what_is_undefined_says_so(store, tmp_path):
+    plan = Tuning(n_trials=2, metric="ranking_loss")  # of one label there is no ranking
+    with pytest.raises(ExperimentError, match=r"every trial of the search failed.*ranking_loss is undefined"):
+        run_search(cell_of("mlknn"), plan, store, tmp_path / "a.log")
+
+
+def test_a_method_without_a_space_cannot_be_tuned(store, tmp_path):
+    with pytest.raises(ExperimentError, match="nothing to tune"):
+        run_search(cell_of("mlknn", search={}), Tuning(n_trials=2), store, tmp_path / "a.log")

@@ -1,0 +1,131 @@
+"""Every setting composes, builds, and means the same to Hydra and to the stages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from multilab.core import conf_dir
+from multilab.experiments.conf import load_protocol, names, plain
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.fitting import build, fitted_attribute, predict_with_scores
+from multilab.experiments.method import Method, load_method
+from multilab.experiments.search import distributions
+from multilab.experiments.study import load_study, study_from
+
+METHODS, STUDIES, PROTOCOLS = names("method"), names("study"), names("protocol")
+
+
+@pytest.fixture(scope="module")
+def hydra():
+    from hydra import compose, initialize_config_dir
+
+    with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
+        yield lambda *argv: compose("config", overrides=list(argv))
+
+
+def test_there_are_settings():
+    assert {"br", "cc", "lp", "mlknn", "mlkelm", "mlwse_l1", "mlwse_l21"} <= set(METHODS)
+    assert {"quick", "mlwse-core", "mlwse"} <= set(STUDIES)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_means_the_same_to_hydra_and_builds(name, hydra):
+    method = load_method(name)
+    composed = Method.from_mapping(name, plain(hydra(f"method={name}").method))
+    assert composed == method
+    estimator = build(method)
+    assert type(estimator).__name__ == method.target.rpartition(".")[2]
+    assert build(method.with_params(method.check_params)).get_params()
+    assert method.reference, "which paper is it from?"
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_search_space_holds_arguments_of_the_method_and_the_papers_values(name):
+    method = load_method(name)
+    if not method.search:
+        pytest.skip(f"{name} has no search space")
+    known = build(method).get_params(deep=True)
+    for argument, space in distributions(method).items():
+        assert argument in known or argument.split(".")[0] in known
+        if argument in method.params:
+            assert space._contains(space.to_internal_repr(method.params[argument])), argument
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_protocol_means_the_same_to_hydra(name, hydra):
+    assert plain(hydra(f"protocol={name}").protocol) == load_protocol(name)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_names_what_there_is(name):
+    from multilab import datasets
+    from multilab.metrics import METRICS
+
+    study = load_study(name)
+    assert set(study.methods) <= set(METHODS)
+    assert set(study.datasets) <= set(datasets.cards())
+    assert set(study.metrics) <= set(METRICS)
+    assert study.headline in study.metrics
+
+
+def test_the_quick_study_covers_every_method():
+    assert sorted(load_study("quick").methods) == METHODS
+
+
+def test_settings_of_a_study_reach_the_methods_they_name():
+    content = {"datasets": ["emotions", "scene"], "methods": ["mlknn"], "protocol": "kfold5"}
+    block = {"methods": ["mlknn"], "datasets": ["scene"], "set": {"k": 40}}
+    study = study_from("test", {**content, "settings": [block]})
+    assert study.method("mlknn", "scene").params["k"] == 40
+    assert study.method("mlknn", "emotions").params["k"] == 10
+    assert study.method("mlknn").params["k"] == 10
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: load_method("mlkn"), "did you mean 'mlknn'"),
+        (lambda: study_from("x", {"datsets": []}), "'datsets' is not a setting of a study; did you mean 'datasets'"),
+        (lambda: Method.from_mapping("x", {"k": 1}), "no _target_"),
+        (lambda: Method.from_mapping("x", {"_target_": "a.B", "preprocessing": "log"}), "preprocessing 'log'"),
+        (lambda: distributions(Method("x", "a.B", search={"k": {"type": "natural"}})), "search.k is no search space"),
+        (lambda: build(Method("x", "multilab.methods.neighbours.mlknn.MLkNN", {"kk": 1})), "cannot build"),
+    ],
+)
+def test_a_wrong_setting_is_one_clear_line(call, message):
+    with pytest.raises(ExperimentError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pipeline_is_a_method_like_any_other():
+    select = {"_target_": "sklearn.feature_selection.SelectKBest", "k": 4}
+    steps = [["select", select], ["classify", {"_target_": "multilab.methods.neighbours.mlknn.MLkNN", "k": 5}]]
+    content = {
+        "_target_": "sklearn.pipeline.Pipeline",
+        "steps": steps,
+        "select__k": 2,
+        "save_attributes": ["select__scores_"],
+    }
+    method = Method.from_mapping("x", content)
+    assert method.code() == Method.from_mapping("y", {"_target_": steps[1][1]["_target_"]}).code()
+    model = build(method)
+    X, y = np.random.default_rng(0).normal(size=(40, 5)), np.arange(40) % 2
+    model[:-1].fit(X, y)
+    model[-1].fit(model[:-1].transform(X), y[:, None])
+    scores, decisions = predict_with_scores(model, X, 1)
+    np.testing.assert_array_equal(scores, model.predict_proba(X))
+    np.testing.assert_array_equal(decisions, model.predict(X))
+    np.testing.assert_array_equal(fitted_attribute(model, "select__scores_"), model.named_steps["select"].scores_)
+    assert fitted_attribute(model, "select__no_such_thing_") is None
+    assert fitted_attribute(model[-1], "n_labels_") == 1
+
+
+def test_what_a_search_found_is_written_where_it_is_read():
+    from multilab.commands.tuning import with_best
+
+    nested = {"_target_": "x", "estimator": {"_target_": "y", "C": 1}, "k": 3}
+    assert with_best(nested, {"estimator__C": 2, "k": 4}) == {**nested, "estimator": {"_target_": "y", "C": 2}, "k": 4}
+    pipeline = {"_target_": "sklearn.pipeline.Pipeline", "steps": []}
+    assert with_best(pipeline, {"select__k": 2}) == {**pipeline, "select__k": 2}

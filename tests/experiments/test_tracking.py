@@ -1,0 +1,421 @@
+"""What MLflow shows of results: numbers, times, variants, two publications at once, a server that does not answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+mlflow = pytest.importorskip("mlflow")
+
+from multilab.commands import run_records as view  # noqa: E402
+from multilab.commands.comparisons import study_ranks  # noqa: E402
+from multilab.experiments import tracking_store  # noqa: E402
+from multilab.experiments.cells import Cell, SplitRef  # noqa: E402
+from multilab.experiments.errors import ExperimentError  # noqa: E402
+from multilab.experiments.method import Method  # noqa: E402
+from multilab.experiments.tracking import RunRecord, Tracker  # noqa: E402
+from multilab.experiments.tracking_uri import is_destination, record_destination, runs_link, tracking  # noqa: E402
+
+pytestmark = pytest.mark.xdist_group("tracking")
+
+ABOUT = {"commit": "0123456789ab+", "python": "3.11.7"}
+
+
+@pytest.fixture(scope="module")
+def empty_database(tmp_path_factory):
+    """An MLflow database without experiments; creating one takes seconds."""
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    Tracker(f"sqlite:///{path}", str(path.parent / "artifacts"))
+    return path
+
+
+@pytest.fixture
+def store(empty_database, tmp_path):
+    """The address of a fresh store, and its artifact folder."""
+    shutil.copy(empty_database, tmp_path / "mlflow.db")
+    return f"sqlite:///{tmp_path / 'mlflow.db'}", str(tmp_path / "artifacts")
+
+
+def record(method="a", dataset="d", loss=(0.1, 0.3, 0.2), params=None, **more):
+    return RunRecord(
+        study="s",
+        method=method,
+        dataset=dataset,
+        title=method.upper(),
+        params=params or {"k": 1},
+        metrics={"hamming_loss": dict(enumerate(loss))},
+        measured={"peak_mb": {0: 1.0, 1: float("nan"), 2: 3.0}, "fit_seconds": {0: 2.0, 1: 2.0, 2: 5.0}},
+        facts={"digest": "e" * 64},
+        cells=[f"{method}{dataset}{split}{loss}{params}" for split in range(len(loss))],
+        started=1_700_000_000.0,
+        seconds=9.0,
+        **more,
+    )
+
+
+def runs(store, experiment="s"):
+    """Return the active runs by name."""
+    client = mlflow.MlflowClient(tracking_uri=store[0])
+    entry = client.get_experiment_by_name(experiment)
+    return sorted(client.search_runs([entry.experiment_id]), key=lambda run: run.info.run_name)
+
+
+def child(store, name="A on d"):
+    return next(run for run in runs(store) if run.info.run_name == name)
+
+
+def history(store, run, name):
+    client = mlflow.MlflowClient(tracking_uri=store[0])
+    return {m.step: m.value for m in client.get_metric_history(run.info.run_id, name)}
+
+
+def test_the_plain_name_of_a_metric_is_the_mean_over_the_splits(store):
+    better_at_the_end = record("b", loss=(0.9, 0.9, 0.0))
+    Tracker(*store).publish("s", [record(), better_at_the_end])
+    run = child(store)
+    assert run.data.metrics["hamming_loss"] == pytest.approx(0.2)
+    assert run.data.metrics["hamming_loss.std"] == pytest.approx(0.1)
+    assert history(store, run, "fold/hamming_loss") == {0: 0.1, 1: 0.3, 2: 0.2}
+    assert history(store, run, "hamming_loss") == {0: pytest.approx(0.2)}
+    client = mlflow.MlflowClient(tracking_uri=store[0])
+    children = client.search_runs(
+        [run.info.experiment_id], "tags.`multilab.dataset` = 'd'", order_by=["metrics.hamming_loss"]
+    )
+    assert [run.info.run_name for run in children] == ["A on d", "B on d"]
+
+
+def test_a_split_without_a_value_leaves_its_step_and_the_mean_out(store):
+    Tracker(*store).publish("s", [record()])
+    run = child(store)
+    assert "peak_mb" not in run.data.metrics
+    assert history(store, run, "fold/peak_mb") == {0: 1.0, 2: 3.0}
+
+
+def test_start_and_duration_are_those_of_the_computation(store):
+    Tracker(*store).publish("s", [record(), record(dataset="e")])
+    times = {run.info.run_name: (run.info.start_time, run.info.end_time - run.info.start_time) for run in runs(store)}
+    assert times == {
+        "A": (1_700_000_000_000, 18_000),
+        "A on d": (1_700_000_000_000, 9_000),
+        "A on e": (1_700_000_000_000, 9_000),
+    }
+
+
+def test_parents_show_average_ranks_and_nothing_else(store):
+    ranks = {"a": {"hamming_loss": 1.5}, "b": {"hamming_loss": 1.5}}
+    Tracker(*store).publish("s", [record(), record("b")], ranks=ranks)
+    parents = [run for run in runs(store) if "multilab.dataset" not in run.data.tags]
+    assert [run.data.metrics for run in parents] == [{"rank/hamming_loss": 1.5}] * 2
+    changed = {"a": {"hamming_loss": 1.0}, "b": {"hamming_loss": 2.0}}
+    Tracker(*store).publish("s", [record(), record("b")], ranks=changed)
+    parents = [run for run in runs(store) if "multilab.dataset" not in run.data.tags]
+    assert [run.data.metrics["rank/hamming_loss"] for run in parents] == [1.0, 2.0]
+    for run in runs(store):
+        if "multilab.dataset" in run.data.tags:
+            assert run.data.tags["mlflow.parentRunId"] in {parent.info.run_id for parent in parents}
+
+
+def test_publishing_twice_keeps_every_run(store):
+    counts = Tracker(*store).publish("s", [record()])
+    before = [run.info.run_id for run in runs(store)]
+    again = Tracker(*store).publish("s", [record()])
+    assert (counts["created"], again) == (1, {"created": 0, "kept": 1, "superseded": 0, "deleted": 0})
+    assert [run.info.run_id for run in runs(store)] == before
+
+
+def test_a_variant_leaves_its_baseline_superseded(store):
+    baseline, variant = record(), record(loss=(0.5, 0.5, 0.6), params={"k": 2})
+    Tracker(*store).publish("s", [baseline])
+    first = child(store).info.run_id
+    counts = Tracker(*store).publish("s", [variant])
+    assert (counts["created"], counts["superseded"]) == (1, 1)
+    state = {run.data.params["k"]: run.data.tags["superseded"] for run in runs(store) if run.data.params}
+    assert state == {"1": "true", "2": "false"}
+    parents = {run.info.run_id for run in runs(store) if not run.data.params}
+    assert {run.data.tags["mlflow.parentRunId"] for run in runs(store) if run.data.params} == parents
+    Tracker(*store).publish("s", [baseline])
+    state = {run.data.params["k"]: run.data.tags["superseded"] for run in runs(store) if run.data.params}
+    assert state == {"1": "false", "2": "true"}
+    assert first in {run.info.run_id for run in runs(store)}
+
+
+def test_new_numbers_of_the_same_settings_replace_the_old(store):
+    Tracker(*store).publish("s", [record()])
+    Tracker(*store).publish("s", [record(loss=(0.4, 0.4, 0.4))])
+    assert [run.info.run_name for run in runs(store)] == ["A", "A on d"]
+    assert child(store).data.metrics["hamming_loss"] == pytest.approx(0.4)
+
+
+def test_what_left_the_study_is_superseded_and_returns(store):
+    Tracker(*store).publish("s", [record(), record("b")])
+    Tracker(*store).publish("s", [record()])
+    assert {run.info.run_name: run.data.tags["superseded"] for run in runs(store)} == {
+        "A": "false",
+        "A on d": "false",
+        "B": "true",
+        "B on d": "true",
+    }
+    counts = Tracker(*store).publish("s", [record(), record("b")])
+    assert counts["created"] == 0
+    assert {run.data.tags["superseded"] for run in runs(store)} == {"false"}
+
+
+WRITER = """
+import sys, time
+sys.path.insert(0, sys.argv[3])
+from test_tracking import record
+from multilab.experiments.tracking import Tracker
+while time.time() < float(sys.argv[4]):
+    time.sleep(0.001)
+records = [record(method, dataset) for method in "abc" for dataset in "de"]
+Tracker(sys.argv[1], sys.argv[2]).publish("s", records)
+"""
+
+
+def test_two_publications_at_once_write_each_run_once(tmp_path):
+    """Into a store that does not exist yet, which makes them compete for its creation too."""
+    from pathlib import Path
+
+    argv = [f"sqlite:///{tmp_path / 'new.db'}", str(tmp_path / "artifacts"), str(Path(__file__).parent)]
+    start = str(time.time() + 4)
+    processes = [
+        subprocess.Popen([sys.executable, "-c", WRITER, *argv, start], stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    try:
+        errors = [process.communicate(timeout=600)[1] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert [process.returncode for process in processes] == [0, 0], errors
+    assert not [text for text in errors if "Traceback" in text]
+    names = [run.info.run_name for run in runs(argv[:2])]
+    expected = [name for m in "ABC" for name in (m, f"{m} on d", f"{m} on e")]
+    assert names == sorted(expected)
+    assert {run.info.status for run in runs(argv[:2])} == {"FINISHED"}
+
+
+@pytest.fixture
+def silent_server():
+    """A port that accepts connections and never answers."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_server_that_is_silent_or_absent_costs_three_seconds_and_one_line(silent_server, monkeypatch):
+    assert tracking_store.PROBE_SECONDS <= 3
+    monkeypatch.setattr(tracking_store, "PROBE_SECONDS", 0.3)  # so that a busy machine does not decide the test
+    for uri in (silent_server, "http://127.0.0.1:9", "postgresql://somebody:secret@127.0.0.1:9/mlflow"):
+        start = time.monotonic()
+        with pytest.raises(ExperimentError) as caught:
+            Tracker(uri, "artifacts")
+        assert time.monotonic() - start < 3
+        message = str(caught.value)
+        assert "does not answer" in message
+        assert "\n" not in message
+        assert "secret" not in message
+
+
+def test_a_database_that_cannot_be_used_is_one_line(tmp_path):
+    (tmp_path / "mlflow.db").write_text("this is no database")
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "mlflow.db", tmp_path / "file" / "mlflow.db"):
+        with pytest.raises(ExperimentError) as caught:
+            Tracker(f"sqlite:///{path}", str(tmp_path / "artifacts"))
+        assert len(str(caught.value).splitlines()) == 1
+
+
+def test_the_command_line_precedes_the_environment_and_the_file(monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert tracking()["uri"] == "sqlite:///mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///other.db")
+    assert tracking()["uri"] == "sqlite:///other.db"
+    assert tracking("http://127.0.0.1:9")["uri"] == "http://127.0.0.1:9"
+
+
+def test_a_store_with_an_older_view_is_another_destination(store, tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store[0])
+    path = tmp_path / "published-to.json"
+    assert not is_destination(path)
+    record_destination(path, store[0])
+    assert is_destination(path)
+    destination = json.loads(path.read_text())
+    path.write_text(json.dumps({key: destination[key] for key in ("uri", "stamp")}))
+    assert not is_destination(path)
+
+
+def test_the_link_opens_the_shared_view_of_an_experiment(store):
+    tracker = Tracker(*store)
+    tracker.publish("s", [record()])
+    tracker.share_view("s", ["Dataset", "rank/hamming_loss", "hamming_loss"], "rank/hamming_loss")
+    entry = tracker.client.get_experiment_by_name("s")
+    view_state = json.loads(entry.tags["mlflow.sharedViewState.multilab"])
+    assert view_state["selectedColumns"] == [
+        "attributes.`Dataset`",
+        "metrics.`rank/hamming_loss`",
+        "metrics.`hamming_loss`",
+    ]
+    assert runs_link(store[0], "s") == (
+        f"http://127.0.0.1:5000/#/experiments/{entry.experiment_id}/runs"
+        "?workflowType=machine_learning&viewStateShareKey=multilab"
+    )
+    assert runs_link(store[0], "none") is None
+    assert runs_link("http://127.0.0.1:9", "s") is None
+
+
+def pipeline(k=5):
+    steps = [
+        ["select", {"_target_": "sklearn.feature_selection.SelectKBest", "k": k}],
+        ["classify", {"_target_": "x.BR", "estimator": {"_target_": "sklearn.svm.SVC", "C": 2.0}}],
+    ]
+    return Method.from_mapping("p", {"_target_": "sklearn.pipeline.Pipeline", "steps": steps, "base_scores": ["br"]})
+
+
+def test_parameters_of_a_pipeline_are_flat(store):
+    flat = view.flat_params(pipeline())
+    assert flat == {
+        "_target_": "sklearn.pipeline.Pipeline",
+        "select": "sklearn.feature_selection.SelectKBest",
+        "select__k": 5,
+        "classify": "x.BR",
+        "classify__estimator": "sklearn.svm.SVC",
+        "classify__estimator__C": 2.0,
+        "preprocessing": "none",
+        "base_scores": "br",
+        "inner_cv__folds": 5,
+        "inner_cv__order": 1,
+    }
+    Tracker(*store).publish("s", [record(params=flat)])
+    experiment = child(store).info.experiment_id
+    client = mlflow.MlflowClient(tracking_uri=store[0])
+    assert len(client.search_runs([experiment], "params.select__k = '5'")) == 1
+
+
+class Cells:
+    """A cell store that knows records only."""
+
+    def __init__(self, *records):
+        self.records = dict(zip(("one", "two"), records, strict=True))
+
+    def record(self, key):
+        return self.records[key]
+
+    def arrays(self, key):
+        return {}
+
+
+def cell(key, split):
+    part = SplitRef("digit-segments", "f" * 64, '{"kfold":2}', split, "0" * 64)
+    made = Cell("train", part, pipeline())
+    made.__dict__["key"] = key
+    return made
+
+
+def test_the_record_of_a_run(store):
+    fit = {"fit_seconds": 2.0, "predict_seconds": 1.0, "cell_seconds": 50.0, "model_bytes": 10}
+    cells = Cells(
+        {**fit, "split": 0, "started": 2000.0, "peak_mb": 0.0, "tuned": {"select__k": 3}},
+        {**fit, "split": 1, "started": 1000.0, "peak_mb": 4.0, "tuned": {"select__k": 7}},
+    )
+    rows = [
+        (0, "hamming_loss", 0.1),
+        (1, "hamming_loss", 0.2),
+        (0, "n_skipped_macro_auc", 0),
+        (1, "n_skipped_macro_auc", 2),
+    ]
+    scores = pd.DataFrame(rows, columns=["split", "metric", "value"])
+    run = view.run_record("s", [cell("one", 0), cell("two", 1)], scores, cells, ABOUT)
+    assert run.metrics == {"hamming_loss": {0: 0.1, 1: 0.2}}
+    assert json.loads(run.artifacts()["skipped.json"]) == {"n_skipped_macro_auc": {"0": 0.0, "1": 2.0}}
+    assert (run.started, run.seconds) == (1000.0, 6.0)
+    assert run.params["tuned.select__k"] == "3, 7"
+    assert run.tags["mlflow.source.git.commit"] == "0123456789ab"
+    Tracker(*store).publish("s", [dataclasses.replace(run, artifacts=dict)])
+    shown = child(store, "p on digit-segments")
+    assert "peak_mb" not in shown.data.metrics
+    assert history(store, shown, "fold/peak_mb") == {1: 4.0}
+    assert not [name for name in shown.data.metrics if "n_skipped" in name]
+    dataset = shown.inputs.dataset_inputs[0].dataset
+    assert json.loads(dataset.source)["tags"]["name"] == "digit-segments"
+    assert mlflow.data.get_source(dataset)._get_source_type() == "code"  # MLflow can read it
+
+
+def test_the_source_of_a_dataset_is_its_public_address_file_or_generator(tmp_path, monkeypatch):
+    kind, text = view.dataset_source("emotions")
+    assert kind == "http"
+    assert json.loads(text)["url"].startswith(
+        "https://github.com/tsoumakas/mulan/raw/43f6389095ad71984264db4387a8074b22"
+    )
+    assert view.dataset_source("scenario1")[0] == "code"
+
+
+def test_ranks_are_those_of_the_report_and_per_variant():
+    variant = SimpleNamespace(columns={"a-x": "a", "b-x": "b"}, datasets=("d",))
+    study = SimpleNamespace(
+        methods=("a", "b"),
+        datasets=("d", "e"),
+        metrics=("hamming_loss", "macro_f1"),
+        variants={"x": variant},
+        all_methods=("a", "b", "a-x", "b-x"),
+    )
+    values = {"a": (0.1, 0.2), "b": (0.3, 0.1), "a-x": (0.5, None), "b-x": (0.4, None)}
+    rows = [
+        (dataset, split, method, metric, value)
+        for method, pair in values.items()
+        for dataset, value in zip("de", pair, strict=True)
+        for split in (0, 1)
+        for metric in study.metrics
+        if value is not None
+    ]
+    scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+    ranks = study_ranks(study, scores)
+    assert ranks == {
+        "a": {"hamming_loss": 1.5, "macro_f1": 1.5},
+        "b": {"hamming_loss": 1.5, "macro_f1": 1.5},
+        "a-x": {"hamming_loss": 2.0, "macro_f1": 1.0},
+        "b-x": {"hamming_loss": 1.0, "macro_f1": 2.0},
+    }
+
+
+def unfinished(store, writer):
+    client = mlflow.MlflowClient(tracking_uri=store[0])
+    experiment = client.get_experiment_by_name("s").experiment_id
+    tags = {"multilab.method": "a", "multilab.dataset": "x", "multilab.writer": writer}
+    return client.create_run(experiment, run_name="unfinished", tags=tags)
+
+
+def test_what_a_killed_publication_left_is_deleted(store):
+    Tracker(*store).publish("s", [record()])
+    unfinished(store, f"elsewhere 1 {time.time():.0f}")
+    assert Tracker(*store).publish("s", [record()])["deleted"] == 1
+    assert "unfinished" not in {run.info.run_name for run in runs(store)}
+
+
+def test_on_a_server_the_unfinished_run_of_another_machine_stays_for_an_hour(store, monkeypatch):
+    Tracker(*store).publish("s", [record()])
+    unfinished(store, f"elsewhere 1 {time.time():.0f}")
+    unfinished(store, f"elsewhere 1 {time.time() - 4000:.0f}")
+    monkeypatch.setattr("multilab.experiments.tracking.sqlite_path", lambda uri: None)  # no lock that both share
+    assert Tracker(*store).publish("s", [record()])["deleted"] == 1
+    assert len([run for run in runs(store) if run.info.run_name == "unfinished"]) == 1
+
+
+def test_on_a_server_the_double_of_another_machine_is_deleted(store, monkeypatch):
+    tracker, other = Tracker(*store), Tracker(*store)
+    tracker.publish("s", [record("b")])
+    monkeypatch.setattr("multilab.experiments.tracking.sqlite_path", lambda uri: None)
+    monkeypatch.setattr(tracker, "_supersede_rest", lambda *_: other._create_child("0" * 32, record()))
+    other._experiment, other._counts = tracker._experiment, {"created": 0}
+    tracker.publish("s", [record()])
+    assert sorted(run.info.run_name for run in runs(store)) == ["A", "A on d", "B", "B on d"]

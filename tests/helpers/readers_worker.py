@@ -1,0 +1,129 @@
+"""A separate process that reads files, so that a crash, a hang or a huge allocation of a reader is noticed.
+
+``run_jobs`` starts this file as a program; it prints one line of JSON per job. A worker that dies is replaced, and
+the job that it died of is reported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+MEMORY_LIMIT = 3 * 2**30  # address space of the worker
+SECONDS_PER_JOB = 20
+
+
+def run_jobs(jobs: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """Return per job its ``outcome`` (ok, refused, escape, died), ``message``, CPU ``seconds`` and ``peak_mb``.
+
+    A job is ``{"path": ..., "options": {...}}`` for :func:`multilab.datasets.read` or
+    ``{"card": folder, "name": ...}``; ``{"kill": True}`` ends the worker as a crash would.
+    """
+    listing = folder / "jobs.json"
+    listing.write_text(json.dumps(list(jobs)), "utf-8")
+    results: list[dict[str, Any]] = []
+    while len(results) < len(jobs):
+        command = [sys.executable, __file__, str(listing), str(len(results))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        results += [json.loads(line) for line in done.stdout.splitlines()]
+        if len(results) < len(jobs):
+            detail = f"exit code {done.returncode}: {done.stderr[-300:]}"
+            results.append({"outcome": "died", "message": detail, "seconds": 0.0, "peak_mb": 0.0})
+    return results
+
+
+def peak_mb(reset: bool = False) -> float:
+    """Return the peak resident memory of this process since the last reset, or 0 where Linux does not say it."""
+    try:
+        if reset:
+            Path("/proc/self/clear_refs").write_text("5")
+        line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    except OSError:
+        return 0.0
+    return int(line.split()[1]) / 1024
+
+
+def check_message(error: Exception, job: dict[str, Any]) -> str:
+    """Return what is wrong with the message of a refusal, or nothing."""
+    text = str(error)
+    folder = job["card"] if "card" in job else os.path.dirname(job["path"])
+    if not text.startswith(folder):
+        return f"names no file: {text}"
+    if not text.isprintable():
+        return f"not one printable line: {text!r}"
+    return "" if len(text) - len(folder) < 1000 else f"{len(text)} characters: {text}"
+
+
+def check_content(raw: Any) -> str:
+    """Return what is wrong with a data set that was read, or nothing."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from multilab.datasets.characteristics import describe
+
+    if sp.issparse(raw.X):
+        raw.X.check_format(full_check=True)
+    values = raw.X.data if sp.issparse(raw.X) else raw.X
+    n, q = raw.Y.shape
+    right = {
+        "shape": raw.X.shape == (n, len(raw.feature_names)) and q == len(raw.label_names) and min(n, q) > 0,
+        "type": raw.X.dtype == np.float64 and raw.Y.dtype == np.uint8,
+        "labels": raw.Y.max() <= 1,
+        "infinite": not np.isinf(values).any(),
+        "missing": int(np.isnan(values).sum()) == raw.missing_values,
+        "digest": len(describe(raw)["digest"]) == 64,
+    }
+    return ", ".join(name for name, fine in right.items() if not fine)
+
+
+def do(job: dict[str, Any]) -> tuple[str, str]:
+    """Return the outcome of one job and its message."""
+    from multilab.datasets import DatasetError, card, read
+
+    if "kill" in job:
+        os.abort()
+    try:
+        if "card" in job:
+            os.environ["MULTILAB_CARDS"] = job["card"]
+            card(job["name"])
+            return "ok", ""
+        wrong = check_content(read(job["path"], missing="keep", **job["options"]))
+        return ("escape", f"not a valid data set: {wrong}") if wrong else ("ok", "")
+    except DatasetError as error:
+        wrong = check_message(error, job)
+        return ("escape", wrong) if wrong else ("refused", str(error))
+    except Exception as error:
+        return "escape", f"{type(error).__name__}: {str(error)[:300]}"
+
+
+def main(listing: str, first: str) -> None:
+    import resource
+    import signal
+    import time
+    import warnings
+
+    import multilab.datasets.characteristics
+    import multilab.datasets.reading  # noqa: F401 (imported before the clock runs)
+
+    warnings.simplefilter("ignore")
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process even inside compiled code
+    for job in json.loads(Path(listing).read_text("utf-8"))[int(first) :]:
+        signal.alarm(SECONDS_PER_JOB)
+        peak_mb(reset=True)
+        start = time.process_time()
+        outcome, message = do(job)
+        seconds = time.process_time() - start
+        print(
+            json.dumps({"outcome": outcome, "message": message, "seconds": seconds, "peak_mb": peak_mb()}), flush=True
+        )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,164 @@
+"""Files of made-up studies for the tests of reports."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from multilab.claims.verdicts import COLUMNS
+from multilab.core import canonical_json
+from multilab.statistics import compare, summarise
+from multilab.statistics.result_files import write_results
+
+DIRECTIONS = {"hamming_loss": "min", "average_precision": "max", "coverage": "min", "macro_f1": "max"}
+TITLES = {
+    "br": "BR",
+    "mlknn": "ML-kNN",
+    "mlwse_l1": "MLWSE-L1",
+    "mlwse_l21": "MLWSE-L21",
+    "mlkelm": "ML-KELM",
+}
+SETS = ["emotions", "flags", "gpositive-go", "yeast"]
+THREE = ("left", "middle", "right")
+
+
+def write_fake_study(
+    folder, datasets=SETS, methods=TITLES, metrics=DIRECTIONS, folds=5, seed=0, control=None, learned=2
+):
+    """Write all files of a study with made-up numbers; each method a little better than the one before."""
+    rng = np.random.default_rng(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "figures").mkdir(exist_ok=True)
+    scores, measured = [], []
+    for d in datasets:
+        level = rng.uniform(0.2, 0.5)
+        for j, m in enumerate(methods):
+            for s in range(folds):
+                key = canonical_json([d, s, m]).encode().hex()[:64]
+                for metric, direction in metrics.items():
+                    quality = 0.01 * j + rng.normal(0, 0.01)
+                    value = level + quality if direction == "max" else level - quality
+                    scores.append((d, s, m, metric, value * (8 if metric == "coverage" else 1), key))
+                measured.append((d, s, m, *(rng.gamma(2, 0.1 * (j + 1), 2)), 80 + 10 * j, 1e5 * (j + 1), key))
+    head = ["dataset", "split", "method", "metric", "value", "key"]
+    table = pd.DataFrame(scores, columns=head)
+    costs = ["fit_seconds", "predict_seconds", "peak_mb", "model_bytes"]
+    seconds = pd.DataFrame(measured, columns=["dataset", "split", "method", *costs, "key"])
+    write_results(folder, table, seconds, pd.DataFrame())
+    statistics = {
+        metric: compare(
+            summarise(table, metric, list(datasets), list(methods)).mean,
+            direction,
+            control=control,
+            metric=metric,
+        ).to_dict()
+        for metric, direction in metrics.items()
+    }
+    write_json(folder, "statistics.json", statistics)
+    write_fake_texts(folder, datasets, methods, metrics, rng)
+    for d in list(datasets)[:learned]:
+        write_fake_learned(folder / "figures" / f"learned-mlwse_l21-{d}.npz", rng)
+    return folder
+
+
+def write_json(folder, name, value):
+    (folder / name).write_text(json.dumps(value), encoding="utf-8")
+
+
+def write_fake_texts(folder, datasets, methods, metrics, rng):
+    write_json(
+        folder,
+        "study.json",
+        {
+            "name": folder.name,
+            "title": "Weighted stacking with sparse regularisation",
+            "description": "The MLWSE paper <in small>: stacking against its base methods.",
+            "datasets": list(datasets),
+            "methods": list(methods),
+            "method_titles": dict(methods),
+            "metrics": list(metrics),
+            "primary_metrics": list(metrics)[:2],
+            "protocol": {"split": {"kfold": 5, "stratified": "iterative"}, "shuffle": True, "seed": 1},
+            "alpha": 0.05,
+            "seed": 1,
+            "references": {"br": "Tsoumakas & Katakis 2007", "mlwse_l21": "Xia et al. 2021"},
+            "settings": {
+                "mlwse_l21": {"alpha": 0.05, "base_scores": ["br", "mlknn", "mlkelm"]},
+                "br": {"C": 1.0},
+            },
+        },
+    )
+    cards = [
+        {
+            "name": d,
+            "instances": int(rng.integers(200, 3000)),
+            "features": int(rng.integers(20, 500)),
+            "labels": 6,
+            "cardinality": 1.868,
+            "density": 0.311,
+            "distinct_label_sets": 27,
+            "digest": f"{i:x}" * 64,
+        }
+        for i, d in enumerate(datasets)
+    ]
+    write_json(folder, "datasets.json", cards)
+    verdicts = ["match", "within", "within", "better", "worse", "not comparable", "not run"]
+    pairs = [(d, metric) for metric in ("hamming_loss", "macro_f1") for d in datasets]
+    cells = [
+        ("4", d, "br", metric, "0.200", 0.01, metric, 0.2034, 0.012, verdict, f"because {verdict}", "")
+        for (d, metric), verdict in zip(pairs, verdicts, strict=False)
+    ]
+    pd.DataFrame(cells, columns=list(COLUMNS)).to_csv(folder / "cells.csv", index=False)
+    claims = [
+        {
+            "id": "C1",
+            "sentence": "MLWSE-L21 is best on Hamming loss.",
+            "outcome": "holds",
+            "numbers": {"rank": 1.25},
+        },
+        {
+            "id": "C8",
+            "sentence": "Sparse solutions select classifiers.",
+            "outcome": "fails",
+            "numbers": {"zeros": 0},
+        },
+    ]
+    write_json(folder, "claims.json", claims)
+    environment = {
+        "commit": "0" * 40,
+        "machine": "x86_64, 2 cores",
+        "python": "3.11.7",
+        "versions": {"numpy": "2.4.6"},
+    }
+    write_json(folder, "environment.json", environment)
+
+
+def write_fake_learned(path, rng, labels=6):
+    names = ["amazed", "happy", "relaxing", "quiet", "sad", "angry"][:labels]
+    Y = rng.random((200, labels)) < 0.4
+    cosines = (Y.T @ Y.astype(float)) / np.sqrt(np.outer(Y.sum(0), Y.sum(0)))
+    W = np.vstack([np.eye(labels) * scale for scale in (0.6, 0.3, 0.1)]) + rng.normal(0, 0.05, (3 * labels, labels))
+    W[2 * labels :] = 0.0
+    path_ = 10 + 90 * 0.93 ** np.arange(150.0)
+    np.savez(path, W_=W, label_affinity_=cosines, objective_path_=path_, label_names=np.array(names))
+
+
+def write_means(folder: Path, means: pd.DataFrame, **info) -> Path:
+    """Write ``scores.csv`` and ``study.json``: two splits around the means of datasets x methods."""
+    folder.mkdir(exist_ok=True)
+    rows = [
+        (dataset, split, method, "hamming_loss", means.loc[dataset, method] + (split - 0.5) / 1000)
+        for dataset in means.index
+        for split in (0, 1)
+        for method in means.columns
+    ]
+    frame = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+    frame.to_csv(folder / "scores.csv", index=False)
+    (folder / "study.json").write_text(json.dumps({"name": folder.name, "title": folder.name, **info}))
+    return folder
+
+
+def random_means(k: int, seed: int = 0) -> pd.DataFrame:
+    values = np.random.default_rng(seed).uniform(0.1, 0.4, (len(THREE), k)).round(3)
+    return pd.DataFrame(values, index=list(THREE), columns=[f"m{i:02d}" for i in range(k)])

@@ -1,0 +1,228 @@
+"""Every estimator the package has, found by itself, under scikit-learn's checks and our own."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from functools import cache
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from sklearn.base import clone
+from sklearn.metrics import get_scorer, roc_auc_score
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from helpers import multilabel_checks
+from helpers.expected_failures import CHECK_PARAMS, expected_failures
+from multilab import methods
+from multilab.methods import _discovery as discovery
+from multilab.methods.base import MethodError, MultiLabelClassifier, MultiLabelTransformer, check_labels
+
+CONF = Path(__file__).resolve().parents[2] / "conf" / "method"
+NOT_ARGUMENTS = {
+    *("_target_", "title", "search", "check_params", "seed_name", "reference", "notes"),
+    *("preprocessing", "base_scores", "inner_cv", "save_attributes"),
+}
+# scikit-learn's checks that no classifier of 0/1 label columns can pass, by the methods it must have to fail.
+TWO_COLUMNS = "wants two columns of probabilities for one label; there is one column per label"
+ONE_TO_TWO = "codes two classes by other numbers than 0 and 1; y holds 0 and 1 only"
+MULTILABEL_REASONS = {
+    (): {
+        "check_classifiers_train": "passes 1-D y; labels are 0/1 with one column per label",
+        "check_classifiers_classes": "passes 1-D y of strings; Y is 0/1 with one column per label",
+        "check_estimators_dtypes": ONE_TO_TWO,
+        "check_classifier_data_not_an_array": ONE_TO_TWO,
+        "check_fit2d_1feature": ONE_TO_TWO,
+    },
+    ("predict_proba",): {
+        "check_estimator_sparse_array": TWO_COLUMNS,
+        "check_estimator_sparse_matrix": TWO_COLUMNS,
+    },
+    ("decision_function",): {
+        "check_classifier_multioutput": "finds decisions in one list of classes; classes_ has one per label",
+    },
+    ("decision_function", "predict_proba"): {
+        "check_decision_proba_consistency": "passes 1-D y; labels are 0/1 with one column per label",
+    },
+}
+# The same for transformers that learn from 0/1 label columns.
+TRANSFORMER_REASONS = {
+    "check_estimators_dtypes": ONE_TO_TWO,
+    "check_fit2d_1feature": ONE_TO_TWO,
+    "check_transformer_data_not_an_array": "passes 1-D y; labels are 0/1 with one column per label",
+    "check_transformer_general": "passes 1-D y; labels are 0/1 with one column per label",
+    "check_transformer_preserve_dtypes": "passes 1-D y; labels are 0/1 with one column per label",
+}
+
+
+class FirstSeen(MultiLabelTransformer):
+    """Keeps the columns whose mean differs where the first label is set: the smallest transformer of its kind."""
+
+    def fit(self, X: Any, y: Any) -> FirstSeen:
+        X, Y = self._validate_fit(X, y)
+        self.kept_ = np.flatnonzero(np.asarray(X.T @ (Y[:, 0] - Y[:, 0].mean())).ravel() != 0)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return self._validate_transform(X)[:, self.kept_]
+
+
+def build(value: Any) -> Any:
+    """Make objects of the nested ``_target_`` entries of a YAML file."""
+    if isinstance(value, list):
+        return [build(v) for v in value]
+    if isinstance(value, dict) and "_target_" in value:
+        module, _, name = value["_target_"].rpartition(".")
+        arguments = {k: build(v) for k, v in value.items() if k != "_target_"}
+        return getattr(importlib.import_module(module), name)(**arguments)
+    return value
+
+
+@cache
+def quick_instances() -> dict[str, Any]:
+    """Return one quick instance per YAML file of an estimator, and of each class that has none."""
+    classes = {f"{c.__module__}.{c.__qualname__}": c for c in methods.all_estimators()}
+    instances: dict[str, Any] = {}
+    for path in sorted(CONF.glob("*.yaml")):
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if content["_target_"] in classes:
+            arguments = {k: v for k, v in content.items() if k not in NOT_ARGUMENTS} | (
+                content.get("check_params") or {}
+            )
+            instances[path.stem] = build({"_target_": content["_target_"], **arguments})
+    covered = {type(i) for i in instances.values()}
+    for path, cls in classes.items():
+        if cls not in covered:
+            instances[path.rpartition(".")[2]] = cls(**CHECK_PARAMS.get(cls.__name__, {}))
+    return instances
+
+
+def reasons(estimator: Any) -> dict[str, str]:
+    """Return why an estimator need not pass some checks, by the name of the check."""
+    collected: dict[str, str] = dict(TRANSFORMER_REASONS) if isinstance(estimator, MultiLabelTransformer) else {}
+    if isinstance(estimator, MultiLabelClassifier):
+        for attributes, some in MULTILABEL_REASONS.items():
+            if all(hasattr(estimator, a) for a in attributes):
+                collected |= some
+    sparse = get_tags(estimator).input_tags.sparse
+    collected = {k: v for k, v in collected.items() if sparse or "sparse" not in k}
+    return collected | expected_failures(estimator)
+
+
+@parametrize_with_checks([*quick_instances().values(), FirstSeen()], expected_failed_checks=reasons, xfail_strict=True)
+def test_scikit_learn_check(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("check", multilabel_checks.ALL_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("name", [n for n, e in quick_instances().items() if isinstance(e, MultiLabelClassifier)])
+def test_multilabel_check(name: str, check: Any, request: pytest.FixtureRequest) -> None:
+    estimator = quick_instances()[name]
+    reason = reasons(estimator).get(check.__name__)
+    if reason:
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    check(estimator)
+
+
+@pytest.mark.parametrize("check", multilabel_checks.TRANSFORMER_CHECKS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize(
+    "transformer",
+    [*(e for e in quick_instances().values() if isinstance(e, MultiLabelTransformer)), FirstSeen()],
+    ids=repr,
+)
+def test_transformer_check(transformer: Any, check: Any, request: pytest.FixtureRequest) -> None:
+    reason = reasons(transformer).get(check.__name__)
+    if reason:
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    check(transformer)
+
+
+@pytest.mark.parametrize("name", quick_instances())
+def test_labels_are_passed_by_the_name_y(name: str) -> None:
+    X, Y, _ = multilabel_checks.make_data()
+    estimator = quick_instances()[name]
+    if isinstance(estimator, (MultiLabelClassifier, MultiLabelTransformer)):  # not a base learner of single labels
+        assert clone(estimator).fit(X=X, y=Y).n_features_in_ == X.shape[1]
+    for method in ("fit", "fit_transform", "fit_predict", "score", "fit_watched"):
+        if hasattr(estimator, method):
+            assert "Y" not in signature(getattr(estimator, method)).parameters, method
+
+
+def test_every_method_file_names_an_estimator_and_its_arguments() -> None:
+    known = {f"{c.__module__}.{c.__qualname__}": c for c in methods.all_estimators()}
+    known["sklearn.pipeline.Pipeline"] = Pipeline  # of a transformer and a classifier
+    for path in CONF.glob("*.yaml"):
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        cls = known[content["_target_"]]
+        estimator = build({k: v for k, v in content.items() if k == "_target_" or k not in NOT_ARGUMENTS})
+        params = estimator.get_params()
+        assert {*content.get("search", {}), *(content.get("check_params") or {})} <= set(params), path.name
+        for fact in ("title", "reference", "notes"):
+            assert content.get(fact), f"{path.name} has no {fact}"
+        assert isinstance(estimator, cls)
+
+
+def test_a_dropped_file_is_a_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = Path(discovery.__file__).parent
+    copy = tmp_path / "multilab" / "methods"
+    for path in package.rglob("*.py"):
+        target = copy / path.relative_to(package)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    (copy / "neighbours" / "majority.py").write_text(
+        '"""Throw-away."""\nfrom multilab.methods.base import MultiLabelClassifier\n\n\n'
+        "class Majority(MultiLabelClassifier):\n    pass\n",
+        encoding="utf-8",
+    )
+    code = (
+        "import sys, multilab\n"
+        "import multilab.methods._discovery as d\n"
+        f"import multilab.methods as m; m.__path__ = [{str(copy)!r}]\n"
+        f"d._ROOT = __import__('pathlib').Path({str(copy)!r})\n"
+        "assert 'Majority' in dir(m) and m.Majority.__module__ == 'multilab.methods.neighbours.majority'\n"
+        "assert m.Majority in m.all_estimators()\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_importing_the_package_is_cheap() -> None:
+    code = "import sys, multilab.methods as m; dir(m); assert not {'numpy', 'sklearn'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_names_are_found_or_refused() -> None:
+    assert methods.MLkNN.__module__ == "multilab.methods.neighbours.mlknn"
+    assert {"MLkNN", "BinaryRelevance", "KernelELM"} <= {c.__name__ for c in methods.all_estimators()}
+    assert MultiLabelClassifier not in methods.all_estimators()
+    with pytest.raises(AttributeError, match="NoSuchMethod"):
+        _ = methods.NoSuchMethod
+
+
+def test_labels_are_copied_and_explained() -> None:
+    given = np.array([[0, 1], [1, 1]], dtype=np.uint8)
+    labels = check_labels(given)
+    labels[0, 0] = 1
+    assert given[0, 0] == 0
+    with pytest.raises(MethodError, match="multiclass"):
+        check_labels(np.array([[0], [1], [2]]))
+    with pytest.raises(MethodError, match="at least one label column"):
+        check_labels(np.zeros((3, 0)))
+
+
+@pytest.mark.parametrize("name", ["br", "mlknn", "mlkelm"])
+def test_scikit_learn_tools_see_all_labels(name: str) -> None:
+    X, Y, _ = multilabel_checks.make_data()
+    model = quick_instances()[name].fit(X, Y)
+    scores, decisions = model.predict_with_scores(X)
+    assert get_scorer("roc_auc")(model, X, Y) == pytest.approx(roc_auc_score(Y, scores), abs=1e-12)
+    assert model.score(X, Y) == pytest.approx((decisions == Y).all(axis=1).mean(), abs=1e-12)
+    method = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
+    assert cross_val_predict(model, X, Y, cv=3, method=method).shape == Y.shape

@@ -1,0 +1,193 @@
+"""A metric is one decorated function in one file; everything else follows from it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multilab.metrics import PRESETS, Conventions, MetricError, metric, preset, registry
+from multilab.metrics.conventions import allowed_values
+
+DECISION_METRIC = '''
+
+@metric(title="Empty predictions", direction="min", needs="decisions", source="this test")
+def empty_predictions(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+    """Return the share of rows without a predicted label.
+
+    Examples
+    --------
+    >>> from multilab.metrics import empty_predictions
+    >>> empty_predictions([[1, 0], [0, 1]], [[0, 0], [1, 1]])
+    0.5
+    """
+    return float((counts.by_row.predicted == 0).mean())
+'''
+RANKING_METRIC = '''
+
+@metric(title="Is-error", direction="min", needs="scores", source="this test", conventions=("ranking_loss_ties",))
+def is_error(ranking: Ranking, conventions: Conventions) -> Value | float:
+    """Return the share of rows with a wrongly ordered pair of labels.
+
+    Examples
+    --------
+    >>> from multilab.metrics import is_error
+    >>> is_error([[1, 0], [0, 1]], [[0.9, 0.1], [0.5, 0.5]])
+    0.5
+    """
+    return float((ranking.rows.twice_wrong > 0).mean())
+'''
+PROGRAM = """
+import sys
+from pathlib import Path
+import numpy as np, pandas as pd
+from multilab import metrics
+from multilab.metrics import METRICS, empty_predictions, is_error, score_all
+from multilab.reports import build_report
+from multilab.commands import completion
+
+assert Path(metrics.__file__).is_relative_to(sys.argv[1]), metrics.__file__
+rng = np.random.default_rng(0)
+Y, scores = rng.integers(0, 2, (20, 4)), rng.random((20, 4))
+result = score_all(Y, scores)
+assert result["empty_predictions"] == empty_predictions(Y, scores >= 0.5) == metrics.empty_predictions(Y, scores >= 0.5)
+assert result["is_error"] == is_error(Y, scores) == metrics.is_error(Y, scores)
+assert {"empty_predictions", "is_error"} <= set(METRICS) & set(metrics.__all__) & set(dir(metrics))
+assert {"empty_predictions", "is_error"} <= set(completion.metrics())
+folder = Path(sys.argv[2])
+rows = [(d, s, m, name, result[name] + 0.01 * i) for d in "ab" for s in range(2) for i, m in enumerate(("x", "y"))
+        for name in ("empty_predictions", "is_error")]
+pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"]).to_csv(folder / "scores.csv", index=False)
+page = build_report(folder).read_text()
+for name in ("empty_predictions", "is_error"):
+    assert METRICS[name].title in page
+    assert METRICS[name].definition in page
+assert METRICS["is_error"].definition == "share of rows with a wrongly ordered pair of labels"
+"""
+
+
+@pytest.fixture(scope="module")
+def copy_with_two_metrics(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Path:
+    """A copy of package, settings and tests of the metrics, to which one function in each of two files was added."""
+    root = tmp_path_factory.mktemp("copy")
+    for folder in ("src/multilab", "tests/helpers", "tests/metrics"):
+        shutil.copytree(checkout / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("tests/conftest.py", "pyproject.toml"):
+        shutil.copy(checkout / file, root / file)
+    (root / "tests/metrics/test_add_a_metric.py").unlink()
+    shutil.copytree(checkout / "conf", root / "conf")
+    for name, text in (("decision_metrics", DECISION_METRIC), ("ranking_metrics", RANKING_METRIC)):
+        file = root / f"src/multilab/metrics/{name}.py"
+        file.write_text(file.read_text() + text)
+    return root
+
+
+def run(root: Path, *command: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root / 'tests'}"}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_new_metric_is_in_scores_exports_registry_completion_and_reports(
+    copy_with_two_metrics: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    run(copy_with_two_metrics, "-c", PROGRAM, str(copy_with_two_metrics), str(tmp_path))
+
+
+def test_a_new_metric_passes_the_tests_of_the_metrics(copy_with_two_metrics: Path) -> None:
+    slow = (
+        "memory or milliseconds or light or brute_force or form or unit or table or mirror"  # hold no list of metrics
+    )
+    run(copy_with_two_metrics, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/metrics", "-k", f"not ({slow})")
+    modules = ["multilab.metrics.decision_metrics", "multilab.metrics.ranking_metrics"]
+    program = (
+        f"import doctest, importlib\nfor m in {modules}: assert not doctest.testmod(importlib.import_module(m)).failed"
+    )
+    run(copy_with_two_metrics, "-c", program)
+
+
+def cases(needs: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Truth with scores or decisions: empty and full rows and columns on either side, ties."""
+    rng = np.random.default_rng(3)
+    truth, scores = rng.integers(0, 2, (40, 5)), rng.integers(0, 3, (40, 5)) / 2
+    truth[:, 3], truth[:, 4] = 0, 1
+    truth[0], truth[1], scores[0], scores[2] = 0, 1, 0, 0
+    scores[:, :2] = np.where(truth[:, 2:3] == 1, scores[:, :2], 0)
+    nothing = np.zeros((2, 3), dtype=int)
+    pairs = [(truth, scores), (truth[:, 3:], scores[:, [3, 2]] * [1, 0]), (nothing, nothing), (nothing, nothing + 1)]
+    return [(Y, S if needs == "scores" else S > 0.4) for Y, S in pairs]
+
+
+def outcome(name: str, truth: np.ndarray, given: np.ndarray, conventions: Conventions) -> float | str:
+    try:
+        return registry.DEFINED[name].function(truth, given, conventions)
+    except MetricError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("name", registry.DEFINED)
+def test_the_conventions_of_a_metric_are_those_that_change_its_value(name: str) -> None:
+    effective = set()
+    for truth, given in cases(registry.DEFINED[name].needs):
+        for base in PRESETS.values():
+            before = outcome(name, truth, given, base)
+            for field in fields(Conventions):
+                for value in allowed_values()[field.name]:
+                    after = outcome(name, truth, given, _changed(base, field.name, value))
+                    if repr(before) != repr(after):
+                        effective.add(field.name)
+    assert effective == set(registry.DEFINED[name].conventions)
+
+
+def _changed(base: Conventions, name: str, value: object) -> Conventions:
+    return Conventions(**{**{field.name: getattr(base, field.name) for field in fields(base)}, name: value})
+
+
+def define(**changes: object) -> None:
+    settings = {"title": "Mine", "direction": "max", "needs": "scores", "source": "me", **changes}
+
+    @metric(**settings)
+    def mine(ranking, conventions):
+        """Return the constant one."""
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"direction": "up"}, "direction must be one of"),
+        ({"needs": "ranks"}, "needs must be one of"),
+        ({"skips": "cells"}, "skips must be one of"),
+        ({"conventions": ("ties",)}, "conventions must be one of"),
+    ],
+)
+def test_a_wrong_definition_is_refused(changes: dict, message: str) -> None:
+    with pytest.raises(MetricError, match=f"metric 'mine': {message}"):
+        define(**changes)
+    assert "mine" not in registry.DEFINED
+
+
+def test_a_name_is_defined_once_and_has_a_definition() -> None:
+    with pytest.raises(MetricError, match="'hamming_loss' is defined already, in multilab"):
+
+        @metric(title="Mine", direction="min", needs="decisions", source="me")
+        def hamming_loss(counts, conventions):
+            """Return nothing new."""
+
+    with pytest.raises(MetricError, match="must begin with 'Return the'"):
+
+        @metric(title="Mine", direction="min", needs="decisions", source="me")
+        def undocumented(counts, conventions):
+            return 1.0
+
+    assert preset("default") == PRESETS["default"]

@@ -1,0 +1,306 @@
+"""The study of the ML-EKELM paper: repetitions, its checks, its claims on the published values, reproduced rows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multilab.claims import Evidence, check_claims, published_evidence, summarised
+from multilab.claims import checks as checks_module
+from multilab.experiments import fitting
+from multilab.experiments.cells import SplitRef, split_refs, study_cells
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.study import load_study, study_from
+from multilab.papers import find
+from multilab.reports import load_report
+from multilab.reports.data import metric_title
+from multilab.reports.paper.rank_figures import paper_rank_figures
+from multilab.reports.tables.entry import number
+from multilab.statistics import summarise
+
+FIVE = ["hamming_loss", "one_error", "coverage", "ranking_loss", "average_precision"]
+SIX = ["mlekelm", "mlkelm", "relm", "elm", "mlrbf", "mlknn"]
+PARTS = [
+    SplitRef(name, f"data of {name}", "{}", split, f"{name} {split}")
+    for name in ("emotions", "scene")
+    for split in (0, 1)
+]
+
+
+def run_check(name, arguments, evidence):
+    return checks_module.run_check(name, arguments, evidence, find("mlekelm").checks)
+
+
+def repeated(repetitions, **more):
+    content = {
+        "datasets": ["emotions", "scene"],
+        "methods": ["elm", "mlknn"],
+        "seed": 7,
+        "repetitions": repetitions,
+        **more,
+    }
+    return study_from("test", content)
+
+
+def test_a_random_method_has_another_seed_in_each_repetition_and_the_others_one_cell():
+    study = repeated({"n_repeats": 3, "methods": ["elm"]})
+    elm, mlknn = (study_cells(study, name, PARTS) for name in ("elm", "mlknn"))
+    assert [(c.split_ref.dataset, c.split_ref.split) for c in elm] == [
+        (d, s) for d in ("emotions", "scene") for s in range(6)
+    ]
+    assert [c.seed for c in elm] == [7, 7, 8, 8, 9, 9] * 2
+    assert len({c.key for c in elm}) == 12
+    assert [c.split_ref.split for c in mlknn] == [c.split_ref.split for c in elm]
+    assert [c.key for c in mlknn[:6]] == [mlknn[0].key, mlknn[1].key] * 3
+    once = study_cells(repeated(None), "elm", PARTS)
+    assert [c.key for c in once] == [elm[i].key for i in (0, 1, 6, 7)]  # the first repetition is the study without any
+
+
+def test_a_variant_may_repeat_otherwise():
+    twice = {"n_repeats": 2, "methods": ["mlknn"]}
+    variants = {"again": {"methods": ["mlknn"], "repetitions": twice}, "once": {"repetitions": None}}
+    study = repeated({"n_repeats": 3, "methods": ["elm"]}, variants=variants)
+    again = study_cells(study, "mlknn-again", PARTS[:1])
+    assert [c.seed for c in again] == [7, 8]
+    assert again[0].key == study_cells(study, "mlknn", PARTS[:1])[0].key != again[1].key
+    assert len(study_cells(study, "elm-once", PARTS[:1])) == 1
+
+
+def test_repetitions_repeat_the_splits():
+    protocol = {"kfold": 2, "stratify": 0, "seed": 0}
+    first, second = split_refs("scenario1", protocol)
+    for again, part in ((replace(first, split=2), first), (replace(second, split=5), second)):
+        for one, other in zip(fitting.indices(again), fitting.indices(part), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("repeats", "message"),
+    [
+        ({"n_repeats": 0, "methods": []}, "repetitions.n_repeats must be an integer >= 1, got 0"),
+        ({"n_repeats": 3}, "repetitions: methods missing in"),
+        ({"n_repeats": 3, "methods": ["el"]}, "repetitions.methods: no method is called 'el'; did you mean 'elm'?"),
+    ],
+)
+def test_wrong_repetitions_are_one_clear_line(repeats, message):
+    with pytest.raises(ExperimentError, match=re.escape(message)):
+        repeated(repeats)
+
+
+def test_one_result_for_all_repetitions_has_no_spread():
+    rows = [("d", s, "a", "x", 1.0, "one") for s in range(3)] + [("d", s, "b", "x", 2.0, f"{s}") for s in range(3)]
+    scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value", "key"])
+    ten = pd.DataFrame([("d", s, "a", "x", 15 / 997, "one") for s in range(10)], columns=scores.columns)
+    for mean in (
+        summarise(ten, "x").mean.loc["d", "a"],
+        summarised(ten)["mean"][0],
+        Evidence(ten).means("x", ["a"]).iloc[0, 0],
+    ):
+        assert mean == 15 / 997  # the rounded sum of ten of them is not ten times it
+    for std in (summarise(scores, "x").std.loc["d"], summarised(scores).set_index("method")["std"]):
+        assert np.isnan(std["a"])
+        assert std["b"] == 0.0
+    assert summarise(scores.drop(columns="key"), "x").std.loc["d", "a"] == 0.0
+
+
+# -- checks ----------------------------------------------------------------------------------------------------------
+
+
+def runs(values, keys=None, metric="x"):
+    """Evidence from {method: [values on dataset d, repetition by repetition]}."""
+    rows = [
+        ("d", s, m, metric, v, f"{m} {s if keys is None else keys}")
+        for m, vs in values.items()
+        for s, v in enumerate(vs)
+    ]
+    return Evidence(pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value", "key"]))
+
+
+def test_same_every_time_wants_equal_values_of_different_runs():
+    arguments = {"methods": ["a"], "metrics": ["x"]}
+    result = run_check("same_every_time", arguments, runs({"a": [0.5, 0.5, 0.5]}))
+    assert (result.outcome, result.numbers["a"]) == ("holds", {"datasets": 1, "runs of each": 3, "largest spread": 0.0})
+    assert run_check("same_every_time", arguments, runs({"a": [0.5, np.nextafter(0.5, 1)]})).outcome == "fails"
+    one = run_check("same_every_time", arguments, runs({"a": [0.5, 0.5]}, keys="one"))
+    assert (one.outcome, one.reason) == ("inconclusive", "a on d was run once only")
+
+
+def test_costs_between_compares_means_and_tells_ratios():
+    evidence = runs({"a": [2.0], "cheap": [1.0], "dear": [4.0]}, metric="total_seconds")
+    arguments = {"metric": "total_seconds", "method": "a"}
+    result = run_check("costs_between", {**arguments, "more_than": ["cheap"], "less_than": ["dear"]}, evidence)
+    assert (result.outcome, result.numbers["cheap"]["ratio"], result.numbers["dear"]["ratio"]) == ("holds", 2.0, 0.5)
+    for wrong in ({"more_than": ["dear"], "less_than": []}, {"more_than": [], "less_than": ["cheap"]}):
+        assert run_check("costs_between", {**arguments, **wrong}, evidence).outcome == "fails"
+
+
+def test_zero_weights_takes_the_median_over_datasets():
+    kept = {
+        ("a", name): {"zero_shares_": np.array(s)}
+        for name, s in zip("uvw", [(0.0, 0.0), (0.2, 0.1), (0.9, 0.0)], strict=True)
+    }
+    evidence = Evidence(pd.DataFrame(columns=["dataset", "split", "method", "metric", "value"]), kept)
+    result = run_check("zero_weights", {"methods": ["a"], "at_least": 0.2}, evidence)
+    expected = {"median": 0.2, "largest": 0.9, "points without weight, largest": 0.1, "datasets": 3}
+    assert (result.outcome, result.numbers["a"]) == ("holds", expected)
+    assert run_check("zero_weights", {"methods": ["a"], "at_least": 0.21}, evidence).outcome == "fails"
+
+
+def sweeps(losses, gaps=None):
+    """Evidence from {dataset: Hamming losses sweep by sweep}."""
+    rows = [
+        ("a", d, s, v, 10.0**-s if gaps is None else gaps[d][s]) for d, vs in losses.items() for s, v in enumerate(vs)
+    ]
+    table = pd.DataFrame(rows, columns=["method", "dataset", "sweep", "hamming_loss", "gap"])
+    return Evidence(pd.DataFrame(columns=["dataset", "split", "method", "metric", "value"]), {}, {"sweeps": table})
+
+
+FALLING = [0.5, 0.4, 0.3] + [0.2] * 6  # settled at sweep 3
+WAVING = [0.5, 0.3, 0.4, 0.3, 0.4] + [0.2] * 6  # settled at sweep 5
+RESTLESS = [0.5, 0.3] * 6
+
+
+def test_sweeps_settle_where_the_loss_stays_for_five_sweeps_and_the_gap_for_good():
+    evidence = sweeps({"u": FALLING, "v": WAVING, "w": RESTLESS})
+    arguments = {"method": "a", "limit": 5}
+    result = run_check("settles_within", arguments, evidence)
+    assert (result.outcome, result.numbers) == ("fails", {"u": 3, "v": 5, "w": "not within the table"})
+    assert run_check("settles_within", {**arguments, "datasets": ["u", "v"]}, evidence).outcome == "holds"
+    assert run_check("settles_within", {**arguments, "most": True}, evidence).outcome == "holds"
+    assert run_check("settles_within", {**arguments, "limit": 3, "most": True}, evidence).outcome == "fails"
+    short = sweeps({"u": FALLING[:8]})  # one sweep is lacking to be sure
+    assert run_check("settles_within", arguments, short).outcome == "fails"
+    gaps = [1.0, 1e-5, 1.0, 1e-3, 5e-5, 1e-6, 1e-7, 1e-8, 1e-9]
+    result = run_check("settles_within", {**arguments, "y": "gap"}, sweeps({"u": FALLING}, {"u": gaps}))
+    assert (result.outcome, result.numbers) == ("holds", {"u": 4})
+    assert run_check("settles_within", {**arguments, "y": "gap", "tolerance": 1e-9}, evidence).outcome == "fails"
+
+
+def test_sweeps_near_stated_numbers_and_where_they_waver():
+    evidence = sweeps({"u": FALLING, "v": WAVING})
+    near = {"method": "a", "at": {"u": 3, "v": 7}}
+    assert run_check("settles_near", near, evidence).outcome == "holds"
+    assert run_check("settles_near", {**near, "slack": 1}, evidence).outcome == "fails"
+    result = run_check("wavers_only_on", {"method": "a", "datasets": ["v"]}, evidence)
+    assert (result.outcome, result.numbers) == ("holds", {"u": 0.0, "v": 0.1})
+    assert run_check("wavers_only_on", {"method": "a", "datasets": ["u"]}, evidence).outcome == "fails"
+    assert run_check("wavers_only_on", {"method": "a", "datasets": [], "until": 1}, evidence).outcome == "holds"
+
+
+# -- the study -------------------------------------------------------------------------------------------------------
+
+
+def test_the_claims_checked_in_the_paper():
+    nothing = Evidence(pd.DataFrame(columns=["dataset", "split", "method", "metric", "value"]))
+    results = {
+        f["id"]: f
+        for f in check_claims(
+            find("mlekelm").claims, nothing, published_evidence(find("mlekelm").published), find("mlekelm").checks
+        )
+    }
+    assert list(results) == ["E1", "E1b", *(f"E{i}" for i in range(2, 10))]
+    assert {f["outcome"] for f in results.values()} == {"inconclusive"}
+    printed = {name: f["in_paper"]["outcome"] for name, f in results.items() if "in_paper" in f}
+    assert printed == dict.fromkeys(["E1", "E2", "E5", "E6", "E7", "E8"], "holds")
+    assert [results["E1"]["in_paper"][m]["mlekelm"] for m in FIVE] == [1.115, 1.077, 1.615, 1.462, 1.0]
+    assert results["E2"]["in_paper"]["share"] == "16 of 25"  # 64 %
+    assert results["E5"]["in_paper"]["relm"]["ratio"] == 1.775
+    reached = [part["reached"] for name, part in results["E8"]["in_paper"].items() if name != "outcome"]
+    assert reached == [10, 10, 3, 5, 11, 55]
+
+
+def test_coverage_is_led_three_times_only_by_a_misprint():
+    cells = find("mlekelm").published.copy()
+    slip = next(e for e in find("mlekelm").errata if e.id == "mlekelm-t6-entertainment")
+    chosen = (cells[list(slip.where)] == pd.Series(slip.where)).all(axis=1)
+    assert chosen.sum() == 1
+    cells.loc[chosen, "mean"] = slip.right_number
+    part = find("mlekelm").claims[8].arguments_in_paper["parts"][2]
+    arguments = {k: v for k, v in part.items() if k not in ("id", "check")}
+    result = run_check(part["check"], arguments, published_evidence(cells))
+    assert (result.outcome, result.numbers["reached"]) == ("fails", 2)
+
+
+def test_the_printed_ml_ekelm_is_held_against_what_the_authors_ran():
+    ours = pd.DataFrame(
+        [("yeast", "mlekelm_released", "hamming_loss", 0.1876, np.nan)],
+        columns=["dataset", "method", "metric", "mean", "std"],
+    )
+    judged = find("mlekelm").tables.judge(ours, "matlab")
+    cell = judged[
+        (judged["dataset"] == "yeast") & (judged["method"] == "mlekelm") & (judged["metric"] == "hamming_loss")
+    ]
+    assert cell["verdict"].tolist() == ["match"]
+
+
+@pytest.fixture(scope="module")
+def printed_study(tmp_path_factory):
+    """A study whose results are the printed cells, ML-KELM and ML-kNN exchanged."""
+    folder = tmp_path_factory.mktemp("reports") / "mlekelm"
+    folder.mkdir()
+    cells = find("mlekelm").published
+    cells = cells[cells["table"].isin(list("2345678")) & ~cells["dataset"].str.startswith("(")]
+    other = {"mlkelm": "mlknn", "mlknn": "mlkelm", "mlekelm": "mlekelm_released"}
+    ours = cells.assign(method=cells["method"].replace(other))
+    ours.assign(split=0, value=ours["mean"]).to_csv(folder / "scores.csv", index=False)
+    find("mlekelm").tables.judge(ours, "matlab").to_csv(folder / "cells.csv", index=False)
+    (folder / "study.json").write_text('{"paper": "mlekelm", "metrics": ["hamming_loss"]}')
+    return load_report(folder)
+
+
+def test_figure_3_has_the_published_ranks_and_ours(printed_study):
+    (figure,) = paper_rank_figures(printed_study, find("mlekelm"))
+    assert (figure.number, figure.heads) == ("3", ("ML-EKELM", "ML-KELM", "RELM", "ELM", "ML-RBF", "ML-KNN"))
+    ranks = {(metric_title(row.test.metric), row.source): [entry.text for entry in row.entries] for row in figure.rows}
+    assert len(ranks) == 10
+    assert ranks["Hamming loss", "paper"] == ["1.12", "2.73", "3.81", "5.92", "2.50", "4.92"]
+    assert ranks["Average precision", "paper"] == ["1.00", "2.15", "3.46", "5.19", "3.54", "5.65"]
+    assert ranks["Average precision", "ours"] == ["1.00", "5.65", "3.46", "5.19", "3.54", "2.15"]
+    by = {(metric_title(row.test.metric), row.source): row for row in figure.rows}
+    assert [number(by[t, "paper"].test.F) for t in ("Hamming loss", "Coverage")] == ["82.1", "41.1"]
+    tests = {(number(row.test.F_crit, 4), number(row.test.cd_nemenyi, 5), row.test.n) for row in figure.rows}
+    assert tests == {("2.368", "2.0911", 13)}
+    assert [len(figures) for _, figures in figure.figures] == [2] * 5
+
+
+@pytest.mark.data
+def test_ml_knn_and_ml_kelm_rows_are_the_published_ones_but_for_three_misprints(benchmark_data: Path) -> None:
+    """The rows of both methods on all thirteen sets, at the settings of the study."""
+    from multilab.datasets import load
+    from multilab.metrics import score_all
+
+    study, rows = load_study("mlekelm"), []
+    for name in study.datasets:
+        data = load(name)
+        train, test = data.splits["official"]
+        for method in ("mlkelm", "mlknn"):
+            model = fitting.build(study.method(method, name)).fit(data.X[train], data.Y[train])
+            scores = score_all(data.Y[test], *model.predict_with_scores(data.X[test]), conventions=study.conventions)
+            rows += [(name, method, metric, scores[metric], np.nan) for metric in FIVE]
+    ours = pd.DataFrame(rows, columns=["dataset", "method", "metric", "mean", "std"])
+    cells = find("mlekelm").tables.judge(ours, study.conventions)
+    cells = cells[cells["method"].isin(["mlkelm", "mlknn"]) & cells["table"].isin(list("2345678"))]
+    rows_of = cells[~cells["dataset"].str.startswith("(")]
+    assert len(rows_of) == 130
+    off = rows_of[rows_of["verdict"] != "match"]
+    slips = {
+        ("yahoo-entertainment", "mlkelm", "coverage"): "mlekelm-t6-entertainment",
+        ("yahoo-health", "mlkelm", "average_precision"): "mlekelm-t8-health",
+        ("yahoo-society", "mlknn", "hamming_loss"): "mlekelm-t4-society",
+    }
+    assert {tuple(cell) for cell in off[["dataset", "method", "metric"]].to_numpy()} == set(slips)
+    for cell in off.to_dict("records"):
+        cited = slips[cell["dataset"], cell["method"], cell["metric"]]
+        assert cited in cell["erratum"].split()
+        assert cell["reason"].endswith(f"see {cited}")  # ours equals what the erratum says is right
+    means = cells[cells["dataset"].str.startswith("(")].set_index(["method", "metric"])
+    for metric, cited in (
+        ("coverage", "mlekelm-t6-entertainment-average"),
+        ("average_precision", "mlekelm-t8-health-average"),
+    ):
+        assert means.loc[("mlkelm", metric), "reason"].endswith(f"see {cited}")

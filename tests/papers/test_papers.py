@@ -1,0 +1,99 @@
+"""Every paper: it loads, its checks have descriptions, the sources of its errata exist, misspelt keys are refused."""
+
+from __future__ import annotations
+
+import re
+import string
+
+import pytest
+
+from multilab import papers
+from multilab.claims import ClaimsError
+from multilab.claims.checks import ALL_OF
+from multilab.papers import paper as paper_module
+
+
+def slugs(page):
+    """The anchors of the headings of a page, as MyST makes them."""
+    headings = re.findall(r"^#{2,4} (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", papers.paper_names())
+def test_every_paper_loads(name):
+    paper = papers.find(name)
+    paper.verify()
+    assert paper is papers.find(name)
+    assert paper.title != name
+    assert name in paper.studies
+    assert len(paper.published)
+    assert paper.errata
+    assert paper.claims
+    assert paper.analyses
+    assert paper.figures
+    tables = set(paper.published["table"])
+    assert set(paper.tables.layouts) <= tables
+
+
+@pytest.mark.parametrize("name", papers.paper_names())
+def test_the_source_of_every_erratum_is_a_section_of_the_papers_page(name, checkout):
+    sections = slugs(checkout / "docs" / "papers" / f"{name}.md")
+    assert {erratum.source for erratum in papers.find(name).errata} <= sections
+
+
+@pytest.mark.parametrize("name", papers.paper_names())
+def test_every_check_has_its_description_and_every_check_of_a_paper_is_used(name):
+    paper = papers.find(name)
+    for check in paper.checks.values():
+        assert check.sentence.endswith(".")
+        assert check.function.__doc__
+        fields = {field for _, field, _, _ in string.Formatter().parse(check.sentence) if field}
+        assert fields
+    own = {check.name for check in paper.checks.values() if check.function.__module__.endswith(f"{name}.checks")}
+    used = {part["check"] for claim in paper.claims if claim.check == ALL_OF for part in claim.arguments["parts"]}
+    assert own <= used | {claim.check for claim in paper.claims}
+
+
+def test_a_paper_that_is_not_here_is_named():
+    with pytest.raises(ClaimsError, match="no paper is called 'mlwsee'; did you mean 'mlwse'"):
+        papers.find("mlwsee")
+
+
+GOOD = {
+    "claims.yaml": "title: Toy\n"
+    "claims: [{id: A, sentence: s, check: best_mean, method: a, methods: [a, b], metrics: [jaccard]}]\n",
+    "names.yaml": "names: {method: {a: b}}\n",
+    "layout.yaml": '"1": {title: A table}\n',
+    "errata.yaml": "- {id: toy-a, where: {table: 1}, printed: a, right: b, why: c, source: data}\n",
+    "published.csv": "table,dataset,method,metric,mean,std,direction,printed_dataset,printed_method\n"
+    "1,d,m,jaccard,0.5,,max,D,M\n",
+    "checks.py": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("claims.yaml", "title", "titel", r"papers/toy/claims\.yaml: 'titel' is not a key .*did you mean 'title'"),
+        ("claims.yaml", "best_mean", "best_men", r"papers/toy/claims\.yaml: claim A: there is no check 'best_men'"),
+        ("claims.yaml", "metrics", "metric", r"papers/toy/claims\.yaml: claim A: check best_mean: .*metrics"),
+        ("claims.yaml", "sentence: s, ", "", r"papers/toy/claims\.yaml: claim 'A' has no sentence"),
+        ("names.yaml", "names", "nmaes", r"papers/toy/names\.yaml: 'nmaes' is not a key .*did you mean 'names'"),
+        ("names.yaml", "method", "methods", r"papers/toy/names\.yaml: names: 'methods' is not a key"),
+        ("layout.yaml", "title", "titel", r"papers/toy/layout\.yaml: table 1: 'titel' is not a key"),
+        ("layout.yaml", "title: A table", "axes: [dataset]", r"papers/toy/layout\.yaml: table 1: axes are"),
+        ("errata.yaml", "right", "rigth", r"papers/toy/errata\.yaml: 'rigth' is not a key .*did you mean 'right'"),
+        ("errata.yaml", "table: 1", "tabel: 1", r"papers/toy/errata\.yaml: toy-a: 'tabel' is not a key"),
+    ],
+)
+def test_a_misspelt_key_is_refused_with_its_file(tmp_path, monkeypatch, file, old, new, message):
+    for name, text in GOOD.items():
+        path = tmp_path / "toy" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text.replace(old, new) if name == file else text)
+    checks = papers.find("lwmf").checks
+    monkeypatch.setattr(paper_module, "_FOLDER", tmp_path)
+    paper = paper_module.Paper("toy")
+    vars(paper)["checks"] = checks
+    with pytest.raises(ClaimsError, match=message):
+        paper.verify()

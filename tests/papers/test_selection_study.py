@@ -1,0 +1,224 @@
+"""What the study of selectors adds: feature curves, the checks on them, columns next to others, its settings."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.multilabel_checks import make_data
+from multilab.claims import checks as checks_module
+from multilab.claims.evidence import Evidence, published_evidence
+from multilab.experiments import fitting, running
+from multilab.experiments.analysis_units import Unit
+from multilab.experiments.cells import Cell, SplitRef
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.method import load_method
+from multilab.experiments.store import Store
+from multilab.experiments.study import load_study
+from multilab.methods.neighbours.mlknn import MLkNN
+from multilab.metrics import score_all
+from multilab.papers import find
+from multilab.papers.lwmf import feature_curves, figures
+from multilab.papers.lwmf.checks import curve_area
+from multilab.reports.data import load_report
+from multilab.reports.tables.scores import score_table
+
+SETTINGS = {"metrics": ["average_precision", "coverage"], "conventions": "matlab", "points": 4, "beyond": True}
+
+
+def run_check(name, arguments, evidence):
+    return checks_module.run_check(name, arguments, evidence, find("lwmf").checks)
+
+
+def unit(method="lwmf", settings=SETTINGS, **arguments):
+    part = SplitRef("toy", "0" * 64, "{}", 0, "1" * 64)
+    chosen = {"select__n_features_to_select": 3, "classify__k": 5} if method != "mlknn" else {}
+    cell = Cell("train", part, load_method(method).with_params(chosen | arguments))
+    return Unit(feature_curves.__name__, "toy", 0, cell, None, settings)
+
+
+@pytest.fixture
+def inputs(monkeypatch):
+    X, Y, X_test = make_data(n=80)
+    made = fitting.CellInputs(X, Y.astype(np.uint8), X_test, Y[: len(X_test)].astype(np.uint8))
+    monkeypatch.setattr(running, "gather", lambda cell, store: made)
+    return made
+
+
+def stored(made, store, inputs):
+    """Put into the store what the unit's cell would be."""
+    model = fitting.build(made.cell.method).fit(inputs.X_train, inputs.Y_train)
+    names = made.cell.method.save_attributes
+    arrays = {f"learned_{name}": np.asarray(fitting.fitted_attribute(model, name)) for name in names}
+    store.write(made.cell.key, arrays, {"key": made.cell.key, "status": "done"}, "")
+    return model.named_steps["select"]
+
+
+def test_a_point_of_a_curve_is_ml_knn_on_the_first_features(inputs, tmp_path):
+    store, made = Store(tmp_path), unit()
+    selector = stored(made, store, inputs)
+    rows = pd.DataFrame({"method": "lwmf", "dataset": "toy", "split": 0, **feature_curves.compute(made, store)})
+    curve = feature_curves.finish(rows)
+    assert sorted(set(curve["features"])) == [2, 3, 4, 6, 8]
+    assert set(curve.loc[curve["kept"], "features"]) == {3}
+    for count, part in curve.groupby("features"):
+        chosen = selector.ranking_ <= count
+        scores = MLkNN(5).fit(inputs.X_train[:, chosen], inputs.Y_train).predict_proba(inputs.X_test[:, chosen])
+        expected = score_all(inputs.Y_test, scores, conventions="matlab")
+        assert dict(zip(part["metric"], part["value"], strict=True)) == {m: expected[m] for m in SETTINGS["metrics"]}
+
+
+def test_a_curve_may_end_where_the_selection_does():
+    assert feature_curves.counts(100, 19, 4, True) == [19, 25, 50, 75, 100]
+    assert feature_curves.counts(100, 60, 4, False) == [25, 50, 60]
+    assert feature_curves.counts(2, 1, 20, True) == [1, 2]
+
+
+def test_a_curve_follows_what_its_cell_stored():
+    made = unit()
+    assert made.identity["cell"] == made.cell.key
+    assert made.key == unit().key
+    assert made.key != replace(made, settings={**SETTINGS, "points": 5}).key
+    assert made.key != unit(select__nn_space="raw").key
+
+
+def test_a_curve_of_something_else_is_refused(inputs, tmp_path):
+    for made in (unit("mlknn"), unit(classify__scale="minmax")):
+        store = Store(tmp_path / made.key)
+        if made.method != "mlknn":
+            stored(made, store, inputs)
+        else:
+            store.write(made.cell.key, {"scores": np.zeros(1)}, {"key": made.cell.key, "status": "done"}, "")
+        with pytest.raises(ExperimentError, match="select, classify with ML-kNN"):
+            feature_curves.compute(made, store)
+
+
+# ---- checks
+
+
+def rows(values, metric="ranking_loss", split=0):
+    return pd.DataFrame(
+        [(d, split, m, metric, v) for m, per_set in values.items() for d, v in zip("xyz", per_set, strict=True)],
+        columns=["dataset", "split", "method", "metric", "value"],
+    )
+
+
+BETTER = Evidence(rows({"a": [0.1, 0.2, 0.3], "b": [0.2, 0.2, 0.4], "c": [0.3, 0.1, 0.5]}), alpha=0.1)
+
+
+def curves(**heights):
+    points = [
+        (m, d, "average_precision", n, n == 20, 0.0 if h is None else h)
+        for m, per_set in heights.items()
+        for d, curve in zip("xy", per_set, strict=True)
+        for n, h in zip((10, 20, 40), curve, strict=True)
+        if h is not None
+    ]
+    columns = ["method", "dataset", "metric", "features", "kept", "value"]
+    return Evidence(BETTER.scores, tables={"feature_curves": pd.DataFrame(points, columns=columns)})
+
+
+CURVES = curves(a=[(0.5, 0.6, 0.8), (0.5, 0.4, 0.4)], b=[(0.4, 0.5, 0.9), (0.3, 0.5, 0.3)], c=[(0.1, 0.2, None)] * 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "outcome"),
+    [
+        ("wins_at_least", {"method": "a", "against": {"b": 2, "c": 2}, "metrics": ["ranking_loss"]}, "holds"),
+        ("wins_at_least", {"method": "a", "against": {"b": 3}, "metrics": ["ranking_loss"]}, "fails"),
+        ("wins_at_least", {"method": "a", "against": {"d": 3}, "metrics": ["ranking_loss"]}, "inconclusive"),
+        ("best_mean", {"method": "a", "methods": ["a", "b", "c"], "metrics": ["ranking_loss"]}, "holds"),
+        ("best_mean", {"method": "b", "methods": ["a", "b"], "metrics": ["ranking_loss"]}, "fails"),
+        ("faster", {"method": "a", "against": "b", "times": 2}, "inconclusive"),
+        ("curve_above", {"method": "a", "others": ["b"], "metric": "average_precision"}, "fails"),
+        ("curve_above", {"method": "a", "others": ["c"], "metric": "average_precision"}, "holds"),
+        (
+            "curve_above",
+            {"method": "a", "others": ["b"], "metric": "average_precision", "excepted": {"x": [30, 50], "y": [20, 20]}},
+            "holds",
+        ),
+        ("curve_areas", {"method": "a", "against": {"b": 1, "c": 2}, "metrics": ["average_precision"]}, "holds"),
+        ("curve_areas", {"method": "a", "against": {"c": 3}, "metrics": ["average_precision"]}, "fails"),
+        ("kept_as_many", {"method": "a", "others": ["b", "c"]}, "holds"),
+    ],
+)
+def test_checks(name, arguments, outcome):
+    assert run_check(name, arguments, CURVES).outcome == outcome
+
+
+def test_faster_by_the_means_over_splits_on_every_dataset():
+    seconds = [("x", 0, "a", 1.0), ("x", 1, "a", 3.0), ("x", 0, "b", 40.0), ("y", 0, "a", 1.0), ("y", 0, "b", 15.0)]
+    table = pd.DataFrame(seconds, columns=["dataset", "split", "method", "fit_seconds"])
+    known = Evidence(BETTER.scores, tables={"measured": table})
+    assert run_check("faster", {"method": "a", "against": "b", "times": 15}, known).numbers == {"x": "20x", "y": "15x"}
+    assert run_check("faster", {"method": "a", "against": "b", "times": 16}, known).outcome == "fails"
+    assert (
+        run_check("faster", {"method": "a", "against": "b", "times": 16, "datasets": ["x"]}, known).outcome == "holds"
+    )
+
+
+def test_an_area_is_the_mean_height():
+    assert curve_area(pd.Series([1.0, 3.0, 3.0], index=[0, 1, 5])) == pytest.approx(14 / 5)
+    assert curve_area(pd.Series([0.7], index=[9])) == 0.7
+
+
+def test_the_numbers_kept_are_compared_dataset_by_dataset():
+    table = CURVES.tables["feature_curves"].copy()
+    table.loc[(table["method"] == "b") & (table["dataset"] == "y") & table["kept"], "features"] = 21
+    result = run_check(
+        "kept_as_many", {"method": "a", "others": ["b"]}, Evidence(BETTER.scores, tables={"feature_curves": table})
+    )
+    assert result.outcome == "fails"
+    assert result.numbers == {"x": 20, "y": {"a": 20, "b": 21}}
+
+
+def test_what_the_printed_cells_say_of_the_claims():
+    study = load_study("lwmf")
+    printed = published_evidence(find("lwmf").published, study.alpha)
+    results = {}
+    for claim in find("lwmf").claims:
+        if claim.in_paper is not False:
+            results[claim.id] = run_check(claim.check, claim.arguments, printed)
+    for name in ("C3.1", "C3.2", "C3.3", "C3.4", "C3.5", "C3.6"):
+        assert results[name].outcome == "holds", name
+    assert results["C3.2"].numbers == {"reached": 19, "alone first": 18, "cells": 24}
+    assert results["C3.4"].numbers == {"mlnb": "22-2 of 24", "rf_ml": "20-3 of 24"}
+    dunn = results["C3.6"].numbers["Bonferroni-Dunn"]
+    assert (dunn["pairs"], dunn["CD"]) == (11, 2.046)
+
+
+# ---- report
+
+
+def test_extra_columns_are_in_the_tables_without_a_rank(tmp_path):
+    content = {
+        "sets": {"description": "", "methods": ["c-sets"], "show_with_main": True},
+        "other": {"methods": ["b-other"]},
+    }
+    values = {"a": [0.1, 0.2, 0.3], "b": [0.2, 0.1, 0.4], "c-sets": [0.05, 0.3, 0.1], "b-other": [0.1] * 3}
+    rows(values).assign(key="").to_csv(tmp_path / "scores.csv", index=False)
+    (tmp_path / "study.json").write_text(json.dumps({"methods": ["a", "b"], "variants": content}))
+    table = score_table(load_report(tmp_path), "ranking_loss")
+    assert table.heads == ("a", "b", "c (sets)")
+    cells = dict(table.rows)["x"]
+    assert [(cell.text, cell.rank, cell.best) for cell in cells] == [
+        ("0.1000", "1", True),
+        ("0.2000", "2", False),
+        ("0.0500", "", False),
+    ]
+    assert [cell.text for cell in table.average_ranks] == ["1.33", "1.67", "–"]
+
+
+def test_curves_are_drawn_with_their_areas(tmp_path):
+    rows({"a": [0.1] * 3, "b": [0.2] * 3}).assign(key="").to_csv(tmp_path / "scores.csv", index=False)
+    table = CURVES.tables["feature_curves"].replace({"dataset": {"x": "x", "y": "y"}})
+    (figure,) = figures.feature_curves(load_report(tmp_path), table)
+    assert "Average precision over the number of features on x, y" in figure.alt
+    assert figure.image.startswith("data:image/svg+xml")
+    changed = table.assign(value=table["value"] + 0.01)
+    (other,) = figures.feature_curves(load_report(tmp_path), changed)
+    assert other.image != figure.image

@@ -1,0 +1,222 @@
+"""The benchmarks run, and their checks of equal output tell equal from different. No times here."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "common")
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Import a benchmark as if it were started as a program; forget it afterwards, as its name may be another's too."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    for name in (*SCRIPTS, "common"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield importlib.import_module
+    for name in (*SCRIPTS, "common"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def common(script):
+    return script("common")
+
+
+def test_the_scripts_run_together_are_there(script):
+    assert set(script("run_all").SCRIPTS) <= set(SCRIPTS)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_script_explains_itself(name, script, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", "--help"])
+    with pytest.raises(SystemExit) as stopped:
+        script(name).main()
+    assert stopped.value.code == 0
+    assert f"benchmarks/{name}.py" in capsys.readouterr().out
+
+
+def test_a_table_of_all_results(script):
+    one = {"claim": "speed", "value": "3x", "goal": ">= 2x", "met": True, "check": "identical"}
+    text = script("run_all").table([one, {**one, "met": False}, {**one, "goal": "", "met": None}])
+    assert [row.split("|")[4].strip() for row in text.splitlines()[2:]] == ["met", "**missed**", ""]
+
+
+def test_results_are_appended_and_a_difference_stops_the_script(common, tmp_path, capsys):
+    target = tmp_path / "results.json"
+    common.show("first", [common.Line("a", "1 s", "< 2 s", True)], json_path=target)
+    with pytest.raises(SystemExit, match="outputs differ"):
+        common.show("second", [common.Line("b", "9x", ">= 2x", True, "DIFFERENT: 1 value")], json_path=target)
+    assert [json.loads(line)["title"] for line in target.read_text().splitlines()] == ["first", "second"]
+    assert "goal < 2 s: met" in capsys.readouterr().out
+
+
+def test_a_missing_peer_is_reported(common):
+    with pytest.raises(common.Peers, match=r"benchmarks/README\.md"):
+        common.peers("no-such-package-here")
+
+
+def test_race_returns_a_median_and_the_output_of_each(common):
+    calls = []
+    medians, outputs = common.race({"a": lambda: calls.append("a") or 1, "b": lambda: calls.append("b") or 2}, 3)
+    assert calls == ["a", "b"] * 4  # the first round is not timed
+    assert outputs == {"a": 1, "b": 2}
+    assert all(seconds >= 0 for seconds in medians.values())
+
+
+def test_mlknn_compares_neighbours_and_decisions(script):
+    mlknn = script("mlknn")
+    X, new, Y = mlknn.points(60, 5, 4)
+    assert 0.02 < Y.mean() < 0.6
+    for algorithm in ("brute", "kd_tree", "ball_tree"):
+        theirs = mlknn.bare_search(X, new, algorithm)
+        assert mlknn.same_neighbours(X, new, theirs).startswith("identical 1200")
+    theirs[1][0, 0] = theirs[1][0, 1]
+    assert mlknn.same_neighbours(X, new, theirs) == "DIFFERENT: 1 neighbours"
+    assert mlknn.same_decisions(Y, sp.lil_matrix(Y)) == "identical 240 decisions"
+    assert mlknn.same_decisions(Y, 1 - Y) == "DIFFERENT: 240 decisions"
+
+
+def test_reading_compares_arrays(script, tmp_path):
+    reading = script("reading")
+    (path,), xml = reading.simulated_file(tmp_path, n=7, d=3, q=2)
+    X, Y = reading.our_matrix(path, xml)
+    assert X.shape == (7, 3)
+    assert Y.shape == (7, 2)
+    names, columns = (["a0", "a1", "a2"], ["l0", "l1"]), ["a0", "a1", "a2", "l0", "l1"]
+    table = np.hstack([X, Y])
+    assert reading.same_arrays((X, Y), table, names, columns) == "identical arrays, 7 x 5"
+    assert reading.same_arrays((sp.csr_array(X), Y), sp.csr_array(table), names, columns).startswith("identical")
+    table[2, 4] = 1 - table[2, 4]
+    assert reading.same_arrays((X, Y), table, names, columns) == "DIFFERENT: Y"
+
+
+def test_metrics_compares_sparse_and_dense(script):
+    metrics = script("metrics")
+    data = metrics.prediction(300, 20)
+    assert metrics.dense_agrees(data, 200).startswith("sparse = dense in")
+    assert metrics.same_values({"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 2.0 + 1e-9}, "one row").startswith("DIFFERENT")
+
+
+def test_the_grid_is_solved_by_both_and_the_check_sees_a_gap(script):
+    grid = script("mlwse_grid")
+    S, Y = grid.simulated(80, 3)
+    _, points = grid.measure(S, Y, np.array([1e-1, 1e0]), cap=500)
+    assert len(points) == 4
+    assert all(point.arrived for point in points)
+    assert grid.solved(points).startswith("same minimum at 4 points")
+    assert grid.solved([*points, points[0]._replace(excess=2e-4)]).startswith("DIFFERENT")
+
+
+def test_kernel_paths_agree_with_their_peers_and_the_checks_see_a_gap(script, monkeypatch):
+    from multilab.methods._kernels import kernel_matrix
+
+    paths = script("elm_path")
+    monkeypatch.setattr(paths, "CAP", 50)
+    X, Y, X_test = paths.simulated(80, 20, 30, 3)
+    kernels = kernel_matrix(X), 2.0 * Y - 1.0, kernel_matrix(X_test, X)
+    assert paths.ridges(kernels, 7).check.startswith("same scores")
+    line, notes = paths.elastic_nets(kernels, 3, 0.5, 2)
+    assert line.check.startswith("same minima")
+    assert "for 2 of 3 labels" in line.value
+    assert "at most 50; not within 1e-04 after 50 sweeps: 4 of 6" in notes[-1]
+    assert paths.solved(1e-5, 2e-4, 1e-8).startswith("DIFFERENT")
+
+
+def test_the_peer_is_timed_on_the_sweeps_it_needs(script):
+    from multilab.methods._kernels import kernel_matrix
+    from multilab.methods.elm._kernel_loss import KernelLoss
+
+    paths = script("elm_path")
+    X, Y, _ = paths.simulated(80, 20, 30, 1)
+    omega, y = np.asfortranarray(kernel_matrix(X)), 2.0 * Y - 1.0
+    lams = np.array([0.5, 0.1]) * np.abs(omega @ y).max()
+    exact = paths.elastic_net_path(KernelLoss.from_kernel(omega, y), lams, 0.5, tol=1e-9)
+    best = np.array([paths.minima(omega, y, s.W, lam, 0.5)[0] for s, lam in zip(exact, lams, strict=True)])
+    peer = paths.Peer(omega, omega.T @ omega, y[:, 0], lams, 0.5)
+    sweeps, excess = peer.needed(best)
+    assert all(-1e-8 < one <= paths.GAP for one in excess)
+    assert all(paths.LOOK <= one < paths.CAP for one in sweeps)
+    peer.run(sweeps)
+    again = paths.minima(omega, y, peer.net.coef_[:, None], lams[-1], 0.5)[0] / best[-1] - 1
+    assert again == pytest.approx(excess[-1], abs=1e-9)
+
+
+@pytest.mark.parametrize("ridge", ["rkhs", "frobenius"])
+def test_many_ridges_from_one_eigendecomposition(script, ridge):
+    from multilab.methods._kernels import kernel_matrix
+
+    paths = script("elm_path")
+    rng = np.random.default_rng(10)
+    X, X_test, targets = rng.normal(size=(40, 4)), rng.normal(size=(15, 4)), np.sign(rng.normal(size=(40, 3)))
+    omega, omega_test = kernel_matrix(X, gamma=0.5), kernel_matrix(X_test, X, gamma=0.5)
+    strengths = np.geomspace(1e-5, 1e3, 40)
+    scores = paths.ridge_scores(omega, targets, omega_test, strengths, ridge=ridge)
+    assert scores.shape == (40, 15, 3)
+    for strength, predicted in zip(strengths, scores, strict=True):
+        left, right = (omega, targets) if ridge == "rkhs" else (omega @ omega, omega @ targets)
+        beta = np.linalg.solve(left + strength * np.eye(40), right)
+        np.testing.assert_allclose(predicted, omega_test @ beta, rtol=0, atol=1e-8)
+
+
+def test_tuning_runs_every_kernel_method(script, tmp_path):
+    tuning = script("elm_tuning")
+    part = tuning.split_refs("digit-segments", {"kfold": 3, "stratify": 1, "seed": 0})[0]
+    cells = tuning.tuned_cells(part, 2)
+    assert len({cell.key for cell in cells}) == len(cells) == 5
+    quickest = [cell for cell in cells if cell.method.name == "mlkelm"]
+    _, notes = tuning.tune(quickest, tmp_path, 1)
+    assert "mlkelm: " in notes[0]
+    assert "gamma" in notes[0]
+
+
+def test_the_memory_of_nystroem_is_next_to_the_exact_scores(script):
+    nystroem = script("nystroem")
+    line, note = nystroem.measure(600, 50, 20, 3)
+    assert line.met
+    assert line.check.startswith("same scores")
+    assert "on 600 rows" in note
+    assert nystroem.agree(1e-3).startswith("DIFFERENT")
+
+
+def test_selection_finds_the_same_rows_and_curves_and_the_checks_see_a_gap(script, monkeypatch):
+    monkeypatch.delenv("MULTILAB_DATA", raising=False)
+    selection = script("selection")
+    social = X, Y, new = selection.data("none", 60, 30, 25, 4)
+    assert (X.shape, new.shape, Y.sum(axis=0).min()) == ((60, 25), (30, 25), 1)
+    usable = Y[:, Y.sum(axis=0) >= 2]
+    ours, theirs = selection.nearest_of_classes(X, usable), selection.per_label(X, usable)
+    assert selection.same_hits(X, usable, ours, theirs).startswith("identical")
+    theirs[0, 0, 0] += 1e-3
+    ours[0][1, 5, 0] += 1
+    assert selection.same_hits(X, usable, ours, theirs) == "DIFFERENT: 2 distances or rows"
+    assert selection.curve(social, 4, 1).check == "identical 480 scores"
+    assert selection.hits(social, 1).check.startswith("identical")
+
+
+def test_stages_are_timed_from_start_to_start(script):
+    pipeline = script("pipeline")
+    lines = [
+        (0.5, "noise\n"),
+        (1.0, "Running stage 'keys':\n"),
+        (1.5, "> multilab keys\n"),
+        (3.0, "Running stage 'b@c':\n"),
+    ]
+    assert pipeline.stage_times(lines, 7.0) == {"keys": 2.0, "b@c": 4.0}
+
+
+def test_memory_lists_the_largest_cell_first(script, tmp_path):
+    from multilab.experiments.store import Store
+
+    for key, megabytes in (("a" * 64, 3.0), ("b" * 64, 8.0)):
+        record = {"peak_mb": megabytes, "label": f"cell {key[0]}", "dataset": "scenario1"}
+        Store(tmp_path).write(key, {"scores": np.zeros(1)}, record, "")
+    assert [row[:2] for row in script("memory").peaks(tmp_path)] == [(8.0, "cell b"), (3.0, "cell a")]

@@ -1,0 +1,176 @@
+"""The documentation: links resolve, every page is reachable, code blocks run. `make docs` builds the site."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+DOCS = CHECKOUT / "docs"
+GENERATED = ("gallery/", "reference/generated/")
+pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="no documentation: an unpacked sdist")
+
+
+@cache
+def pages() -> dict[str, str]:
+    """Return the text of every page that is not generated, by its path without suffix."""
+    skipped = {"_build", "gallery", "generated", "examples", "_static", "_extensions"}
+    files = [path for path in DOCS.rglob("*.md") if not skipped & set(path.relative_to(DOCS).parts)]
+    return {path.relative_to(DOCS).with_suffix("").as_posix(): path.read_text() for path in sorted(files)}
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^( *)(```+)[^\n]*\n.*?^\1\2$|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a page: headings as GitHub and MyST name them, and explicit targets."""
+    headings = re.findall(
+        r"^#+ +(.+?) *$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
+    )
+    plain = [
+        re.sub(r"[^\w\- ]", "", re.sub(r"[`*]|\[([^]]*)\]\([^)]*\)", r"\1", h).lower()).replace(" ", "-")
+        for h in headings
+    ]
+    explicit = re.findall(r"^\(([\w.-]+)\)=$", text, re.MULTILINE) + re.findall(r'<a (?:id|name)="([\w.-]+)"', text)
+    return {*plain, *explicit}
+
+
+def broken(source: Path, target: str) -> str | None:
+    """Return why a link from a file leads nowhere, ``None`` if it leads somewhere."""
+    if re.match(r"[a-z]+:", target):
+        return None
+    path, _, anchor = target.partition("#")
+    file = (source.parent / path).resolve() if path else source
+    if file.is_relative_to(DOCS) and file.relative_to(DOCS).as_posix().startswith(GENERATED):
+        return None
+    if not file.exists():
+        return f"{source.relative_to(CHECKOUT)}: there is no {target}"
+    if anchor and file.suffix == ".md" and anchor not in anchors(file.read_text()):
+        return f"{source.relative_to(CHECKOUT)}: there is no #{anchor} in {file.relative_to(CHECKOUT)}"
+    return None
+
+
+def test_every_link_leads_somewhere() -> None:
+    sources = [DOCS / f"{name}.md" for name in pages()]
+    sources += [
+        CHECKOUT / "README.md",
+        CHECKOUT / "CONTRIBUTING.md",
+        CHECKOUT / "ROADMAP.md",
+        CHECKOUT / "CHANGELOG.md",
+    ]
+    links = [
+        (path, target) for path in sources for target in re.findall(r"\]\(([^)\s]+)\)", without_code(path.read_text()))
+    ]
+    assert len(links) > 40
+    assert [reason for path, target in links if (reason := broken(path, target))] == []
+
+
+def test_every_source_of_an_erratum_is_a_section_of_the_papers_page() -> None:
+    files = sorted((CHECKOUT / "src" / "multilab" / "papers").glob("*/errata.yaml"))
+    assert len(files) >= 5
+    for file in files:
+        paper = file.parent.name
+        sections = anchors(pages()[f"papers/{paper}"])
+        sources = {str(entry["source"]) for entry in yaml.safe_load(file.read_text())}
+        assert sources - sections == set(), paper
+
+
+def toctree(name: str) -> set[str]:
+    """Return the pages that a page's tables of contents name."""
+    entries: set[str] = set()
+    folder = (DOCS / name).parent
+    for options, body in re.findall(
+        r"^```\{toctree\}\n((?::[^\n]*\n)*)\n?(.*?)^```", pages()[name], re.DOTALL | re.MULTILINE
+    ):
+        for line in filter(None, map(str.strip, body.splitlines())):
+            paths = sorted(folder.glob(f"{line}.md")) if ":glob:" in options else [folder / f"{line}.md"]
+            entries |= {os.path.relpath(path.with_suffix(""), DOCS) for path in paths}
+    return entries
+
+
+def test_every_page_is_reachable_from_the_index() -> None:
+    seen, todo = set(), {"index"}
+    while todo:
+        name = todo.pop()
+        seen.add(name)
+        todo |= (
+            {entry for entry in toctree(name) if not entry.startswith(GENERATED)} - seen if name in pages() else set()
+        )
+    assert seen - set(pages()) <= {"gallery/index"}
+    assert set(pages()) - seen <= {"decisions/README"}
+
+
+def test_the_generated_reference_is_listed_and_not_committed() -> None:
+    sys.path.insert(0, str(DOCS / "_extensions"))
+    import multilab_reference as reference
+
+    listed = {name for page in pages() for name in toctree(page) if name.startswith("reference/generated/")}
+    assert listed == {f"reference/generated/{name}" for name in reference.PAGES}
+    if (CHECKOUT / ".git").exists():
+        run = subprocess.run(["git", "ls-files", "docs"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+        assert [name for name in run.stdout.split() if "generated/" in name or "docs/gallery/" in name] == []
+
+
+def test_glossary_terms_exist() -> None:
+    terms = set(re.findall(r"^([a-z][\w ]*)\n  \S", pages()["glossary"], re.MULTILINE))
+    assert 12 <= len(terms) <= 25
+    used = {
+        re.sub(r".*<(.*)>", r"\1", term) for text in pages().values() for term in re.findall(r"\{term\}`([^`]*)`", text)
+    }
+    assert used - terms == set()
+
+
+def python_blocks(name: str) -> str:
+    return "\n".join(re.findall(r"^```python\n(.*?)^```", pages()[name], re.DOTALL | re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", [name for name in pages() if name == "getting-started" or name.startswith("guide/")])
+def test_python_of_a_page_runs(name: str, tmp_path: Path) -> None:
+    code = python_blocks(name)
+    if not code:
+        pytest.skip("no Python on this page")
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_commands_of_getting_started_run(tmp_path: Path) -> None:
+    pytest.importorskip("hydra")
+    lines = [
+        line
+        for block in re.findall(r"^```bash\n(.*?)^```", pages()["getting-started"], re.DOTALL | re.MULTILINE)
+        for line in block.splitlines()
+    ]
+    assert len(lines) >= 3
+    for line in lines:
+        command = [sys.executable, "-m", *shlex.split(line, comments=True)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+        assert "mlknn" in done.stdout
+
+
+def test_every_command_that_the_docs_name_exists() -> None:
+    from multilab.cli import _VERBS
+
+    texts = [*pages().values(), (CHECKOUT / "CONTRIBUTING.md").read_text()]
+    named = {verb for text in texts for verb in re.findall(r"(?:`|\$ |&& )multilab ([a-z_]+)", text)}
+    assert len(named) > 8
+    assert named - set(_VERBS) == set()
+
+
+def test_the_gallery_has_one_figure_per_script() -> None:
+    scripts = sorted((DOCS / "examples").glob("plot_*.py"))
+    assert len(scripts) >= 8
+    for script in scripts:
+        text = script.read_text()
+        assert re.match(r'"""\n(.+)\n(=+)\n\n', text), script.name
+        assert text.count("plt.subplots(") == 1, script.name
+        assert len(text.splitlines()) <= 60, script.name

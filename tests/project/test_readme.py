@@ -1,0 +1,116 @@
+"""The README keeps its word."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from multilab.reports import ledger_markdown
+
+
+@pytest.fixture(scope="module")
+def readme(checkout) -> str:
+    return (checkout / "README.md").read_text()
+
+
+def test_its_python_runs(readme, tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
+    assert blocks
+    for block in blocks:
+        run = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        assert "ranking loss 0.0" in run.stdout
+
+
+def test_its_commands_exist(readme):
+    from multilab.cli import _VERBS
+
+    assert set(re.findall(r"`(?:[^`]*&& )?multilab ([a-z_]+)", readme)) <= set(_VERBS)
+
+
+def test_it_says_why_each_dependency_is_there(readme, checkout):
+    project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    named = [
+        re.split(r"[<>=!\[]", line)[0]
+        for line in [*project["dependencies"], *extras["lab"], *extras["docs"], *extras["dev"]]
+    ]
+    table = readme.partition("## Why each dependency is there")[2].partition("\n## ")[0]
+    assert [name for name in named if name not in table] == []
+
+
+def test_its_links_lead_somewhere(readme, checkout):
+    targets = re.findall(r"\]\(([^)#]+)\)", readme)
+    assert targets
+    assert [target for target in targets if "://" not in target and not (checkout / target).exists()] == []
+
+
+def test_every_make_target_has_a_word_of_help(checkout):
+    text = (checkout / "Makefile").read_text()
+    phony = re.search(r"\.PHONY: (.*)", text).group(1).split()
+    assert set(phony) == set(re.findall(r"^([a-z-]+):.*## ", text, flags=re.M))
+
+
+def test_the_lock_has_hashes_and_no_address(checkout):
+    text = (checkout / "requirements.lock").read_text()
+    pinned = re.findall(r"^([a-z0-9_.-]+)==", text, flags=re.M)
+    assert len(pinned) > 100
+    assert "://" not in text
+    assert text.count("--hash=sha256:") >= len(pinned)
+    for path in checkout.glob("*.lock"):
+        assert path.name in ("requirements.lock", "dvc.lock")
+
+
+def test_the_lock_pins_one_version_of_each_package(checkout):
+    lines = re.findall(r"^([a-z0-9_.-]+)==(\S+)(.*)", (checkout / "requirements.lock").read_text(), flags=re.M)
+    names = [name for name, _, _ in lines]
+    assert sorted(names) == sorted(set(names))
+    assert [line for line in lines if "python_full_version" in line[2] or "python_version" in line[2]] == []
+    assert {"numpy", "scipy", "scikit-learn", "sphinx"} <= set(names)
+
+
+def test_its_table_of_claims_says_what_the_reports_say(readme, checkout, monkeypatch):
+    monkeypatch.chdir(checkout)
+    table = readme.partition("<!-- table ledger -->\n")[2].partition("<!-- end ledger -->")[0]
+    assert table == ledger_markdown("reports")
+    assert "MLWSE" in table
+
+
+def test_its_own_file_is_trained_in_a_fresh_clone(readme, checkout, tmp_path):
+    """The steps of "Your own file" and the cheap rows of the table, as written, in a clone of this commit."""
+    if not (checkout / ".git").exists():
+        pytest.skip("no git repository to clone: an unpacked sdist")
+    clone, own = tmp_path / "clone", tmp_path / "own"
+    subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{checkout}", clone], check=True)
+    own.mkdir()
+    card = re.search(r"```yaml\n(.*?)```", readme, flags=re.S)
+    assert card is not None
+    (own / "mine.yaml").write_text(card[1])
+    rows = [f"{i},{i % 7 / 7},{'Lima' if i % 2 else 'Rome'},{i % 2},{int(i % 3 == 0)}" for i in range(60)]
+    (own / "mine.csv").write_text("\n".join(["id,a,city,tag_a,tag_b", *rows]) + "\n")
+    settings = {"PYTHONPATH": str(clone / "src"), "MULTILAB_CARDS": str(own), "MULTILAB_JOBS": "1"}
+    unset = ("MULTILAB_CELLS", "MULTILAB_CACHE", "MULTILAB_CONF", "MLFLOW_TRACKING_URI")
+    environment = {name: value for name, value in os.environ.items() if name not in unset} | settings
+
+    def run(line: str) -> subprocess.CompletedProcess[str]:
+        assert line in readme, f"{line!r} is not in the README"
+        line = line.replace("check mine.csv", f"check {own / 'mine.csv'}")
+        command = [sys.executable, "-m", *shlex.split(line)]
+        return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, timeout=300)
+
+    refused = run("multilab datasets check mine.csv --labels tag_a,tag_b")
+    assert refused.returncode == 2
+    assert "one_hot" in refused.stderr
+    trained = run("multilab train dataset=mine method=mlknn")
+    assert trained.returncode == 0, trained.stderr
+    assert "mlknn on mine, 5 splits" in trained.stdout
+    for line in ("multilab methods show mlknn", "multilab claims --study mlwse", "multilab completion bash"):
+        assert run(line).returncode == 0, line
+    changed = subprocess.run(["git", "status", "--porcelain"], cwd=clone, capture_output=True, text=True, check=True)
+    assert changed.stdout == ""

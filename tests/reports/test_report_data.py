@@ -1,0 +1,65 @@
+"""Reading the files of a study: what is missing, broken or contradictory is named."""
+
+import json
+
+import pytest
+
+from helpers.report_files import write_json
+from multilab.core import MultilabError
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+from multilab.reports import ReportError, build_report, headline_markdown, load_report
+from multilab.reports.data import metric_title
+
+
+def test_missing_scores_are_one_clear_error(copy):
+    (copy / "scores.csv").unlink()
+    for make in (build_report, load_report, headline_markdown):
+        with pytest.raises(ReportError, match=r"scores\.csv is missing") as caught:
+            make(copy)
+        assert isinstance(caught.value, MultilabError)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "word"),
+    [
+        ("study.json", "{", "cannot be read"),
+        ("study.json", "[]", "must hold a JSON object"),
+        ("claims.json", "nonsense", "cannot be read"),
+        ("scores.csv", "dataset,method\na,b\n", "lacks the column"),
+        ("statistics.json", '{"hamming_loss": {"metric": "x"}}', "hamming_loss"),
+        ("figures/learned-br-emotions.npz", "not a zip", "cannot be read"),
+    ],
+)
+def test_broken_files_are_named(copy, name, text, word):
+    (copy / name).write_text(text)
+    with pytest.raises(ReportError, match=word) as caught:
+        build_report(copy)
+    assert name.rpartition("/")[2] in str(caught.value)
+
+
+def test_statistics_of_other_scores_are_refused(copy):
+    stored = json.loads((copy / "statistics.json").read_text())
+    stored["hamming_loss"] = stored["average_precision"]
+    write_json(copy, "statistics.json", stored)
+    with pytest.raises(ReportError, match=r"does not belong to scores\.csv"):
+        build_report(copy)
+
+
+def test_learned_files_are_found_by_method_and_dataset(fake):
+    study = load_report(fake)
+    assert [(item.method, item.dataset) for item in study.learned] == [
+        ("mlwse_l21", "emotions"),
+        ("mlwse_l21", "flags"),
+    ]
+    assert study.learned[0].label_names[0] == "amazed"
+    text = (fake / "index.html").read_text(encoding="utf-8")
+    assert "36 of 108 entries are exactly zero" in text
+    assert "Correlation of the off-diagonal entries" in text
+
+
+def test_metric_titles():
+    assert metric_title("hamming_loss") == "Hamming loss"
+    assert metric_title("wonder_of_it") == "Wonder of it"

@@ -1,0 +1,73 @@
+"""The pipeline files of the studies, and the programs that they run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+import multilab.stages
+from helpers.laboratory import CHECKOUT
+from multilab.cli import main
+from multilab.commands.pipeline_file import parameter_files, pipeline_path, pipeline_text
+from multilab.experiments.conf import names
+from multilab.experiments.study import load_study
+
+STUDIES = names("study")
+MAX_LINES = 60
+
+
+def common_content(study: str) -> dict:
+    """Return the content of a pipeline file without what differs between studies."""
+    path = pipeline_path(study)
+    content = yaml.safe_load((CHECKOUT / path).read_text())
+    assert content.pop("vars") == [{"study": study}]
+    root = Path("../..") if path.parent != Path() else Path()
+    for stage in content["stages"].values():
+        assert Path(stage.pop("wdir", ".")) == root
+    assert content.pop("params") == [(root / name).as_posix() for name in parameter_files(load_study(study))]
+    headline, *_ = content.pop("plots")
+    report = "" if path.parent != Path() else f"reports/{study}/"
+    assert headline["headline"]["y"] == {f"{report}headline.csv": "method"}
+    assert content.pop("metrics") == [f"{report}metrics.json"]
+    return content
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_the_pipelines_differ_in_name_folder_parameters_and_plots_only(study):
+    assert common_content(study) == common_content("quick")
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_pipeline_is_what_new_study_writes(study, monkeypatch):
+    monkeypatch.chdir(CHECKOUT)
+    assert pipeline_path(study).read_text() == pipeline_text(load_study(study))
+
+
+def test_a_new_study_is_two_files(tmp_path, monkeypatch, capsys, checkout):
+    import shutil
+
+    shutil.copytree(checkout / "conf", tmp_path / "conf")
+    monkeypatch.setenv("MULTILAB_CONF", str(tmp_path / "conf"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "study", "mine"]) == 0
+    printed = capsys.readouterr().out
+    for path in ("conf/study/mine.yaml", "reports/mine/dvc.yaml"):
+        assert (tmp_path / path).is_file()
+        assert path in printed
+    settings = (tmp_path / "conf/study/mine.yaml").read_text()
+    assert load_study("mine").methods == ("mlknn", "mlkelm", "br")
+    pipeline = tmp_path / "reports/mine/dvc.yaml"
+    pipeline.write_text(pipeline.read_text() + "  - own.csv:\n      x: a\n      y: b\n")
+    (tmp_path / "conf/study/mine.yaml").write_text(settings.replace("mlkelm, ", ""))
+    assert main(["new", "study", "mine"]) == 0
+    text = pipeline.read_text()
+    assert "mlkelm" not in text
+    assert text.endswith("  - own.csv:\n      x: a\n      y: b\n")
+    assert "mine" in (tmp_path / "conf/study/mine.yaml").read_text()
+
+
+@pytest.mark.parametrize("path", sorted(Path(multilab.stages.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
+def test_a_stage_is_short(path):
+    assert len(path.read_text().splitlines()) <= MAX_LINES

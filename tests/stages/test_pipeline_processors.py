@@ -1,0 +1,42 @@
+"""The lock file of a pipeline is the same whatever kernels the processor has."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from helpers.laboratory import Laboratory
+from helpers.processors import has_avx512, skip_unless_available
+
+pytestmark = pytest.mark.xdist_group("pipeline")
+
+STATE = (".cells", ".dvc/cache", ".plan", "data", "results", "reports", "mlflow.db", "dvc.lock")
+
+
+COMMITTED = ("dvc.lock", "reports/quick/metrics.json", "reports/quick/headline.csv")
+
+
+def run_pipeline(lab: Laboratory, core: str) -> list[bytes]:
+    """Run the pipeline from an empty store on one type of kernels; return the files that git tracks."""
+    for name in STATE:
+        path = lab.root / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    lab.run("dvc", "repro", "-q", OPENBLAS_CORETYPE=core, OPENBLAS_NUM_THREADS="1")
+    return [(lab.root / name).read_bytes() for name in COMMITTED]
+
+
+def test_two_types_of_processors_write_the_same_lock(tmp_path: Path):
+    other = "SkylakeX" if has_avx512() else "Sandybridge"
+    for core in ("Haswell", other):
+        skip_unless_available(core)
+    lab = Laboratory(tmp_path)
+    lab.study("quick", "digit-segments", "mlknn, mlkelm, relm, br, mlwse_l1")
+    first = run_pipeline(lab, "Haswell")
+    scores = sorted((lab.root / ".cells").glob("*/arrays.npz"))
+    digests = {path.parent.name: path.read_bytes() for path in scores}
+    assert run_pipeline(lab, other) == first
+    again = {path.parent.name: path.read_bytes() for path in (lab.root / ".cells").glob("*/arrays.npz")}
+    assert again.keys() == digests.keys()
+    assert again != digests, "the two types of kernels give the same bits, so that this test shows nothing"

@@ -1,0 +1,54 @@
+"""The result files of a study: what is written is read back, and what is wrong is named."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from multilab.statistics import StatisticsError
+from multilab.statistics.result_files import read_measured, read_scores, read_table, write_results, write_table
+
+CELL = ["dataset", "split", "method"]
+SCORES = pd.DataFrame(
+    [("007", 0, "a", "m", 0.1 + 0.2, "k1"), ("007", 0, "a", "n", math.nan, "k1"), ("007", 1, "a", "m", 1e-17, "k2")],
+    columns=[*CELL, "metric", "value", "key"],
+)
+MEASURED = pd.DataFrame([("007", 0, "a", 1.5, "k1"), ("007", 1, "a", 0.5, "k2")], columns=[*CELL, "fit_seconds", "key"])
+
+
+def test_the_keys_have_a_file_of_their_own_and_are_read_with_the_scores(tmp_path):
+    write_results(tmp_path, SCORES, MEASURED, pd.DataFrame())
+    assert (tmp_path / "scores.csv").read_text().startswith("dataset,split,method,metric,value\n")
+    assert (tmp_path / "measured.csv").read_text().startswith("dataset,split,method,fit_seconds\n")
+    assert (tmp_path / "keys.csv").read_text() == "dataset,split,method,key\n007,0,a,k1\n007,1,a,k2\n"
+    pd.testing.assert_frame_equal(read_scores(tmp_path), SCORES, check_exact=True)
+    pd.testing.assert_frame_equal(read_measured(tmp_path), MEASURED, check_exact=True)
+
+
+def test_a_table_of_searches_exists_only_where_there_are_some(tmp_path):
+    tuned = pd.DataFrame([("007", 0, "a", "k", '"1"')], columns=[*CELL, "parameter", "value"])
+    write_results(tmp_path, SCORES, MEASURED, tuned)
+    assert read_table(tmp_path / "tuned.csv", text=True)["value"].tolist() == ['"1"']
+    write_results(tmp_path, SCORES, MEASURED, tuned[:0])
+    assert not (tmp_path / "tuned.csv").exists()
+
+
+def test_scores_without_keys_and_costs_are_read_and_those_of_other_protocols_follow(tmp_path):
+    scores = SCORES.drop(columns="key")
+    write_table(tmp_path / "scores.csv", scores)
+    write_table(tmp_path / "scores-table4.csv", scores.assign(split=7))
+    assert read_measured(tmp_path) is None
+    pd.testing.assert_frame_equal(read_scores(tmp_path), scores, check_exact=True)
+    assert read_scores(tmp_path, extra=True)["split"].tolist() == [0, 0, 1, 7, 7, 7]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("dataset,split\n", "lacks the column 'method'"), ('"', "cannot be read")]
+)
+def test_a_file_that_cannot_be_used_is_named(tmp_path, text, message):
+    (tmp_path / "scores.csv").write_text(text)
+    with pytest.raises(StatisticsError, match=message) as caught:
+        read_scores(tmp_path)
+    assert "scores.csv" in str(caught.value)
