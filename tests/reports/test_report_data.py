@@ -48,7 +48,7 @@ def test_statistics_of_other_scores_are_refused(copy):
         build_report(copy)
 
 
-def test_learned_files_are_found_by_method_and_dataset(fake):
+def test_learned_files_are_found_by_method_and_dataset(page, fake):
     study = load_report(fake)
     assert [(item.method, item.dataset) for item in study.learned] == [
         ("mlwse_l21", "emotions"),
