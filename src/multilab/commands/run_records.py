@@ -170,6 +170,6 @@ def _artifacts(cell: Cell, store: Store) -> dict[str, bytes]:
 
 def _matrix_png(matrix: np.ndarray, name: str) -> bytes:
     with styled():
-        canvas, axes = new_axes(5, 5)
-        canvas.colorbar(heatmap(matrix, axes[0, 0], title=name), shrink=0.8)
+        canvas, axes = new_axes(5, 5, layout=None)
+        canvas.colorbar(heatmap(matrix, axes[0, 0], title=name), ax=axes[0, 0], shrink=0.8)
         return png_bytes(canvas, dpi=110)

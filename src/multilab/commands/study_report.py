@@ -19,6 +19,7 @@ from multilab.experiments.ledger import claims_text, judged
 from multilab.experiments.method import Method
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, Variant
+from multilab.experiments.workers import parallel_map
 from multilab.model_selection import split_digests
 from multilab.papers import find, paper_of
 from multilab.reports import build_report
@@ -57,7 +58,7 @@ def write_report(study: Study) -> Path:
     write_table(folder / "headline.csv", pd.DataFrame({"method": list(headline), "mean": list(headline.values())}))
     written += ["headline.csv", "cells.csv", "claims.json", *(f"{name}.json" for name in contents)]
     record_checksums(folder, written)
-    return build_report(folder, paper_of(folder))
+    return build_report(folder, paper_of(folder), parallel_map)
 
 
 def dataset_description(study: Study, name: str) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+_PACKAGE = Path(__file__).resolve().parents[1]
+
 
 def conf_dir() -> Path:
     """Return the folder of settings that Hydra composes from.
@@ -16,11 +18,10 @@ def conf_dir() -> Path:
     named = os.environ.get("MULTILAB_CONF")
     if named:
         return Path(named).resolve()
-    here = Path(__file__).resolve()
-    for candidate in (Path.cwd() / "conf", here.parents[3] / "conf"):
+    for candidate in (Path.cwd() / "conf", _PACKAGE.parents[1] / "conf"):
         if (candidate / "study" / "quick.yaml").is_file():
             return candidate
-    return here.parents[1] / "conf"
+    return _PACKAGE / "conf"
 
 
 def data_dir() -> Path:

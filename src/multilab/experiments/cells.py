@@ -200,7 +200,8 @@ def study_cells(study: Study, method: str, refs: Iterable[SplitRef] | None = Non
     chosen = [ref for name in datasets for ref in split_refs(name, study.protocol_of(name))] if refs is None else refs
     n_repeats, _ = study.repetitions_of(method)
     repeated = _repeated([ref for ref in chosen if ref.dataset in datasets], n_repeats)
-    return [cell_for(ref, study.method(method, ref.dataset), study) for ref in repeated]
+    by_dataset = {name: study.method(method, name) for name in datasets}
+    return [cell_for(ref, by_dataset[ref.dataset], study) for ref in repeated]
 
 
 def all_cells(study: Study, refs: Iterable[SplitRef] | None = None) -> list[Cell]:

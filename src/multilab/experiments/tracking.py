@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
 from mlflow.exceptions import MlflowException
 
 from multilab.core import json_digest
@@ -279,18 +279,22 @@ class Tracker:
                 self._set_superseded(run, True)
 
     def _create_child(self, parent: str, record: RunRecord) -> None:
-        tags = {"mlflow.parentRunId": parent, "multilab.method": record.method, "multilab.dataset": record.dataset}
-        run_id = self._create(f"{record.title} on {record.dataset}", tags, record.started)
-        params = [Param(_name(k), _short(v, 6000)) for k, v in record.params.items()]
-        own = {
+        tags = {
+            "mlflow.parentRunId": parent,
+            "multilab.method": record.method,
+            "multilab.dataset": record.dataset,
+            **{name: str(value) for name, value in record.tags.items()},
             "multilab.key": record.key,
             "multilab.settings": record.settings,
             "multilab.cells": _short(" ".join(record.cells), 4000),
         }
-        self.client.log_batch(run_id, tags=[RunTag(k, str(v)) for k, v in {**record.tags, **own}.items()])
-        for start in range(0, len(params), 100):
-            self.client.log_batch(run_id, params=params[start : start + 100])
-        self._log_metrics(run_id, record)
+        run_id = self._create(f"{record.title} on {record.dataset}", tags, record.started)
+        params = [Param(_name(k), _short(v, 6000)) for k, v in record.params.items()]
+        metrics = _metrics(record)
+        while params or metrics:  # a request takes 100 parameters and 1000 entries
+            few, room = params[:100], 1000 - len(params[:100])
+            self.client.log_batch(run_id, metrics=metrics[:room], params=few)
+            params, metrics = params[100:], metrics[room:]
         self._log_dataset(run_id, record)
         with TemporaryDirectory() as folder:
             for name, content in record.artifacts().items():
@@ -299,23 +303,6 @@ class Tracker:
                 self.client.log_artifact(run_id, str(path))
         self.client.set_terminated(run_id, "FINISHED", end_time=_end([record]))
         self._counts["created"] += 1
-
-    def _log_metrics(self, run_id: str, record: RunRecord) -> None:
-        """Log the mean over the splits, the standard deviation, and each split as a step."""
-        now = int(time.time() * 1000)
-        entries = []
-        for name, values in {**record.metrics, **record.measured}.items():
-            finite = _finite(values)
-            entries += [Metric(f"fold/{name}", value, now, split) for split, value in finite.items()]
-            if not finite or len(finite) < len(values):  # a mean over fewer splits would not be comparable
-                continue
-            entries.append(Metric(name, math.fsum(finite.values()) / len(finite), now, 0))
-            if len(finite) > 1 and len(set(record.cells)) > 1:
-                entries.append(Metric(f"{name}.std", statistics.stdev(finite.values()), now, 0))
-        for name, curve in record.curves.items():
-            entries += [Metric(name, value, now, step) for step, value in enumerate(curve) if math.isfinite(value)]
-        for start in range(0, len(entries), 1000):
-            self.client.log_batch(run_id, metrics=entries[start : start + 1000])
 
     def _log_dataset(self, run_id: str, record: RunRecord) -> None:
         digest = str(record.facts.get("digest", ""))[:36]
@@ -355,6 +342,23 @@ class Tracker:
         with contextlib.suppress(MlflowException):  # deleted by a publisher on another machine
             self.client.delete_run(run.info.run_id)
             self._counts["deleted"] += 1
+
+
+def _metrics(record: RunRecord) -> list[Metric]:
+    """Return the mean over the splits, the standard deviation, and each split as a step."""
+    now = int(time.time() * 1000)
+    entries = []
+    for name, values in {**record.metrics, **record.measured}.items():
+        finite = _finite(values)
+        entries += [Metric(f"fold/{name}", value, now, split) for split, value in finite.items()]
+        if not finite or len(finite) < len(values):  # a mean over fewer splits would not be comparable
+            continue
+        entries.append(Metric(name, math.fsum(finite.values()) / len(finite), now, 0))
+        if len(finite) > 1 and len(set(record.cells)) > 1:
+            entries.append(Metric(f"{name}.std", statistics.stdev(finite.values()), now, 0))
+    for name, curve in record.curves.items():
+        entries += [Metric(name, value, now, step) for step, value in enumerate(curve) if math.isfinite(value)]
+    return entries
 
 
 def _abandoned(writer: str) -> bool:

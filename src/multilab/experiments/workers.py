@@ -23,7 +23,7 @@ from multilab.experiments.store import Store
 if TYPE_CHECKING:  # imported where it is needed: most stages of a second `dvc repro` have nothing to run
     from concurrent.futures import Future, ProcessPoolExecutor
 
-__all__ = ["jobs", "run_cells", "side_by_side"]
+__all__ = ["jobs", "parallel_map", "run_cells", "side_by_side"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -84,6 +84,21 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], n_jobs: int) -> Ite
     context = get_context("fork" if sys.platform == "linux" else "spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
     return _finished(pool, [pool.submit(work, item) for item in items])
+
+
+def parallel_map(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """Return what ``work`` makes of the items, in their order; made in parallel, each worker its share of them."""
+    n_jobs = min(jobs(), len(items)) or 1
+    shares = [(first, items[first::n_jobs]) for first in range(n_jobs)]  # `work` is sent once to a worker
+    results: list[Any] = [None] * len(items)
+    for first, made in side_by_side(functools.partial(_share, work), shares, n_jobs):
+        results[first::n_jobs] = made
+    return results
+
+
+def _share(work: Callable[[T], R], share: tuple[int, Sequence[T]]) -> tuple[int, list[R]]:
+    first, items = share
+    return first, [work(item) for item in items]
 
 
 def _finished(pool: ProcessPoolExecutor, futures: list[Future[R]]) -> Iterator[R]:

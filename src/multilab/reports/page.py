@@ -1,6 +1,6 @@
 """Page of a study: one self-contained HTML file made from its committed files."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from multilab.reports.tables.entry import number, p_text
 from multilab.reports.tables.scores import MANY_METHODS, method_rows
 
 
-def build_report(study_dir: Path | str, paper: ReportedPaper | None = None) -> Path:
+def build_report(
+    study_dir: Path | str, paper: ReportedPaper | None = None, each: Callable[..., Iterable[Any]] = map
+) -> Path:
     """Write ``index.html`` of a study and return its path.
 
     Parameters
@@ -26,6 +28,8 @@ def build_report(study_dir: Path | str, paper: ReportedPaper | None = None) -> P
         ``figures/learned-*.npz`` and the tables of its analyses.
     paper : ReportedPaper, optional
         The study's paper: published cells, errata, names, layouts and figures.
+    each : callable
+        ``map``, or a function like it that draws figures in parallel.
 
     Returns
     -------
@@ -40,7 +44,7 @@ def build_report(study_dir: Path | str, paper: ReportedPaper | None = None) -> P
     """
     report = load_report(study_dir)
     target = report.folder / "index.html"
-    write_atomically(target, _render(report, header(report), sections(report, paper)))
+    write_atomically(target, _render(report, header(report), sections(report, paper, each)))
     return target
 
 

@@ -1,7 +1,8 @@
 """Sections of a page: what each shows, and the template that shows it."""
 
+import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -80,9 +81,11 @@ def header(report: ReportData) -> dict[str, Any]:
     }
 
 
-def sections(report: ReportData, paper: ReportedPaper | None) -> list[Section]:
+def sections(
+    report: ReportData, paper: ReportedPaper | None, each: Callable[..., Iterable[Any]] = map
+) -> list[Section]:
     """Return the sections of a page that have something to show, in the order of the page."""
-    views = [_metric_view(report, metric) for metric in report.metrics]
+    views = list(each(functools.partial(_metric_view, report), report.metrics))
     headline = next((view for view in views if view.table.metric == report.primary[0]), None)
     ranked = [view for view in views if view.comparison is not None and view.table.average_ranks]
     shown = [
@@ -94,7 +97,7 @@ def sections(report: ReportData, paper: ReportedPaper | None) -> list[Section]:
         Section("metrics", "Metrics", {"views": views, "headline": headline}),
         Section("variants", "Variants", _some(views=variant_views(report))),
         Section("data", "Data", {"card_columns": _card_columns(report), "protocol": flat(report.info.get("protocol"))}),
-        Section("learned", "Learned", _learned(report)),
+        Section("learned", "Learned", _learned(report, each)),
         Section("costs", "Cost", _some(tables=cost_tables(report))),
         Section("methods", "Methods", _some(settings=_settings(report))),
         Section("reproduce", "Reproduce", {"environment": flat(report.environment)}),
@@ -148,8 +151,9 @@ def _paper_figures(report: ReportData, paper: ReportedPaper | None) -> list[tupl
     return [(title, list(group)) for title, group in groupby(figures, lambda figure: figure.title)]
 
 
-def _learned(report: ReportData) -> dict[str, Any]:
-    learned = [(item, figures) for item in report.learned if (figures := learned_figures(report, item))]
+def _learned(report: ReportData, each: Callable[..., Iterable[Any]]) -> dict[str, Any]:
+    drawn = each(functools.partial(learned_figures, report), report.learned)
+    learned = [(item, figures) for item, figures in zip(report.learned, drawn, strict=True) if figures]
     # a method that its authors stop after two sweeps has no minimum to be compared with; sweeps.csv has
     curves = None if (report.folder / "sweeps.csv").is_file() else convergence_figure(report, report.learned)
     return _some(learned=learned, curves=curves)

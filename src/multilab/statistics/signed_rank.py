@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from multilab.core import json_digest
 from multilab.statistics.errors import StatisticsError
@@ -110,7 +109,9 @@ def signed_rank_p(differences: np.ndarray) -> float:
     0.0625
     """
     values = np.asarray(differences, dtype=float)
-    doubled = np.rint(2 * stats.rankdata(np.abs(values))).astype(int)  # integers even when ranks are tied
+    sizes = np.abs(values)
+    below, upto = (sizes < sizes[:, None]).sum(axis=1), (sizes <= sizes[:, None]).sum(axis=1)
+    doubled = below + upto + 1  # twice the mean ranks: integers even when ranks are tied
     moving = doubled[values != 0]
     if len(moving) == 0:
         return 1.0
@@ -157,12 +158,7 @@ def wilcoxon_holm(
     >>> [(pair.b, pair.wins, pair.losses, pair.p_holm) for pair in wilcoxon_holm(table, "min", control="a")]
     [('b', 3, 0, 0.5), ('c', 3, 0, 0.5)]
     """
-    plain = check_table(table, direction)
-    pairs = []
-    for a, b in _pairs(list(plain.columns), control):
-        gain = _advantage(plain, direction, a, b)
-        if len(gain):
-            pairs.append((a, b, gain, signed_rank_p(gain)))
+    pairs = [(*pair, signed_rank_p(pair[-1])) for pair in _gains(check_table(table, direction), direction, control)]
     adjusted = holm([p for *_, p in pairs])
     return tuple(
         SignedRankPair(
@@ -224,14 +220,10 @@ def bayesian_signed_rank(
         from baycomp import SignedRankTest
     except ImportError as error:
         raise StatisticsError("the Bayesian test needs baycomp: pip install 'multilab[lab]'") from error
-    plain = check_table(table, direction)
-    result = []
-    for a, b in _pairs(list(plain.columns), control):
-        gain = _advantage(plain, direction, a, b)
-        if len(gain) == 0:
-            continue
-        result.append(BayesPair(a, b, len(gain), *_posterior(SignedRankTest, gain, (a, b), rope, seed, samples)))
-    return tuple(result)
+    return tuple(
+        BayesPair(a, b, len(gain), *_posterior(SignedRankTest, gain, (a, b), rope, seed, samples))
+        for a, b, gain in _gains(check_table(table, direction), direction, control)
+    )
 
 
 def _posterior(
@@ -256,7 +248,8 @@ def _pairs(methods: list[str], control: str | None) -> Iterable[tuple[str, str]]
     return [(control, b) for b in methods if b != control]
 
 
-def _advantage(plain: pd.DataFrame, direction: str, a: str, b: str) -> np.ndarray:
-    """Return by how much ``a`` is better than ``b`` on each dataset both finished."""
-    gain = (plain[a] - plain[b]).to_numpy() * (1 if direction == "max" else -1)
-    return gain[~np.isnan(gain)]
+def _gains(plain: pd.DataFrame, direction: str, control: str | None) -> list[tuple[str, str, np.ndarray]]:
+    """Return by how much ``a`` is better than ``b`` on each dataset both finished; no pair without such a dataset."""
+    values = dict(zip(plain.columns, plain.to_numpy().T * (1 if direction == "max" else -1), strict=True))
+    gains = [(a, b, values[a] - values[b]) for a, b in _pairs(list(plain.columns), control)]
+    return [(a, b, gain[~np.isnan(gain)]) for a, b, gain in gains if not np.isnan(gain).all()]

@@ -66,7 +66,7 @@ def new_axes(
     height: float,
     rows: int = 1,
     columns: int = 1,
-    layout: Literal["constrained", "compressed"] = "constrained",
+    layout: Literal["constrained", "compressed"] | None = "constrained",
     panels: int | None = None,
     **options: Any,
 ) -> tuple[Canvas, np.ndarray]:
@@ -78,8 +78,8 @@ def new_axes(
         Inches.
     rows, columns : int
         Shape of the grid of axes.
-    layout : {"constrained", "compressed"}
-        Layout engine of matplotlib.
+    layout : {"constrained", "compressed"} or None
+        Layout engine of matplotlib. None: none; half the time, for figures without long labels.
     panels : int, optional
         Number of axes that are used; the others are hidden.
     **options
