@@ -197,6 +197,7 @@ def test_columns_are_shown_in_mlflow_and_recomputed_by_the_gate(lab):
 
 
 @pytest.mark.xdist_group("columns")
+@pytest.mark.slow
 def test_a_variant_that_changes_or_is_removed_leaves_the_others_unchanged(lab):
     tail = ["evaluate", "publish", "stats", "train"]
     lab.edit("conf/study/quick.yaml", "n_trials: 2", "n_trials: 3")

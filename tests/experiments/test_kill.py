@@ -177,6 +177,7 @@ def test_a_run_killed_three_times_amid_a_write_gives_the_same_cells(uninterrupte
 
 
 @pytest.mark.xdist_group("kill")
+@pytest.mark.slow
 def test_workers_of_a_killed_parent_go_with_it(uninterrupted, tmp_path):
     """The parent alone is killed, as the memory killer does; its workers end, and the next run finishes the work."""
     runner = Runner(tmp_path / "cells")
@@ -199,6 +200,7 @@ def test_workers_of_a_killed_parent_go_with_it(uninterrupted, tmp_path):
 
 
 @pytest.mark.xdist_group("kill")
+@pytest.mark.slow
 def test_a_killed_worker_is_reported_in_one_line_and_loses_nothing(uninterrupted, tmp_path):
     runner = Runner(tmp_path / "cells")
     command = [sys.executable, "-c", CELLS, str(runner.root), "2"]

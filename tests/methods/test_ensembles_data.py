@@ -101,6 +101,7 @@ def outside(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", PERMITTED)
+@pytest.mark.slow
 def test_ensembles_of_entropy_trees_agree(reference: Path, name: str) -> None:
     table = differences(reference, name, PAIRS, TREE)
     assert outside(table).empty, outside(table).to_string()

@@ -104,6 +104,7 @@ def test_a_new_metric_is_in_scores_exports_registry_completion_and_reports(
     run(copy_with_two_metrics, "-c", PROGRAM, str(copy_with_two_metrics), str(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_new_metric_passes_the_tests_of_the_metrics(copy_with_two_metrics: Path) -> None:
     slow = (
         "memory or milliseconds or light or brute_force or form or unit or table or mirror"  # hold no list of metrics

@@ -330,6 +330,7 @@ analyses:
 
 
 @pytest.mark.xdist_group("analyses")
+@pytest.mark.slow
 def test_the_stage_runs_when_an_analysis_changed_and_only_then(tmp_path):
     lab = Laboratory(tmp_path)
     lab.study("quick", "scenario1", "mlwse_l1")

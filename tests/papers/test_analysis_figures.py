@@ -144,6 +144,7 @@ def test_the_caption_names_the_best_point(folder):
     assert "0.600 at α = 0.2, λ = 10, β = 1, through which the slices go" in group[1].caption
 
 
+@pytest.mark.slow
 def test_a_value_changes_its_figure_only(folder):
     before = dict(drawn(folder, **tables()))
     changed = tables()["convergence"]

@@ -269,6 +269,7 @@ def test_figure_3_has_the_published_ranks_and_ours(printed_study):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_ml_knn_and_ml_kelm_rows_are_the_published_ones_but_for_three_misprints(benchmark_data: Path) -> None:
     """The rows of both methods on all thirteen sets, at the settings of the study."""
     from multilab.datasets import load

@@ -282,6 +282,7 @@ def test_a_sweep_fills_the_current_folder(installed):
         assert sum(" on " in name for (name,) in rows.fetchall()) == 2 * len(methods)
 
 
+@pytest.mark.slow
 def test_a_study_with_own_settings_reports_to_the_current_folder(installed, tmp_path):
     shutil.copytree(installed.own / "conf", tmp_path / "conf")
     (tmp_path / "conf" / "study" / "tiny.yaml").write_text(TINY)

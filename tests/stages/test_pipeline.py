@@ -41,18 +41,6 @@ def test_nothing_changed_runs_nothing(lab):
     assert after(lab, lambda: None) == ([], 0)
 
 
-def test_each_stage_prints_one_line(lab):
-    lab.edit("conf/method/mlknn.yaml", "\nk: 10", "\nk: 9")
-    lines = [line for line in lab.run("dvc", "repro", "-q").splitlines() if " INFO " not in line]
-    lab.edit("conf/method/mlknn.yaml", "\nk: 9", "\nk: 10")
-    lab.repro()
-    expected = ["keys .*", "train +12 cells, 8 reused, .* s", "evaluate .*", "stats .*", "MLflow .*"]
-    assert len(lines) == len(expected), lines
-    assert all(re.fullmatch(pattern, line) for pattern, line in zip(expected, lines, strict=True)), lines
-    again = lab.run("multilab", "train", "study=quick", "method=mlknn")
-    assert re.fullmatch(r"train mlknn +4 cells, 4 reused, \d+\.\d s\n", again)
-
-
 def test_a_comment_in_a_yaml_or_a_method_runs_nothing(lab):
     def edit():
         for path in ("conf/method/mlknn.yaml", "conf/dataset/scenario1.yaml", "src/multilab/methods/_kernels.py"):
@@ -63,7 +51,16 @@ def test_a_comment_in_a_yaml_or_a_method_runs_nothing(lab):
 
 
 def test_one_value_of_one_method_runs_that_method(lab):
-    assert after(lab, lambda: lab.edit("conf/method/mlknn.yaml", "\nk: 10", "\nk: 7")) == (TAIL, 4)
+    """It also prints one line per stage."""
+    before = lab.cells()
+    lab.edit("conf/method/mlknn.yaml", "\nk: 10", "\nk: 7")
+    lines = [line for line in lab.run("dvc", "repro", "-q").splitlines() if " INFO " not in line]
+    expected = ["keys .*", "train +12 cells, 8 reused, .* s", "evaluate .*", "stats .*", "MLflow .*"]
+    assert len(lines) == len(expected), lines
+    assert all(re.fullmatch(pattern, line) for pattern, line in zip(expected, lines, strict=True)), lines
+    assert len(lab.cells()) - len(before) == 4
+    again = lab.run("multilab", "train", "study=quick", "method=mlknn")
+    assert re.fullmatch(r"train mlknn +4 cells, 4 reused, \d+\.\d s\n", again)
     # and back again: the cells are there
     assert after(lab, lambda: lab.edit("conf/method/mlknn.yaml", "\nk: 7", "\nk: 10"))[1] == 0
 
@@ -76,6 +73,7 @@ def test_the_code_of_one_method_runs_that_method(lab):
     assert after(lab, edit) == (TAIL, 4)
 
 
+@pytest.mark.slow
 def test_a_shared_file_runs_every_method_that_depends_on_it(lab):
     def edit():
         file = lab.root / "src/multilab/methods/base.py"
@@ -87,6 +85,7 @@ def test_a_shared_file_runs_every_method_that_depends_on_it(lab):
     assert cells == 4 * (2 + 3 * 2)
 
 
+@pytest.mark.slow
 def test_a_new_setting_of_a_dataset_runs_its_cells_only(lab):
     def edit():
         card = lab.root / "conf/dataset/scenario2.yaml"
@@ -109,6 +108,7 @@ def test_a_new_metric_trains_nothing(lab):
     assert stages == ["evaluate", "publish", "stats"]
 
 
+@pytest.mark.slow
 def test_a_new_method_is_two_files_and_runs_alone(lab):
     def add():
         (lab.root / "src/multilab/methods/neighbours/throwaway.py").write_text(
@@ -150,6 +150,7 @@ def test_the_lock_holds_receipts_only(lab):
     assert not {word for stage in content.values() for word in stage if word in ("metrics", "plots")}
 
 
+@pytest.mark.slow
 def test_an_edited_or_missing_table_is_computed_again(lab):
     path = lab.root / "reports/quick/scores.csv"
     scores = path.read_bytes()
@@ -203,6 +204,7 @@ def active(lab):
         return set(database.execute("SELECT run_uuid, status FROM runs WHERE lifecycle_stage = 'active'").fetchall())
 
 
+@pytest.mark.slow
 def test_publishing_twice_changes_nothing_and_a_fresh_store_is_filled(lab):
     before = runs(lab)
     study = json.loads((lab.root / "reports/quick/study.json").read_text())
@@ -218,6 +220,7 @@ def test_publishing_twice_changes_nothing_and_a_fresh_store_is_filled(lab):
     assert lab.repro() == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_publication_left_is_removed(lab):
     lab.run("multilab", "publish", "study=quick")
     before = runs(lab)
@@ -258,6 +261,7 @@ def test_a_study_that_cannot_run_is_one_line(lab):
     (lab.root / "conf/study/none.yaml").unlink()
 
 
+@pytest.mark.slow
 def test_a_variant_is_tried_by_dvc_exp_run(lab):
     lab.run("git", "add", "-A")
     lab.run("git", "commit", "-qm", "all")

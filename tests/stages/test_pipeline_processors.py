@@ -27,6 +27,7 @@ def run_pipeline(lab: Laboratory, core: str) -> list[bytes]:
     return [(lab.root / name).read_bytes() for name in COMMITTED]
 
 
+@pytest.mark.slow
 def test_two_types_of_processors_write_the_same_lock(tmp_path: Path):
     other = "SkylakeX" if has_avx512() else "Sandybridge"
     for core in ("Haswell", other):

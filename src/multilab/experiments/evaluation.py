@@ -18,6 +18,7 @@ from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
+from multilab.experiments.workers import parallel_map
 from multilab.metrics import METRICS, score_all
 
 if TYPE_CHECKING:  # every train stage imports this file, and needs neither
@@ -55,6 +56,11 @@ def evaluate_cell(
     return results[conventions] | {f"{metric}.{preset}": results[preset][metric] for metric, preset in extra}
 
 
+def _evaluate(work: tuple[Cell, Iterable[tuple[str, str]]], store: Store, conventions: str) -> dict[str, float]:
+    cell, extra = work
+    return evaluate_cell(cell, store, conventions, extra)
+
+
 def evaluate(
     study: Study, cells: Iterable[Cell], store: Store, published: PublishedTables | None = None
 ) -> pd.DataFrame:
@@ -62,16 +68,17 @@ def evaluate(
 
     With ``published`` tables also the metrics that they have under other conventions.
     """
-    known: dict[tuple[str, str], dict[str, float]] = {}  # one cell may be that of many repetitions and variants
+    cells = list(cells)
+    distinct = {(cell.key, cell.method.name): cell for cell in cells}  # a cell may be that of many repetitions
     extra = functools.cache(published.quantities) if published else lambda method, conventions: ()
+    work = [(cell, extra(cell.method.name, study.conventions)) for cell in distinct.values()]
+    metrics = parallel_map(functools.partial(_evaluate, store=store, conventions=study.conventions), work)
+    known = dict(zip(distinct, metrics, strict=True))
     rows = []
     for cell in cells:
-        identifier = cell.key, cell.method.name
-        if identifier not in known:
-            quantities = extra(cell.method.name, study.conventions)
-            known[identifier] = evaluate_cell(cell, store, study.conventions, quantities)
         index = cell.split_ref.dataset, cell.split_ref.split, cell.method.name
-        rows += [(*index, metric, value, cell.key) for metric, value in known[identifier].items()]
+        values = known[cell.key, cell.method.name]
+        rows += [(*index, metric, value, cell.key) for metric, value in values.items()]
     return pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value", "key"])
 
 

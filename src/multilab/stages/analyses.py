@@ -3,8 +3,6 @@
 from multilab.commands.arguments import study_of
 from multilab.commands.progress import ProgressBar, StageLine, exit_code, print_warnings
 from multilab.commands.receipts import write_receipt
-from multilab.commands.tables import write_analyses
-from multilab.experiments.analysing import run_units
 from multilab.experiments.analysis_units import units_of
 from multilab.experiments.store import Store
 from multilab.papers import analyses_of
@@ -15,9 +13,15 @@ def main(argv: list[str]) -> int:
     study, _ = study_of(argv)
     line, progress = StageLine("analyses"), ProgressBar(f"{study.name}: analyses")
     store, units = Store(), units_of(study, analyses_of(study))
-    failed = run_units(units, store, progress=progress)
+    failed = {}
+    if units:
+        from multilab.commands.tables import write_analyses  # they need the libraries of the estimators
+        from multilab.experiments.analysing import run_units
+
+        failed = run_units(units, store, progress=progress)
+        if not failed:
+            write_analyses(study, units, store)
     if not failed:
-        write_analyses(study, units, store)
         write_receipt(study, "analyses")
     line.print_cells(units, progress.total, len(failed))
     print_warnings(units, store)
