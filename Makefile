@@ -15,7 +15,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lint gate ui lock clean readme docs
+.PHONY: help setup reproduce test test-slow lint gate ui lock clean readme docs
 
 help: ## show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ reproduce: $(READY) ## the quick study from nothing to a report: dvc repro, publ
 
 test: $(READY) ## the fast tests (real-data tests run when MULTILAB_DATA is set)
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-slow: $(READY) ## the slow tests: pipelines, planted faults of the gate, other kernels
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
 lint: $(READY) ## ruff, mypy and the layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
