@@ -20,7 +20,10 @@ from helpers.readers_worker import run_jobs
 from multilab.datasets import DatasetError, read
 from multilab.datasets.column_roles import canonical_csr
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits and peak memory are Linux's")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits and peak memory are Linux's"),
+    pytest.mark.xdist_group("hostile"),  # one worker makes the results that they share
+]
 
 BLANKS = " " * 1_000_000
 DIGITS = "7" * 5_000

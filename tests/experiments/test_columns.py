@@ -145,7 +145,7 @@ def read(lab, name):
     return json.loads(text) if name.endswith(".json") else pd.read_csv(io.StringIO(text))
 
 
-@pytest.mark.xdist_group("columns")
+@pytest.mark.slow
 def test_every_column_is_trained_and_scored_on_its_datasets(lab):
     assert "train" in lab.first
     columns = ["mlknn", "br", "mlknn-wide", "br-wide", "mlknn-tuned", "mlwse_l1-tuned"]
@@ -161,7 +161,7 @@ def test_every_column_is_trained_and_scored_on_its_datasets(lab):
     assert not (keys["mlknn-wide"] | keys["mlknn-tuned"]) & keys["mlknn"]
 
 
-@pytest.mark.xdist_group("columns")
+@pytest.mark.slow
 def test_each_variant_is_compared_by_itself(lab):
     statistics = {name: read(lab, f"{name}.json") for name in ("statistics", "statistics-wide", "statistics-tuned")}
     assert {tuple(compared) for compared in statistics.values()} == {("hamming_loss", "macro_auc", "ranking_loss")}
@@ -173,7 +173,7 @@ def test_each_variant_is_compared_by_itself(lab):
     }
 
 
-@pytest.mark.xdist_group("columns")
+@pytest.mark.slow
 def test_what_the_searches_chose_is_a_table(lab):
     tuned = read(lab, "tuned.csv")  # values are JSON; here all are numbers
     assert list(tuned.groupby(["method", "split"])["parameter"].agg(list)) == [["k", "s"]] * 2 + [["alpha", "beta"]] * 2
@@ -187,7 +187,7 @@ def test_what_the_searches_chose_is_a_table(lab):
         assert row.tune_seconds == json.loads((folder / "record.json").read_text())["tune_seconds"]
 
 
-@pytest.mark.xdist_group("columns")
+@pytest.mark.slow
 def test_columns_are_shown_in_mlflow_and_recomputed_by_the_gate(lab):
     with sqlite3.connect(lab.root / "mlflow.db") as database:
         children = database.execute("SELECT COUNT(*) FROM tags WHERE key = 'mlflow.parentRunId'").fetchone()[0]
@@ -196,7 +196,6 @@ def test_columns_are_shown_in_mlflow_and_recomputed_by_the_gate(lab):
     assert "gate passed: 16 cells of quick recomputed" in output
 
 
-@pytest.mark.xdist_group("columns")
 @pytest.mark.slow
 def test_a_variant_that_changes_or_is_removed_leaves_the_others_unchanged(lab):
     tail = ["evaluate", "publish", "stats", "train"]

@@ -93,6 +93,7 @@ def test_the_pickle_of_the_evil_card_would_be_noticed(evil):
     (evil / "loaded").rmdir()
 
 
+@pytest.mark.slow
 def test_sweeps_expand_globs_against_the_catalogue(tmp_path):
     for name in ("toy-a", "toy-b", "other"):
         write_card(tmp_path / "cards", name)

@@ -94,6 +94,7 @@ def computed(core: str) -> dict:
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="core types of x86-64 processors")
 @pytest.mark.xdist_group("processors")
 @pytest.mark.parametrize("core", CORES[1:])
+@pytest.mark.slow
 def test_every_core_type_gives_the_same_metrics(core: str) -> None:
     if core == "SkylakeX" and not has_avx512():
         pytest.skip("this processor has no AVX-512, which the kernels of SkylakeX need")

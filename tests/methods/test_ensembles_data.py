@@ -108,6 +108,7 @@ def test_ensembles_of_entropy_trees_agree(reference: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PERMITTED)
+@pytest.mark.slow
 def test_what_a_single_tree_loses_is_pruning(reference: Path, name: str) -> None:
     """Unpruned trees have leaves of one class, whose scores tie: no ensemble averages that away here.
 
@@ -141,6 +142,7 @@ def test_adaboost_m1_on_flags_decides_as_mulan(reference: Path) -> None:
     assert abs(ours["average_precision"] - other["average_precision"]) <= 0.05
 
 
+@pytest.mark.slow
 def test_real_boosting_repairs_it(reference: Path) -> None:
     printed = measured(reference, "emotions", lambda _, __: AdaBoostMH(10, "adaboost_m1"), None)
     real = measured(reference, "emotions", lambda _, __: AdaBoostMH(100), None)

@@ -124,6 +124,7 @@ def test_nothing_is_drawn_without_tables(folder):
     assert drawn(folder) == []
 
 
+@pytest.mark.slow
 def test_every_table_gives_its_figures_in_the_order_of_the_paper(folder):
     groups = drawn(folder, **tables())
     assert [len(group) for _, group in groups] == [1, 2, 2, 1, 1, 2, 1]

@@ -142,6 +142,7 @@ def test_python_of_a_page_runs(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_commands_of_getting_started_run(tmp_path: Path) -> None:
     pytest.importorskip("hydra")
     lines = [

@@ -268,6 +268,7 @@ def test_help_and_datasets_need_no_checkout_and_write_nothing(installed):
     assert not list(installed.folder.iterdir())
 
 
+@pytest.mark.slow
 def test_a_sweep_fills_the_current_folder(installed):
     installed.multilab("train", "-m", "dataset=scenario1,scenario2", "method=glob(mlk*)", "protocol=kfold3")
     methods = sorted(path.stem for path in (CHECKOUT / "conf" / "method").glob("mlk*.yaml"))

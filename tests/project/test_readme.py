@@ -82,6 +82,7 @@ def test_its_table_of_claims_says_what_the_reports_say(readme, checkout, monkeyp
     assert "MLWSE" in table
 
 
+@pytest.mark.slow
 def test_its_own_file_is_trained_in_a_fresh_clone(readme, checkout, tmp_path):
     """The steps of "Your own file" and the cheap rows of the table, as written, in a clone of this commit."""
     if not (checkout / ".git").exists():

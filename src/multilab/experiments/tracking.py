@@ -292,9 +292,8 @@ class Tracker:
         params = [Param(_name(k), _short(v, 6000)) for k, v in record.params.items()]
         metrics = _metrics(record)
         while params or metrics:  # a request takes 100 parameters and 1000 entries
-            few, room = params[:100], 1000 - len(params[:100])
-            self.client.log_batch(run_id, metrics=metrics[:room], params=few)
-            params, metrics = params[100:], metrics[room:]
+            self.client.log_batch(run_id, metrics=metrics[:900], params=params[:100])
+            params, metrics = params[100:], metrics[900:]
         self._log_dataset(run_id, record)
         with TemporaryDirectory() as folder:
             for name, content in record.artifacts().items():
