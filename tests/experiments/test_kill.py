@@ -157,6 +157,7 @@ def uninterrupted(tmp_path_factory):
 
 
 @pytest.mark.xdist_group("kill")
+@pytest.mark.slow
 def test_a_run_killed_three_times_amid_a_write_gives_the_same_cells(uninterrupted, tmp_path):
     runner = Runner(tmp_path / "cells")
     for jobs, count in ((1, 4), (2, 9), (1, 14)):

@@ -181,6 +181,7 @@ Tracker(sys.argv[1], sys.argv[2]).publish("s", records)
 """
 
 
+@pytest.mark.slow
 def test_two_publications_at_once_write_each_run_once(tmp_path):
     """Into a store that does not exist yet, which makes them compete for its creation too."""
     from pathlib import Path

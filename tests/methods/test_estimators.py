@@ -123,7 +123,14 @@ def test_scikit_learn_check(estimator: Any, check: Any) -> None:
 
 
 @pytest.mark.parametrize("check", multilabel_checks.ALL_CHECKS, ids=lambda c: c.__name__)
-@pytest.mark.parametrize("name", [n for n, e in quick_instances().items() if isinstance(e, MultiLabelClassifier)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name.endswith("_literal") else ())  # they fit 80 forests each
+        for name, estimator in quick_instances().items()
+        if isinstance(estimator, MultiLabelClassifier)
+    ],
+)
 def test_multilabel_check(name: str, check: Any, request: pytest.FixtureRequest) -> None:
     estimator = quick_instances()[name]
     reason = reasons(estimator).get(check.__name__)

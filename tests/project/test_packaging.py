@@ -296,6 +296,7 @@ def test_a_study_with_own_settings_reports_to_the_current_folder(installed, tmp_
     assert products == {".cells", ".plan", "data", "mlflow.db", "mlflow.db.lock", "reports", "results"}
 
 
+@pytest.mark.slow
 def test_nothing_is_written_elsewhere_nor_read_from_the_checkout_nor_requested_from_the_network(installed):
     root = installed.folder.parent
     written = installed.witnessed("w")

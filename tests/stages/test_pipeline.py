@@ -50,6 +50,7 @@ def test_a_comment_in_a_yaml_or_a_method_runs_nothing(lab):
     assert after(lab, edit) == ([], 0)
 
 
+@pytest.mark.slow
 def test_one_value_of_one_method_runs_that_method(lab):
     """It also prints one line per stage."""
     before = lab.cells()
@@ -61,7 +62,8 @@ def test_one_value_of_one_method_runs_that_method(lab):
     assert len(lab.cells()) - len(before) == 4
     again = lab.run("multilab", "train", "study=quick", "method=mlknn")
     assert re.fullmatch(r"train mlknn +4 cells, 4 reused, \d+\.\d s\n", again)
-    lab.edit("conf/method/mlknn.yaml", "\nk: 7", "\nk: 10")  # of this value the cells are there: see the next test
+    # and back again: the cells are there
+    assert after(lab, lambda: lab.edit("conf/method/mlknn.yaml", "\nk: 7", "\nk: 10"))[1] == 0
 
 
 def test_the_code_of_one_method_runs_that_method(lab):
