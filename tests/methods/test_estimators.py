@@ -126,7 +126,9 @@ def test_scikit_learn_check(estimator: Any, check: Any) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if name.endswith("_literal") else ())  # they fit 80 forests each
+        pytest.param(
+            name, marks=pytest.mark.slow if name.endswith("_literal") else ()
+        )  # they fit their base classifiers too
         for name, estimator in quick_instances().items()
         if isinstance(estimator, MultiLabelClassifier)
     ],
