@@ -10,6 +10,7 @@ import pytest
 from multilab import papers
 from multilab.claims import ClaimsError
 from multilab.claims.checks import ALL_OF
+from multilab.claims.published import read_cells
 from multilab.papers import paper as paper_module
 
 
@@ -97,3 +98,11 @@ def test_a_misspelt_key_is_refused_with_its_file(tmp_path, monkeypatch, file, ol
     vars(paper)["checks"] = checks
     with pytest.raises(ClaimsError, match=message):
         paper.verify()
+
+
+def test_a_missing_column_of_published_values_is_named(tmp_path):
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    (folder / "published.csv").write_text("table,dataset,method,metric,mean,std\n1,flags,br,hamming_loss,0.1,\n")
+    with pytest.raises(ClaimsError, match=r"papers/toy/published.csv: no column direction, printed_dataset, printed"):
+        read_cells(folder / "published.csv")

@@ -79,6 +79,7 @@ def test_every_source_of_an_erratum_is_a_section_of_the_papers_page() -> None:
     assert len(files) >= 5
     for file in files:
         paper = file.parent.name
+        assert f"papers/{paper}" in pages(), f"docs/papers/{paper}.md is missing"
         sections = anchors(pages()[f"papers/{paper}"])
         sources = {str(entry["source"]) for entry in yaml.safe_load(file.read_text())}
         assert sources - sections == set(), paper

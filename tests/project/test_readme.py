@@ -64,7 +64,7 @@ def test_the_lock_has_hashes_and_no_address(checkout):
     assert "://" not in text
     assert text.count("--hash=sha256:") >= len(pinned)
     for path in checkout.glob("*.lock"):
-        assert path.name in ("requirements.lock", "dvc.lock")
+        assert path.name in ("requirements.lock", "dvc.lock", "mlflow.db.lock")  # the last after `multilab train`
 
 
 def test_the_lock_pins_one_version_of_each_package(checkout):

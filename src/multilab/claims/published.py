@@ -9,9 +9,12 @@ from pathlib import Path
 import pandas as pd
 
 from multilab.claims.erratum import Erratum
+from multilab.claims.errors import ClaimsError
 from multilab.claims.layouts import Layout, layout_of
 from multilab.claims.naming import Aliases
 from multilab.claims.verdicts import judge
+
+_COLUMNS = ("table", "dataset", "method", "metric", "mean", "std", "direction", "printed_dataset", "printed_method")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,15 @@ def read_cells(path: Path) -> pd.DataFrame:
         Columns table, dataset, method, metric, mean, std (NaN where the paper prints none), direction, and the texts
         as printed (``printed_mean`` keeps trailing zeros, NaN where the paper has no number). ``dataset`` and
         ``method`` are the names of the cards and of the methods' YAML files, but for those in ``names.yaml``.
+
+    Raises
+    ------
+    ClaimsError
+        If a column is missing.
     """
     cells = pd.read_csv(path, dtype={"table": str, "mean": str})
+    missing = [name for name in _COLUMNS if name not in cells]
+    if missing:
+        location = f"papers/{path.parent.name}/{path.name}"
+        raise ClaimsError(f"{location}: no column {', '.join(missing)}; its columns are {', '.join(_COLUMNS)}")
     return cells.assign(printed_mean=cells["mean"], mean=pd.to_numeric(cells["mean"], errors="coerce"))

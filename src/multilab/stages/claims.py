@@ -17,7 +17,9 @@ def main(argv: list[str]) -> int:
     studies = [load_study(name) for name in ([name] if name else names("study"))]
     listed = [study for study in studies if study.paper]
     if name and not listed:
-        raise ExperimentError(f"study {name} is compared with no paper")
+        raise ExperimentError(
+            f"study {name} is compared with no paper; `paper: NAME` in conf/study/{name}.yaml names one"
+        )
     for study in listed:
         print(f"{study.name}: {study.title}")
         for line in (*verdict_lines(study), *claim_lines(study)):
