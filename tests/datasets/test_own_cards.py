@@ -64,6 +64,7 @@ def test_cards_in_the_folder_or_in_its_subfolder_dataset(subfolder, named, tmp_p
 
 
 @pytest.mark.parametrize("subfolder", ["", "dataset"])
+@pytest.mark.slow
 def test_train_finds_the_cards_where_the_other_verbs_do(subfolder, tmp_path):
     rng = np.random.default_rng(0)
     rows = [f"{a:.4f},{b:.4f},{a > 0},{b > 0}" for a, b in rng.normal(size=(40, 2))]

@@ -397,6 +397,7 @@ def test_a_damaged_lock_is_named_by_dvc_and_can_be_removed(tmp_path):
 
 
 @pytest.mark.xdist_group("kill")
+@pytest.mark.slow
 def test_the_mlflow_database_is_complete_or_absent(tmp_path):
     """MLflow refuses for ever a half-made database, so its file may appear only when it is complete."""
     from multilab.experiments.tracking import Tracker

@@ -182,6 +182,7 @@ for root in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_tuned_cell_make_the_result_of_one(tmp_path):
     rounds = 4
     racers = [

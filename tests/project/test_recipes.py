@@ -95,6 +95,7 @@ def test_a_metric_is_one_function(copy: Copy) -> None:
     assert "empty_predictions" in trained
 
 
+@pytest.mark.slow
 def test_a_dataset_is_one_card(copy: Copy, tmp_path: Path) -> None:
     copy.add("conf/dataset/stations.yaml")
     (tmp_path / "mirror" / "stations").mkdir(parents=True)

@@ -65,6 +65,7 @@ def test_every_part_is_there(page, fake):
         assert piece in verdicts
 
 
+@pytest.mark.slow
 def test_same_files_give_the_same_bytes(page, fake, tmp_path):
     first = (fake / "index.html").read_bytes()
     elsewhere = shutil.copytree(fake, tmp_path / "fake", ignore=shutil.ignore_patterns("index.html"))
