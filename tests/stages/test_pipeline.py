@@ -165,7 +165,7 @@ def test_an_edited_or_missing_table_is_computed_again(lab):
     assert path.read_bytes() == scores
     path.write_bytes(scores.replace(b",0.", b",0.9", 1))
     printed = lab.run("multilab", "report", "study=quick", MULTILAB_CELLS="nothing", code=2)
-    assert "12 of 12 cells of quick are not in" in printed
+    assert re.search(r"(\d+) of \1 cells of quick are not in", printed)
     assert "dvc repro` fits them" in printed
     assert len(printed.strip().splitlines()) == 2
     lab.repro()
