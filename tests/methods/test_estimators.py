@@ -127,7 +127,7 @@ def test_scikit_learn_check(estimator: Any, check: Any) -> None:
     "name",
     [
         pytest.param(
-            name, marks=pytest.mark.slow if name.endswith("_literal") else ()
+            name, marks=pytest.mark.slow if name.endswith(("_literal", "mldf")) else ()
         )  # they fit their base classifiers too
         for name, estimator in quick_instances().items()
         if isinstance(estimator, MultiLabelClassifier)
