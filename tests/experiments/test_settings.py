@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 
 from multilab.core import conf_dir
-from multilab.experiments.conf import load_protocol, names, plain
+from multilab.experiments.conf import load_protocol, names, plain, read_settings
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import build, fitted_attribute, predict_with_scores
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.search import distributions
 from multilab.experiments.study import load_study, study_from
+from multilab.experiments.workers import parallel_map
 
 METHODS, STUDIES, PROTOCOLS = names("method"), names("study"), names("protocol")
 
@@ -129,3 +131,31 @@ def test_what_a_search_found_is_written_where_it_is_read():
     assert with_best(nested, {"estimator__C": 2, "k": 4}) == {**nested, "estimator": {"_target_": "y", "C": 2}, "k": 4}
     pipeline = {"_target_": "sklearn.pipeline.Pipeline", "steps": []}
     assert with_best(pipeline, {"select__k": 2}) == {**pipeline, "select__k": 2}
+
+
+@pytest.mark.parametrize(
+    "text", ["1e-3", "-1E5", ".5e-3", "2.e2", "1e", "e5", "2020-01-01", "yes", "0x10", "1_000", "~", "1.5"]
+)
+def test_values_are_read_as_hydra_reads_them(text, tmp_path, monkeypatch):
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "mine.yaml").write_text(f"value: {text}\nlist: [{text}]\n")
+    monkeypatch.setenv("MULTILAB_CONF", str(tmp_path))
+    expected = OmegaConf.to_container(OmegaConf.load(tmp_path / "study" / "mine.yaml"))
+    read = read_settings("study", "mine")
+    assert read == expected
+    assert type(read["value"]) is type(expected["value"])
+
+
+def test_a_key_given_twice_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "mine.yaml").write_text("value: 1\nother: {a: 1, a: 2}\n")
+    monkeypatch.setenv("MULTILAB_CONF", str(tmp_path))
+    with pytest.raises(ExperimentError, match=r"mine\.yaml: not valid YAML: .*duplicate key a"):
+        read_settings("study", "mine")
+
+
+def test_work_in_parallel_keeps_its_order(monkeypatch):
+    for jobs in ("1", "2", "5"):
+        monkeypatch.setenv("MULTILAB_JOBS", jobs)
+        for n in range(4):
+            assert parallel_map(str, list(range(n))) == [str(i) for i in range(n)]
