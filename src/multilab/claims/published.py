@@ -13,6 +13,7 @@ from multilab.claims.errors import ClaimsError
 from multilab.claims.layouts import Layout, layout_of
 from multilab.claims.naming import Aliases
 from multilab.claims.verdicts import judge
+from multilab.metrics import METRICS
 
 _COLUMNS = ("table", "dataset", "method", "metric", "mean", "std", "direction", "printed_dataset", "printed_method")
 
@@ -45,11 +46,16 @@ class PublishedTables:
         """Return the layout of one table from its cells."""
         return layout_of(self.layouts.get(table) or {}, cells)
 
-    def quantities(self, method: str, conventions: str = "default") -> tuple[tuple[str, str], ...]:
-        """Return the (metric, preset) pairs a method is compared by in addition to the study's conventions, sorted."""
+    def compared(self, method: str, conventions: str = "default") -> tuple[str, ...]:
+        """Return our quantities, ``metric`` or ``metric.preset``, that published cells compare a method by, sorted."""
         ours = self.aliases.named(self.cells, conventions)
         names = ours.loc[ours["method"] == method, "quantity"].unique()
-        return tuple(sorted((m, preset) for m, dot, preset in (str(name).partition(".") for name in names) if dot))
+        return tuple(sorted(name for name in map(str, names) if name.partition(".")[0] in METRICS))
+
+    def quantities(self, method: str, conventions: str = "default") -> tuple[tuple[str, str], ...]:
+        """Return the (metric, preset) pairs a method is compared by in addition to the study's conventions, sorted."""
+        parts = (name.partition(".") for name in self.compared(method, conventions))
+        return tuple((metric, preset) for metric, dot, preset in parts if dot)
 
     def judge(
         self, ours: pd.DataFrame, conventions: str = "default", unavailable: Mapping[str, str] | None = None

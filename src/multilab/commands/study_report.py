@@ -15,7 +15,7 @@ from multilab.datasets import prepared_meta
 from multilab.experiments.cells import study_cells
 from multilab.experiments.environment import environment
 from multilab.experiments.evaluation import dataset_facts, learned
-from multilab.experiments.ledger import claims_text, judged
+from multilab.experiments.ledger import claims_text, judged, learned_file
 from multilab.experiments.method import Method
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, Variant
@@ -104,15 +104,18 @@ def save_verdicts(study: Study) -> None:
 
 
 def save_learned(study: Study) -> None:
-    """Copy what the study's own methods learned on first splits to the report's ``figures`` folder."""
+    """Copy what the study's own methods learned on first splits to the report's ``figures`` folder.
+
+    A cell that is not in the store leaves the file that is there (``multilab cells add`` needs no cells of old columns).
+    """
     store = Store()
     for method in study.methods:
         for cell in study_cells(study, method):
-            arrays = learned(cell, store) if cell.split_ref.split == 0 and cell.method.save_attributes else {}
-            if arrays:
+            if cell.split_ref.split or not cell.method.save_attributes or not store.has(cell.key):
+                continue
+            if arrays := learned(cell, store):
                 labels = (prepared_meta(cell.split_ref.dataset) or {}).get("label_names", [])
                 buffer = io.BytesIO()
                 content: dict[str, Any] = {"label_names": np.array(labels), **arrays}
                 np.savez_compressed(buffer, **content)
-                name = f"learned-{method}-{cell.split_ref.dataset}.npz"
-                write_atomically(report_dir(study.name) / "figures" / name, buffer.getvalue())
+                write_atomically(learned_file(report_dir(study.name), cell), buffer.getvalue())

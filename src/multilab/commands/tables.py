@@ -9,7 +9,7 @@ from multilab.experiments.analysing import tables
 from multilab.experiments.analysis_units import Unit
 from multilab.experiments.cells import Cell, all_cells
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.evaluation import evaluate, measurements, tuned
+from multilab.experiments.evaluation import evaluate, measurements, sampling_errors, tuned
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.papers import find
@@ -31,8 +31,10 @@ def write_tables(study: Study, store: Store) -> list[Cell]:
             f"{len(missing)} of {len(cells)} cells of {study.name} are not in {store.root}, the first: {missing[0]}; "
             f"`{run_command(study.name)}` fits them"
         )
-    scores = evaluate(study, cells, store, find(study.paper).tables if study.paper else None)
-    write_results(folder, scores, measurements(cells, store), tuned(cells, store))
+    published = find(study.paper).tables if study.paper else None
+    scores = evaluate(study, cells, store, published)
+    errors = sampling_errors(study, cells, store, published)
+    write_results(folder, scores, measurements(cells, store), tuned(cells, store), errors)
     record_checksums(folder, TABLES)
     return cells
 

@@ -26,7 +26,21 @@ if TYPE_CHECKING:  # every train stage imports this file, and needs neither
 
     from multilab.claims import PublishedTables
 
-__all__ = ["MEASURED", "dataset_facts", "evaluate", "evaluate_cell", "learned", "measurements", "tuned"]
+__all__ = [
+    "FEW_TEST_PARTS",
+    "MEASURED",
+    "dataset_facts",
+    "evaluate",
+    "evaluate_cell",
+    "learned",
+    "measurements",
+    "sampling_errors",
+    "tuned",
+]
+
+FEW_TEST_PARTS = 5
+"""With fewer test parts than this, their spread says too little of the sampling error."""
+_DRAWS = 200
 
 MEASURED = ("fit_seconds", "input_seconds", "predict_seconds", "peak_mb", "model_bytes")
 """Measurements of a cell; ``input_seconds`` is the time of fitting the cells that it reads."""
@@ -115,6 +129,54 @@ def tuned(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
             rows.append((*index, name, json.dumps(value), metric, best, record["tune_seconds"]))
     columns = ["dataset", "split", "method", "parameter", "value", "metric", "best", "tune_seconds"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def sampling_errors(
+    study: Study, cells: Iterable[Cell], store: Store, published: PublishedTables | None = None
+) -> pd.DataFrame:
+    """Return the sampling errors of the quantities that published cells are compared with.
+
+    The standard error is that of a bootstrap over the rows of the first test part, 200 draws that all methods share;
+    only for datasets with fewer than :data:`FEW_TEST_PARTS` test parts.
+
+    Returns
+    -------
+    DataFrame
+        Columns dataset, split, method, metric, error.
+    """
+    cells = list(cells) if published else []
+    parts: dict[str, set[str]] = {}
+    for cell in cells:
+        parts.setdefault(cell.split_ref.dataset, set()).add(cell.split_ref.digest)
+    first = [
+        cell for cell in cells if cell.split_ref.split == 0 and len(parts[cell.split_ref.dataset]) < FEW_TEST_PARTS
+    ]
+    wanted = functools.cache(published.compared) if published else lambda method, conventions: ()
+    work = [(cell, names) for cell in first if (names := wanted(cell.method.name, study.conventions))]
+    found = parallel_map(functools.partial(_sampling_errors, store=store, conventions=study.conventions), work)
+    rows = [
+        (cell.split_ref.dataset, cell.split_ref.split, cell.method.name, name, error)
+        for (cell, _), errors in zip(work, found, strict=True)
+        for name, error in errors.items()
+    ]
+    return pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "error"])
+
+
+def _sampling_errors(work: tuple[Cell, tuple[str, ...]], store: Store, conventions: str) -> dict[str, float]:
+    import numpy as np
+
+    cell, names = work
+    _, test = indices(cell.split_ref)
+    Y, arrays = load(cell.split_ref.dataset).Y[test], store.arrays(cell.key)
+    draws = np.random.default_rng(0).integers(0, len(test), (_DRAWS, len(test)))
+    errors = {}
+    for name in names:
+        measure, _, preset = name.partition(".")
+        metric = METRICS[measure]
+        values = arrays.get(f"{metric.needs}.{measure}", arrays[metric.needs])
+        drawn = [metric.function(Y[rows], values[rows], preset or conventions) for rows in draws]
+        errors[name] = float(np.nanstd(drawn, ddof=1))
+    return errors
 
 
 def learned(cell: Cell, store: Store) -> dict[str, np.ndarray]:

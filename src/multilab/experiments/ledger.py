@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from multilab import datasets
@@ -20,15 +21,15 @@ from multilab.claims import (
 )
 from multilab.claims.checks import Check
 from multilab.datasets import load
-from multilab.experiments.cells import study_cells
+from multilab.experiments.cells import Cell, study_cells
 from multilab.experiments.evaluation import MEASURED, learned
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.statistics.result_files import read_measured, read_scores, read_table
 
-__all__ = ["claims_text", "judged", "study_evidence", "unavailable"]
+__all__ = ["claims_text", "judged", "learned_file", "study_evidence", "unavailable"]
 
-_NOT_TABLES = ("cells", "keys", "scores")
+_NOT_TABLES = ("cells", "keys", "sampling", "scores")
 
 
 def judged(study: Study, folder: Path, published: PublishedTables) -> pd.DataFrame:
@@ -44,12 +45,17 @@ def judged(study: Study, folder: Path, published: PublishedTables) -> pd.DataFra
 
 
 def study_evidence(study: Study, folder: Path, store: Store) -> Evidence:
-    """Return the evidence of a study: scores, costs, arrays learned on first splits, further tables."""
+    """Return the evidence of a study: scores, costs, arrays learned on first splits, further tables.
+
+    Arrays of cells that are not in the store are those of the report's ``figures`` folder.
+    """
     arrays = {
         (method, cell.split_ref.dataset): learned(cell, store)
+        if store.has(cell.key)
+        else committed_arrays(folder, cell)
         for method in study.all_methods
         for cell in study_cells(study, method)
-        if cell.split_ref.split == 0 and cell.method.save_attributes and store.has(cell.key)
+        if cell.split_ref.split == 0 and cell.method.save_attributes
     }
     tables = {path.stem: read_table(path) for path in sorted(folder.glob("*.csv")) if path.stem not in _NOT_TABLES}
     return Evidence(pd.concat([read_scores(folder, extra=True), _measured(folder)]), arrays, tables, study.alpha)
@@ -84,6 +90,20 @@ def _measured(folder: Path) -> pd.DataFrame:
         return pd.DataFrame(columns=[*named, "metric", "value"])
     table["total_seconds"] = table["fit_seconds"] + table["predict_seconds"]
     return table.melt(named, [*MEASURED, "total_seconds"], "metric", "value").dropna(subset="value")
+
+
+def learned_file(folder: Path, cell: Cell) -> Path:
+    """Return the file of a report folder that holds what a cell learned."""
+    return folder / "figures" / f"learned-{cell.method.name}-{cell.split_ref.dataset}.npz"
+
+
+def committed_arrays(folder: Path, cell: Cell) -> dict[str, np.ndarray]:
+    """Return what a cell learned according to the report folder, nothing if that has no file of it."""
+    path = learned_file(folder, cell)
+    if not path.is_file():
+        return {}
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files if name != "label_names"}
 
 
 def _data(names: Iterable[str], printed: pd.DataFrame) -> list[pd.DataFrame]:

@@ -9,6 +9,8 @@
       give the committed results of a study their new keys after a change of code that leaves the numbers as they are;
       refused when settings differ (but for the methods of accept=), or when two recomputed cells of a method differ:
       by more than 1e-6, or at all without a reason=.
+  multilab cells add study=NAME
+      fit the cells of a study that its committed results lack, and add their results: for a study that got new columns.
   multilab cells clean [dataset=...] [method=...] [--outdated] [--yes]
       what would be removed: failed, broken and half-written cells; with --outdated also those that are out of date.
       --yes removes them.
@@ -18,6 +20,7 @@ Keys may be shortened.
 
 import json
 
+from multilab.commands.additions import add
 from multilab.commands.arguments import arguments
 from multilab.commands.cells import clean_cells, list_cells, why
 from multilab.commands.rekeying import rekey
@@ -26,7 +29,7 @@ from multilab.experiments.store import Store
 
 
 def main(argv: list[str]) -> int:
-    """`multilab cells list | show KEY | why KEY KEY | rekey study=NAME | clean`."""
+    """`multilab cells list | show KEY | why KEY KEY | rekey study=NAME | add study=NAME | clean`."""
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
@@ -39,9 +42,11 @@ def main(argv: list[str]) -> int:
         print("\n".join(why(store, *(store.find(key) for key in rest))))
     elif verb == "rekey":
         return rekey(store, **arguments(rest, "study", "accept", "seed", "reason"))
+    elif verb == "add":
+        return add(store, **arguments(rest, "study"))
     elif verb == "clean":
         return clean_cells(store, rest)
     else:
-        verbs = "list | show KEY | why KEY KEY | rekey study=NAME | clean"
+        verbs = "list | show KEY | why KEY KEY | rekey study=NAME | add study=NAME | clean"
         raise ExperimentError(f"expected: multilab cells {verbs} (multilab cells --help)")
     return 0

@@ -83,7 +83,9 @@ def _with_keys(folder: Path, table: pd.DataFrame) -> pd.DataFrame:
     return table.merge(read_table(path, [*_CELL, "key"]), on=_CELL, how="left") if path.is_file() else table
 
 
-def write_results(folder: Path | str, scores: pd.DataFrame, measured: pd.DataFrame, tuned: pd.DataFrame) -> None:
+def write_results(
+    folder: Path | str, scores: pd.DataFrame, measured: pd.DataFrame, tuned: pd.DataFrame, sampling: pd.DataFrame
+) -> None:
     """Write the tables of a study's cells.
 
     Parameters
@@ -92,14 +94,15 @@ def write_results(folder: Path | str, scores: pd.DataFrame, measured: pd.DataFra
         The folder ``reports/<study>``.
     scores, measured : DataFrame
         With a column ``key``, which is written to ``keys.csv``.
-    tuned : DataFrame
-        What the searches chose; without rows there is no ``tuned.csv``.
+    tuned, sampling : DataFrame
+        What the searches chose, and the sampling errors; without rows there is no such file.
     """
     folder = Path(folder)
     write_table(folder / "measured.csv", measured.drop(columns="key"))
-    if tuned.empty:
-        (folder / "tuned.csv").unlink(missing_ok=True)
-    else:
-        write_table(folder / "tuned.csv", tuned)
+    for name, table in (("tuned.csv", tuned), ("sampling.csv", sampling)):
+        if table.empty:
+            (folder / name).unlink(missing_ok=True)
+        else:
+            write_table(folder / name, table)
     write_table(folder / "keys.csv", scores[[*_CELL, "key"]].drop_duplicates())
     write_table(folder / "scores.csv", scores.drop(columns="key"))  # the last: DVC waits for it
