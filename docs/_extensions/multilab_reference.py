@@ -423,7 +423,7 @@ def checks() -> str:
     parts = [
         heading("Checks of claims"),
         "A claim is a sentence of a paper with a check that decides, on our results, whether it *holds*, *fails* or is "
-        "*inconclusive*. These checks are shared by the papers; a check that only one paper uses is defined in that "
+        "*not testable*. These checks are shared by the papers; a check that only one paper uses is defined in that "
         "paper's folder (:doc:`/contributing`).\n",
     ]
     for name, check in sorted(shared_checks().items()):

@@ -331,7 +331,7 @@ THREE = {
     [
         ("best_average_rank", {"best": ["a"], "methods": ["a", "b"]}, "holds"),
         ("best_average_rank", {"best": ["b"], "methods": ["a", "b"]}, "fails"),
-        ("best_average_rank", {"best": ["a"], "methods": ["a", "b", "c"]}, "inconclusive"),
+        ("best_average_rank", {"best": ["a"], "methods": ["a", "b", "c"]}, "not testable"),
         ("average_rank_order", {"order": ["a", "b"]}, "holds"),
         ("average_rank_order", {"order": ["b", "a"]}, "fails"),
         ("wins_minus_losses", {"methods": ["a"], "against": ["b"]}, "holds"),
@@ -346,7 +346,7 @@ THREE = {
 def test_checks_on_ranks_and_wins(name, arguments, outcome):
     result = run_check(name, {"metrics": ["hamming_loss"], **arguments}, evidence(THREE))
     assert result.outcome == outcome, result
-    if outcome == "inconclusive":
+    if outcome == "not testable":
         assert result.reason == "not run, or not measured by hamming_loss: c"
 
 
@@ -364,12 +364,12 @@ def test_friedman_rejects_where_all_datasets_agree():
     assert result.numbers["hamming_loss"] == float("inf")
 
 
-def test_a_method_that_lacks_a_dataset_makes_a_claim_inconclusive():
+def test_a_method_that_lacks_a_dataset_makes_a_claim_not_testable():
     values = {"a": {"x": [0.1], "y": [0.1]}, "b": {"x": [0.2]}}
     result = run_check(
         "best_average_rank", {"metrics": ["hamming_loss"], "best": ["a"], "methods": ["a", "b"]}, evidence(values)
     )
-    assert (result.outcome, result.reason) == ("inconclusive", "not run: b on y")
+    assert (result.outcome, result.reason) == ("not testable", "not run: b on y")
 
 
 def test_beats_is_a_signed_rank_test_over_datasets():
@@ -378,12 +378,12 @@ def test_beats_is_a_signed_rank_test_over_datasets():
     arguments = {"methods": ["a"], "against": ["b"], "metrics": ["hamming_loss"]}
     assert run_check("beats", arguments, evidence(values)).outcome == "holds"
     assert run_check("beats", {**arguments, "methods": ["b"], "against": ["a"]}, evidence(values)).outcome == "fails"
-    assert run_check("beats", {**arguments, "datasets": ["s", "t"]}, evidence(values)).outcome == "inconclusive"
+    assert run_check("beats", {**arguments, "datasets": ["s", "t"]}, evidence(values)).outcome == "not testable"
 
 
 @pytest.mark.parametrize(
     ("gains", "outcome"),
-    [([0.0, 0.01, 0.02], "holds"), ([-0.2, -0.21, -0.19], "fails"), ([-0.3, 0.29, -0.1], "inconclusive")],
+    [([0.0, 0.01, 0.02], "holds"), ([-0.2, -0.21, -0.19], "fails"), ([-0.3, 0.29, -0.1], "not testable")],
 )
 def test_at_least_best_of_is_paired(gains, outcome):
     others = {"p": {"d": [0.5, 0.6, 0.7]}, "q": {"d": [0.4, 0.4, 0.4]}}
@@ -415,7 +415,7 @@ def test_correlation_sign_compares_cosines_of_labels_and_weights(sign, outcome):
     assert result.outcome == outcome
     assert result.numbers["m"]["median"] == sign
     few = Evidence(known.scores, {k: v for k, v in learned.items() if k[1] in "abc"})
-    assert run_check("correlation_sign", {"methods": ["m"]}, few).outcome == ("inconclusive" if sign > 0 else "fails")
+    assert run_check("correlation_sign", {"methods": ["m"]}, few).outcome == ("not testable" if sign > 0 else "fails")
 
 
 CURVES = {1: (0.5, 0.6, 0.5), 100: (0.2, 0.2, 0.2)}
@@ -430,7 +430,7 @@ GRID = pd.DataFrame(
     [
         ("worse_beyond", {"parameter": "alpha", "limit": 10}, "holds"),
         ("worse_beyond", {"parameter": "alpha", "limit": 10, "margin": 0.5}, "fails"),
-        ("worse_beyond", {"parameter": "alpha", "limit": 1000}, "inconclusive"),
+        ("worse_beyond", {"parameter": "alpha", "limit": 1000}, "not testable"),
         ("rises_then_falls", {"parameter": "beta", "fixed": {"alpha": 1}}, "holds"),
         ("rises_then_falls", {"parameter": "beta", "fixed": {"alpha": 100}}, "fails"),
         ("flat_in", {"by": ["alpha"], "tolerance": 0.11}, "holds"),
@@ -452,17 +452,17 @@ def test_checks_on_curves():
     known = Evidence(evidence(THREE).scores, tables={"convergence": table})
     assert run_check("below_by", {"at": {"m": 200}, "limit": 2e-3}, known).outcome == "holds"
     assert run_check("below_by", {"at": {"m": 200}, "limit": 1e-3}, known).outcome == "fails"
-    assert run_check("below_by", {"at": {"m": 400}, "limit": 1e-3}, known).outcome == "inconclusive"
+    assert run_check("below_by", {"at": {"m": 400}, "limit": 1e-3}, known).outcome == "not testable"
     arguments = {"method": "m", "table": "convergence", "x": "iteration", "y": "gap"}
     assert run_check("monotone_in", {**arguments, "direction": "down"}, known).outcome == "holds"
     assert run_check("monotone_in", arguments, known).outcome == "fails"
 
 
-def test_all_of_fails_with_one_part_and_is_inconclusive_without_evidence():
+def test_all_of_fails_with_one_part_and_is_not_testable_without_evidence():
     holds = {"check": "average_rank_order", "metrics": ["hamming_loss"], "order": ["a", "b"]}
     fails = {**holds, "order": ["b", "a"]}
     open_ = {**holds, "order": ["a", "c"]}
-    for parts, outcome in (([holds], "holds"), ([holds, open_], "inconclusive"), ([open_, fails, holds], "fails")):
+    for parts, outcome in (([holds], "holds"), ([holds, open_], "not testable"), ([open_, fails, holds], "fails")):
         assert run_check("all_of", {"parts": parts}, evidence(THREE)).outcome == outcome
 
 
@@ -485,16 +485,16 @@ def test_a_claim_that_is_not_well_formed_is_refused(claim, message):
         checks_module.verify([Claim.from_mapping(claim)], CHECKS)
 
 
-def test_claims_of_mlwse_without_results_are_inconclusive_but_checked_in_the_paper():
+def test_claims_of_mlwse_without_results_are_not_testable_but_checked_in_the_paper():
     statements = find("mlwse").claims
     assert [claim.id for claim in statements] == [f"C{i}" for i in range(1, 16)]
     paper = claims.published_evidence(find("mlwse").published)
     results = {f["id"]: f for f in check_claims(statements, evidence({}), paper, CHECKS)}
-    assert {f["outcome"] for f in results.values()} == {"inconclusive"}
+    assert {f["outcome"] for f in results.values()} == {"not testable"}
     assert all(f["reason"] for f in results.values())
     printed = {name: f["in_paper"]["outcome"] for name, f in results.items() if "in_paper" in f}
     assert printed == {
-        "C1": "holds", "C2": "holds", "C3": "holds", "C4": "holds", "C10": "inconclusive", "C11": "inconclusive",
+        "C1": "holds", "C2": "holds", "C3": "holds", "C4": "holds", "C10": "not testable", "C11": "not testable",
         "C12": "holds", "C13": "holds", "C14": "holds", "C15": "holds",
     }  # fmt: skip
     wins = [
@@ -551,11 +551,11 @@ def test_a_study_writes_its_ledger_and_prints_it(small_study, capsys):
     assert len(cells) == len(find("imldf").published)
     results = json.loads((small_study / "claims.json").read_text())
     assert [claim["id"] for claim in results] == [claim.id for claim in find("imldf").claims]
-    assert {claim["outcome"] for claim in results} == {"inconclusive"}
+    assert {claim["outcome"] for claim in results} == {"not testable"}
     page = (small_study / "index.html").read_text()
     head = page[: page.index("</header>")]
     assert 'not comparable <span class="hint">5.6 %</span>' in head
-    assert '<b>9</b> inconclusive <span class="hint"><a href="#claim-C4.1">C4.1</a>' in head
+    assert '<b>9</b> not testable <span class="hint"><a href="#claim-C4.1">C4.1</a>' in head
     capsys.readouterr()
     assert main(["claims", "--study", "small"]) == 0
     output = capsys.readouterr().out
@@ -563,7 +563,7 @@ def test_a_study_writes_its_ledger_and_prints_it(small_study, capsys):
     assert "18    5.6%  not comparable" in output
     assert "303 have no excuse yet" in output
     assert "could be compared" not in output  # no cell of the two methods has data
-    assert "  C4.1    inconclusive     holds            iMLDF has the best average rank" in output
+    assert "  C4.1    not testable     holds            iMLDF has the best average rank" in output
     assert " " * 44 + "not run, or not measured by hamming_loss: rf_pct" in output
 
 

@@ -130,10 +130,10 @@ CURVES = curves(a=[(0.5, 0.6, 0.8), (0.5, 0.4, 0.4)], b=[(0.4, 0.5, 0.9), (0.3, 
     [
         ("wins_at_least", {"method": "a", "against": {"b": 2, "c": 2}, "metrics": ["ranking_loss"]}, "holds"),
         ("wins_at_least", {"method": "a", "against": {"b": 3}, "metrics": ["ranking_loss"]}, "fails"),
-        ("wins_at_least", {"method": "a", "against": {"d": 3}, "metrics": ["ranking_loss"]}, "inconclusive"),
+        ("wins_at_least", {"method": "a", "against": {"d": 3}, "metrics": ["ranking_loss"]}, "not testable"),
         ("best_mean", {"method": "a", "methods": ["a", "b", "c"], "metrics": ["ranking_loss"]}, "holds"),
         ("best_mean", {"method": "b", "methods": ["a", "b"], "metrics": ["ranking_loss"]}, "fails"),
-        ("faster", {"method": "a", "against": "b", "times": 2}, "inconclusive"),
+        ("faster", {"method": "a", "against": "b", "times": 2}, "not testable"),
         ("curve_above", {"method": "a", "others": ["b"], "metric": "average_precision"}, "fails"),
         ("curve_above", {"method": "a", "others": ["c"], "metric": "average_precision"}, "holds"),
         (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +20,7 @@ from multilab.claims.evidence import Evidence, Finding
 from multilab.metrics import METRICS
 
 ALL_OF = "all_of"
-"""Name of the composite check: its ``parts`` are checks with their arguments, all of which must hold."""
+"""Name of the composite check: its ``parts`` are checks with their arguments; it holds in part if some of them do."""
 
 _DEFAULTS = {
     "datasets": "all datasets with results",
@@ -91,7 +91,7 @@ def shared_checks() -> dict[str, Check]:
 def run_check(
     name: str, arguments: Mapping[str, Any], evidence: Evidence, checks: Mapping[str, Check] | None = None
 ) -> Finding:
-    """Run one check; missing results make it inconclusive.
+    """Run one check; missing results make it not testable.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def run_check(
     try:
         return one.function(evidence, **arguments)
     except NotYet as error:
-        return Finding("inconclusive", {}, str(error))
+        return Finding("not testable", {}, str(error))
 
 
 def describe_check(name: str, arguments: Mapping[str, Any], checks: Mapping[str, Check] | None = None) -> str:
@@ -135,7 +135,7 @@ def verify(claims: Iterable[Claim], checks: Mapping[str, Check] | None = None) -
         Naming the claim.
     """
     for claim in claims:
-        for arguments in (claim.arguments, claim.arguments_in_paper):
+        for arguments in (claim.arguments, claim.arguments_in_paper) if claim.check else ():
             if claim.check == ALL_OF and set(arguments) != {"parts"}:
                 raise ClaimsError(f"claim {claim.id}: all_of has parts, not {', '.join(arguments) or 'nothing'}")
             parts = arguments["parts"] if claim.check == ALL_OF else [{"check": claim.check, **arguments}]
@@ -163,27 +163,33 @@ def check_claims(
     Returns
     -------
     list of dict
-        For ``claims.json``: id, sentence, location, outcome (holds, fails, inconclusive), check, its description,
-        reason, numbers, expected, and under ``in_paper`` the outcome and numbers of the same check on the published
-        cells, under ``description_in_paper`` what it requires of them.
+        For ``claims.json``: id, sentence, quote, origin, location, outcome (holds, holds in part, fails, not testable),
+        share, check, its description, reason, numbers, expected, explanation, and under ``in_paper`` the outcome and
+        numbers of the same check on the published cells, under ``description_in_paper`` what it requires of them.
     """
     return [_checked(claim, ours, paper, checks) for claim in claims]
 
 
 def _checked(claim: Claim, ours: Evidence, paper: Evidence | None, checks: Mapping[str, Check] | None) -> dict:
-    finding = run_check(claim.check, claim.arguments, ours, checks)
+    finding = run_check(claim.check, claim.arguments, ours, checks) if claim.check else Finding("not testable")
+    if claim.untestable:
+        finding = Finding("not testable", finding.numbers, claim.untestable)
     entry: dict[str, Any] = {
         "id": claim.id,
         "sentence": claim.sentence,
+        "quote": claim.quote,
+        "origin": claim.origin,
         "location": claim.location,
         "outcome": finding.outcome,
-        "check": claim.check,
-        "description": describe_check(claim.check, claim.arguments, checks),
+        "share": finding.share,
+        "check": claim.check or None,
+        "description": describe_check(claim.check, claim.arguments, checks) if claim.check else None,
         "reason": finding.reason or None,
         "numbers": finding.numbers,
         "expected": claim.expected,
+        "explanation": asdict(claim.explanation) if claim.explanation else None,
     }
-    if paper is not None and claim.in_paper is not False:
+    if paper is not None and claim.check and claim.in_paper is not False:
         published = run_check(claim.check, claim.arguments_in_paper, paper, checks)
         if published.numbers:
             entry["in_paper"] = {"outcome": published.outcome, **published.numbers}
@@ -192,18 +198,25 @@ def _checked(claim: Claim, ours: Evidence, paper: Evidence | None, checks: Mappi
 
 
 def _all_of(parts: list[dict[str, Any]], evidence: Evidence, checks: Mapping[str, Check] | None) -> Finding:
-    """Return holds if all parts hold, fails if one fails, else inconclusive."""
+    """Return holds if all parts hold, fails if none does, holds in part if some do or one does in part.
+
+    Parts that are not testable make it not testable where no other part fails.
+    """
     findings = [run_check(*_part(part), evidence, checks) for part in parts]
     outcomes = [finding.outcome for finding in findings]
-    outcome = "fails" if "fails" in outcomes else "inconclusive" if "inconclusive" in outcomes else "holds"
+    kept, missed = outcomes.count("holds"), "fails" in outcomes
+    if "holds in part" in outcomes or (kept and missed):
+        outcome = "holds in part"
+    else:
+        outcome = "fails" if missed else "not testable" if "not testable" in outcomes else "holds"
     numbers: dict[str, Any] = {}
     for part, finding in zip(parts, findings, strict=True):
         title = str(part.get("id") or part["check"])
         numbers[title] = {"outcome": finding.outcome, **finding.numbers}
         if finding.reason:
             numbers[title]["reason"] = finding.reason
-    reasons = dict.fromkeys(f.reason for f in findings if f.outcome == "inconclusive" and f.reason)
-    return Finding(outcome, numbers, "; ".join(reasons))
+    reasons = dict.fromkeys(f.reason for f in findings if f.outcome == "not testable" and f.reason)
+    return Finding(outcome, numbers, "; ".join(reasons), share=(kept, len(parts)))
 
 
 def _part(part: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from multilab.datasets import Dataset
 
 
+DATA_METRICS = ("label_count", "label_frequency")
+"""Properties of single labels; ``method`` is the label there."""
+
+
 def data_rows(data: Dataset) -> pd.DataFrame:
     """Return a data set's numbers in the form of results: columns dataset, method, metric, mean, std.
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.claims.errors import ClaimsError
-from multilab.claims.naming import Aliases, Derived, any_of
+from multilab.claims.naming import Aliases, Derived, any_of, decimals
 from multilab.claims.selectors import mask
 from multilab.statistics import friedman, iman_davenport, nemenyi_cd, rank_rows
 
@@ -26,7 +26,8 @@ def fill_derived(cells: pd.DataFrame, known: Aliases, value: str = "our_mean", s
 
     Notes
     -----
-    ``mean`` is the mean over the data sets of the same table with the standard deviation over them (ddof = 1),
+    ``mean`` is the mean over the data sets of the same table, each rounded as it is printed, with the standard
+    deviation over them (ddof = 1) and, where the cells have one, the uncertainty that follows from theirs,
     ``average_rank`` the average rank over them, ``friedman`` Iman and Davenport's F_F without correction for ties as
     the papers print it, ``nemenyi_cd`` the critical difference at .05.
     """
@@ -34,20 +35,30 @@ def fill_derived(cells: pd.DataFrame, known: Aliases, value: str = "our_mean", s
     basis = cells[~any_of(cells, [rule.where for rule in known.derived])]
     for rule in known.derived:
         for row in cells.index[mask(cells, rule.where)]:
-            filled.loc[row, [value, spread]] = _value(cells.loc[row], rule, basis, value)
+            rows = _rows(cells.loc[row], rule, basis)
+            filled.loc[row, [value, spread]] = _value(cells.loc[row], rule, rows, value)
+            if "uncertainty" in filled:
+                error = float(np.sqrt(np.square(rows["uncertainty"]).sum())) / max(len(rows), 1)
+                filled.loc[row, "uncertainty"] = error if rule.kind == "mean" else 0.0
     return filled
 
 
-def _value(cell: pd.Series, rule: Derived, basis: pd.DataFrame, value: str) -> tuple[float, float]:
+def _rows(cell: pd.Series, rule: Derived, basis: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that a derived one follows from."""
     rows = basis[basis["table"].isin(rule.tables or (cell["table"],))]
     if cell["metric"] != "all":
         rows = rows[rows["metric"] == cell["metric"]]
-    if rule.kind == "mean":
-        rows = rows[rows["method"] == cell["method"]]
+    return rows[rows["method"] == cell["method"]] if rule.kind == "mean" else rows
+
+
+def _value(cell: pd.Series, rule: Derived, rows: pd.DataFrame, value: str) -> tuple[float, float]:
     if rows.empty or (rows[value].isna() & rows["printed_mean"].notna()).any():
         return np.nan, np.nan
     if rule.kind == "mean":
-        return float(rows[value].mean()), float(rows[value].std(ddof=1))
+        values = pd.Series(
+            [round(v, decimals(text)) for v, text in zip(rows[value], rows["printed_mean"].astype(str), strict=True)]
+        )
+        return float(values.mean()), float(values.std(ddof=1))
     if rule.kind == "nemenyi_cd":
         return nemenyi_cd(rows["method"].nunique(), rows["dataset"].nunique()), np.nan
     ranks = rank_rows(rows.pivot(index="dataset", columns="method", values=value), rows["direction"].iloc[0])

@@ -12,8 +12,11 @@ from multilab.claims.selectors import KEYS, check_selector, mask
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.claims.checks import Check
+    from multilab.claims.evidence import Evidence, Finding
+
 _EFFECTS = ("not_comparable", "note")
-_TEXTS = ("printed", "right", "why", "effect", "source")
+_TEXTS = ("printed", "right", "why", "effect", "source", "no_check")
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,11 @@ class Erratum:
         Whether the cells can be judged.
     source : str
         Section of the paper's page in the documentation (``docs/papers/<paper>.md``) that explains it.
+    check : dict
+        ``{name, on, ...}``: a check with its arguments that holds if the erratum is right, made on the published cells
+        or, with ``on: ours``, on the study's results.
+    no_check : str
+        Why there can be none.
     """
 
     id: str
@@ -41,6 +49,8 @@ class Erratum:
     why: str = ""
     effect: str = "note"
     source: str = ""
+    check: dict[str, Any] = field(default_factory=dict)
+    no_check: str = ""
 
     @property
     def right_number(self) -> float | None:
@@ -80,27 +90,53 @@ def touched(cells: pd.DataFrame, known: Iterable[Erratum]) -> list[list[Erratum]
 
 
 def _expanded(entry: Mapping[str, Any], location: str) -> list[Erratum]:
-    check_keys(location, "erratum", entry, ("id", "where", "values", *_TEXTS))
+    check_keys(location, "erratum", entry, ("id", "where", "values", "check", *_TEXTS))
     if "id" not in entry:
         raise ClaimsError(f"{location}: an erratum has no id: {dict(entry)}")
     texts = {key: str(entry[key]) for key in _TEXTS if key in entry}
     where = dict(entry.get("where") or {})
     if "values" not in entry:
-        return [_erratum(str(entry["id"]), where, texts, location)]
+        return [_erratum(str(entry["id"]), where, texts, location, entry.get("check"))]
     errata = []
     for number, value in enumerate(entry["values"], 1):
-        check_keys(f"{location}: {entry['id']}, value {number}", "value", value, (*KEYS, *_TEXTS))
+        check_keys(f"{location}: {entry['id']}, value {number}", "value", value, (*KEYS, *_TEXTS, "check"))
         own = {key: str(value[key]) for key in _TEXTS if key in value}
         narrowed = {**where, **{key: value[key] for key in KEYS if key in value}}
         names = [narrowed[key] for key in ("dataset", "metric", "method") if key in narrowed]
         suffix = "-".join(names).replace(" ", "_") if all(isinstance(name, str) for name in names) else str(number)
-        errata.append(_erratum(f"{entry['id']}/{suffix}", narrowed, {**texts, **own}, location))
+        check = value.get("check", entry.get("check"))
+        errata.append(_erratum(f"{entry['id']}/{suffix}", narrowed, {**texts, **own}, location, check))
     return errata
 
 
-def _erratum(name: str, where: dict[str, Any], texts: dict[str, str], location: str) -> Erratum:
+def _erratum(name: str, where: dict[str, Any], texts: dict[str, str], location: str, check: Any = None) -> Erratum:
     check_selector(where, f"{location}: {name}")
-    erratum = Erratum(id=name, where=where, **texts)
+    if check is not None and (not isinstance(check, Mapping) or not check.get("name")):
+        raise ClaimsError(f"{location}: {name}: check is {{name, arguments ...}}, not {check!r}")
+    erratum = Erratum(id=name, where=where, check=dict(check or {}), **texts)
     if erratum.effect not in _EFFECTS:
         raise ClaimsError(f"{location}: {name}: effect is {' or '.join(_EFFECTS)}, not {erratum.effect!r}")
     return erratum
+
+
+def check_errata(
+    known: Iterable[Erratum], printed: Evidence, ours: Evidence | None = None, checks: Mapping[str, Check] | None = None
+) -> dict[str, Finding]:
+    """Return what the checks of errata find, by id; those on our results are left out where there are none.
+
+    Raises
+    ------
+    ClaimsError
+        If an erratum has neither a check nor a reason why there is none, or its check cannot be run.
+    """
+    from multilab.claims.checks import run_check
+
+    findings = {}
+    for erratum in known:
+        if bool(erratum.check) == bool(erratum.no_check):
+            raise ClaimsError(f"erratum {erratum.id}: give either check or no_check")
+        arguments = {key: value for key, value in erratum.check.items() if key not in ("name", "on")}
+        evidence = ours if erratum.check.get("on") == "ours" else printed
+        if erratum.check and evidence is not None:
+            findings[erratum.id] = run_check(erratum.check["name"], arguments, evidence, checks)
+    return findings

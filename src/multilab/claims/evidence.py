@@ -42,16 +42,37 @@ def sign_of(metric: str) -> int:
 
 @dataclass(frozen=True)
 class Finding:
-    """Outcome of a check: holds, fails or inconclusive, the numbers it depends on, and the reason if inconclusive."""
+    """Outcome of a check.
+
+    Attributes
+    ----------
+    outcome : {"holds", "holds in part", "fails", "not testable"}
+        "not testable": results are missing, or they cannot decide.
+    numbers : dict
+        What the outcome depends on.
+    reason : str
+        Why it is not testable.
+    share : tuple of int, optional
+        How many parts of the statement hold, of how many.
+    """
 
     outcome: str
     numbers: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
+    share: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, holds: bool, numbers: Mapping[str, Any]) -> Finding:
-        """Return a finding that holds or fails."""
+    def of(cls, holds: bool | Iterable[bool], numbers: Mapping[str, Any]) -> Finding:
+        """Return a finding that holds or fails; given its parts (per metric, say), it may hold in part."""
+        if isinstance(holds, Iterable):
+            parts = [bool(part) for part in holds]
+            share = sum(parts), len(parts)
+            return cls(_outcome(*share), dict(numbers), share=share if len(parts) > 1 else None)
         return cls("holds" if holds else "fails", dict(numbers))
+
+
+def _outcome(kept: int, parts: int) -> str:
+    return "holds" if kept == parts else "holds in part" if kept else "fails"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +82,8 @@ class Evidence:
     Attributes
     ----------
     scores : DataFrame
-        Columns dataset, split, method, metric, value; for our results ``key``, for published cells ``std``. Costs are
-        metrics too.
+        Columns dataset, split, method, metric, value; for our results ``key``, for published cells ``table``, ``std``
+        and ``printed``, the number as text. Costs are metrics too.
     learned : mapping of (method, dataset) to mapping of name to array
         Fitted attributes on the first split.
     tables : mapping of str to DataFrame
@@ -188,5 +209,6 @@ def published_evidence(cells: pd.DataFrame, alpha: float = 0.05) -> Evidence:
     alpha : float
         Level of the tests.
     """
-    rows = cells.rename(columns={"mean": "value"})[["dataset", "method", "metric", "value", "std"]].assign(split=0)
+    named = cells.rename(columns={"mean": "value", "printed_mean": "printed"})
+    rows = named[["table", "dataset", "method", "metric", "value", "std", "printed"]].assign(split=0)
     return Evidence(rows.drop_duplicates(["dataset", "method", "metric"]), alpha=alpha)

@@ -68,6 +68,10 @@ class Aliases:
         Cells that follow from our values in other cells.
     diagrams : tuple of Diagrams
         Figures of critical-difference diagrams.
+    runs : int, optional
+        How many results a printed mean is of, for its standard error; default as many as ours.
+    divisions : str, optional
+        The study whose spread over random divisions is a sampling error of results on one test part.
     """
 
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -76,6 +80,8 @@ class Aliases:
     dnf: tuple[dict[str, Any], ...] = ()
     derived: tuple[Derived, ...] = ()
     diagrams: tuple[Diagrams, ...] = ()
+    runs: int | None = None
+    divisions: str | None = None
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any], location: str) -> Aliases:
@@ -99,6 +105,8 @@ class Aliases:
             dnf=tuple(content.get("dnf") or ()),
             derived=_rules(Derived, content.get("derived"), f"{location}: derived"),
             diagrams=_rules(Diagrams, content.get("diagrams"), f"{location}: diagrams"),
+            runs=content.get("runs"),
+            divisions=content.get("divisions"),
         )
 
     def named(self, cells: pd.DataFrame, conventions: str = "default") -> pd.DataFrame:
@@ -145,3 +153,8 @@ def any_of(cells: pd.DataFrame, selectors: Iterable[Mapping[str, Any]]) -> pd.Se
     for where in selectors:
         chosen |= mask(cells, where)
     return chosen
+
+
+def decimals(printed: str) -> int:
+    """Return the number of decimals of a printed number."""
+    return len(printed.partition(".")[2])

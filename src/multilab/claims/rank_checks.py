@@ -67,7 +67,7 @@ def friedman_rejects(
         ranks = evidence.ranks(metric, methods, datasets)
         n, k = ranks.shape
         if n < 2 or k < 2:
-            return Finding("inconclusive", {}, f"{n} datasets and {k} methods are too few for Friedman's test")
+            return Finding("not testable", {}, f"{n} datasets and {k} methods are too few for Friedman's test")
         test = iman_davenport(friedman(ranks.to_numpy(), tie_correction), n, k, level)
         numbers[metric] = round(test.F, 3)
         numbers["F_crit"] = round(test.F_crit, 3)

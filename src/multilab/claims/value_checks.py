@@ -25,7 +25,7 @@ def beats(
 ) -> Finding:
     """Holds if every method is better than every other over the datasets by Wilcoxon's signed-rank test, per metric.
 
-    Fails if one is significantly worse; otherwise inconclusive.
+    Fails if one is significantly worse; otherwise not testable.
     """
     numbers, signs = {}, []
     for method in methods:
@@ -45,7 +45,7 @@ def beats(
         return Finding("holds", numbers)
     if any(sign < 0 for sign in signs):
         return Finding("fails", numbers)
-    return Finding("inconclusive", numbers, f"not every difference is significant at {evidence.alpha}")
+    return Finding("not testable", numbers, f"not every difference is significant at {evidence.alpha}")
 
 
 @check("On each of {datasets}, in every repetition: {metric} of {methods} is {value}.")

@@ -54,12 +54,12 @@ def add(store: Store, study: str = "") -> int:
         (committed.tuned(old), tuned(new, store)),
     )
     order = {_location(cell): position for position, cell in enumerate(cells)}
-    merged = [_merged(parts, order) for parts in tables]
-    _check_quantities(merged[0], folder)
+    results, costs, chosen = (_merged(parts, order) for parts in tables)
+    _check_quantities(results, folder)
     known = committed.sampling(cells)
     here = [cell for cell in cells if store.has(cell.key)]
     errors = _merged((known, sampling_errors(described, here, store, published)), order)
-    write_results(folder, *merged, errors.drop_duplicates([*_CELL, "metric"], keep="last"))
+    write_results(folder, results, costs, chosen, errors.drop_duplicates([*_CELL, "metric"], keep="last"))
     record_checksums(folder, TABLES)
     print(f"{folder / 'scores.csv'}: {len(cells)} results of {len(described.all_methods)} columns")
     return 0
@@ -131,6 +131,6 @@ def _check_quantities(scores: pd.DataFrame, folder: Path) -> None:
         lacking = counts[counts < counts.max()]
         if len(lacking):
             raise ExperimentError(
-                f"{folder / 'scores.csv'} lacks {lacking.index[0]} for some results of {method}: the published cells are "
-                f"compared with another quantity now; `multilab train study={folder.name} method={method}` and evaluate"
+                f"{folder / 'scores.csv'} lacks {lacking.index[0]} for some results of {method}: the published cells "
+                "are compared with another quantity now; run the study again"
             )

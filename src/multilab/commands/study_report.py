@@ -15,7 +15,7 @@ from multilab.datasets import prepared_meta
 from multilab.experiments.cells import study_cells
 from multilab.experiments.environment import environment
 from multilab.experiments.evaluation import dataset_facts, learned
-from multilab.experiments.ledger import claims_text, judged, learned_file
+from multilab.experiments.ledger import claims_text, counterfactuals_text, judged, learned_file
 from multilab.experiments.method import Method
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, Variant
@@ -56,7 +56,13 @@ def write_report(study: Study) -> Path:
         write_atomically(folder / f"{name}.json", json.dumps(content, indent=1, sort_keys=True) + "\n")
     headline = means[study.headline]  # for `dvc plots`
     write_table(folder / "headline.csv", pd.DataFrame({"method": list(headline), "mean": list(headline.values())}))
-    written += ["headline.csv", "cells.csv", "claims.json", *(f"{name}.json" for name in contents)]
+    written += [
+        "headline.csv",
+        "cells.csv",
+        "claims.json",
+        "counterfactuals.json",
+        *(f"{name}.json" for name in contents),
+    ]
     record_checksums(folder, written)
     return build_report(folder, paper_of(folder), parallel_map)
 
@@ -95,18 +101,20 @@ def _settings(method: Method) -> dict[str, Any]:
 
 
 def save_verdicts(study: Study) -> None:
-    """Write ``cells.csv`` and ``claims.json`` of a study that has a paper."""
+    """Write ``cells.csv``, ``claims.json`` and ``counterfactuals.json`` of a study that has a paper."""
     if study.paper:
-        folder, paper = report_dir(study.name), find(study.paper)
+        folder, store, paper = report_dir(study.name), Store(), find(study.paper)
         write_table(folder / "cells.csv", judged(study, folder, paper.tables))
-        text = claims_text(study, folder, Store(), paper.tables, paper.claims, paper.checks)
+        text = claims_text(study, folder, store, paper.tables, paper.claims, paper.checks)
         write_atomically(folder / "claims.json", text)
+        text = counterfactuals_text(study, folder, store, paper.tables, paper.counterfactuals, paper.checks)
+        write_atomically(folder / "counterfactuals.json", text)
 
 
 def save_learned(study: Study) -> None:
     """Copy what the study's own methods learned on first splits to the report's ``figures`` folder.
 
-    A cell that is not in the store leaves the file that is there (``multilab cells add`` needs no cells of old columns).
+    A cell that is not in the store leaves the file that is there: ``multilab cells add`` needs no cells of old columns.
     """
     store = Store()
     for method in study.methods:

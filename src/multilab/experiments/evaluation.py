@@ -134,10 +134,10 @@ def tuned(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
 def sampling_errors(
     study: Study, cells: Iterable[Cell], store: Store, published: PublishedTables | None = None
 ) -> pd.DataFrame:
-    """Return the sampling errors of the quantities that published cells are compared with.
+    """Return the sampling errors of the means that published cells are compared with.
 
-    The standard error is that of a bootstrap over the rows of the first test part, 200 draws that all methods share;
-    only for datasets with fewer than :data:`FEW_TEST_PARTS` test parts.
+    The standard deviation of a bootstrap over the rows of the first test part (200 draws that all methods share),
+    divided by the root of the number of test parts; only for datasets with fewer than :data:`FEW_TEST_PARTS` of these.
 
     Returns
     -------
@@ -154,11 +154,10 @@ def sampling_errors(
     wanted = functools.cache(published.compared) if published else lambda method, conventions: ()
     work = [(cell, names) for cell in first if (names := wanted(cell.method.name, study.conventions))]
     found = parallel_map(functools.partial(_sampling_errors, store=store, conventions=study.conventions), work)
-    rows = [
-        (cell.split_ref.dataset, cell.split_ref.split, cell.method.name, name, error)
-        for (cell, _), errors in zip(work, found, strict=True)
-        for name, error in errors.items()
-    ]
+    rows = []
+    for (cell, _), errors in zip(work, found, strict=True):
+        ref, root = cell.split_ref, len(parts[cell.split_ref.dataset]) ** 0.5
+        rows += [(ref.dataset, ref.split, cell.method.name, name, error / root) for name, error in errors.items()]
     return pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "error"])
 
 

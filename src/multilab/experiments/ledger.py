@@ -20,6 +20,8 @@ from multilab.claims import (
     summarised,
 )
 from multilab.claims.checks import Check
+from multilab.claims.counterfactual import Counterfactual, run_counterfactuals
+from multilab.claims.erratum import check_errata
 from multilab.datasets import load
 from multilab.experiments.cells import Cell, study_cells
 from multilab.experiments.evaluation import MEASURED, learned
@@ -27,8 +29,9 @@ from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.statistics.result_files import read_measured, read_scores, read_table
 
-__all__ = ["claims_text", "judged", "learned_file", "study_evidence", "unavailable"]
+__all__ = ["claims_text", "counterfactuals_text", "judged", "learned_file", "study_evidence", "unavailable"]
 
+_CELL = ["dataset", "method", "metric"]
 _NOT_TABLES = ("cells", "keys", "sampling", "scores")
 
 
@@ -36,12 +39,25 @@ def judged(study: Study, folder: Path, published: PublishedTables) -> pd.DataFra
     """Return the verdict on every published cell, from the files of a study's report folder and its data.
 
     Read are ``scores.csv``, any ``scores-*.csv`` of the same form (results of another protocol that the paper prints),
-    ``measured.csv``, and the properties of the data sets that the paper prints.
+    ``measured.csv``, ``sampling.csv``, the scores of the study of random divisions that the paper's names give, and
+    the properties of the data sets that the paper prints.
     """
     ours = [summarised(read_scores(folder, extra=True)), summarised(_measured(folder))]
     cells = published.cells
     ours += _data(sorted(set(cells["dataset"]) & set(study.datasets)), cells)
-    return published.judge(pd.concat(ours), study.conventions, unavailable(cells["dataset"].unique()))
+    measured = pd.concat(ours).merge(_sampling(folder, published), on=_CELL, how="left")
+    return published.judge(measured, study.conventions, unavailable(cells["dataset"].unique()))
+
+
+def _sampling(folder: Path, published: PublishedTables) -> pd.DataFrame:
+    """Return the sampling errors of means: the larger of the bootstrap over test rows and the spread over divisions."""
+    path, divisions = folder / "sampling.csv", published.aliases.divisions
+    rows = read_table(path, _CELL) if path.is_file() else pd.DataFrame(columns=[*_CELL, "error"])
+    tables = [rows.rename(columns={"error": "sampling"})[[*_CELL, "sampling"]]]
+    if divisions and (folder.parent / divisions / "scores.csv").is_file():
+        spread = summarised(read_scores(folder.parent / divisions))
+        tables.append(spread.rename(columns={"std": "sampling"})[[*_CELL, "sampling"]])
+    return pd.concat(tables).groupby(_CELL, as_index=False)["sampling"].max()
 
 
 def study_evidence(study: Study, folder: Path, store: Store) -> Evidence:
@@ -73,6 +89,22 @@ def claims_text(
     in_paper = published_evidence(published.cells, study.alpha)
     entries = check_claims(claims, study_evidence(study, folder, store), in_paper, checks)
     return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
+
+
+def counterfactuals_text(
+    study: Study,
+    folder: Path,
+    store: Store,
+    published: PublishedTables,
+    known: Iterable[Counterfactual],
+    checks: Mapping[str, Check],
+) -> str:
+    """Return the content of ``counterfactuals.json``: the counterfactuals, and what the checks of errata found."""
+    ours, printed = study_evidence(study, folder, store), published_evidence(published.cells, study.alpha)
+    errata = check_errata(published.errata, printed, ours, checks)
+    found = {name: {"outcome": f.outcome, "reason": f.reason, "numbers": f.numbers} for name, f in errata.items()}
+    content = {"counterfactuals": run_counterfactuals(known, ours, printed, checks), "errata": found}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def unavailable(names: Iterable[str]) -> Mapping[str, str]:

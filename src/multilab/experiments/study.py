@@ -20,10 +20,14 @@ from multilab.experiments.conf import (
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method, load_method
 
-__all__ = ["SAMPLERS", "Override", "Repetitions", "Study", "Tuning", "Variant", "load_study", "study_from"]
+__all__ = ["KINDS", "SAMPLERS", "Override", "Repetitions", "Study", "Tuning", "Variant", "load_study", "study_from"]
 
 SAMPLERS = ("tpe", "random", "grid")
 _PRUNERS = ("none", "median")
+KINDS = ("as_printed", "fair", "counterfactual", "ablation")
+"""What a column is for: ``as_printed``, the best reconstruction of what the authors ran, which may be set with sight
+of their results and is compared with the published cells only; ``fair``, set without sight of test results, which
+methods are compared by; ``counterfactual``, the explanation of a difference; ``ablation``, anything else."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,8 @@ class Variant:
     """Methods with other settings, or tuned, on some datasets of a study: columns ``<method>-<variant>``.
 
     The study's settings of a method hold in a variant too; those of the variant are applied after them. Columns with
-    ``show_with_main`` are also in the tables of the study's own methods, without a rank.
+    ``show_with_main`` are also in the tables of the study's own methods, without a rank. ``kind`` is one of
+    :data:`KINDS`.
     """
 
     name: str
@@ -159,6 +164,7 @@ class Variant:
     tune: Tuning | None = None
     repetitions: Repetitions | None = None
     show_with_main: bool = False
+    kind: str = "ablation"
 
     @property
     def columns(self) -> dict[str, str]:
@@ -195,6 +201,8 @@ class Study:
         ``alone``: one cell at a time, each in a separate process.
     paper : str, optional
         The paper that the results are compared with (see :mod:`multilab.papers`).
+    kind : str
+        What the study's own columns are for: one of :data:`KINDS`.
     title, description, notes : str
         Display only.
     """
@@ -221,6 +229,7 @@ class Study:
     notes: str = ""
     paper: str | None = None
     variants: dict[str, Variant] = field(default_factory=dict)
+    kind: str = "fair"
 
     @property
     def all_methods(self) -> tuple[str, ...]:
@@ -230,6 +239,10 @@ class Study:
     def variant_of(self, column: str) -> Variant | None:
         """Return the variant of a column, ``None`` for one of the study's own methods."""
         return next((variant for variant in self.variants.values() if column in variant.columns), None)
+
+    def kind_of(self, column: str) -> str:
+        """Return what a column is for, one of :data:`KINDS`."""
+        return (self.variant_of(column) or self).kind
 
     def base(self, column: str) -> str:
         """Return the method of a column: the stem of its YAML."""
@@ -281,6 +294,7 @@ def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
     values = dict(mapping)
     protocol, methods = values.pop("protocol", "kfold5"), values.pop("methods", "all")
     variants = values.pop("variants", None) or {}
+    values["kind"] = _kind(location, values.get("kind", "fair"))
     datasets = tuple(values.pop("datasets", ()))
     if "metrics" in values:
         values["metrics"] = tuple(values["metrics"])
@@ -311,7 +325,14 @@ def _variant(study: Study, name: str, block: Mapping[str, Any]) -> Variant:
         _overrides(f"{location}.settings", block.get("settings"), study.datasets),
         **{"tune": study.tune, "repetitions": study.repetitions} | _search_and_repetitions(location, block),
         show_with_main=bool(block.get("show_with_main", False)),
+        kind=_kind(location, block.get("kind", "ablation")),
     )
+
+
+def _kind(location: str, kind: Any) -> str:
+    if kind not in KINDS:
+        raise ExperimentError(f"{location}: kind: {unknown_name('kind of columns', kind, KINDS)}")
+    return str(kind)
 
 
 def _overrides(location: str, blocks: Any, datasets: tuple[str, ...]) -> tuple[Override, ...]:

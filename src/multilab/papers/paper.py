@@ -5,6 +5,7 @@ A folder of ``papers/`` with ``claims.yaml`` is a paper; nothing else registers 
 - ``claims.yaml``: ``title``, ``analyses`` (blocks ``{analysis, methods, datasets, splits, settings}``) and ``claims``.
 - ``published.csv``: the published cells. ``errata.yaml``, ``names.yaml``, ``layout.yaml``: what is wrong in them, our
   names for theirs, and the layout of the tables.
+- ``counterfactuals.yaml``: small experiments and calculations that explain what differs.
 - ``checks.py``: checks that only this paper uses. ``figures.py``: its ``FIGURES``. Further modules: its analyses.
 """
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from multilab.claims import Aliases, Erratum, Layout, PublishedTables
     from multilab.claims.checks import Check
+    from multilab.claims.counterfactual import Counterfactual
     from multilab.experiments.study import Study
     from multilab.reports.figures import FigureSource
 
@@ -109,6 +111,13 @@ class Paper:
         return tuple(Claim.from_mapping(block, self._location("claims.yaml")) for block in blocks)
 
     @functools.cached_property
+    def counterfactuals(self) -> tuple[Counterfactual, ...]:
+        """The counterfactuals, in the order of ``counterfactuals.yaml``."""
+        from multilab.claims.counterfactual import read_counterfactuals
+
+        return read_counterfactuals(self._read("counterfactuals.yaml") or [], self._location("counterfactuals.yaml"))
+
+    @functools.cached_property
     def checks(self) -> dict[str, Check]:
         """The checks its claims may use: the shared ones and those of the paper's ``checks.py``."""
         from multilab.claims.checks import checks_in, shared_checks
@@ -142,6 +151,7 @@ class Paper:
         ClaimsError
         """
         from multilab.claims.checks import verify
+        from multilab.claims.counterfactual import check_known
 
         ids = [claim.id for claim in self.claims]
         repeated = next((name for name in ids if ids.count(name) > 1), None)
@@ -151,6 +161,14 @@ class Paper:
             verify(self.claims, self.checks)
         except ClaimsError as error:
             raise ClaimsError(f"{self._location('claims.yaml')}: {error}") from None
+        known = [*ids, *(one.id for one in self.errata)]
+        evidence = {one.id for one in self.counterfactuals} | {one.id for one in self.errata if one.check}
+        for one in self.counterfactuals:
+            check_known(one.explains, known, f"{self._location('counterfactuals.yaml')}: {one.id}", "claims and errata")
+        for claim in self.claims:
+            if claim.explanation:
+                at = f"{self._location('claims.yaml')}: claim {claim.id}: evidence"
+                check_known(claim.explanation.evidence, evidence, at, "counterfactuals and errata with a check")
         assert self.tables is not None
         assert self.analyses is not None
 

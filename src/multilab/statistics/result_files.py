@@ -84,7 +84,7 @@ def _with_keys(folder: Path, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_results(
-    folder: Path | str, scores: pd.DataFrame, measured: pd.DataFrame, tuned: pd.DataFrame, sampling: pd.DataFrame
+    folder: Path | str, scores: pd.DataFrame, measured: pd.DataFrame, tuned: pd.DataFrame, sampling: pd.DataFrame | None = None
 ) -> None:
     """Write the tables of a study's cells.
 
@@ -100,7 +100,7 @@ def write_results(
     folder = Path(folder)
     write_table(folder / "measured.csv", measured.drop(columns="key"))
     for name, table in (("tuned.csv", tuned), ("sampling.csv", sampling)):
-        if table.empty:
+        if table is None or table.empty:
             (folder / name).unlink(missing_ok=True)
         else:
             write_table(folder / name, table)

@@ -87,9 +87,9 @@ def study(tmp_path_factory):
         {
             "id": "C2",
             "sentence": "Two parts.",
-            "outcome": "inconclusive",
+            "outcome": "not testable",
             "reason": "no table",
-            "numbers": {"first": {"outcome": "inconclusive", "reason": "no table"}, "second": {"outcome": "holds"}},
+            "numbers": {"first": {"outcome": "not testable", "reason": "no table"}, "second": {"outcome": "holds"}},
         },
         {
             "id": "C3",
@@ -217,7 +217,7 @@ def test_claims_show_both_sides(text):
     assert re.search(r"Printed cells: <b class=\"good\">holds</b>", section)
     assert re.search(r"Our results: <b class=\"bad\">fails</b>", section)
     assert re.search(r"<th scope=\"row\">ECC</th><td>2\.250</td>", section)  # nine ranks stand upright
-    assert "first: inconclusive" in section
+    assert "first: not testable" in section
     assert "second: holds" in section
     assert section.count("no table") == 1
     assert re.search(r"against EBR</th><td>5-1</td>", section)

@@ -63,7 +63,7 @@ def same_every_time(
                 spread = float(rows["std"].max() if "std" in rows else np.ptp(rows["value"]))
                 results = rows["key"].nunique() if "key" in rows else len(rows)
                 if "std" not in rows and results < 2:
-                    return Finding("inconclusive", numbers, f"{method} on {dataset} was run once only")
+                    return Finding("not testable", numbers, f"{method} on {dataset} was run once only")
                 summary.setdefault("datasets", set()).add(dataset)
                 if "std" not in rows:
                     summary["runs of each"] = min(results, summary.get("runs of each", results))

@@ -35,7 +35,7 @@ def worse_beyond(
     for dataset, rows in _grid(evidence, table, method, metric, fixed).groupby("dataset"):
         beyond, within = rows[rows[parameter] > limit], rows[rows[parameter] <= limit]
         if beyond.empty or within.empty:
-            return Finding("inconclusive", numbers, f"{table}.csv has {parameter} on one side of {limit} only")
+            return Finding("not testable", numbers, f"{table}.csv has {parameter} on one side of {limit} only")
         best, late = rows.loc[within["gain"].idxmax()], rows.loc[beyond["gain"].idxmax()]
         numbers[str(dataset)] = {"best up to": round(best["value"], 4), "best beyond": round(late["value"], 4)}
         holds &= bool(best["gain"] - late["gain"] >= margin)
@@ -104,7 +104,7 @@ def below_by(
         for dataset, rows in evidence.table(table, method=method).groupby("dataset"):
             late = rows[rows[x] >= bound]
             if late.empty:
-                return Finding("inconclusive", numbers, f"{table}.csv stops before {x} {bound} for {method}")
+                return Finding("not testable", numbers, f"{table}.csv stops before {x} {bound} for {method}")
             numbers[f"{method} on {dataset}"] = float(f"{late[y].max():.3g}")
             holds &= bool((late[y] < limit).all())
     return Finding.of(holds, {**numbers, "limit": limit})
@@ -165,7 +165,7 @@ def correlation_sign(
 
     Spearman's correlation of the off-diagonal entries per dataset (at least 3 labels), then Wilcoxon's signed-rank
     test over the datasets: holds if significant with that sign for every method, fails if significant with the other
-    sign for one or the median has it for all, else inconclusive.
+    sign for one or the median has it for all, else not testable.
     """
     numbers, verdicts = {}, []
     for method in methods:
@@ -185,7 +185,7 @@ def correlation_sign(
         return Finding("holds", numbers)
     if any(sure and median < 0 for sure, median in verdicts) or all(median < 0 for _, median in verdicts):
         return Finding("fails", numbers)
-    return Finding("inconclusive", numbers, f"no clear sign over the datasets at {evidence.alpha}")
+    return Finding("not testable", numbers, f"no clear sign over the datasets at {evidence.alpha}")
 
 
 @check(
@@ -199,7 +199,7 @@ def at_least_best_of(
 
     The best of the others is the one with the best mean over the repetitions. Fails if on some dataset a method's
     paired difference to it is significantly below 0 (one-sided 2.5 % normal bound on the mean, which a single
-    repetition does not have); otherwise inconclusive.
+    repetition does not have); otherwise not testable.
     """
     sign = sign_of(metric)
     numbers, reached, below = {}, True, False
@@ -215,4 +215,4 @@ def at_least_best_of(
             below |= mean + 1.96 * error < -1e-12
     if reached or below:
         return Finding.of(reached, numbers)
-    return Finding("inconclusive", numbers, "below the best single one, but not significantly")
+    return Finding("not testable", numbers, "below the best single one, but not significantly")

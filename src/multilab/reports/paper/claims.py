@@ -9,7 +9,7 @@ from multilab.metrics import METRICS
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.paper.cells import tally
 
-OUTCOMES = ("holds", "fails", "inconclusive")
+OUTCOMES = ("holds", "fails", "not testable")
 _AGAINST = " against "
 _TITLES = {"accuracy": "Accuracy", "F_crit": "critical F", "CD": "Nemenyi CD"}
 
@@ -67,7 +67,7 @@ def _view(claim: Mapping[str, Any], titled: Callable[[str], str]) -> ClaimView:
         location=text("location"),
         check=check,
         paper_check=paper_check if paper_check != check else "",
-        outcome=text("outcome") or "inconclusive",
+        outcome=text("outcome") or "not testable",
         paper_outcome=str(published.pop("outcome", "")),
         reason="" if any(one.reason for one in ours) else titled(text("reason")),
         expected=text("expected"),

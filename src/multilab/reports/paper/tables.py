@@ -10,8 +10,8 @@ import pandas as pd
 
 from multilab.claims import Layout
 from multilab.claims.layouts import layout_of
-from multilab.claims.naming import any_of
-from multilab.claims.verdicts import BEYOND, MISSING, compared, decimals
+from multilab.claims.naming import any_of, decimals
+from multilab.claims.verdicts import BEYOND, MISSING, compared
 from multilab.metrics import METRICS
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.paper.cells import Block, PaperCell, tally
