@@ -15,10 +15,12 @@ from multilab import claims, papers
 from multilab.claims import Claim, ClaimsError, Erratum, Evidence
 from multilab.claims import checks as checks_module
 from multilab.claims.checks import check_claims, describe_check
-from multilab.claims.erratum import touched
-from multilab.claims.naming import Aliases, ColumnRule, Derived
+from multilab.claims.counterfactual import read_counterfactuals, run_counterfactuals
+from multilab.claims.erratum import check_errata, read_errata, touched
+from multilab.claims.evidence import Finding, published_evidence
+from multilab.claims.naming import Aliases, ColumnRule, Derived, decimals
 from multilab.claims.selectors import mask
-from multilab.claims.verdicts import COLUMNS, MISSING, VERDICTS, decimals, judge, summarised
+from multilab.claims.verdicts import COLUMNS, MISSING, VERDICTS, Agreement, judge, summarised
 from multilab.methods.stacking._affinity import cosine_affinity
 from multilab.metrics import METRICS
 from multilab.metrics.conventions import PRESETS
@@ -172,17 +174,131 @@ def test_trailing_zeros_count_as_decimals():
 @pytest.mark.parametrize(
     ("std", "our_std", "value", "expected"),
     [
-        (0.03, 0.04, 0.599, "within"),  # 2 sqrt(.03^2 + .04^2) = .1
-        (0.03, 0.04, 0.601, "better"),
-        (0.03, np.nan, 0.559, "within"),
-        (np.nan, 0.03, 0.441, "within"),
-        (np.nan, 0.03, 0.439, "worse"),
+        (0.03, 0.04, 0.554, "within"),  # over 4 runs: 2 sqrt(.03^2 + .04^2) / 2 = .05, and half a unit .005
+        (0.03, 0.04, 0.556, "better"),
+        (0.03, np.nan, 0.534, "within"),
+        (np.nan, 0.03, 0.466, "within"),
+        (np.nan, 0.03, 0.464, "worse"),
         (0.0, 0.0, 0.506, "better"),
         (np.nan, np.nan, 0.506, "better"),
     ],
 )
-def test_within_needs_a_positive_standard_deviation(std, our_std, value, expected):
-    assert verdict(cell("0.50", std), ours(value, our_std)) == expected
+def test_within_needs_a_positive_standard_error(std, our_std, value, expected):
+    assert verdict(cell("0.50", std), ours(value, our_std, runs=4)) == expected
+
+
+def test_a_result_on_one_test_part_has_its_sampling_error():
+    for value, expected in ((0.524, "within"), (0.526, "better")):
+        judged = judge(cell("0.50"), ours(value, runs=1, sampling=0.01))
+        assert judged["verdict"].tolist() == [expected]
+        assert judged["uncertainty"].tolist() == [0.01]
+    means = judge(cell("0.50", 0.03), ours(0.52, 0.04, runs=1), names=Aliases(runs=9))
+    assert means["uncertainty"].tolist() == pytest.approx([np.hypot(0.03 / 3, 0.04)])
+
+
+def test_averages_are_of_rounded_rows_and_counted_apart():
+    rows = [cell(text, dataset=name) for name, text in (("a", "0.10"), ("b", "0.20"), ("mean", "0.15"))]
+    printed = pd.concat(rows, ignore_index=True)
+    known = pd.concat([ours(0.1049, dataset="a"), ours(0.2049, dataset="b")])
+    names = Aliases(derived=(Derived({"dataset": "mean"}, "mean"),))
+    judged = judge(printed, known, names=names)
+    assert judged["our_mean"].tolist() == pytest.approx([0.1049, 0.2049, 0.15])
+    assert judged["group"].tolist() == ["result", "result", "derived"]
+    agreement = Agreement.of(judged)
+    assert (agreement.cells, agreement.comparable, agreement.agree, agreement.others) == (2, 2, 2, 1)
+    assert agreement.median_gap == pytest.approx((0.049 + 0.0245) / 2)
+    assert agreement.near == (0.0, 0.0, 1.0)
+    assert np.isnan(Agreement.of(judged.iloc[:0]).median_gap)
+
+
+def test_a_finding_of_parts_holds_in_part():
+    outcomes = [(Finding.of(parts, {}).outcome, Finding.of(parts, {}).share) for parts in ([1, 1], [1, 0], [0, 0])]
+    assert outcomes == [("holds", (2, 2)), ("holds in part", (1, 2)), ("fails", (0, 2))]
+    assert Finding.of(iter([True]), {}).share is None
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ({"origin": "theirs"}, "origin is paper or ours"),
+        ({"explanation": {"evidence": ["a"]}}, "an explanation has a cause"),
+        ({"explanation": {"cause": "c", "verdict": "them"}}, "verdict is one of"),
+        ({"explanation": {"cause": "c", "evidence": "a"}}, "evidence is a list"),
+        ({"explanation": {"cause": "c", "because": "a"}}, "'because' is not a key"),
+    ],
+)
+def test_a_claim_with_an_unclear_explanation_is_refused(block, message):
+    with pytest.raises(ClaimsError, match=message):
+        Claim.from_mapping({"id": "C", "sentence": "s", "check": "beats", **block})
+
+
+def test_a_claim_that_cannot_be_tested_needs_no_check():
+    claim = Claim.from_mapping({"id": "C", "sentence": "s", "untestable": "no settings are given; six were tried"})
+    (entry,) = check_claims([claim], evidence(THREE), evidence(THREE))
+    assert (entry["outcome"], entry["reason"]) == ("not testable", "no settings are given; six were tried")
+    assert "in_paper" not in entry
+    measured = Claim.from_mapping({"id": "C", "sentence": "s", "check": "average_rank_order", "untestable": "why",
+                                   "metrics": ["hamming_loss"], "order": ["a", "b"]})  # fmt: skip
+    (entry,) = check_claims([measured], evidence(THREE))
+    assert entry["outcome"] == "not testable"
+    assert entry["numbers"]
+
+
+def test_counterfactuals_run_and_say_what_they_explain():
+    block = {"id": "x", "explains": ["C1"], "setting": "b is run as a", "shows": "a is first", "expect": "holds",
+             "check": "average_rank_order", "metrics": ["hamming_loss"], "order": ["a", "b"]}  # fmt: skip
+    (ran,) = run_counterfactuals(read_counterfactuals([block], "here"), evidence(THREE), evidence(THREE))
+    assert (ran["outcome"], ran["expect"], ran["explains"]) == ("holds", "holds", ["C1"])
+    assert ran["numbers"]
+    for changed, message in (
+        ({"explains": "C1"}, "a list of ids"),
+        ({"expect": "maybe"}, "expect is one of"),
+        ({"on": "theirs"}, "on is one of"),
+        ({"setting": ""}, "has no setting"),
+    ):
+        with pytest.raises(ClaimsError, match=message):
+            read_counterfactuals([{**block, **changed}], "here")
+    with pytest.raises(ClaimsError, match="two counterfactuals have the id 'x'"):
+        read_counterfactuals([block, block], "here")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "outcome"),
+    [
+        ("mean_of_rows", {"where": {"method": "m"}, "datasets": ["a", "b"], "right": "0.15"}, "holds"),
+        ("mean_of_rows", {"where": {"method": "m"}, "datasets": ["a", "b"], "right": "0.16"}, "fails"),
+        ("mean_of_rows", {"where": {"method": "m"}, "datasets": ["a", "b"], "right": "0.15", "wrong": "0.15"}, "fails"),
+        ("mean_of_rows", {"where": {"method": "m"}, "datasets": ["a"], "right": "0.4", "changed": {"a": 0.4}}, "holds"),
+        ("multiples_of", {"where": {"method": "m"}, "n": 10}, "holds"),
+        ("multiples_of", {"where": {"method": "m"}, "n": 7, "fits": False}, "holds"),
+        ("multiples_of", {"where": {"method": "m"}, "n": 7, "none": True}, "holds"),
+        ("value_printed", {"where": {"method": "m", "dataset": "a"}, "value": "0.10"}, "holds"),
+        ("value_printed", {"where": {"method": "m", "dataset": "x"}, "value": "0.10"}, "not testable"),
+        ("columns_equal", {"methods": ["m", "k"], "metrics": ["jaccard"], "at_least": 1}, "holds"),
+        ("columns_equal", {"methods": ["m", "k"], "metrics": ["jaccard"], "at_least": 2}, "fails"),
+        ("friedman_from_ranks", {"ranks": [1.36, 1.71, 2.93], "n": 14, "right": "27.54"}, "holds"),
+        ("friedman_from_ranks", {"ranks": [1.36, 1.71, 2.93], "n": 14, "right": "18.21"}, "fails"),
+    ],
+)
+def test_checks_of_arithmetic(name, arguments, outcome):
+    cells = [
+        cell(text, method=method, dataset=dataset)
+        for method, dataset, text in (("m", "a", "0.10"), ("m", "b", "0.20"), ("k", "a", "0.10"), ("k", "b", "0.30"))
+    ]
+    known = published_evidence(pd.concat(cells))
+    assert run_check(name, arguments, known).outcome == outcome
+
+
+def test_an_erratum_has_a_check_or_says_why_not():
+    check = {"name": "value_printed", "where": {"method": "m"}, "value": "0.5"}
+    entries = [{"id": "e-1", "check": check}, {"id": "e-2", "no_check": "a picture"}]
+    known = published_evidence(cell())
+    findings = check_errata(read_errata(entries, "here"), known)
+    assert {name: finding.outcome for name, finding in findings.items()} == {"e-1": "holds"}
+    with pytest.raises(ClaimsError, match="either check or no_check"):
+        check_errata(read_errata([{"id": "e-3"}], "here"), known)
+    with pytest.raises(ClaimsError, match="check is .name"):
+        read_errata([{"id": "e-4", "check": "value_printed"}], "here")
 
 
 @pytest.mark.parametrize(
@@ -458,11 +574,16 @@ def test_checks_on_curves():
     assert run_check("monotone_in", arguments, known).outcome == "fails"
 
 
-def test_all_of_fails_with_one_part_and_is_not_testable_without_evidence():
+def test_all_of_holds_in_part_with_one_part_and_is_not_testable_without_evidence():
     holds = {"check": "average_rank_order", "metrics": ["hamming_loss"], "order": ["a", "b"]}
     fails = {**holds, "order": ["b", "a"]}
     open_ = {**holds, "order": ["a", "c"]}
-    for parts, outcome in (([holds], "holds"), ([holds, open_], "not testable"), ([open_, fails, holds], "fails")):
+    for parts, outcome in (
+        ([holds], "holds"),
+        ([holds, open_], "not testable"),
+        ([open_, fails, holds], "holds in part"),
+        ([open_, fails], "fails"),
+    ):
         assert run_check("all_of", {"parts": parts}, evidence(THREE)).outcome == outcome
 
 

@@ -119,7 +119,7 @@ def friedman_from_rows(
     return Finding.of(fits and differs, {"F_F": round(float(value), 4)})
 
 
-@check("F_F that follows from the average ranks {ranks} of {k} methods over {n} datasets rounds to {right}.")
+@check("F_F that follows from the average ranks {ranks} over {n} datasets is {right}{wrong: and not %s}.")
 def friedman_from_ranks(
     evidence: Evidence, ranks: Sequence[float], n: int, right: str, wrong: str | None = None
 ) -> Finding:

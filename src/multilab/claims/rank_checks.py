@@ -19,17 +19,17 @@ def best_average_rank(
     against: Sequence[str] | None = None,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if by every metric one of ``best`` has a lower average rank than all of ``against``.
+    """Holds for a metric if one of ``best`` has a lower average rank than all of ``against``.
 
     Ranks are taken among ``methods``; ``against`` defaults to all of them that are not ``best``. A tie fails.
     """
     others = [m for m in (against or methods) if m not in best]
-    numbers, holds = {}, True
+    numbers, parts = {}, []
     for metric in metrics:
         ranks = evidence.ranks(metric, methods, datasets).mean(axis=0)
         numbers[metric] = {name: round(float(rank), 3) for name, rank in ranks.sort_values().items()}
-        holds &= min(ranks[list(best)]) < min(ranks[others])
-    return Finding.of(bool(holds), numbers)
+        parts.append(min(ranks[list(best)]) < min(ranks[others]))
+    return Finding.of(parts, numbers)
 
 
 @check("By {metrics}: the average ranks over {datasets} rise strictly in the order {order}.")
@@ -40,13 +40,13 @@ def average_rank_order(
     methods: Sequence[str] | None = None,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if by every metric the average ranks rise strictly along ``order``; ranked among ``methods``."""
-    numbers, holds = {}, True
+    """Holds for a metric if the average ranks rise strictly along ``order``; ranked among ``methods``."""
+    numbers, parts = {}, []
     for metric in metrics:
         ranks = evidence.ranks(metric, methods or order, datasets).mean(axis=0)
         numbers[metric] = {name: round(float(ranks[name]), 3) for name in order}
-        holds &= all(ranks[a] < ranks[b] for a, b in itertools.pairwise(order))
-    return Finding.of(holds, numbers)
+        parts.append(all(ranks[a] < ranks[b] for a, b in itertools.pairwise(order)))
+    return Finding.of(parts, numbers)
 
 
 @check("By {metrics}: Iman and Davenport's F over {datasets} exceeds its critical value at {alpha}; methods {methods}.")
@@ -58,10 +58,10 @@ def friedman_rejects(
     tie_correction: bool = True,
     alpha: float | None = None,
 ) -> Finding:
-    """Holds if F_F exceeds its critical value by every metric; Nemenyi's critical difference is carried along."""
+    """Holds for a metric if F_F exceeds its critical value; Nemenyi's critical difference is carried along."""
     level = evidence.alpha if alpha is None else alpha
     numbers: dict[str, object] = {}
-    holds = True
+    parts = []
     n = k = 0
     for metric in metrics:
         ranks = evidence.ranks(metric, methods, datasets)
@@ -71,8 +71,8 @@ def friedman_rejects(
         test = iman_davenport(friedman(ranks.to_numpy(), tie_correction), n, k, level)
         numbers[metric] = round(test.F, 3)
         numbers["F_crit"] = round(test.F_crit, 3)
-        holds &= bool(test.p < level)
-    return Finding.of(holds, {**numbers, "CD": round(nemenyi_cd(k, n, level), 3)})
+        parts.append(test.p < level)
+    return Finding.of(parts, {**numbers, "CD": round(nemenyi_cd(k, n, level), 3)})
 
 
 @check(
@@ -87,12 +87,12 @@ def wins_minus_losses(
     datasets: Sequence[str] | None = None,
     most: bool = False,
 ) -> Finding:
-    """Holds if each of ``methods`` wins more cells than it loses against each of ``against``.
+    """Holds for a pair of ``methods`` and ``against`` if the first wins more cells than it loses.
 
     A cell is one dataset and one metric; ties and cells without a value on either side count for neither. With ``most``
     it must win more than half of all cells.
     """
-    numbers, holds = {}, True
+    numbers, parts = {}, []
     for method in methods:
         for other in against:
             won = lost = cells = 0
@@ -101,8 +101,8 @@ def wins_minus_losses(
                 won, lost = won + int((gain > 1e-12).sum()), lost + int((gain < -1e-12).sum())
                 cells += len(gain)
             numbers[f"{method} against {other}"] = f"{won}-{lost}"
-            holds &= won > (cells / 2 if most else lost)
-    return Finding.of(holds, numbers)
+            parts.append(won > (cells / 2 if most else lost))
+    return Finding.of(parts, numbers)
 
 
 @check(

@@ -23,9 +23,9 @@ def beats(
     metrics: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if every method is better than every other over the datasets by Wilcoxon's signed-rank test, per metric.
+    """Holds for two methods and a metric if the first is better over the datasets by Wilcoxon's signed-rank test.
 
-    Fails if one is significantly worse; otherwise not testable.
+    Where no difference is significant it is not testable.
     """
     numbers, signs = {}, []
     for method in methods:
@@ -41,11 +41,9 @@ def beats(
                     "datasets": len(gain),
                 }
                 numbers[f"{method} against {other}, {metric}"] = summary
-    if all(sign > 0 for sign in signs):
-        return Finding("holds", numbers)
-    if any(sign < 0 for sign in signs):
-        return Finding("fails", numbers)
-    return Finding("not testable", numbers, f"not every difference is significant at {evidence.alpha}")
+    if any(signs):
+        return Finding.of([sign > 0 for sign in signs], numbers)
+    return Finding("not testable", numbers, f"no difference is significant at {evidence.alpha}")
 
 
 @check("On each of {datasets}, in every repetition: {metric} of {methods} is {value}.")
@@ -57,15 +55,15 @@ def value_is(
     datasets: Sequence[str],
     tolerance: float = 1e-9,
 ) -> Finding:
-    """Holds if a quantity has the value in every repetition on every dataset."""
-    numbers, holds = {}, True
+    """Holds for a method and a dataset if a quantity has the value in every repetition."""
+    numbers, parts = {}, []
     for dataset in datasets:
         runs = evidence.runs(metric, methods, [dataset])
         for method in methods:
             equal = (runs[method] - value).abs() <= tolerance
             numbers[f"{method} on {dataset}"] = f"{int(equal.sum())} of {len(equal)}"
-            holds &= bool(equal.all())
-    return Finding.of(holds, numbers)
+            parts.append(equal.all())
+    return Finding.of(parts, numbers)
 
 
 @check("On every dataset: {y} of {method} goes {direction} with {x} by Spearman's correlation.")
@@ -78,13 +76,13 @@ def monotone_in(
     direction: str = "up",
     fixed: Mapping[str, Any] | None = None,
 ) -> Finding:
-    """Holds if on every dataset ``y`` goes ``up`` (or ``down``) with ``x`` by Spearman's correlation."""
+    """Holds for a dataset if ``y`` goes ``up`` (or ``down``) with ``x`` by Spearman's correlation."""
     numbers: dict[str, Any] = {}
-    holds = True
+    parts = []
     chosen = evidence.table(table, method=method, **(fixed or {}))
     for (dataset, who), rows in chosen.groupby(["dataset", "method"]):
         steady = rows[y].nunique() < 2 or rows[x].nunique() < 2
         rho = 0.0 if steady else float(spearmanr(rows[x], rows[y]).statistic)
         numbers[f"{who} on {dataset}"] = round(rho, 3)
-        holds &= (rho if direction == "up" else -rho) > 0
-    return Finding.of(holds, numbers)
+        parts.append((rho if direction == "up" else -rho) > 0)
+    return Finding.of(parts, numbers)

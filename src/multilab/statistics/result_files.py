@@ -84,7 +84,11 @@ def _with_keys(folder: Path, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_results(
-    folder: Path | str, scores: pd.DataFrame, measured: pd.DataFrame, tuned: pd.DataFrame, sampling: pd.DataFrame | None = None
+    folder: Path | str,
+    scores: pd.DataFrame,
+    measured: pd.DataFrame,
+    tuned: pd.DataFrame,
+    sampling: pd.DataFrame | None = None,
 ) -> None:
     """Write the tables of a study's cells.
 
