@@ -6,6 +6,7 @@ import re
 import string
 
 import pytest
+import yaml
 
 from multilab import papers
 from multilab.claims import ClaimsError
@@ -53,6 +54,12 @@ def test_every_check_has_its_description_and_every_check_of_a_paper_is_used(name
     own = {check.name for check in paper.checks.values() if check.function.__module__.endswith(f"{name}.checks")}
     used = {part["check"] for claim in paper.claims if claim.check == ALL_OF for part in claim.arguments["parts"]}
     assert own <= used | {claim.check for claim in paper.claims}
+
+
+def test_on_is_a_key_and_not_a_truth_value():
+    """YAML 1.1 reads ``on``, ``no`` and the like as booleans; checks have a key ``on``."""
+    content = yaml.load("{on: ours, a: true, b: False, c: no, d: truely, e: 1, f: null}", paper_module._loader())
+    assert content == {"on": "ours", "a": True, "b": False, "c": "no", "d": "truely", "e": 1, "f": None}
 
 
 def test_a_paper_that_is_not_here_is_named():

@@ -15,6 +15,7 @@ import functools
 import importlib
 import importlib.util
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -216,7 +217,7 @@ class Paper:
         if not path.is_file():
             return None
         try:
-            return yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+            return yaml.load(path.read_text(encoding="utf-8"), _loader())
         except yaml.YAMLError as error:
             raise ClaimsError(f"{self._location(name)}: not valid YAML: {' '.join(str(error).split())}") from None
 
@@ -226,6 +227,23 @@ class Paper:
     def _module(self, name: str) -> ModuleType | None:
         path = f"{__package__}.{self.name}.{name}"
         return importlib.import_module(path) if importlib.util.find_spec(path) else None
+
+
+@functools.cache
+def _loader() -> Any:
+    """Return a YAML loader to which ``on``, ``off``, ``yes`` and ``no`` are text: ``on`` is a key of checks."""
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        pass
+
+    booleans = "tag:yaml.org,2002:bool"
+    Loader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != booleans]
+        for first, resolvers in Loader.yaml_implicit_resolvers.items()
+    }
+    Loader.add_implicit_resolver(booleans, re.compile("(true|false)$", re.IGNORECASE), list("tTfF"))
+    return Loader
 
 
 def paper_names() -> list[str]:
