@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from multilab.claims import Claim
-from multilab.claims.verdicts import MISSING, VERDICTS, compared
+from multilab.claims.verdicts import MISSING, VERDICTS, Agreement
 from multilab.commands.pipeline_file import run_command
 from multilab.core import report_dir
 from multilab.experiments.study import Study
@@ -19,11 +19,13 @@ def verdict_lines(study: Study) -> list[str]:
     if not path.is_file():
         return [f"published cells: {path} does not exist; run `{run_command(study.name)}`"]
     cells = read_table(path, text=True)
-    counts = Counter(cells["verdict"])
+    counts, found = Counter(cells["verdict"]), Agreement.of(cells)
     lines = [f"{len(cells)} published cells of the paper {study.paper}"]
     lines += [f"  {counts[v]:5}  {counts[v] / len(cells):6.1%}  {v}" for v in VERDICTS if counts[v]]
-    known, _, agree, share = compared(cells["verdict"])
-    lines += [f"  {known} could be compared; {agree} of these ({share}) agree (match or within)"] if known else []
+    if found.comparable:
+        lines.append(f"  {found.comparable} of {found.cells} results could be compared; {found.agree} of these agree")
+        near = ", ".join(f"{share:.0%} within {limit} %" for share, limit in zip(found.near, (1, 2, 5), strict=True))
+        lines.append(f"  median relative gap {found.median_gap:.1%}; {near}")
     missing = int(cells["reason"].str.startswith(MISSING).sum())
     return lines + ([f"  of those not run, {missing} have no excuse yet: no result of our own"] if missing else [])
 
@@ -33,9 +35,10 @@ def claim_lines(study: Study) -> list[str]:
     path = report_dir(study.name) / "claims.json"
     entries = {entry["id"]: entry for entry in json.loads(path.read_text())} if path.is_file() else {}
     claims = find(str(study.paper)).claims
-    counts = Counter(entries[claim.id]["outcome"] for claim in claims if claim.id in entries)
+    theirs = [claim.id for claim in claims if claim.origin == "paper" and claim.id in entries]
+    counts = Counter(entries[name]["outcome"] for name in theirs)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-    lines = [f"{len(claims)} claims" + (f": {outcomes}" if outcomes else "")] if claims else []
+    lines = [f"{len(claims)} claims" + (f", of the paper: {outcomes}" if outcomes else "")] if claims else []
     lines += [f"  {'':<8}{'our results':<17}published cells"] if entries else []
     return lines + [line for claim in claims for line in _lines(claim, entries.get(claim.id, {}))]
 
@@ -44,4 +47,6 @@ def _lines(claim: Claim, entry: dict[str, Any]) -> list[str]:
     in_paper = (entry.get("in_paper") or {}).get("outcome", "–")
     outcomes = f"{entry.get('outcome', 'not checked yet'):<17}" + (f"{in_paper:<17}" if entry else "")
     lines = [f"  {claim.id:<8}{outcomes}{claim.sentence}"]
-    return lines + ([f"{'':44}{entry['reason']}"] if entry.get("reason") else [])
+    lines += [f"{'':44}{entry['reason']}"] if entry.get("reason") else []
+    because = entry.get("explanation")
+    return lines + ([f"{'':44}because ({because['verdict']}): {because['cause']}"] if because else [])

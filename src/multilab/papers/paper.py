@@ -2,7 +2,8 @@
 
 A folder of ``papers/`` with ``claims.yaml`` is a paper; nothing else registers it. Its files:
 
-- ``claims.yaml``: ``title``, ``analyses`` (blocks ``{analysis, methods, datasets, splits, settings}``) and ``claims``.
+- ``claims.yaml``: ``title``, ``citation``, ``doi``, ``proposes`` and ``found`` (the first screen of the page),
+  ``analyses`` (blocks ``{analysis, methods, datasets, splits, settings}``) and ``claims``.
 - ``published.csv``: the published cells. ``errata.yaml``, ``names.yaml``, ``layout.yaml``: what is wrong in them, our
   names for theirs, and the layout of the tables.
 - ``counterfactuals.yaml``: small experiments and calculations that explain what differs.
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Paper", "analyses_of", "find", "paper_names", "paper_of"]
 
 _FOLDER = Path(__file__).parent
+_CONTENT = ("title", "citation", "doi", "proposes", "found", "analyses", "claims")
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,26 @@ class Paper:
     def title(self) -> str:
         """Title of the paper."""
         return str(self._content.get("title") or self.name)
+
+    @property
+    def proposes(self) -> str:
+        """What the paper proposes, in two sentences."""
+        return str(self._content.get("proposes") or "").strip()
+
+    @property
+    def found(self) -> str:
+        """What the study found, in three sentences."""
+        return str(self._content.get("found") or "").strip()
+
+    @property
+    def citation(self) -> str:
+        """The paper's citation."""
+        return str(self._content.get("citation") or "").strip()
+
+    @property
+    def doi(self) -> str:
+        """The paper's DOI, empty if it has none."""
+        return str(self._content.get("doi") or "")
 
     @functools.cached_property
     def tables(self) -> PublishedTables:
@@ -189,7 +211,7 @@ class Paper:
     @functools.cached_property
     def _content(self) -> Mapping[str, Any]:
         content = self._read("claims.yaml") or {}
-        check_keys(self._location("claims.yaml"), "claims.yaml", content, ("title", "analyses", "claims"))
+        check_keys(self._location("claims.yaml"), "claims.yaml", content, _CONTENT)
         return content
 
     def _analysis(self, block: Mapping[str, Any]) -> Analysis:

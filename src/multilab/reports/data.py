@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from multilab.claims.verdicts import Agreement
 from multilab.metrics import METRICS
 from multilab.reports.errors import ReportError
 from multilab.statistics import Comparison, StatisticsError, Summary, compare, rank_rows, summarise
 from multilab.statistics.result_files import read_measured, read_scores, read_table
 
 _PUBLISHED = {"table", "dataset", "method", "metric", "printed_mean", "printed_std", "our_metric", "our_mean"}
-_PUBLISHED |= {"our_std", "verdict", "reason", "erratum"}
+_PUBLISHED |= {"our_std", "uncertainty", "group", "verdict", "reason", "erratum"}
 
 _Json = TypeVar("_Json", dict[str, Any], list[Any])
 
@@ -50,6 +51,8 @@ class VariantData:
         How its methods are tuned; empty if they are not.
     show_with_main : bool
         Whether its columns are also in the study's own tables.
+    kind : str
+        What its columns are for, see :data:`multilab.experiments.study.KINDS`.
     """
 
     name: str
@@ -58,6 +61,7 @@ class VariantData:
     methods: dict[str, str]
     tune: dict[str, Any]
     show_with_main: bool
+    kind: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +94,8 @@ class ReportData:
         ``cells.csv``: published cells and their verdicts, every value as its text.
     environment : dict
         ``environment.json``.
+    counterfactuals : dict
+        ``counterfactuals.json``: what explains the differences, and what the checks of errata found.
     """
 
     folder: Path
@@ -106,6 +112,12 @@ class ReportData:
     claims: list[dict[str, Any]]
     cells: pd.DataFrame | None
     environment: dict[str, Any]
+    counterfactuals: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def agreement(self) -> Agreement | None:
+        """How far the study's numbers are from the published ones, ``None`` without published cells."""
+        return None if self.cells is None or self.cells.empty else Agreement.of(self.cells)
 
     @property
     def name(self) -> str:
@@ -149,6 +161,7 @@ class ReportData:
             methods={f"{base}-{name}": base for base in bases},
             tune=block.get("tune") or {},
             show_with_main=bool(block.get("show_with_main")),
+            kind=str(block.get("kind") or ""),
         )
 
     @property
@@ -232,6 +245,7 @@ def load_report(study_dir: Path | str) -> ReportData:
             claims=claims,
             cells=read_table(cells, _PUBLISHED, text=True) if cells.is_file() else None,
             environment=_json(folder / "environment.json", {}),
+            counterfactuals=_json(folder / "counterfactuals.json", {}),
         )
     except StatisticsError as error:
         raise ReportError(f"{folder}: {error}") from error

@@ -44,14 +44,29 @@ def build_report(
     """
     report = load_report(study_dir)
     target = report.folder / "index.html"
-    write_atomically(target, _render(report, header(report), sections(report, paper, each)))
+    write_atomically(target, _render(report, header(report, paper), sections(report, paper, each)))
     return target
 
 
 def _render(report: ReportData, head: Mapping[str, Any], shown: Iterable[Section]) -> str:
+    from markupsafe import Markup
+
+    common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "definitions": METRICS}
+    page = template("page.html.j2", common)
+    rendered = [(section, Markup(template(section.template, common).render(section.content))) for section in shown]
+    return page.render(head, sections=rendered)
+
+
+def template(name: str, common: Mapping[str, Any] | None = None) -> Any:
+    """Return a template of this package; ``common`` are variables that it and what it imports see.
+
+    Raises
+    ------
+    ReportError
+        If the extra ``lab`` is not installed.
+    """
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
-        from markupsafe import Markup
     except ImportError as error:
         raise ReportError("a report needs Jinja2: pip install 'multilab[lab]'") from error
     engine = Environment(
@@ -68,7 +83,7 @@ def _render(report: ReportData, head: Mapping[str, Any], shown: Iterable[Section
         "p_value": p_text,
         "plain": plain_text,
         "method_rows": method_rows,
+        "headline_of": lambda report: metric_title(report.primary[0]),
     }
-    engine.globals |= {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "definitions": METRICS}
-    rendered = [(section, Markup(engine.get_template(section.template).render(section.content))) for section in shown]
-    return engine.get_template("page.html.j2").render(head, sections=rendered)
+    engine.globals |= common or {}
+    return engine.get_template(name)

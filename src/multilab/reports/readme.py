@@ -1,11 +1,12 @@
 """Parts of the README: headline table and figure of a study, verdicts and claims of all studies."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from multilab.claims.verdicts import compared
+from multilab.claims.verdicts import Agreement
 from multilab.core import write_atomically
 from multilab.reports.data import ReportData, load_report, metric_title
 from multilab.reports.errors import ReportError
@@ -99,18 +100,21 @@ def ledger_markdown(reports: Path | str) -> str:
         The folder of the studies' folders; those without ``claims.json`` are left out.
     """
     lines = [
-        "| study | printed cells | can be compared | agree | ours better | ours worse | claims | hold | fail |",
-        "|:---|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| study | results compared | median gap | within 1 % | 2 % | 5 % | agree | claims | hold | in part | fail "
+        "| not testable |",
+        "|:---|" + "---:|" * 11,
     ]
     for path in sorted(Path(reports).glob("*/claims.json")):
-        outcomes = Counter(claim["outcome"] for claim in json.loads(path.read_text(encoding="utf-8")))
+        claims = json.loads(path.read_text(encoding="utf-8"))
+        outcomes = Counter(claim["outcome"] for claim in claims if claim["origin"] == "paper")
         if not outcomes:
             continue
         title = json.loads((path.parent / "study.json").read_text(encoding="utf-8"))["title"]
-        verdicts = Counter(read_table(path.parent / "cells.csv", ["verdict"], text=True)["verdict"])
-        known, printed, agree, share = compared(verdicts.elements())
-        agreement = [f"{agree} ({share})", verdicts["better"], verdicts["worse"]] if known else ["–"] * 3
-        numbers = [printed, known, *agreement, outcomes.total(), outcomes["holds"], outcomes["fails"]]
+        found = Agreement.of(read_table(path.parent / "cells.csv", ["verdict", "group"], text=True))
+        shares = (found.median_gap, *found.near, found.share)
+        texts = ["–" if math.isnan(share) else f"{share:.{0 if i else 1}%}" for i, share in enumerate(shares)]
+        counts = (outcomes[name] for name in ("holds", "holds in part", "fails", "not testable"))
+        numbers = [f"{found.comparable} of {found.cells}", *texts, outcomes.total(), *counts]
         lines.append(_line(f"[{_escape(title)}]({path.parent.as_posix()}/)", map(str, numbers)))
     return "\n".join(lines) + "\n"
 

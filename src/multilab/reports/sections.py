@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from multilab.claims.verdicts import compared
 from multilab.reports.data import ReportData
 from multilab.reports.figures import Figure, draw_figures
 from multilab.reports.figures.learned import convergence_figure, learned_figures
@@ -69,15 +68,19 @@ class MetricView:
     open: bool
 
 
-def header(report: ReportData) -> dict[str, Any]:
-    """Return the variables of the head of the page: the study in numbers, its finding, verdicts and outcomes."""
-    verdicts = () if report.cells is None else tuple(report.cells["verdict"])
+def header(report: ReportData, paper: ReportedPaper | None = None) -> dict[str, Any]:
+    """Return the variables of the head of the page: paper, finding, agreement, verdicts, outcomes, study in numbers."""
+    results = () if report.cells is None else tuple(report.cells.loc[report.cells["group"] == "result", "verdict"])
+    claims = claim_views(report)
     return {
+        "about": paper,
+        "agreement": report.agreement,
+        "kinds": _kinds(report),
         "facts": _facts(report),
         "finding": () if report.info.get("paper") else finding(report),  # a paper's study begins with its claims
-        "verdicts": tally(verdicts),
-        "compared": compared(verdicts) if verdicts else (),
-        "outcomes": outcomes(claim_views(report)),
+        "verdicts": tally(results),
+        "outcomes": outcomes(claims),
+        "own": [claim.id for claim in claims if claim.origin != "paper"],
     }
 
 
@@ -114,6 +117,16 @@ def _metric_view(report: ReportData, metric: str) -> MetricView:
     comparison = report.comparisons.get(metric)
     figures = rank_figures(report, comparison) if comparison is not None else ()
     return MetricView(score_table(report, metric), comparison, figures, metric in report.primary)
+
+
+def _kinds(report: ReportData) -> dict[str, list[str]]:
+    """Return which columns are for what: the study's own, and the variants, by kind."""
+    kinds: dict[str, list[str]] = {}
+    if own := report.info.get("kind"):
+        kinds.setdefault(str(own), []).append("the study's own columns")
+    for variant in report.variants:
+        kinds.setdefault(variant.kind, []).append(variant.name)
+    return kinds
 
 
 def _facts(report: ReportData) -> list[tuple[str, str]]:

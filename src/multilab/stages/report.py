@@ -14,14 +14,14 @@ from multilab.core.shell import command
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.tracking_uri import runs_link, tracking
 from multilab.papers import paper_of
-from multilab.reports import build_report, finding_text, headline_markdown, write_readme
+from multilab.reports import build_report, finding_text, headline_markdown, write_overview, write_readme
 
 
 def main(argv: list[str]) -> int:
     """`multilab report study=NAME [--headline] [--readme]`.
 
     ``--headline`` prints finding, headline table and addresses, of a page that exists without rebuilding it;
-    ``--readme`` writes the tables and the figure of the README.
+    ``--readme`` writes the tables and the figure of the README, and the page over all studies.
     """
     flags = {argument for argument in argv if argument in ("--headline", "--readme")}
     study = arguments([argument for argument in argv if argument not in flags], "study").get("study", "quick")
@@ -34,6 +34,7 @@ def main(argv: list[str]) -> int:
         page = build_report(folder, paper_of(folder))
     if "--readme" in flags:
         write_readme(Path("README.md"), folder, Path("docs/figures"))
+        write_overview(folder.parent, paper_of)
     if "--headline" in flags:
         show(headline_markdown(folder))
         print(f"\n{finding_text(folder)}\n")

@@ -23,7 +23,7 @@ MARKS = {
 class PaperCell:
     """One published cell: its number and ours as texts, the verdict, and why.
 
-    ``keys`` are dataset, method and metric, ``names`` the same as in the paper.
+    ``keys`` are dataset, method and metric, ``names`` the same as in the paper, ``command`` fits our cells again.
     """
 
     keys: tuple[str, str, str]
@@ -33,6 +33,7 @@ class PaperCell:
     verdict: str
     reason: str
     errata: tuple[str, ...] = ()
+    command: str = ""
 
     @property
     def mark(self) -> str:

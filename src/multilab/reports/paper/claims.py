@@ -9,7 +9,7 @@ from multilab.metrics import METRICS
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.paper.cells import tally
 
-OUTCOMES = ("holds", "fails", "not testable")
+OUTCOMES = ("holds", "holds in part", "fails", "not testable")
 _AGAINST = " against "
 _TITLES = {"accuracy": "Accuracy", "F_crit": "critical F", "CD": "Nemenyi CD"}
 
@@ -23,6 +23,19 @@ class Numbers:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class EvidenceView:
+    """One piece of evidence: a counterfactual with its numbers, or an erratum whose check ran."""
+
+    id: str
+    setting: str
+    shows: str
+    check: str
+    outcome: str
+    expected: str
+    numbers: tuple[Numbers, ...]
 
 
 @dataclass(frozen=True)
@@ -40,27 +53,57 @@ class ClaimView:
     expected: str
     ours: tuple[Numbers, ...]
     printed: tuple[Numbers, ...]
+    quote: str = ""
+    origin: str = "paper"
+    share: str = ""
+    cause: str = ""
+    verdict: str = ""
+    evidence: tuple[EvidenceView, ...] = ()
 
 
 def claim_views(report: ReportData) -> tuple[ClaimView, ...]:
     """Return the claims of ``claims.json`` in its order."""
     titled = _titles(report)
-    return tuple(_view(claim, titled) for claim in report.claims)
+    known = evidence_views(report, titled)
+    return tuple(_view(claim, titled, known) for claim in report.claims)
 
 
 def outcomes(claims: Sequence[ClaimView]) -> list[tuple[str, int, list[str]]]:
-    """Return, per outcome, how many claims came to it and which."""
-    counts = tally((claim.outcome for claim in claims), OUTCOMES)
-    return [(outcome, n, [c.id for c in claims if c.outcome == outcome]) for outcome, n, _ in counts]
+    """Return, per outcome, how many claims of the paper came to it and which."""
+    counted = [claim for claim in claims if claim.origin == "paper"]
+    counts = tally((claim.outcome for claim in counted), OUTCOMES)
+    return [(outcome, n, [c.id for c in counted if c.outcome == outcome]) for outcome, n, _ in counts]
 
 
-def _view(claim: Mapping[str, Any], titled: Callable[[str], str]) -> ClaimView:
+def evidence_views(report: ReportData, titled: Callable[[str], str] | None = None) -> dict[str, EvidenceView]:
+    """Return the counterfactuals of a study and the errata that a check confirmed, by id."""
+    titled = titled or _titles(report)
+    views = {
+        str(one["id"]): EvidenceView(
+            str(one["id"]),
+            str(one["setting"]),
+            str(one["shows"]),
+            titled(str(one.get("description") or "")),
+            str(one["outcome"]),
+            str(one["expect"]),
+            _numbers(one.get("numbers") or {}, titled),
+        )
+        for one in report.counterfactuals.get("counterfactuals") or ()
+    }
+    for name, found in (report.counterfactuals.get("errata") or {}).items():
+        numbers = _numbers(found.get("numbers") or {}, titled)
+        views[name] = EvidenceView(name, "erratum", "", "", str(found["outcome"]), "holds", numbers)
+    return views
+
+
+def _view(claim: Mapping[str, Any], titled: Callable[[str], str], known: Mapping[str, EvidenceView]) -> ClaimView:
     def text(name: str) -> str:
         return str(claim[name]) if claim.get(name) is not None else ""
 
     published = dict(claim.get("in_paper") or {})
     check, paper_check = titled(text("description")), titled(text("description_in_paper"))
     ours = _numbers(claim.get("numbers") or {}, titled)
+    share, reason = claim.get("share"), dict(claim.get("explanation") or {})
     return ClaimView(
         id=text("id"),
         text=text("sentence"),
@@ -73,6 +116,12 @@ def _view(claim: Mapping[str, Any], titled: Callable[[str], str]) -> ClaimView:
         expected=text("expected"),
         ours=ours,
         printed=_numbers(published, titled),
+        quote=text("quote"),
+        origin=text("origin") or "paper",
+        share=f"{share[0]} of {share[1]}" if share and text("outcome") == "holds in part" else "",
+        cause=str(reason.get("cause") or ""),
+        verdict=str(reason.get("verdict") or ""),
+        evidence=tuple(known[name] for name in reason.get("evidence") or () if name in known),
     )
 
 

@@ -21,6 +21,22 @@ class ReportedPaper(Protocol):
     """Content of a paper's folder that a page shows."""
 
     @property
+    def proposes(self) -> str:
+        """What the paper proposes, in two sentences."""
+
+    @property
+    def found(self) -> str:
+        """What the study found, in three sentences."""
+
+    @property
+    def citation(self) -> str:
+        """The paper's citation."""
+
+    @property
+    def doi(self) -> str:
+        """The paper's DOI, empty if it has none."""
+
+    @property
     def published(self) -> pd.DataFrame:
         """Published cells."""
 

@@ -52,8 +52,14 @@ def _table(
     unfinished = any_of(table, paper.aliases.dnf if paper is not None else ())
     usual = max(map(decimals, table["printed_mean"]), default=0) or 4
     records: list[Any] = table.to_dict("records")
+    aliases = paper.aliases.names.get("method", {}) if paper is not None else {}
+    columns = {
+        name: f"multilab train study={report.name} method={aliases.get(name, name)}"
+        for name in table["method"].unique()
+        if aliases.get(name, name) in report.all_titles
+    }
     cells = {
-        (row["dataset"], row["method"], row["metric"]): _cell(row, dnf, usual, names)
+        (row["dataset"], row["method"], row["metric"]): _cell(row, dnf, usual, names, columns)
         for row, dnf in zip(records, unfinished, strict=True)
     }
     groups = table.groupby(form.block, sort=False) if form.block else [("", table)]
@@ -74,7 +80,9 @@ def _table(
     )
 
 
-def _cell(row: Mapping[str, Any], unfinished: bool, usual: int, names: PaperNames) -> PaperCell:
+def _cell(
+    row: Mapping[str, Any], unfinished: bool, usual: int, names: PaperNames, commands: Mapping[str, str]
+) -> PaperCell:
     printed, ours = row["printed_mean"] or ("DNF" if unfinished else ""), row["our_mean"]
     digits = decimals(printed) if row["printed_mean"] else usual
     if ours and digits == 0 and not float(ours).is_integer():  # printed 0 where its neighbours have decimals
@@ -87,6 +95,7 @@ def _cell(row: Mapping[str, Any], unfinished: bool, usual: int, names: PaperName
         verdict=row["verdict"],
         reason=row["reason"],
         errata=tuple(row["erratum"].split()),
+        command=commands.get(row["method"], "") if row["our_mean"] else "",
     )
 
 

@@ -1,0 +1,64 @@
+"""Page over all studies: a line per study with its bar and finding, and a table over all methods."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from multilab.claims.verdicts import Agreement
+from multilab.core import write_atomically
+from multilab.reports.data import ReportData, load_report
+from multilab.reports.finding import finding
+from multilab.reports.page import template
+from multilab.reports.paper.cells import tally
+from multilab.reports.paper.claims import claim_views, outcomes
+from multilab.reports.paper.names import ReportedPaper
+
+
+@dataclass(frozen=True)
+class StudyLine:
+    """A study on the page over all studies: ``report`` is its data, ``found`` what came out of it in words."""
+
+    report: ReportData
+    agreement: Agreement | None
+    verdicts: tuple[tuple[str, int, str], ...]
+    outcomes: list[tuple[str, int, list[str]]]
+    found: str
+
+
+def write_overview(reports: Path | str, paper_of: Callable[[Path], ReportedPaper | None]) -> Path:
+    """Write ``index.html`` of the folder of all studies and return its path.
+
+    Parameters
+    ----------
+    reports : path
+        The folder of the studies' folders; those without ``scores.csv`` and the quick study are left out.
+    paper_of : callable
+        Returns the paper of a study's folder, ``None`` if it has none.
+    """
+    folders = sorted(path.parent for path in Path(reports).glob("*/scores.csv") if path.parent.name != "quick")
+    lines = [_line(load_report(folder), paper_of(folder)) for folder in folders]
+    content = template("overview.html.j2").render(studies=lines, rows=_ranks(lines))
+    target = Path(reports) / "index.html"
+    write_atomically(target, content)
+    return target
+
+
+def _line(report: ReportData, paper: ReportedPaper | None) -> StudyLine:
+    cells = report.cells
+    results = () if cells is None else tuple(cells.loc[cells["group"] == "result", "verdict"])
+    found = paper.found if paper is not None and paper.found and report.claims else " ".join(finding(report)[:1])
+    return StudyLine(report, report.agreement, tally(results), outcomes(claim_views(report)), found)
+
+
+def _ranks(studies: list[StudyLine]) -> list[tuple[str, list[str]]]:
+    """Return per method its average rank in the headline metric of each study, ``4.5 of 13``; its own columns only."""
+    known: dict[str, dict[str, str]] = {}
+    for line in studies:
+        report, headline = line.report, line.report.primary[0]
+        comparison = report.comparisons.get(headline)
+        for method in report.methods if comparison is not None else ():
+            rank = comparison.ranks.get(method) if comparison is not None else None
+            if rank is not None and comparison is not None:
+                known.setdefault(report.method_title(method), {})[report.name] = f"{rank:.2f} of {comparison.k}"
+    names = [line.report.name for line in studies]
+    return [(method, [ranks.get(name, "") for name in names]) for method, ranks in sorted(known.items())]
