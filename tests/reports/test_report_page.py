@@ -60,7 +60,7 @@ def test_every_part_is_there(page, fake):
         assert piece in text
     assert "&lt;in small&gt;" in text
     assert "<in small>" not in text
-    verdicts = re.search(r"</dl>.*?</header>", text, re.S).group()
+    verdicts = re.search(r"<ul class=\"tallies\".*?</header>", text, re.S).group()
     for piece in ("<b>2</b> within", "<b>1</b> match", "<b>1</b> fails"):
         assert piece in verdicts
 

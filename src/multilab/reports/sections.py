@@ -121,7 +121,7 @@ def _metric_view(report: ReportData, metric: str) -> MetricView:
 
 def _kinds(report: ReportData) -> dict[str, list[str]]:
     """Return which columns are for what: the study's own, and the variants, by kind."""
-    kinds: dict[str, list[str]] = {}
+    kinds: dict[str, list[str]] = {"as_printed": [], "fair": []}
     if own := report.info.get("kind"):
         kinds.setdefault(str(own), []).append("the study's own columns")
     for variant in report.variants:

@@ -200,9 +200,11 @@ def test_friedman_table_recomputes_the_print_and_ours(study):
 
 def test_first_screen_counts_and_links(study, text):
     head = text[: text.index("</header>")]
-    cells = study.cells
+    cells = study.cells[study.cells["group"] == "result"]
     judged = cells["verdict"].isin(["match", "within", "better", "worse", "differs"]).sum()
-    assert f"{judged} of {len(cells)} printed cells could be compared" in head
+    assert f"over the {judged} published results that can be compared" in head
+    assert f"properties of datasets ({len(study.cells) - len(cells)} cells) are counted apart" in head
+    assert f"Median relative gap {100 * study.agreement.median_gap:.1f} %" in head
     assert '<a href="#claim-C1">C1</a>' in head
     ids = set(re.findall(r' id="([^"]+)"', text))
     assert set(re.findall(r'href="#([^"]+)"', text)) <= ids
