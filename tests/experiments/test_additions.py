@@ -1,0 +1,92 @@
+"""`multilab cells add`: new columns join the committed results of a study, and nothing else is fitted."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multilab.cli import main
+from multilab.datasets import load
+from multilab.experiments.cells import all_cells
+from multilab.experiments.fitting import indices
+from multilab.experiments.store import Store
+from multilab.experiments.study import load_study
+
+STUDY = """
+title: Small
+datasets: [scenario1]
+methods: [mlknn]
+protocol: {protocol}
+metrics: [hamming_loss, ranking_loss]
+headline: hamming_loss
+paper: imldf
+variants: {variants}
+"""
+ONE = "{five: {settings: [set: {k: 5}]}}"
+RENAMED = "{few: {settings: [set: {k: 5}]}, seven: {settings: [set: {k: 7}]}}"
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch, checkout):
+    """Return a function that writes conf/study/small.yaml and returns the study."""
+    shutil.copytree(checkout / "conf", tmp_path / "conf")
+    monkeypatch.setenv("MULTILAB_CONF", str(tmp_path / "conf"))
+    monkeypatch.setenv("MULTILAB_JOBS", "1")
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    monkeypatch.chdir(tmp_path)
+
+    def write(variants, protocol="kfold3"):
+        text = STUDY.format(protocol=protocol, variants=variants)
+        (tmp_path / "conf" / "study" / "small.yaml").write_text(text)
+        return load_study("small")
+
+    return write
+
+
+def run(*stages):
+    for stage in stages:
+        assert main([*stage.split(), "study=small"]) == 0
+
+
+def stored():
+    return {path.name for path in Store().root.iterdir() if Store().has(path.name)}
+
+
+def test_only_new_columns_are_fitted_and_the_tables_are_those_of_a_full_run(study, tmp_path, capsys):
+    study(ONE)
+    run("train", "evaluate")
+    tables = tmp_path / "reports" / "small"
+    before = pd.read_csv(tables / "scores.csv")
+    shutil.rmtree(Store().root)
+    described = study(RENAMED)
+    run("cells add")
+    assert "3 of 9 cells are not in" in capsys.readouterr().out
+    assert len(stored()) == 3
+    added = {name: (tables / name).read_bytes() for name in ("scores.csv", "keys.csv")}
+    scores = pd.read_csv(tables / "scores.csv")
+    assert list(dict.fromkeys(scores["method"])) == list(described.all_methods)
+    old = before[before["method"] == "mlknn-five"]["value"].to_numpy()
+    assert np.array_equal(scores[scores["method"] == "mlknn-few"]["value"].to_numpy(), old, equal_nan=True)
+    run("train", "evaluate")
+    assert {name: (tables / name).read_bytes() for name in added} == added
+    run("cells add")
+    assert {name: (tables / name).read_bytes() for name in added} == added
+
+
+def test_a_single_test_part_has_the_sampling_error_of_its_rows(study, tmp_path):
+    described = study("{}", "{holdout: {train_size: 0.7}, repeats: 1}")
+    run("train", "evaluate")
+    errors = pd.read_csv(tmp_path / "reports" / "small" / "sampling.csv")
+    assert set(errors["metric"]) >= {"hamming_loss.lamda", "one_error.lamda", "average_precision.lamda"}
+    (cell,) = all_cells(described)
+    _, test = indices(cell.split_ref)
+    wrong = (load("scenario1").Y[test] != Store().arrays(cell.key)["decisions"]).mean(axis=1)
+    expected = wrong.std() / np.sqrt(len(wrong))
+    (found,) = errors.loc[errors["metric"] == "hamming_loss.lamda", "error"]
+    assert abs(found / expected - 1) < 0.25  # 200 draws: the relative error of a standard deviation is .05, 5 sigma
+
+
+def test_the_study_must_be_named(capsys):
+    assert main(["cells", "add"]) != 0
+    assert "study=NAME" in capsys.readouterr().err

@@ -1,0 +1,60 @@
+"""Every claim that does not hold is explained, and what explains it ran and came out as it says."""
+
+import json
+
+import pytest
+
+from multilab.experiments.study import load_study
+from multilab.papers import find, paper_names
+
+PAPERS = [name for name in paper_names() if find(name).studies]
+
+
+def committed(checkout, name, file):
+    return json.loads((checkout / "reports" / name / file).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_counterfactual_came_out_as_it_says(checkout, name):
+    ran = {one["id"]: one for one in committed(checkout, name, "counterfactuals.json")["counterfactuals"]}
+    assert list(ran) == [one.id for one in find(name).counterfactuals]
+    assert {one["id"]: one["outcome"] for one in ran.values()} == {one["id"]: one["expect"] for one in ran.values()}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_erratum_is_right_by_its_check(checkout, name):
+    found = committed(checkout, name, "counterfactuals.json")["errata"]
+    checked = {one.id for one in find(name).errata if one.check}
+    assert set(found) == checked
+    assert {key: one["outcome"] for key, one in found.items()} == dict.fromkeys(checked, "holds")
+    assert all(bool(one.check) != bool(one.no_check) for one in find(name).errata)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_claim_that_does_not_hold_says_why(checkout, name):
+    claims = {claim.id: claim for claim in find(name).claims}
+    for entry in committed(checkout, name, "claims.json"):
+        claim = claims[entry["id"]]
+        assert entry["sentence"] == claim.sentence
+        if entry["outcome"] == "not testable" or claim.origin != "paper":
+            assert entry["reason"] or entry["explanation"] or entry["outcome"] != "not testable", claim.id
+        elif entry["outcome"] != "holds":
+            assert claim.explanation, f"{name}: {claim.id} {entry['outcome']}"
+            assert claim.explanation.evidence, f"{name}: {claim.id}: no evidence"
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_claims_do_not_mix_columns_of_two_kinds(name):
+    study = load_study(find(name).studies[0])
+    for claim in find(name).claims:
+        texts = json.dumps(claim.arguments)
+        named = {column for column in study.all_methods if f'"{column}"' in texts}
+        kinds = {study.kind_of(column) for column in named}
+        assert not {"as_printed", "fair"} <= kinds, f"{claim.id} compares {sorted(named)}"
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_first_screen_has_its_texts(name):
+    paper = find(name)
+    for text in (paper.proposes, paper.found, paper.citation):
+        assert text.endswith(".") or paper.citation == text != ""
