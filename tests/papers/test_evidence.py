@@ -56,5 +56,6 @@ def test_claims_do_not_mix_columns_of_two_kinds(name):
 @pytest.mark.parametrize("name", PAPERS)
 def test_the_first_screen_has_its_texts(name):
     paper = find(name)
-    for text in (paper.proposes, paper.found, paper.citation):
-        assert text.endswith(".") or paper.citation == text != ""
+    assert paper.citation
+    assert paper.proposes.endswith(".")
+    assert paper.found.endswith(".")

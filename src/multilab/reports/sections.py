@@ -13,7 +13,7 @@ from multilab.reports.figures.learned import convergence_figure, learned_figures
 from multilab.reports.figures.ranks import rank_figures
 from multilab.reports.finding import finding
 from multilab.reports.paper.cells import tally
-from multilab.reports.paper.claims import claim_views, outcomes
+from multilab.reports.paper.claims import claim_views, erratum_evidence, outcomes
 from multilab.reports.paper.errata import other_notes
 from multilab.reports.paper.friedman import friedman_tables
 from multilab.reports.paper.names import ReportedPaper
@@ -156,6 +156,7 @@ def _paper(report: ReportData, paper: ReportedPaper | None) -> dict[str, Any]:
         "friedman": friedman_tables(report, paper),
         "rank_figures": paper_rank_figures(report, paper),
         "misprints": other_notes(paper.errata, noted) if paper is not None else [],
+        "evidence": erratum_evidence(report),
     }
 
 

@@ -96,6 +96,18 @@ def evidence_views(report: ReportData, titled: Callable[[str], str] | None = Non
     return views
 
 
+def erratum_evidence(report: ReportData) -> dict[str, tuple[EvidenceView, ...]]:
+    """Return, by erratum, its check if that was made, and the counterfactuals that explain it."""
+    views = evidence_views(report)
+    shown: dict[str, dict[str, EvidenceView]] = {}
+    for name in report.counterfactuals.get("errata") or ():
+        shown.setdefault(name.partition("/")[0], {})[name] = views[name]
+    for one in report.counterfactuals.get("counterfactuals") or ():
+        for name in one["explains"]:
+            shown.setdefault(name.partition("/")[0], {})[one["id"]] = views[one["id"]]
+    return {name: tuple(found.values()) for name, found in shown.items()}
+
+
 def _view(claim: Mapping[str, Any], titled: Callable[[str], str], known: Mapping[str, EvidenceView]) -> ClaimView:
     def text(name: str) -> str:
         return str(claim[name]) if claim.get(name) is not None else ""
