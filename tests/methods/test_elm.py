@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist, pdist
+from sklearn.base import clone
 
 from helpers.multilabel_checks import make_data
 from multilab.methods._kernels import kernel_matrix
 from multilab.methods.base import MethodError
 from multilab.methods.elm._hidden_layer import hidden_output
+from multilab.methods.elm.elastic_net_kernel_elm import ElasticNetKernelELM
 from multilab.methods.elm.elm import ELM
 from multilab.methods.elm.kernel_elm import KernelELM
 from multilab.methods.elm.nystroem_kernel_elm import NystroemKernelELM
@@ -200,3 +202,44 @@ def test_nystroem_comes_close_on_yeast(benchmark_data: Path) -> None:
     )
     assert np.abs(many - exact).mean() < 0.25 * np.abs(few - exact).mean()
     assert ((many >= 0) == (exact >= 0)).mean() > 0.99
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ELM(25, random_state=0),
+        RELM(25, random_state=0),
+        KernelELM(),
+        NystroemKernelELM(20, random_state=0),
+        ElasticNetKernelELM(lam=0.5, alpha=0.5),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_the_threshold_moves_decisions_and_not_scores(model) -> None:
+    X, Y, X_test = make_data(seed=2)
+    scores, at_zero = clone(model).fit(X, Y).predict_with_scores(X_test)
+    np.testing.assert_array_equal(at_zero, scores >= 0)
+    threshold = float(np.median(scores))  # one of the scores may be on it
+    moved = clone(model).set_params(threshold=threshold).fit(X, Y)
+    again, decisions = moved.predict_with_scores(X_test)
+    np.testing.assert_array_equal(again, scores)
+    np.testing.assert_array_equal(decisions, scores >= threshold)
+    assert (decisions != at_zero).any()
+    if hasattr(moved, "predict_proba"):
+        np.testing.assert_array_equal(moved.predict_proba(X_test) >= 0.5, decisions.astype(bool))
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(MethodError, match="threshold="):
+            clone(model).set_params(threshold=wrong).fit(X, Y)
+
+
+@pytest.mark.parametrize("make", [ELM, RELM])
+def test_the_biases_may_have_a_range_of_their_own(make) -> None:
+    X, Y, _ = make_data()
+    usual, positive = (make(n_hidden=300, random_state=0, bias_range=b).fit(X, Y) for b in (None, (0.0, 1.0)))
+    np.testing.assert_array_equal(usual.weights_, positive.weights_)
+    assert usual.bias_.min() < -0.9 < 0 <= positive.bias_.min() < 0.1 < 0.9 < positive.bias_.max() <= 1.0
+    same = make(n_hidden=300, random_state=0, bias_range=[-1.0, 1.0]).fit(X, Y)
+    np.testing.assert_array_equal(same.bias_, usual.bias_)
+    for wrong in ((1.0, 0.0), (0.0,), (0.0, 0.0)):
+        with pytest.raises(MethodError, match="bias_range="):
+            make(bias_range=wrong).fit(X, Y)

@@ -7,10 +7,13 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 
 
-def draw_weights(d: int, n_hidden: int, bound: float, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return input weights (d, n_hidden) and biases (n_hidden,), independent and uniform on (-bound, bound)."""
+def draw_weights(
+    d: int, n_hidden: int, bound: float, random_state: Any, bias_range: tuple[float, float] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights (d, n_hidden) and biases (n_hidden,), uniform on (-bound, bound), biases on ``bias_range`` if given."""
     random = check_random_state(random_state)
-    return random.uniform(-bound, bound, size=(d, n_hidden)), random.uniform(-bound, bound, size=n_hidden)
+    low, high = (-bound, bound) if bias_range is None else bias_range
+    return random.uniform(-bound, bound, size=(d, n_hidden)), random.uniform(low, high, size=n_hidden)
 
 
 def hidden_output(X: Any, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from multilab.methods._ties import merge_ties
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.elm._elastic_net import elastic_net
 from multilab.methods.elm._kernel_loss import KernelLoss
+from multilab.methods.elm._threshold import ScoreThreshold
 from multilab.methods.solvers.certificates import Solution
 from multilab.methods.solvers.coordinate_descent import coordinate_descent
 from multilab.methods.solvers.penalties import RowSparsePenalty
@@ -27,7 +28,7 @@ _CHOICES = {
 }
 
 
-class ElasticNetKernelELM(MultiLabelClassifier):
+class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
     r"""Multi-label elastic-net kernel extreme learning machine.
 
     With Omega_ij = exp(-gamma |x_i - x_j|^2) and Y in {-1, +1} it finds
@@ -64,6 +65,8 @@ class ElasticNetKernelELM(MultiLabelClassifier):
         Relative duality gap to stop at. 0: run all sweeps.
     stop : {"gap", "step"}, default="gap"
         "step" (solver "cd") is scikit-learn's rule, see `coordinate_descent`.
+    threshold : float, default=0.0
+        A label is assigned iff its score is >= threshold (the paper: > 0).
 
     Attributes
     ----------
@@ -93,9 +96,9 @@ class ElasticNetKernelELM(MultiLabelClassifier):
     Notes
     -----
     The printed update, eq. (20), lacks the norm of the kernel column and the 2 of the ridge, and diverges; see
-    `coordinate_descent`. A label is assigned iff f >= 0 (the paper: f > 0). Equal label columns, above all those
-    without a positive, are solved once and get bit-identical scores; under "l21" they count as often as they are.
-    Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
+    `coordinate_descent`. Equal label columns, above all those without a positive, are solved once and get bit-identical
+    scores; under "l21" they count as often as they are. Scores that differ by rounding errors only are made equal, see
+    `multilab.methods._ties.merge_ties`.
 
     Objective and gap belong to the convex problem; the authors' runs stop after a few sweeps, far from its
     minimum (``solver="cd"``, ``stop="step"``, ``tol=0.4``; conf/method/mlekelm_released.yaml).
@@ -133,6 +136,7 @@ class ElasticNetKernelELM(MultiLabelClassifier):
         max_sweeps: int = 1000,
         tol: float = 1e-4,
         stop: Literal["gap", "step"] = "gap",
+        threshold: float = 0.0,
     ) -> None:
         self.penalty = penalty
         self.ridge = ridge
@@ -145,6 +149,7 @@ class ElasticNetKernelELM(MultiLabelClassifier):
         self.max_sweeps = max_sweeps
         self.tol = tol
         self.stop = stop
+        self.threshold = threshold
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); memory O(n^2).
@@ -239,15 +244,13 @@ class ElasticNetKernelELM(MultiLabelClassifier):
         zero = self.coef_[:, self.column_] == 0
         return float(zero.mean()), float(zero.all(axis=1).mean())
 
-    def _score_kind(self) -> str:
-        return "margin"
-
     def _scores(self, X: Any) -> np.ndarray:
         kernel = kernel_matrix(X, self._X, kernel="rbf", gamma=self.gamma_)
         return merge_ties(kernel @ self.coef_ + self.intercept_)[:, self.column_]
 
     def _check_arguments(self) -> None:
         self._check_choices(**_CHOICES)
+        self._check_threshold()
         if not (self.lam > 0 and np.isfinite(self.lam)):
             raise MethodError(f"lam={self.lam}: it must be positive and finite")
         if not 0 <= self.alpha <= 1:

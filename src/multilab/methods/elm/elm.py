@@ -8,13 +8,14 @@ from scipy.linalg import lstsq
 from multilab.methods._ties import merge_ties
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.elm._hidden_layer import draw_weights, hidden_output
+from multilab.methods.elm._threshold import ScoreThreshold
 
 __all__ = ["ELM"]
 
 _RANK = 1e-8  # singular values up to this share of the largest are 0: smaller ones would multiply rounding errors
 
 
-class ELM(MultiLabelClassifier):
+class ELM(ScoreThreshold, MultiLabelClassifier):
     """Multi-label extreme learning machine.
 
     With H = sigmoid(X A + b), A and b random, it takes beta = pinv(H) Y, Y in {-1, +1}; the scores are
@@ -28,6 +29,10 @@ class ELM(MultiLabelClassifier):
         A and b are uniform on (-weight_range, weight_range).
     random_state : int, RandomState or None
         Seed of A and b.
+    bias_range : tuple of two floats, optional
+        b is uniform on this interval instead. Many programs of the field draw from (0, 1).
+    threshold : float, default=0.0
+        A label is assigned iff its score is >= threshold.
 
     Attributes
     ----------
@@ -43,11 +48,10 @@ class ELM(MultiLabelClassifier):
 
     Notes
     -----
-    Features are expected in [0, 1]. A label is assigned iff its score is
-    >= 0. The pseudo-inverse comes from the singular values, so that H may have any rank; the paper's eq. (7)
-    leaves out the deficient case. Singular values up to 1e-8 of the largest count as 0. Equal label columns are solved
-    once and get bit-identical scores.
-    Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
+    Features are expected in [0, 1]. The pseudo-inverse comes from the singular values, so that H may have any rank; the
+    paper's eq. (7) leaves out the deficient case. Singular values up to 1e-8 of the largest count as 0. Equal label
+    columns are solved once and get bit-identical scores. Scores that differ by rounding errors only are made equal, see
+    `multilab.methods._ties.merge_ties`.
 
     References
     ----------
@@ -66,10 +70,19 @@ class ELM(MultiLabelClassifier):
     (60, 3)
     """
 
-    def __init__(self, n_hidden: int = 500, weight_range: float = 1.0, random_state: Any = None) -> None:
+    def __init__(
+        self,
+        n_hidden: int = 500,
+        weight_range: float = 1.0,
+        random_state: Any = None,
+        bias_range: tuple[float, float] | None = None,
+        threshold: float = 0.0,
+    ) -> None:
         self.n_hidden = n_hidden
         self.weight_range = weight_range
         self.random_state = random_state
+        self.bias_range = bias_range
+        self.threshold = threshold
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
@@ -84,16 +97,18 @@ class ELM(MultiLabelClassifier):
             raise MethodError(f"n_hidden={self.n_hidden}: there must be at least one hidden unit")
         if not self.weight_range > 0:
             raise MethodError(f"weight_range={self.weight_range}: it must be positive")
-        self.weights_, self.bias_ = draw_weights(X.shape[1], self.n_hidden, self.weight_range, self.random_state)
+        if self.bias_range is not None and not (len(self.bias_range) == 2 and self.bias_range[0] < self.bias_range[1]):
+            raise MethodError(f"bias_range={self.bias_range}: give two numbers, the lower one first")
+        self._check_threshold()
+        self.weights_, self.bias_ = draw_weights(
+            X.shape[1], self.n_hidden, self.weight_range, self.random_state, self.bias_range
+        )
         columns, self.column_ = np.unique(Y, axis=1, return_inverse=True)
         self.coef_ = self._output_weights(hidden_output(X, self.weights_, self.bias_), 2.0 * columns - 1.0)
         return self
 
     def _output_weights(self, H: np.ndarray, targets: np.ndarray) -> np.ndarray:
         return lstsq(H, targets, cond=_RANK)[0]
-
-    def _score_kind(self) -> str:
-        return "margin"
 
     def _scores(self, X: Any) -> np.ndarray:
         return merge_ties(hidden_output(X, self.weights_, self.bias_) @ self.coef_)[:, self.column_]

@@ -9,11 +9,12 @@ from scipy.special import expit
 from multilab.methods._kernels import kernel_matrix, resolve_gamma
 from multilab.methods._ties import merge_ties
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.elm._threshold import ScoreThreshold
 
 __all__ = ["KernelELM"]
 
 
-class KernelELM(MultiLabelClassifier):
+class KernelELM(ScoreThreshold, MultiLabelClassifier):
     """Multi-label kernel extreme learning machine (ML-KELM).
 
     Solves beta = (Omega + I / C)^(-1) Y with Omega_ij = K(x_i, x_j) and Y in {-1, +1}; the score of a label
@@ -31,6 +32,8 @@ class KernelELM(MultiLabelClassifier):
         Of the polynomial kernel.
     coef0 : float, default=0.0
         Constant of the polynomial and sigmoid kernels.
+    threshold : float, default=0.0
+        A label is assigned iff its score is >= threshold.
 
     Attributes
     ----------
@@ -45,9 +48,10 @@ class KernelELM(MultiLabelClassifier):
 
     Notes
     -----
-    A label is assigned iff f >= 0 (the paper: f > 0; they differ only at 0 exactly). ``decision_function``
-    and the scores of ``predict_with_scores`` are f. ``predict_proba`` is 1 / (1 + exp(-2 f)): it has the same order
-    and the same decisions at 0.5 and lies in (0, 1), but it is a squashed regression and not calibrated.
+    A label is assigned iff f >= threshold (the paper: f > 0; they differ only at 0 exactly). ``decision_function``
+    and the scores of ``predict_with_scores`` are f, whatever the threshold. ``predict_proba`` is
+    1 / (1 + exp(-2 (f - threshold))): it has the same order and the same decisions at 0.5 and lies in (0, 1), but it is
+    a squashed regression and not calibrated.
 
     Labels with equal training columns, above all those without a positive, get bit-identical scores: each
     distinct column is solved and multiplied once. So ties are ties whatever the order of the labels or the
@@ -77,12 +81,14 @@ class KernelELM(MultiLabelClassifier):
         C: float = 1.0,
         degree: float = 3,
         coef0: float = 0.0,
+        threshold: float = 0.0,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
         self.C = C
         self.degree = degree
         self.coef0 = coef0
+        self.threshold = threshold
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); time O(n^3), memory O(n^2).
@@ -95,6 +101,7 @@ class KernelELM(MultiLabelClassifier):
         X, Y = self._validate_fit(X, y)
         if not self.C > 0:
             raise MethodError(f"C={self.C}: it must be positive")
+        self._check_threshold()
         self.gamma_ = resolve_gamma(self.gamma, X)
         self._X = X
         columns, self.column_ = np.unique(Y, axis=1, return_inverse=True)
@@ -104,11 +111,8 @@ class KernelELM(MultiLabelClassifier):
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return 1 / (1 + exp(-2 f)), shape (m, q): ordered as f, 0.5 where f = 0, not calibrated."""
-        return expit(2.0 * self.decision_function(X))
-
-    def _score_kind(self) -> str:
-        return "margin"
+        """Return 1 / (1 + exp(-2 (f - threshold))), shape (m, q): ordered as f, 0.5 at the threshold."""
+        return expit(2.0 * (self.decision_function(X) - self.threshold))
 
     def _scores(self, X: Any) -> np.ndarray:
         return merge_ties(self._kernel(X, self._X) @ self.coef_)[:, self.column_]

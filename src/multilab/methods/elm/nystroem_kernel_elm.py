@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from multilab.methods._kernels import kernel_matrix, resolve_gamma
 from multilab.methods._ties import merge_ties
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.elm._threshold import ScoreThreshold
 
 __all__ = ["NystroemKernelELM"]
 
@@ -18,7 +19,7 @@ _RANK = 1e-10  # eigenvalues up to this share of the largest are rounding errors
 _ROWS = 4096
 
 
-class NystroemKernelELM(MultiLabelClassifier):
+class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
     """Kernel extreme learning machine with a Nystroem approximation of the kernel matrix from landmarks.
 
     With F = K(X, Z) K(Z, Z)^(-1/2), Z the landmarks, F F^T replaces Omega: the scores are those of ridge
@@ -34,6 +35,8 @@ class NystroemKernelELM(MultiLabelClassifier):
         Weight of the training error, positive.
     random_state : int, RandomState or None
         Seed of the landmarks.
+    threshold : float, default=0.0
+        A label is assigned iff its score is >= threshold.
 
     Attributes
     ----------
@@ -51,7 +54,7 @@ class NystroemKernelELM(MultiLabelClassifier):
     Notes
     -----
     Time O(n r^2), memory O(n d + r^2): no matrix of n x r is ever held. Directions in which K(Z, Z) is rounding are
-    left out. A label is assigned iff f >= 0; equal label columns get bit-identical scores.
+    left out. Equal label columns get bit-identical scores.
     Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
 
     References
@@ -76,11 +79,13 @@ class NystroemKernelELM(MultiLabelClassifier):
         gamma: float | Literal["scale", "auto", "median"] = 1.0,
         C: float = 1.0,
         random_state: Any = None,
+        threshold: float = 0.0,
     ) -> None:
         self.n_components = n_components
         self.gamma = gamma
         self.C = C
         self.random_state = random_state
+        self.threshold = threshold
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
@@ -93,6 +98,7 @@ class NystroemKernelELM(MultiLabelClassifier):
         X, Y = self._validate_fit(X, y)
         if not (self.C > 0 and self.n_components >= 1):
             raise MethodError(f"C={self.C} must be positive and n_components={self.n_components} at least 1")
+        self._check_threshold()
         random = check_random_state(self.random_state)
         n = X.shape[0]
         self.landmarks_ = np.sort(random.choice(n, size=min(n, self.n_components), replace=False))
@@ -108,9 +114,6 @@ class NystroemKernelELM(MultiLabelClassifier):
             cross += features.T @ (2.0 * distinct[rows] - 1.0)
         self.coef_ = whitening @ cho_solve(cho_factor(gram), cross)
         return self
-
-    def _score_kind(self) -> str:
-        return "margin"
 
     def _scores(self, X: Any) -> np.ndarray:
         parts = [kernel_matrix(X[rows], self._Z, gamma=self.gamma_) @ self.coef_ for rows in _blocks(X.shape[0])]

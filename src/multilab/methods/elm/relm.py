@@ -26,6 +26,10 @@ class RELM(ELM):
         Weight of the training error, positive.
     random_state : int, RandomState or None
         Seed of the hidden layer.
+    bias_range : tuple of two floats, optional
+        Interval of the random biases; default that of the weights.
+    threshold : float, default=0.0
+        A label is assigned iff its score is >= threshold.
 
     Attributes
     ----------
@@ -55,9 +59,15 @@ class RELM(ELM):
     """
 
     def __init__(
-        self, n_hidden: int = 500, weight_range: float = 1.0, C: float = 1.0, random_state: Any = None
+        self,
+        n_hidden: int = 500,
+        weight_range: float = 1.0,
+        C: float = 1.0,
+        random_state: Any = None,
+        bias_range: tuple[float, float] | None = None,
+        threshold: float = 0.0,
     ) -> None:
-        super().__init__(n_hidden=n_hidden, weight_range=weight_range, random_state=random_state)
+        super().__init__(n_hidden, weight_range, random_state, bias_range, threshold)
         self.C = C
 
     def fit(self, X: Any, y: Any) -> Self:

@@ -1,0 +1,24 @@
+"""Decision threshold of the extreme learning machines."""
+
+import numpy as np
+
+from multilab.methods.base import MethodError
+
+
+class ScoreThreshold:
+    """Mixin of a classifier with real scores that assigns a label iff its score >= ``threshold``.
+
+    Measures of the scores do not depend on the threshold.
+    """
+
+    threshold: float
+
+    def _check_threshold(self) -> None:
+        if not np.isfinite(self.threshold):
+            raise MethodError(f"threshold={self.threshold}: it must be a finite number")
+
+    def _score_kind(self) -> str:
+        return "margin"
+
+    def _decide(self, scores: np.ndarray) -> np.ndarray:
+        return scores >= self.threshold
