@@ -70,6 +70,7 @@ CLEAN: tuple[str, ...] = (
     *(
         "__init__",
         "__main__",
+        "audit",
         "papers",
         "claims",
         "cli",

@@ -1,0 +1,121 @@
+"""The table that ``multilab audit`` checks: cells of a file, derived cells by ``names.yaml``, sizes of test sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+
+from multilab.audit import (
+    AuditCell,
+    AuditError,
+    AuditTable,
+    TestSize,
+    read_audit_cells,
+    read_sizes,
+    size_from,
+    unused_sizes,
+)
+from multilab.core.messages import unknown_name
+from multilab.datasets.catalogue import card_folders
+
+_KINDS = {"friedman": "iman_davenport"}
+"""Kinds of ``names.yaml`` that have another name in an audit."""
+
+
+def audited_table(
+    path: Path,
+    *,
+    metric: str = "",
+    names: Path | None = None,
+    sizes: Path | None = None,
+    dataset: str = "",
+    size: Mapping[str, object] | None = None,
+    cards: bool = False,
+) -> AuditTable:
+    """Return the table of a file with all that is known of its test sets.
+
+    Parameters
+    ----------
+    path : Path
+        The CSV file.
+    metric : str
+        The metric of a table in the wide form.
+    names : Path, optional
+        A ``names.yaml`` with ``derived``; default: the one next to the file, if there is one.
+    sizes : Path, optional
+        CSV file of sizes, see :func:`multilab.audit.read_sizes`.
+    dataset : str
+        The dataset that ``size`` is about; all if empty.
+    size : mapping, optional
+        ``n``, ``q``, ``cardinality``, ``unlabelled``, ``runs``.
+    cards : bool
+        Take numbers of labels and cardinalities of known datasets from their cards.
+
+    Raises
+    ------
+    AuditError
+        Naming the file and what is wrong.
+    """
+    cells = read_audit_cells(path, metric)
+    names = names or (path.parent / "names.yaml" if (path.parent / "names.yaml").is_file() else None)
+    if names:
+        cells = derived_cells(cells, names)
+    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+    known = {name: _card_size(name) for name in datasets} if cards else {}
+    known = {name: card for name, card in known.items() if card}
+    for name, given in (read_sizes(sizes) if sizes else {}).items():
+        known[name] = _merged(known.get(name), given)
+    unknown = next(iter(unused_sizes([dataset] if dataset else [], cells)), "")
+    if unknown:
+        raise AuditError(f"{path}: {unknown_name('dataset', unknown, datasets)}")
+    given = size_from(size or {}, "arguments")
+    for name in [dataset] if dataset else [*known, "*"]:
+        own = known.get(name)
+        if dataset and not own:
+            own = _card_size(name)
+        known[name] = _merged(own, given)
+    return AuditTable.of(cells, known)
+
+
+def derived_cells(cells: Iterable[AuditCell], path: Path) -> list[AuditCell]:
+    """Return the cells with the kinds that ``derived`` of a ``names.yaml`` gives them."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as error:
+        raise AuditError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    rules = content.get("derived") or () if isinstance(content, dict) else ()
+    marked = []
+    for cell in cells:
+        for rule in rules:
+            if _selected(cell, rule["where"]):
+                sources = tuple(map(str, rule.get("tables", ())))
+                cell = replace(cell, kind=_KINDS.get(rule["kind"], rule["kind"]), sources=sources)
+        marked.append(cell)
+    return marked
+
+
+def _selected(cell: AuditCell, where: Mapping[str, object]) -> bool:
+    return all(
+        getattr(cell, key) in (list(map(str, value)) if isinstance(value, list) else [str(value)])
+        for key, value in where.items()
+    )
+
+
+def _merged(known: TestSize | None, given: TestSize) -> TestSize:
+    """Return a size with what is given in addition to, or instead of, what is known."""
+    values = {key: value for key, value in vars(given).items() if value}
+    return replace(known or TestSize(), **values)
+
+
+def _card_size(name: str) -> TestSize | None:
+    """Return the numbers of labels of the card of a dataset, ``None`` if it has no card that says so."""
+    for folder in card_folders():
+        path = folder / f"{name}.yaml"
+        if Path(name).name == name and path.is_file():
+            expected = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("expected") or {}
+            if "labels" in expected:
+                return TestSize(q=expected["labels"], cardinality=expected.get("cardinality"))
+    return None

@@ -1,0 +1,33 @@
+"""Recall, precision and false alarms of the audit on tables of our own results (see docs/guide/audit.md)."""
+
+from __future__ import annotations
+
+import pytest
+from scipy.stats import binom
+
+from helpers.planted_tables import PLANTS, REPORTS, STUDIES, measure
+
+pytestmark = pytest.mark.skipif(
+    not all((REPORTS / study / "scores.csv").is_file() for study in STUDIES), reason="no reports: an unpacked sdist"
+)
+GOAL = 0.95
+RISK = 1e-4
+"""How often a sample of an audit that just reaches the goal may miss the bound."""
+
+
+def test_a_sample():
+    """The bound is the number of hits that an audit with a recall of 95 % reaches with probability 1 - RISK."""
+    result = measure(per_kind=3, clean=12, seed=7)
+    hits = round(sum(result["recall"].values()) * 3)
+    assert len(PLANTS) == 10
+    assert hits >= binom.ppf(RISK, 30, GOAL), result["missed"]
+    assert round(result["false_alarms"] * 12) <= binom.ppf(1 - RISK, 12, 1 - GOAL), result["false"]
+    assert result["precision"] >= 0.8, result["alarms"]
+
+
+@pytest.mark.nightly
+def test_five_hundred_faults_and_a_hundred_clean_tables():
+    result = measure(per_kind=50, clean=100, seed=2026)
+    assert sum(result["recall"].values()) / len(PLANTS) >= GOAL, result["recall"]
+    assert result["precision"] >= GOAL
+    assert result["false_alarms"] <= 1 - GOAL

@@ -1,0 +1,443 @@
+"""Tables made of our own results, with and without a planted fault, and what the audit reports of them.
+
+``python tests/helpers/planted_tables.py`` prints recall and precision on 500 tables with one fault each and the share
+of false alarms on 100 clean ones: the numbers in docs/guide/audit.md.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from multilab.audit import AuditCell, AuditFinding, AuditTable, TestSize, audit_table, parse_number, quantity_of
+from multilab.audit.numbers import PrintedNumber
+from multilab.statistics import friedman, iman_davenport, nemenyi_cd, rank_rows
+
+REPORTS = Path(__file__).resolve().parents[2] / "reports"
+STUDIES = ("imldf", "lskmddm", "lwmf-resplits", "mlekelm", "mlwse", "mlwse-core")
+METRICS = (
+    "hamming_loss",
+    "one_error",
+    "coverage",
+    "ranking_loss",
+    "average_precision",
+    "jaccard",
+    "subset_accuracy",
+    "example_f1",
+    "macro_f1",
+    "micro_f1",
+    "macro_auc",
+    "example_precision",
+    "example_recall",
+)
+RANK_CHECKS = {"average_ranks_of_rows", "friedman_of_ranks", "ranks_of_values", "share_of_wins"}
+
+
+@dataclass
+class Source:
+    """A table before it is printed: results per cell, and how it is printed."""
+
+    values: dict[str, pd.DataFrame]  # by metric: datasets x methods, means
+    stds: dict[str, pd.DataFrame] | None
+    sizes: dict[str, TestSize]
+    decimals: int
+    ranks_of_rounded: bool
+
+
+@dataclass
+class Planted:
+    """A printed table with a fault: which cells it is about."""
+
+    cells: list[AuditCell]
+    sizes: dict[str, TestSize]
+    metrics: set[str] = field(default_factory=set)
+    methods: set[str] = field(default_factory=set)
+    datasets: set[str] = field(default_factory=set)
+
+
+@cache
+def scores(study: str) -> pd.DataFrame:
+    """Return the results of a study by dataset, split, method and metric."""
+    frame = pd.read_csv(REPORTS / study / "scores.csv", dtype={"split": str})
+    return frame[frame["metric"].isin(METRICS)]
+
+
+@cache
+def aggregated(study: str, split: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return means and deviations over the splits of a study (or one split) by metric and dataset, per method."""
+    frame = scores(study)
+    grouped = (frame[frame["split"] == split] if split else frame).groupby(["metric", "dataset", "method"])["value"]
+    return grouped.mean().unstack(), grouped.std().unstack()
+
+
+@cache
+def sizes(study: str) -> dict[str, TestSize]:
+    """Return labels, cardinality and rows without a label of the datasets of a study."""
+    entries = json.loads((REPORTS / study / "datasets.json").read_text(encoding="utf-8"))
+    return {
+        e["name"]: TestSize(q=e["labels"], cardinality=e["cardinality"], unlabelled=e["rows_without_label"])
+        for e in entries
+    }
+
+
+@cache
+def rows_of_test_set(study: str, dataset: str, split: str) -> int | None:
+    """Return the number of test rows: the smallest of which all subset accuracies and one-errors are multiples."""
+    frame = scores(study)
+    chosen = (frame["dataset"] == dataset) & (frame["split"] == split)
+    values = frame[chosen & frame["metric"].isin(["subset_accuracy", "one_error"])]["value"].unique()
+    counts = np.arange(20, 6000)
+    near = np.abs(np.outer(counts, values) - np.rint(np.outer(counts, values))).max(axis=1) < 1e-6
+    return int(counts[near][0]) if near.any() else None
+
+
+def draw_source(rng: np.random.Generator, single: bool = False, metrics: tuple[str, ...] = ()) -> Source:
+    """Return a random table of our results: 4 to 9 methods, 5 to 13 datasets, 2 to 5 metrics.
+
+    Methods whose results agree with those of another one to .0005 in half of the cells of a metric are left out: there
+    the audit rightly reports a repetition. ``single``: results of one split with the sizes of its test sets, else means
+    over the splits with their deviations.
+    """
+    while True:
+        study = str(rng.choice(STUDIES))
+        frame = scores(study)
+        names = [*metrics, *rng.permutation([m for m in METRICS if m not in metrics])][
+            : max(len(metrics), int(rng.integers(2, 6)))
+        ]
+        methods = list(rng.permutation(frame["method"].unique()))
+        datasets = list(rng.permutation(frame["dataset"].unique()))[: int(rng.integers(5, 14))]
+        split = str(rng.choice(frame["split"].unique())) if single else ""
+        means, stds = aggregated(study, split)
+        chosen = _different(means.loc[names], methods, int(rng.integers(4, 10)))
+        means, stds = means.loc[names][chosen].dropna(), stds[chosen]
+        complete = [d for d in datasets if all((m, d) in means.index for m in names)]
+        known = sizes(study)
+        complete = [d for d in complete if d in known]
+        if len(complete) < 4 or len(chosen) < 4:
+            continue
+        with_std = (
+            not single
+            and bool(rng.random() < 0.7)
+            and not stds.loc[[(m, d) for m in names for d in complete]].isna().any().any()
+        )
+        own = {d: known[d] for d in complete}
+        if single:
+            own = {d: replace(own[d], n=rows_of_test_set(study, d, split)) for d in complete}
+            own = {
+                d: replace(size, unlabelled=0 if not size.unlabelled else size.unlabelled) for d, size in own.items()
+            }
+            if not all(size.n for size in own.values()):
+                continue
+        else:
+            own = {d: replace(own[d], unlabelled=0) for d in complete}
+        return Source(
+            {m: means.loc[m].loc[complete] for m in names},
+            {m: stds.loc[m].loc[complete] for m in names} if with_std else None,
+            own,
+            4 if single else int(rng.choice([3, 4])),
+            bool(rng.random() < 0.5),
+        )
+
+
+def _different(means: pd.DataFrame, methods: list[str], count: int) -> list[str]:
+    chosen: list[str] = []
+    for method in methods:
+        if method not in means:
+            continue
+        if len(chosen) == count:
+            break
+        close = [(means[method] - means[other]).abs() < 5e-4 for other in chosen]
+        twins = [near for near in close if (near.groupby(level=0).mean() >= 0.5).any()]
+        if not twins:
+            chosen.append(method)
+    return chosen
+
+
+def number(value: float, decimals: int) -> PrintedNumber:
+    """Return a rounded number."""
+    parsed = parse_number(f"{value:.{decimals}f}")
+    assert parsed
+    return parsed
+
+
+def rounded(values: pd.DataFrame, decimals: int) -> pd.DataFrame:
+    """Return the values as they are printed."""
+    return values.map(lambda value: float(f"{value:.{decimals}f}"))
+
+
+def printed(source: Source) -> list[AuditCell]:
+    """Return a table as a paper prints it: rows, averages, average ranks, F_F and critical difference."""
+    cells = []
+    for metric, values in source.values.items():
+        quantity = quantity_of(metric)
+        assert quantity
+        direction = quantity.direction
+        for method in values:
+            for dataset in values.index:
+                std = number(source.stds[metric].loc[dataset, method], source.decimals) if source.stds else None
+                mean = number(values.loc[dataset, method], source.decimals)
+                cells.append(AuditCell("1", dataset, method, metric, mean, std, None, direction))
+            column = rounded(values, source.decimals)[method]
+            deviation = number(column.std(ddof=1), source.decimals) if source.stds else None
+            cells.append(
+                AuditCell(
+                    "1",
+                    "Average",
+                    method,
+                    metric,
+                    number(column.mean(), source.decimals),
+                    deviation,
+                    None,
+                    direction,
+                    "mean",
+                )
+            )
+        ranked = rounded(values, source.decimals) if source.ranks_of_rounded else values
+        ranks = rank_rows(ranked, direction)
+        for method in values:
+            cells.append(
+                AuditCell("1", "Avg. rank", method, metric, number(ranks[method].mean(), 2), kind="average_rank")
+            )
+        n, k = ranks.shape
+        statistic = iman_davenport(friedman(ranks.to_numpy(), tie_correction=False), n, k).F
+        if np.isfinite(statistic):
+            cells.append(AuditCell("2", "all", "F_F", metric, number(statistic, 3), kind="iman_davenport"))
+    first = next(iter(source.values.values()))
+    difference = nemenyi_cd(first.shape[1], first.shape[0])
+    cells.append(AuditCell("2", "all", "CD", "all", number(difference, 3), kind="nemenyi_cd"))
+    return cells
+
+
+def audited(cells: list[AuditCell], known: dict[str, TestSize]) -> list[AuditFinding]:
+    """Return the faults of a table."""
+    return [f for f in audit_table(AuditTable.of(cells, known)) if f.severity == "fault"]
+
+
+Plant = Callable[[np.random.Generator], Planted]
+PLANTS: dict[str, Plant] = {}
+
+
+def plant(function: Plant) -> Plant:
+    """Register a kind of fault."""
+    PLANTS[function.__name__] = function
+    return function
+
+
+def _slip(rng: np.random.Generator, text: str) -> str:
+    """Return a number with one digit changed; which, and into which, is random."""
+    positions = [i for i, char in enumerate(text) if char.isdigit()]
+    at = int(rng.choice(positions))
+    digit = str(rng.choice([d for d in "0123456789" if d != text[at]]))
+    return text[:at] + digit + text[at + 1 :]
+
+
+def _replaced(cells: list[AuditCell], old: AuditCell, **changes: object) -> list[AuditCell]:
+    return [replace(cell, **changes) if cell is old else cell for cell in cells]
+
+
+def _of(rng: np.random.Generator, cells: list[AuditCell], kind: str) -> AuditCell:
+    chosen = [cell for cell in cells if cell.kind == kind]
+    return chosen[int(rng.integers(len(chosen)))]
+
+
+def _digit_of(rng: np.random.Generator, kind: str) -> Planted:
+    cells: list[AuditCell] = []
+    while not any(cell.kind == kind for cell in cells):  # F_F is infinite where all datasets rank alike
+        source = draw_source(rng)
+        cells = printed(source)
+    old = _of(rng, cells, kind)
+    assert old.mean
+    new = parse_number(_slip(rng, old.mean.text))
+    return Planted(_replaced(cells, old, mean=new), source.sizes, {old.metric}, {old.method}, {old.dataset})
+
+
+@plant
+def average(rng: np.random.Generator) -> Planted:
+    """A digit of an average is wrong."""
+    return _digit_of(rng, "mean")
+
+
+@plant
+def row(rng: np.random.Generator) -> Planted:
+    """The point of a result is moved by one digit."""
+    while True:
+        source = draw_source(rng)
+        cells = printed(source)
+        old = _of(rng, cells, "")
+        assert old.mean
+        if old.mean.value == 0:
+            continue
+        power = -1 if rng.random() < 0.5 and old.mean.value < 10 else 1
+        new = number(old.mean.value / 10.0**power, old.mean.decimals)
+        if new.value != old.mean.value:
+            return Planted(_replaced(cells, old, mean=new), source.sizes, {old.metric}, {old.method}, {old.dataset})
+
+
+@plant
+def average_rank(rng: np.random.Generator) -> Planted:
+    """A digit of an average rank is wrong."""
+    return _digit_of(rng, "average_rank")
+
+
+@plant
+def statistic(rng: np.random.Generator) -> Planted:
+    """A digit of F_F is wrong."""
+    return _digit_of(rng, "iman_davenport")
+
+
+@plant
+def critical_difference(rng: np.random.Generator) -> Planted:
+    """The critical difference is that of one method or dataset more or less, or q."""
+    source = draw_source(rng)
+    cells = printed(source)
+    old = _of(rng, cells, "nemenyi_cd")
+    first = next(iter(source.values.values()))
+    n, k = first.shape
+    choices = [nemenyi_cd(k + 1, n), nemenyi_cd(k - 1, n), nemenyi_cd(k, n + 1), nemenyi_cd(k, n - 1)]
+    choices.append(nemenyi_cd(k, n) / (k * (k + 1) / (6 * n)) ** 0.5)
+    new = number(float(rng.choice(choices)), 3)
+    return Planted(_replaced(cells, old, mean=new), source.sizes, {"all"}, {old.method}, {old.dataset})
+
+
+def _small_holdout(rng: np.random.Generator) -> Source:
+    """Return results of one split whose test sets have at most 500 rows."""
+    while True:
+        source = draw_source(rng, single=True, metrics=("one_error",))
+        small = [d for d, size in source.sizes.items() if (size.n or 0) <= 500]
+        if len(small) >= 3:
+            source.values = {m: v.loc[small] for m, v in source.values.items()}
+            source.sizes = {d: source.sizes[d] for d in small}
+            return source
+
+
+@plant
+def grid(rng: np.random.Generator) -> Planted:
+    """The last two digits of a one-error are wrong; test sets of at most 500 rows, no averages."""
+    source = _small_holdout(rng)
+    cells = [cell for cell in printed(source) if not cell.kind]
+    chosen = [c for c in cells if c.metric == "one_error"]
+    old = chosen[int(rng.integers(len(chosen)))]
+    assert old.mean
+    digits = str(rng.choice([f"{k:02d}" for k in range(100) if f"{k:02d}" != old.mean.text[-2:]]))
+    new = parse_number(old.mean.text[:-2] + digits)
+    return Planted(_replaced(cells, old, mean=new), source.sizes, {old.metric}, {old.method}, {old.dataset})
+
+
+@plant
+def size(rng: np.random.Generator) -> Planted:
+    """The number of test rows is wrong by one to three."""
+    source = _small_holdout(rng)
+    dataset = str(rng.choice(list(source.sizes)))
+    right = source.sizes[dataset]
+    wrong = replace(right, n=(right.n or 0) + int(rng.choice([-3, -2, -1, 1, 2, 3])))
+    return Planted(printed(source), {**source.sizes, dataset: wrong}, set(), set(), {dataset})
+
+
+@plant
+def repeated_column(rng: np.random.Generator) -> Planted:
+    """A method has the numbers of another one, in one metric, with its averages and ranks."""
+    while True:
+        source = draw_source(rng)
+        metric = str(rng.choice(list(source.values)))
+        first, second = map(str, rng.choice(list(source.values[metric]), 2, replace=False))
+        if len(source.values[metric]) < 5:
+            continue
+        for tables in (source.values, source.stds):
+            if tables:
+                tables[metric] = tables[metric].assign(**{second: tables[metric][first]})
+        return Planted(printed(source), source.sizes, {metric}, {first, second}, set())
+
+
+@plant
+def accuracy(rng: np.random.Generator) -> Planted:
+    """The accuracy of one method is 1 - Hamming loss, that of the others Jaccard's index."""
+    source = draw_source(rng, metrics=("jaccard", "hamming_loss"))
+    method = str(rng.choice(list(source.values["jaccard"])))
+    source.values["jaccard"] = source.values["jaccard"].assign(**{method: 1 - source.values["hamming_loss"][method]})
+    if source.stds:
+        source.stds["jaccard"] = source.stds["jaccard"].assign(**{method: source.stds["hamming_loss"][method]})
+    return Planted(printed(source), source.sizes, {"jaccard", "hamming_loss"}, {method}, set())
+
+
+@plant
+def exchanged(rng: np.random.Generator) -> Planted:
+    """Mean and standard deviation of a result are exchanged."""
+    while True:
+        source = draw_source(rng)
+        if not source.stds:
+            continue
+        cells = printed(source)
+        old = _of(rng, cells, "")
+        assert old.mean
+        assert old.std
+        if old.mean.value == old.std.value:
+            continue
+        changed = _replaced(cells, old, mean=old.std, std=old.mean)
+        return Planted(changed, source.sizes, {old.metric}, {old.method}, {old.dataset})
+
+
+def related(planted: Planted, finding: AuditFinding) -> bool:
+    """Return whether a finding is about the planted fault or a number that follows from it."""
+    if not planted.metrics:  # the size of a test set
+        return finding.dataset in planted.datasets
+    metric = not finding.metric or planted.metrics & {
+        m.strip() for part in finding.metric.split("=") for m in part.split(",")
+    }
+    methods = {m.strip() for part in finding.method.split("=") for m in part.split(",")}
+    method = not finding.method or planted.methods & methods
+    return bool(metric and (method or finding.check in RANK_CHECKS))
+
+
+def measure(per_kind: int, clean: int, seed: int = 0) -> dict[str, object]:
+    """Return recall per kind, precision, and the share of clean tables with a fault."""
+    rng = np.random.default_rng(seed)
+    recall, right, wrong, missed, alarms = Counter(), 0, 0, [], []
+    for kind, make in PLANTS.items():
+        for trial in range(per_kind):
+            planted = make(rng)
+            findings = audited(planted.cells, planted.sizes)
+            hits = [f for f in findings if related(planted, f)]
+            recall[kind] += bool(hits)
+            right += len(hits)
+            wrong += len(findings) - len(hits)
+            missed += (
+                []
+                if hits
+                else [(kind, trial, sorted(planted.methods), sorted(planted.metrics), sorted(planted.datasets))]
+            )
+            alarms += [(kind, f) for f in findings if f not in hits]
+    false = []
+    for trial in range(clean):
+        source = draw_source(rng, single=trial % 3 == 0)
+        findings = audited(printed(source), source.sizes)
+        false += [findings] if findings else []
+    return {
+        "recall": {kind: recall[kind] / per_kind for kind in PLANTS} if per_kind else {},
+        "precision": right / max(right + wrong, 1),
+        "false_alarms": len(false) / max(clean, 1),
+        "missed": missed,
+        "alarms": alarms,
+        "false": false,
+    }
+
+
+if __name__ == "__main__":
+    arguments = [int(text) for text in sys.argv[1:]] or [50, 100, 0]
+    result = measure(*arguments)
+    for kind, share in result["recall"].items():  # type: ignore[attr-defined]
+        print(f"{kind:<20} {share:.0%}")
+    print(
+        f"recall {np.mean(list(result['recall'].values())):.1%}, precision {result['precision']:.1%}, "  # type: ignore[attr-defined]
+        f"clean tables with a fault {result['false_alarms']:.0%}"
+    )
+    for name in ("missed", "alarms", "false"):
+        for line in result[name]:  # type: ignore[attr-defined]
+            print(name, line)
