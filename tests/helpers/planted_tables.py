@@ -64,9 +64,15 @@ class Planted:
 
 
 @cache
-def scores(study: str) -> pd.DataFrame:
+def every_score(study: str) -> pd.DataFrame:
     """Return the results of a study by dataset, split, method and metric."""
-    frame = pd.read_csv(REPORTS / study / "scores.csv", dtype={"split": str})
+    return pd.read_csv(REPORTS / study / "scores.csv", dtype={"split": str})
+
+
+@cache
+def scores(study: str) -> pd.DataFrame:
+    """Return the results of a study in the metrics that tables are made of."""
+    frame = every_score(study)
     return frame[frame["metric"].isin(METRICS)]
 
 
@@ -89,14 +95,15 @@ def sizes(study: str) -> dict[str, TestSize]:
 
 
 @cache
-def rows_of_test_set(study: str, dataset: str, split: str) -> int | None:
-    """Return the number of test rows: the smallest of which all subset accuracies and one-errors are multiples."""
-    frame = scores(study)
-    chosen = (frame["dataset"] == dataset) & (frame["split"] == split)
-    values = frame[chosen & frame["metric"].isin(["subset_accuracy", "one_error"])]["value"].unique()
+def set_size(study: str, dataset: str, split: str) -> tuple[int, int] | None:
+    """Return the rows of a test set (the fewest of which all subset accuracies are multiples), and those unlabelled."""
+    frame = every_score(study)
+    frame = frame[(frame["dataset"] == dataset) & (frame["split"] == split)]
+    values = frame[frame["metric"] == "subset_accuracy"]["value"].unique()
     counts = np.arange(20, 6000)
     near = np.abs(np.outer(counts, values) - np.rint(np.outer(counts, values))).max(axis=1) < 1e-6
-    return int(counts[near][0]) if near.any() else None
+    skipped = frame[frame["metric"] == "n_skipped_one_error"]["value"].max()
+    return (int(counts[near][0]), int(skipped)) if near.any() and len(values) >= 4 else None
 
 
 def draw_source(rng: np.random.Generator, single: bool = False, metrics: tuple[str, ...] = ()) -> Source:
@@ -130,12 +137,10 @@ def draw_source(rng: np.random.Generator, single: bool = False, metrics: tuple[s
         )
         own = {d: known[d] for d in complete}
         if single:
-            own = {d: replace(own[d], n=rows_of_test_set(study, d, split)) for d in complete}
-            own = {
-                d: replace(size, unlabelled=0 if not size.unlabelled else size.unlabelled) for d, size in own.items()
-            }
-            if not all(size.n for size in own.values()):
+            rows = {d: set_size(study, d, split) for d in complete}
+            if not all(rows.values()):
                 continue
+            own = {d: replace(own[d], n=size[0], unlabelled=size[1]) for d, size in rows.items() if size}
         else:
             own = {d: replace(own[d], unlabelled=0) for d in complete}
         return Source(
@@ -148,15 +153,13 @@ def draw_source(rng: np.random.Generator, single: bool = False, metrics: tuple[s
 
 
 def _different(means: pd.DataFrame, methods: list[str], count: int) -> list[str]:
+    metric = means.index.get_level_values(0).factorize()[0]
+    rows = np.bincount(metric)
+    columns = {method: means[method].to_numpy() for method in methods if method in means}
     chosen: list[str] = []
-    for method in methods:
-        if method not in means:
-            continue
-        if len(chosen) == count:
-            break
-        close = [(means[method] - means[other]).abs() < 5e-4 for other in chosen]
-        twins = [near for near in close if (near.groupby(level=0).mean() >= 0.5).any()]
-        if not twins:
+    for method, values in columns.items():
+        near = [np.bincount(metric, np.abs(values - columns[other]) < 5e-4) for other in chosen]
+        if len(chosen) < count and not any((hits >= 0.5 * rows).any() for hits in near):
             chosen.append(method)
     return chosen
 
@@ -180,32 +183,22 @@ def printed(source: Source) -> list[AuditCell]:
         quantity = quantity_of(metric)
         assert quantity
         direction = quantity.direction
-        for method in values:
-            for dataset in values.index:
-                std = number(source.stds[metric].loc[dataset, method], source.decimals) if source.stds else None
-                mean = number(values.loc[dataset, method], source.decimals)
-                cells.append(AuditCell("1", dataset, method, metric, mean, std, None, direction))
-            column = rounded(values, source.decimals)[method]
-            deviation = number(column.std(ddof=1), source.decimals) if source.stds else None
-            cells.append(
-                AuditCell(
-                    "1",
-                    "Average",
-                    method,
-                    metric,
-                    number(column.mean(), source.decimals),
-                    deviation,
-                    None,
-                    direction,
-                    "mean",
+        as_printed = rounded(values, source.decimals)
+        texts = values.to_dict()
+        deviations = source.stds[metric].to_dict() if source.stds else {}
+        for method, column in texts.items():
+            for dataset, value in column.items():
+                std = number(deviations[method][dataset], source.decimals) if deviations else None
+                cells.append(
+                    AuditCell("1", dataset, method, metric, number(value, source.decimals), std, None, direction)
                 )
-            )
-        ranked = rounded(values, source.decimals) if source.ranks_of_rounded else values
-        ranks = rank_rows(ranked, direction)
+            mean = number(as_printed[method].mean(), source.decimals)
+            deviation = number(as_printed[method].std(ddof=1), source.decimals) if source.stds else None
+            cells.append(AuditCell("1", "Average", method, metric, mean, deviation, None, direction, "mean"))
+        ranks = rank_rows(as_printed if source.ranks_of_rounded else values, direction)
         for method in values:
-            cells.append(
-                AuditCell("1", "Avg. rank", method, metric, number(ranks[method].mean(), 2), kind="average_rank")
-            )
+            mean = number(ranks[method].mean(), 2)
+            cells.append(AuditCell("1", "Avg. rank", method, metric, mean, kind="average_rank"))
         n, k = ranks.shape
         statistic = iman_davenport(friedman(ranks.to_numpy(), tie_correction=False), n, k).F
         if np.isfinite(statistic):
@@ -308,10 +301,10 @@ def critical_difference(rng: np.random.Generator) -> Planted:
 
 
 def _small_holdout(rng: np.random.Generator) -> Source:
-    """Return results of one split whose test sets have at most 500 rows."""
+    """Return results of one split whose test sets have at most 500 rows, each with a label."""
     while True:
         source = draw_source(rng, single=True, metrics=("one_error",))
-        small = [d for d, size in source.sizes.items() if (size.n or 0) <= 500]
+        small = [d for d, size in source.sizes.items() if (size.n or 0) <= 500 and not size.unlabelled]
         if len(small) >= 3:
             source.values = {m: v.loc[small] for m, v in source.values.items()}
             source.sizes = {d: source.sizes[d] for d in small}
