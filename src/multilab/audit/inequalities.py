@@ -70,7 +70,7 @@ def jaccard_and_f1(table: AuditTable) -> Iterator[AuditFinding]:
             first = findings[0]
             why = f"larger than F1 in {above[method]} of {rows[method]} rows, which no Jaccard index is"
             right = "another accuracy: 1 - Hamming loss, or of single labels"
-            yield AuditFinding("jaccard_and_f1", "fault", first.table, "", method, "accuracy", "accuracy", right, why)
+            yield AuditFinding("jaccard_and_f1", "fault", first.table, "", method, first.metric, "accuracy", right, why)
         else:
             yield from findings
 
