@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.linalg import eigh
+from scipy.linalg import eig, eigh
 
 from helpers.multilabel_checks import make_data
 from multilab.methods.base import MethodError
@@ -73,6 +73,24 @@ def test_spc_ranks_by_ridge_coefficients():
         np.testing.assert_allclose(scores, (coefficients**2).sum(axis=1), rtol=1e-8)
 
 
+def test_the_order_of_the_eigenvalues_says_nothing_of_features():
+    """A solver that does not sort returns the positive eigenvalues first; rounding decides the order of the others."""
+    X, Y = problem()
+    S, scatter = dense_matrices(X, Y.astype(float))
+    unsorted = np.real(eig(S, 0.5 * scatter + 0.5 * np.eye(9), right=False))
+    assert set(np.argsort(-unsorted)[:4]) == {0, 1, 2, 3}
+    rankings = [
+        MDDMSelector(variant=variant, rank_by="eigenvalues", random_state=seed).fit(X, Y).ranking_
+        for variant in ("spc", "proj")
+        for seed in (0, 0, 1)
+    ]
+    for ranking in rankings:
+        np.testing.assert_array_equal(ranking[:4], [1, 2, 3, 4])
+        assert sorted(ranking[4:]) == [5, 6, 7, 8, 9]
+    np.testing.assert_array_equal(rankings[0], rankings[1])
+    assert len(set(map(tuple, rankings))) == 4
+
+
 def test_a_constant_feature_scores_nothing():
     X, Y = problem()
     X[:, 3] = 7.0
@@ -106,6 +124,7 @@ def test_wrong_arguments():
         (MDDM(mu=1.5), "mu=1.5"),
         (MDDM(n_components=0), "n_components=0"),
         (MDDMSelector(mu=-1), "mu=-1"),
+        (MDDMSelector(rank_by="noise"), "rank_by="),
     ):
         with pytest.raises(MethodError, match=word):
             wrong.fit(X, Y)

@@ -195,6 +195,38 @@ def test_labels_without_two_of_a_class_do_not_count():
     np.testing.assert_allclose(model.scores_, w * F, rtol=1e-9)
 
 
+def literally(X: np.ndarray, y: np.ndarray, D: np.ndarray) -> tuple[np.ndarray, float]:
+    """F_lf and w_l of one label where a missing hit or miss has the distance 0 and the other one counts."""
+    span, F, w = np.ptp(X, axis=0), np.zeros(X.shape[1]), 0.0
+    for i in range(len(X)):
+        for kind, sign in ((1 - y[i], 1), (y[i], -1)):
+            members = [j for j in range(len(X)) if j != i and y[j] == kind]
+            if members:
+                nearest = min(members, key=lambda j: (D[i, j], j))
+                F += sign * np.abs(X[i] - X[nearest]) / span
+                w += sign * D[i, nearest]
+    return F, w
+
+
+@pytest.mark.parametrize("norm", ["minmax", "l1"])
+def test_the_literal_text_sets_a_missing_distance_to_0(norm):
+    X, Y = problem()
+    Y[:, 1] = 0
+    Y[:, 2] = np.arange(len(X)) == 4
+    D = distances_of(X, "raw", "euclidean")
+    F, w = map(np.array, zip(*(literally(X, y, D) for y in Y.T), strict=True))
+    options = {"nn_space": "raw", "clip_negative": False, "min_class_count": 0, "weight_norm": norm}
+    model = LWMF(missing="zero", **options).fit(X, Y)
+    np.testing.assert_allclose(model.margins_, w, rtol=1e-12)
+    expected = (w - w.min()) / (w - w.min()).max() if norm == "minmax" else w / np.abs(w).sum()
+    np.testing.assert_allclose(model.label_weights_, expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(model.scores_, expected @ F, rtol=0, atol=1e-9)
+    assert w.argmin() == 1  # the label without instances
+    assert LWMF(**options).fit(X, Y).margins_[1] == 0
+    with_two = LWMF(missing="zero").fit(*problem())
+    np.testing.assert_array_equal(with_two.scores_, LWMF().fit(*problem()).scores_)
+
+
 def test_negative_margins_are_not_evidence():
     X = np.array([[0.0, 0.0], [0.1, 0.0], [1.0, 1.0], [1.1, 1.0]])
     Y = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])  # the first label's nearest are all misses
@@ -228,6 +260,7 @@ def test_wrong_arguments():
         {"nn_metric": "cosine"},
         {"label_weight": "margins"},
         {"weight_norm": "l2"},
+        {"missing": "drop"},
         {"n_features_to_select": 9},
         {"n_features_to_select": 0},
         {"n_features_to_select": 1.5},

@@ -272,6 +272,11 @@ def test_named_first_and_explicit_splits():
     assert split.digest == indices_digest([4, 0, 2], [1, 3, 5])
     with pytest.raises(DatasetError, match="no split 'meka'; this dataset has: official"):
         make_splits(Y, {"split": "meka"}, named)
+    for size, train, test in ((2, [4, 0], [2, 1, 3, 5]), (3, [4, 0, 2], [1, 3, 5]), (4, [4, 0, 2, 1], [3, 5])):
+        (moved,) = make_splits(Y, {"split": "official", "train_size": size}, named)
+        assert (moved.train.tolist(), moved.test.tolist(), moved.name) == (train, test, f"official-{size}")
+    with pytest.raises(DatasetError, match="neither may be empty"):
+        make_splits(Y, {"split": "official", "train_size": 6}, named)
     (split,) = make_splits(Y, {"first": 4})
     assert (split.train.tolist(), split.test.tolist()) == ([0, 1, 2, 3], [4, 5])
     with pytest.raises(DatasetError, match="neither may be empty"):
@@ -307,6 +312,8 @@ def test_the_digest_knows_order_part_and_rows():
         ({"split": "official", "seed": 1}, "unknown key seed"),
         ({"split": 3}, "name of a split"),
         ({"first": 0}, "at least one"),
+        ({"split": "official", "train_size": 0}, "at least one"),
+        ({"split": "official", "train_size": 0.5}, "must be an integer"),
         ({"explicit": []}, "a list of"),
         ({"explicit": [{"train": [0]}]}, "train and test"),
         ("kfold", "a mapping"),

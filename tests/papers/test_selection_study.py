@@ -72,6 +72,19 @@ def test_a_point_of_a_curve_is_ml_knn_on_the_first_features(inputs, tmp_path):
         assert dict(zip(part["metric"], part["value"], strict=True)) == {m: expected[m] for m in SETTINGS["metrics"]}
 
 
+def test_a_curve_may_take_the_kept_features_by_column(inputs, tmp_path):
+    store, made = Store(tmp_path), unit(settings=SETTINGS | {"order": "columns", "beyond": False})
+    selector = stored(made, store, inputs)
+    curve = pd.DataFrame(feature_curves.compute(made, store))
+    kept = np.flatnonzero(selector.support_)
+    assert sorted(set(curve["features"])) == [2, 3]
+    for count, part in curve.groupby("features"):
+        chosen = kept[:count]
+        scores = MLkNN(5).fit(inputs.X_train[:, chosen], inputs.Y_train).predict_proba(inputs.X_test[:, chosen])
+        expected = score_all(inputs.Y_test, scores, conventions="matlab")
+        assert dict(zip(part["metric"], part["value"], strict=True)) == {m: expected[m] for m in SETTINGS["metrics"]}
+
+
 def test_a_curve_may_end_where_the_selection_does():
     assert feature_curves.counts(100, 19, 4, True) == [19, 25, 50, 75, 100]
     assert feature_curves.counts(100, 60, 4, False) == [25, 50, 60]

@@ -19,6 +19,7 @@ _KINDS = {
     "first": {},
     "explicit": {},
 }
+_OPTIONAL = {"split": ("train_size",)}  # without a default, so that protocols from before have the same form
 
 
 def normalise_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,7 +34,8 @@ def normalise_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
           order 1 or 2.
         - ``{holdout: {train_size: a}, stratify: 0|1|2, seed: s, repeats: r}``: ``a`` is a share between 0 and 1 or a
           number of rows; a share gives ``floor(a * n)`` training rows, where ``a`` is the decimal number as written.
-        - ``{split: name}``: a split that comes with the dataset, e.g. ``official``.
+        - ``{split: name}``: a split that comes with the dataset, e.g. ``official``. With ``train_size: m`` the
+          training set is the first m of its training rows followed by its test rows.
         - ``{first: m}``: the first m rows are the training set, the others the test set.
         - ``{explicit: [{train: [...], test: [...]}, ...]}``: row indices, counted from 0.
 
@@ -62,11 +64,13 @@ def normalise_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
             f"a protocol needs exactly one of {', '.join(_KINDS)}; given: {', '.join(given) or 'nothing'}"
         )
     kind = kinds[0]
-    unknown = sorted(set(given) - {kind} - set(_KINDS[kind]))
+    known = (*_KINDS[kind], *_OPTIONAL.get(kind, ()))
+    unknown = sorted(set(given) - {kind} - set(known))
     if unknown:
-        allowed = ", ".join(_KINDS[kind]) or "no other key"
+        allowed = ", ".join(known) or "no other key"
         raise DatasetError(f"protocol {kind}: unknown key {', '.join(unknown)} (allowed: {allowed})")
     plain = {key: _integer(given.get(key, default), key) for key, default in _KINDS[kind].items()}
+    plain |= {key: _rows(given[key], f"{kind}: {key}") for key in _OPTIONAL.get(kind, ()) if key in given}
     if plain.get("stratify", 0) not in (0, 1, 2):
         raise DatasetError(f"protocol {kind}: stratify must be 0 (plain), 1 or 2, got {plain['stratify']}")
     if plain.get("repeats", 1) < 1 or plain.get("seed", 0) < 0:
@@ -106,9 +110,13 @@ def _parse_split(value: Any) -> str:
 
 
 def _parse_first(value: Any) -> int:
-    rows = _integer(value, "first")
+    return _rows(value, "first")
+
+
+def _rows(value: Any, key: str) -> int:
+    rows = _integer(value, key)
     if rows < 1:
-        raise DatasetError(f"protocol first: at least one training row, got {rows}")
+        raise DatasetError(f"protocol {key}: at least one training row, got {rows}")
     return rows
 
 

@@ -103,7 +103,7 @@ def make_splits(
     labels = label_table(Y)
     plan = normalise_protocol(protocol)
     if "split" in plan:
-        return [_named(plan["split"], named_splits or {}, len(labels))]
+        return [_named(plan["split"], named_splits or {}, len(labels), plan.get("train_size"))]
     if "first" in plan:
         rows = np.arange(len(labels), dtype=np.int64)
         return [_checked(rows[: plan["first"]], rows[plan["first"] :], "first", len(labels))]
@@ -142,11 +142,16 @@ def _assignment(labels: np.ndarray, sizes: list[int], plan: Mapping[str, Any], r
     return chosen
 
 
-def _named(name: str, named: Mapping[str, tuple[np.ndarray, np.ndarray]], n: int) -> Split:
+def _named(
+    name: str, named: Mapping[str, tuple[np.ndarray, np.ndarray]], n: int, train_size: int | None = None
+) -> Split:
     if name not in named:
         raise DatasetError(f"there is no split {name!r}; this dataset has: {', '.join(sorted(named)) or 'none'}")
     train, test = (np.asarray(rows, dtype=np.int64) for rows in named[name])
-    return _checked(train, test, name, n)
+    if train_size is None:
+        return _checked(train, test, name, n)
+    rows = np.concatenate([train, test])
+    return _checked(rows[:train_size], rows[train_size:], f"{name}-{train_size}", n)
 
 
 def _checked(train: np.ndarray, test: np.ndarray, name: str, n: int) -> Split:

@@ -43,7 +43,11 @@ class LWMF(RankingSelector):
         Whether a negative label weight is set to 0. The product of a negative label weight and a negative feature
         weight would be a positive contribution of a harmful feature.
     min_class_count : int, default=2
-        Labels with fewer instances in one of their classes are ignored.
+        Labels with fewer instances in one of their classes are ignored; 0 ignores none.
+    missing : {"skip", "zero"}, default="skip"
+        An instance without a hit or a miss (the only one of its class, or all of them where a label has one class):
+        "skip" does not count it for the label; "zero" is the literal text, which sets the missing distance to 0 and
+        keeps the other one.
 
     Attributes
     ----------
@@ -61,8 +65,9 @@ class LWMF(RankingSelector):
     - Equation (9) is used; the outer sum of eq. (8) runs over instances although it is one over labels.
     - The distance d_f of eq. (10) is 0 for a constant feature, where the paper divides by 0.
     - An instance is not its own hit, and of equally near instances the first one is taken.
-    - An instance without a hit or a miss (the only one of its class) does not count for that label. The paper sets only
-      the missing distance to 0, so that a label without positive instances counts most.
+    - An instance without a hit or a miss does not count for that label. With the literal ``missing="zero"`` a label
+      without positive instances has the margin -sum_i d(x_i, NH(x_i)), by far the smallest of all: "minmax" gives it
+      the weight 0 and all other labels nearly the same one; unclipped "l1" gives it the largest weight by amount.
     - If no label has a positive weight, all weights are equal, with a warning.
 
     Margins grow with imbalance: the rarer a label, the farther the hits of its few instances and the nearer the hits of
@@ -94,6 +99,7 @@ class LWMF(RankingSelector):
         weight_norm: Literal["l1", "minmax"] | None = "l1",
         clip_negative: bool = True,
         min_class_count: int = 2,
+        missing: Literal["skip", "zero"] = "skip",
     ) -> None:
         super().__init__(n_features_to_select)
         self.nn_space = nn_space
@@ -102,10 +108,11 @@ class LWMF(RankingSelector):
         self.weight_norm = weight_norm
         self.clip_negative = clip_negative
         self.min_class_count = min_class_count
+        self.missing = missing
 
     def _score(self, X: Any, Y: np.ndarray) -> np.ndarray:
         """Return W_f of eq. (9) and set ``margins_`` and ``label_weights_``."""
-        self._check_choices(nn_space=("range", "raw"))
+        self._check_choices(nn_space=("range", "raw"), missing=("skip", "zero"))
         positives = Y.sum(axis=0, dtype=np.int64)
         used = np.minimum(positives, len(Y) - positives) >= self.min_class_count
         self.margins_, self.label_weights_ = np.zeros(Y.shape[1]), np.zeros(Y.shape[1])
@@ -116,12 +123,14 @@ class LWMF(RankingSelector):
         near, away = nearest_of_classes(scaled(X) if self.nn_space == "range" else X, labels, self.nn_metric)
         own = labels.astype(np.int64)[None]  # (1, n, q'): class of each row; near and away are (2, n, q')
         hits, misses = (np.take_along_axis(near, side, axis=0)[0] for side in (own, 1 - own))
-        counted = (hits >= 0) & (misses >= 0)
-        away = np.where(counted, away, 0.0)
+        counted = [hits >= 0, misses >= 0]
+        if self.missing == "skip":
+            counted = [counted[0] & counted[1]] * 2
+        away = np.where(np.isnan(away) | ~(counted[0] | counted[1]), 0.0, away)
         # eq. (6), (n, q'): distance of the nearest miss less that of the nearest hit
         margins = (np.take_along_axis(away, 1 - own, axis=0) - np.take_along_axis(away, own, axis=0))[0]
         self.margins_[used] = margins.sum(axis=0)  # eq. (4)
-        self.label_weights_[used] = weights = self._weights(margins, labels, counted)
+        self.label_weights_[used] = weights = self._weights(margins, labels, counted[0] | counted[1])
         # eq. (10): the range of a feature is a common factor of its sums in eq. (9)
         return feature_scale(X) * _added(X, hits, misses, counted, weights)
 
@@ -134,7 +143,7 @@ class LWMF(RankingSelector):
             Margins of eq. (6); 0 where not counted.
         Y : uint8 ndarray of shape (n, q')
         counted : bool ndarray of shape (n, q')
-            Whether the instance has a hit and a miss.
+            Whether the instance counts for the label.
         """
         if self.label_weight == "margin":
             weights = margins.sum(axis=0)
@@ -163,7 +172,7 @@ class LWMF(RankingSelector):
         return weights
 
 
-def _added(X: Any, hits: np.ndarray, misses: np.ndarray, counted: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _added(X: Any, hits: np.ndarray, misses: np.ndarray, counted: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
     """Return sum_l w_l sum_i (|x_i - x_miss| - |x_i - x_hit|) per feature, shape (d,): eq. (9) without the ranges.
 
     Labels share hits and misses, so the weights of equal pairs of rows are added up before differences are computed.
@@ -173,13 +182,16 @@ def _added(X: Any, hits: np.ndarray, misses: np.ndarray, counted: np.ndarray, we
     X : ndarray or CSR matrix of shape (n, d)
     hits, misses : int ndarray of shape (n, q')
         Row numbers.
-    counted : bool ndarray of shape (n, q')
+    counted : list of two bool ndarrays of shape (n, q')
+        Whether the distance to the hit, and that to the miss, counts.
     weights : ndarray of shape (q',)
     """
     n = len(hits)
-    rows, labels = np.nonzero(counted & (weights != 0))
-    pairs = np.concatenate([rows * n + misses[rows, labels], rows * n + hits[rows, labels]])
-    signed = np.concatenate([weights[labels], -weights[labels]])
-    distinct, number = np.unique(pairs, return_inverse=True)
-    coefficients = np.bincount(number, signed, minlength=len(distinct))
+    pairs, signed = [], []
+    for nearest, kept, sign in ((misses, counted[1], 1.0), (hits, counted[0], -1.0)):
+        rows, labels = np.nonzero(kept & (weights != 0))
+        pairs.append(rows * n + nearest[rows, labels])
+        signed.append(sign * weights[labels])
+    distinct, number = np.unique(np.concatenate(pairs), return_inverse=True)
+    coefficients = np.bincount(number, np.concatenate(signed), minlength=len(distinct))
     return added_differences(X, *np.divmod(distinct, n), coefficients)

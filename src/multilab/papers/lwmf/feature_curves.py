@@ -27,8 +27,9 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     """Return metrics of ML-kNN on the first features of the ranking that the unit's cell has stored.
 
     Settings are ``metrics``, ``conventions`` (a preset of them), ``points`` (how many numbers of features, evenly
-    spread up to all) and ``beyond``. The number of features that the method keeps is a point too, with ``kept`` true;
-    without ``beyond`` it is the last.
+    spread up to all), ``beyond``, and ``order``: "ranking" (default), or "columns" for the features that the method
+    keeps in the order of their columns, then the others. The number of features that the method keeps is a point too,
+    with ``kept`` true; without ``beyond`` it is the last.
 
     Raises
     ------
@@ -48,7 +49,10 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
             f"{unit.label}: expected steps select, classify with ML-kNN, and keep: [select__ranking_]"
         )
     inputs = running.gather(unit.cell, store)
-    order, kept = np.argsort(stored["learned_select__ranking_"]), int(stored["learned_select__support_"].sum())
+    support = stored["learned_select__support_"].astype(bool)
+    by_columns = unit.settings.get("order", "ranking") == "columns"
+    order = np.argsort(~support if by_columns else stored["learned_select__ranking_"], kind="stable")
+    kept = int(support.sum())
     numbers = counts(len(order), kept, unit.settings["points"], unit.settings["beyond"])
     names, preset = unit.settings["metrics"], unit.settings["conventions"]
     path = mlknn_path(inputs.X_train, inputs.Y_train, inputs.X_test, order, numbers, classifier.k, classifier.s)
