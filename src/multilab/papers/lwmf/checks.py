@@ -49,6 +49,25 @@ def loses_at_most(
     return Finding.of([counts[other][1] <= at_most for other, at_most in against.items()], _counted(counts))
 
 
+@check(
+    "By {metrics}, on {datasets}: the number of cells in which {method} is better than {other} differs by at least "
+    "{spread} between the runs of {other}."
+)
+def wins_by_run(
+    evidence: Evidence,
+    method: str,
+    other: str,
+    metrics: Sequence[str],
+    spread: int,
+    datasets: Sequence[str] | None = None,
+) -> Finding:
+    """Holds if the number of cells in which a method is better depends on the run by at least ``spread``."""
+    tables = [sign_of(metric) * evidence.runs(metric, [method, other], datasets) for metric in metrics]
+    gains = pd.concat([table[method] - table[other] for table in tables])
+    won = (gains > _TIE).groupby(level="split").sum()
+    return Finding.of(bool(won.max() - won.min() >= spread), {"better in, by run": [int(number) for number in won]})
+
+
 def _won_and_lost(
     evidence: Evidence, method: str, other: str, metrics: Sequence[str], datasets: Sequence[str] | None
 ) -> tuple[int, int, int]:

@@ -18,6 +18,8 @@ _STYLES = (  # variants of one method share a colour
     {"color": WARM, "ls": "-", "lw": 1.9},
     {"color": WARM, "ls": "--"},
     {"color": WARM, "ls": ":"},
+    {"color": SOFT, "ls": "-"},
+    {"color": SOFT, "ls": "--"},
 )
 
 
@@ -38,7 +40,8 @@ def _figure(report: ReportData, table: pd.DataFrame, title: str) -> Figure:
     for ax, name in zip(axes.flat, names, strict=False):
         points = table[table["dataset"] == name]
         curves = points.pivot(index="features", columns="method", values="value")
-        selected = int(points.loc[points["kept"].astype(bool), "features"].min())
+        own = points["method"].isin(report.methods) & points["kept"].astype(bool)
+        selected = int(points.loc[own, "features"].min())
         for index, method in enumerate(methods):
             curve = curves[method].dropna()
             area = f"{curve_area(curve[curve.index <= selected]):.{digits}f}".removeprefix("0")
@@ -48,9 +51,9 @@ def _figure(report: ReportData, table: pd.DataFrame, title: str) -> Figure:
         style_axes(ax, name)
         ax.legend(fontsize=6, frameon=True, framealpha=0.8, edgecolor="none")
     caption = (
-        f"{title} of ML-kNN on the first features of each ranking. Dotted: the number that MLNB keeps, with which the "
-        "tables are made; at the right end all features are used. Legends: area under the curve up to the dotted line, "
-        "as its mean height."
+        f"{title} of ML-kNN on the first features of each ranking; MLNB ranks none, its features are added in the order of "
+        "their columns. Dotted: the number that MLNB keeps, with which the fair columns are made; at the right end all "
+        "features are used. Legends: area under the curve up to the dotted line, as its mean height."
     )
     return Figure.of(canvas, f"{title} over the number of features on {', '.join(names)}", caption)
 
