@@ -11,6 +11,7 @@ import pytest
 
 from helpers.multilabel_checks import make_data
 from multilab.claims import checks as checks_module
+from multilab.claims.erratum import check_errata
 from multilab.claims.evidence import Evidence, published_evidence
 from multilab.experiments import fitting, running
 from multilab.experiments.analysis_units import Unit
@@ -144,6 +145,18 @@ CURVES = curves(a=[(0.5, 0.6, 0.8), (0.5, 0.4, 0.4)], b=[(0.4, 0.5, 0.9), (0.3, 
         ("wins_at_least", {"method": "a", "against": {"b": 2, "c": 2}, "metrics": ["ranking_loss"]}, "holds"),
         ("wins_at_least", {"method": "a", "against": {"b": 3}, "metrics": ["ranking_loss"]}, "fails"),
         ("wins_at_least", {"method": "a", "against": {"d": 3}, "metrics": ["ranking_loss"]}, "not testable"),
+        ("wins_at_least", {"method": "a", "against": {"b": 2, "c": 3}, "metrics": ["ranking_loss"]}, "holds in part"),
+        ("loses_at_most", {"method": "a", "against": {"b": 0, "c": 1}, "metrics": ["ranking_loss"]}, "holds"),
+        ("loses_at_most", {"method": "a", "against": {"b": 0, "c": 0}, "metrics": ["ranking_loss"]}, "holds in part"),
+        ("better_on_each", {"method": "a", "other": "c", "metric": "ranking_loss"}, "holds in part"),
+        ("mean_rank_order", {"metrics": ["ranking_loss"], "order": ["a", "c", "b"]}, "fails"),
+        ("mean_rank_order", {"metrics": ["ranking_loss"], "order": ["a", "b"]}, "holds"),
+        (
+            "first_in",
+            {"counts": {"a": [2, 0], "c": [1, 0]}, "methods": ["a", "b", "c"], "metrics": ["ranking_loss"]},
+            "holds",
+        ),
+        ("first_in", {"counts": {"a": [2, 1]}, "methods": ["a", "b"], "metrics": ["ranking_loss"]}, "fails"),
         ("best_mean", {"method": "a", "methods": ["a", "b", "c"], "metrics": ["ranking_loss"]}, "holds"),
         ("best_mean", {"method": "b", "methods": ["a", "b"], "metrics": ["ranking_loss"]}, "fails"),
         ("faster", {"method": "a", "against": "b", "times": 2}, "not testable"),
@@ -163,15 +176,63 @@ def test_checks(name, arguments, outcome):
     assert run_check(name, arguments, CURVES).outcome == outcome
 
 
+def test_a_curve_lower_by_one_row_is_not_below():
+    near = curves(a=[(0.5, 0.6, 0.8)] * 2, b=[(0.4, 0.5, 0.801)] * 2)
+    claim = {"method": "a", "others": ["b"], "metric": "average_precision"}
+    assert run_check("curve_above", claim, near).outcome == "fails"
+    assert run_check("curve_above", claim | {"tolerance": 0.002}, near).outcome == "holds"
+
+
+def test_wins_by_run():
+    runs = pd.concat([rows({"a": [0.1, 0.2, 0.3], "b": [height] * 3}, split=i) for i, height in enumerate((0.15, 0.4))])
+    claim = {"method": "a", "other": "b", "metrics": ["ranking_loss"], "spread": 2}
+    result = run_check("wins_by_run", claim, Evidence(runs))
+    assert (result.outcome, result.numbers) == ("holds", {"better in, by run": [1, 3]})
+    assert run_check("wins_by_run", claim | {"spread": 3}, Evidence(runs)).outcome == "fails"
+
+
+def ours(heights):
+    """Runs of columns on Recreation and Social, by ranking loss."""
+    values = [
+        (dataset, split, method, "ranking_loss", value)
+        for method, per_set in heights.items()
+        for dataset, per_run in zip(("yahoo-recreation", "yahoo-social"), per_set, strict=True)
+        for split, value in enumerate(per_run)
+    ]
+    return Evidence(pd.DataFrame(values, columns=["dataset", "split", "method", "metric", "value"]))
+
+
+def test_checks_against_published_cells():
+    """LWMF's ranking loss is .1834 on Recreation and .0660 on Social."""
+    known = ours({"near": [(0.18, 0.186), (0.06, 0.07)], "far": [(0.19, 0.2), (0.03, 0.031)]})
+    sets = {"printed": "lwmf", "metrics": ["ranking_loss"], "datasets": ["yahoo-recreation", "yahoo-social"]}
+    nearer = run_check("nearer_to_published", sets | {"method": "near", "than": "far", "at_least": 2}, known)
+    assert (nearer.outcome, nearer.numbers["nearer"]) == ("holds", 2)
+    assert nearer.numbers["median gap of near"] == "0.87%"
+    assert run_check("published_beats", sets | {"method": "far"}, known).share == (1, 2)
+    within = sets | {"printed": ["lwmf"], "method": "near", "deviations": 1, "at_least": 2}
+    assert run_check("within_runs", within, known).outcome == "holds"
+    result = run_check("within_runs", within | {"method": "far"}, known)
+    assert (result.outcome, result.numbers["within"], result.numbers["cells"]) == ("fails", 0, 2)
+
+
+def test_every_erratum_that_can_be_checked_in_the_paper_holds():
+    paper = find("lwmf")
+    findings = check_errata(paper.errata, published_evidence(paper.published, 0.1), None, paper.checks)
+    assert {name: finding.outcome for name, finding in findings.items()} == dict.fromkeys(findings, "holds")
+    assert set(findings) >= {"lwmf-yeast", "lwmf-source", "lwmf-text-order", "lwmf-cd", "lwmf-simba"}
+
+
 def test_faster_by_the_means_over_splits_on_every_dataset():
     seconds = [("x", 0, "a", 1.0), ("x", 1, "a", 3.0), ("x", 0, "b", 40.0), ("y", 0, "a", 1.0), ("y", 0, "b", 15.0)]
     table = pd.DataFrame(seconds, columns=["dataset", "split", "method", "fit_seconds"])
     known = Evidence(BETTER.scores, tables={"measured": table})
-    assert run_check("faster", {"method": "a", "against": "b", "times": 15}, known).numbers == {"x": "20x", "y": "15x"}
-    assert run_check("faster", {"method": "a", "against": "b", "times": 16}, known).outcome == "fails"
-    assert (
-        run_check("faster", {"method": "a", "against": "b", "times": 16, "datasets": ["x"]}, known).outcome == "holds"
-    )
+    slower = {"method": "a", "against": "b"}
+    assert run_check("faster", slower, known).numbers == {"x": "20x", "y": "15x"}
+    assert run_check("faster", slower, known).outcome == "holds"
+    assert run_check("faster", slower | {"times": 16}, known).share == (1, 2)
+    assert run_check("faster", slower | {"times": 16, "datasets": ["x"]}, known).outcome == "holds"
+    assert run_check("faster", slower | {"times": 20}, known).outcome == "fails"
 
 
 def test_an_area_is_the_mean_height():
@@ -205,6 +266,18 @@ def test_what_the_printed_cells_say_of_the_claims():
 
 
 # ---- report
+
+
+def test_every_column_has_its_kind_and_yeast_the_printed_sizes():
+    study = load_study("lwmf")
+    kinds = {name: study.kind_of(name) for name in study.all_methods}
+    assert {name for name, kind in kinds.items() if kind == "as_printed"} == {
+        *(set(find("lwmf").aliases.names["method"].values()))
+    }
+    assert kinds["lwmf"] == kinds["lwmf-literal"] == kinds["mlknn-all"] == "fair"
+    assert study.protocol_of("yeast") == {"split": "official", "train_size": 1499}
+    assert study.repetitions_of("mlnb") == (5, True)
+    assert study.repetitions_of("lwmf") == (5, False)
 
 
 def test_extra_columns_are_in_the_tables_without_a_rank(tmp_path):

@@ -50,13 +50,18 @@ def judged(study: Study, folder: Path, published: PublishedTables) -> pd.DataFra
 
 
 def _sampling(folder: Path, published: PublishedTables) -> pd.DataFrame:
-    """Return the sampling errors of means: the larger of the bootstrap over test rows and the spread over divisions."""
+    """Return the sampling errors of means: the larger of the bootstrap over test rows and the spread over divisions.
+
+    A column that a printed method is compared with has the spread of the method of that name over the divisions.
+    """
     path, divisions = folder / "sampling.csv", published.aliases.divisions
     rows = read_table(path, _CELL) if path.is_file() else pd.DataFrame(columns=[*_CELL, "error"])
     tables = [rows.rename(columns={"error": "sampling"})[[*_CELL, "sampling"]]]
     if divisions and (folder.parent / divisions / "scores.csv").is_file():
         spread = summarised(read_scores(folder.parent / divisions))
-        tables.append(spread.rename(columns={"std": "sampling"})[[*_CELL, "sampling"]])
+        columns = published.aliases.names.get("method", {})
+        named = spread[spread["method"].isin(list(columns))].replace({"method": dict(columns)})
+        tables += [part.rename(columns={"std": "sampling"})[[*_CELL, "sampling"]] for part in (spread, named)]
     return pd.concat(tables).groupby(_CELL, as_index=False)["sampling"].max()
 
 

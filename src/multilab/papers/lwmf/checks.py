@@ -80,6 +80,15 @@ def _counted(counts: Mapping[str, tuple[int, int, int]]) -> dict[str, str]:
     return {other: f"{won}-{lost} of {cells}" for other, (won, lost, cells) in counts.items()}
 
 
+@check("By {metric}: {method} is better than {other}, per dataset of {datasets}.")
+def better_on_each(
+    evidence: Evidence, method: str, other: str, metric: str, datasets: Sequence[str] | None = None
+) -> Finding:
+    """Holds for each dataset on which the method is better than the other."""
+    gains = evidence.gain(metric, method, other, datasets)
+    return Finding.of(list(gains > _TIE), {str(name): round(float(gain), 4) for name, gain in gains.items()})
+
+
 @check("By {metrics}: no other of {methods} has a better mean over {datasets} than {method}.")
 def best_mean(
     evidence: Evidence,
