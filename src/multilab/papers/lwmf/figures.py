@@ -51,9 +51,9 @@ def _figure(report: ReportData, table: pd.DataFrame, title: str) -> Figure:
         style_axes(ax, name)
         ax.legend(fontsize=6, frameon=True, framealpha=0.8, edgecolor="none")
     caption = (
-        f"{title} of ML-kNN on the first features of each ranking; MLNB ranks none, its features are added in the "
-        "order of their columns. Dotted: the number that MLNB keeps, as the fair columns do; at the right end all features are "
-        "used. Legends: area under the curve up to the dotted line, as its mean height."
+        f"{title} of ML-kNN on the first features of each ranking; MLNB ranks none, its features come in the order "
+        "of their columns. Dotted: the number that MLNB keeps, as the fair columns do; at the right end all features "
+        "are used. Legends: area under the curve up to the dotted line, as its mean height."
     )
     return Figure.of(canvas, f"{title} over the number of features on {', '.join(names)}", caption)
 
