@@ -52,8 +52,11 @@ def test_every_check_has_its_description_and_every_check_of_a_paper_is_used(name
         fields = {field for _, field, _, _ in string.Formatter().parse(check.sentence) if field}
         assert fields
     own = {check.name for check in paper.checks.values() if check.function.__module__.endswith(f"{name}.checks")}
-    used = {part["check"] for claim in paper.claims if claim.check == ALL_OF for part in claim.arguments["parts"]}
-    assert own <= used | {claim.check for claim in paper.claims}
+    uses = [(claim.check, claim.arguments) for claim in paper.claims]
+    uses += [(one.check, one.arguments) for one in paper.counterfactuals]
+    uses += [(erratum.check["name"], erratum.check) for erratum in paper.errata if erratum.check]
+    parts = {part["check"] for name, arguments in uses if name == ALL_OF for part in arguments["parts"]}
+    assert own <= parts | {name for name, _ in uses}
 
 
 def test_on_is_a_key_and_not_a_truth_value():
