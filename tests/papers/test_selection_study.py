@@ -13,7 +13,7 @@ from helpers.multilabel_checks import make_data
 from multilab.claims import checks as checks_module
 from multilab.claims.erratum import check_errata
 from multilab.claims.evidence import Evidence, published_evidence
-from multilab.experiments import fitting, running
+from multilab.experiments import fitting, ledger, running
 from multilab.experiments.analysis_units import Unit
 from multilab.experiments.cells import Cell, SplitRef
 from multilab.experiments.errors import ExperimentError
@@ -264,6 +264,20 @@ def test_what_the_printed_cells_say_of_the_claims():
     assert results["C3.4"].numbers == {"mlnb": "22-2 of 24", "rf_ml": "20-3 of 24"}
     dunn = results["C3.6"].numbers["Bonferroni-Dunn"]
     assert (dunn["pairs"], dunn["CD"]) == (11, 2.046)
+
+
+def test_a_column_as_printed_has_the_spread_of_its_method_over_random_splits(tmp_path):
+    """The study of random splits has the method only: the larger of its spread and the bootstrap error counts."""
+    folder, splits = tmp_path / "lwmf", tmp_path / "lwmf-resplits"
+    folder.mkdir()
+    splits.mkdir()
+    errors = [("x", "lwmf-as_printed", "coverage", 0.5), ("y", "lwmf-as_printed", "coverage", 0.1)]
+    pd.DataFrame(errors, columns=["dataset", "method", "metric", "error"]).to_csv(folder / "sampling.csv", index=False)
+    spread = pd.concat([rows({"lwmf": [2.0 + i] * 3}, "coverage", split=i) for i in (0, 1)])
+    spread.assign(key=[f"{i}" for i in range(len(spread))]).to_csv(splits / "scores.csv", index=False)
+    errors = ledger._sampling(folder, find("lwmf").tables).set_index(["dataset", "method"])["sampling"]
+    expected = pytest.approx(np.sqrt(0.5))
+    assert errors["x", "lwmf-as_printed"] == errors["y", "lwmf-as_printed"] == errors["z", "lwmf"] == expected
 
 
 # ---- report
