@@ -89,7 +89,7 @@ def _possible(rule: str, value: float, half: float, size: TestSize, ranking_loss
     if rule in ("q", "q-1"):
         if value - half > 1:
             return f"{value:g} > 1"
-        if not q:
+        if not q or scale == 0:
             return ""
     count, slack = value * scale - shift, half * scale + 1e-9
     if count + slack < 0:

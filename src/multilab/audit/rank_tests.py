@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from scipy import stats
 
@@ -16,6 +17,10 @@ from multilab.statistics import bonferroni_dunn_cd, nemenyi_cd
 from multilab.statistics.posthoc import bonferroni_dunn_q, nemenyi_q
 
 _ALPHAS = (0.05, 0.10, 0.01)
+_nemenyi_cd, _nemenyi_q = cache(nemenyi_cd), cache(nemenyi_q)  # a quantile of the studentised range takes a while
+
+_Difference = Callable[[int, int, float], float]
+_Quantile = Callable[[int, float], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +173,8 @@ def critical_difference_of_sizes(table: AuditTable) -> Iterator[AuditFinding]:
     Nemenyi's q compares all pairs, Bonferroni and Dunn's those with a control; levels .05, .10 and .01. Tables of q
     have three decimals. If the number is q itself, or fits one method or dataset more or less, that is named.
     """
-    tests = {
-        "nemenyi_cd": {"Nemenyi": (nemenyi_cd, nemenyi_q)},
+    tests: dict[str, dict[str, tuple[_Difference, _Quantile]]] = {
+        "nemenyi_cd": {"Nemenyi": (_nemenyi_cd, _nemenyi_q)},
         "bonferroni_dunn_cd": {"Bonferroni-Dunn": (bonferroni_dunn_cd, bonferroni_dunn_q)},
     }
     tests["critical_difference"] = {**tests["nemenyi_cd"], **tests["bonferroni_dunn_cd"]}
@@ -219,7 +224,7 @@ def critical_value_of_f(table: AuditTable) -> Iterator[AuditFinding]:
         if any(cell.mean.holds(value) for value in values.values()):
             continue
         why = f"F({k - 1}, {(k - 1) * (n - 1)}): " + ", ".join(f"{value:.3f} at {a:g}" for a, value in values.items())
-        for name, difference in (("Nemenyi", nemenyi_cd), ("Bonferroni-Dunn", bonferroni_dunn_cd)):
+        for name, difference in (("Nemenyi", _nemenyi_cd), ("Bonferroni-Dunn", bonferroni_dunn_cd)):
             for alpha in _ALPHAS:
                 if cell.mean.holds(difference(k, n, alpha), 0.001):
                     why += f"; the printed value is {name}'s critical difference at {alpha:g}"
