@@ -29,7 +29,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     The classifiers learn from the training set. Their scores (probabilities: Platt's sigmoid for the support vector
     machines) on the validation part are what the weights are fitted on; eq. (3) is the least squares solution of least
     norm, eq. (5) and (6) have the penalties of ``settings.l1`` and ``settings.l21`` and, with one label, no coupling.
-    A label is assigned at a score of at least .5.
+    A label is assigned at a score of at least .5. ``condition`` is that of the matrix of the three scores.
     """
     made = {name: value for name, value in (unit.generator or {}).items() if name != "name"}
     sample = sample_scenario(**{**made, "seed": seed_for(unit.seed, unit.dataset, f"repetition {unit.split}", "draw")})
@@ -44,6 +44,7 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
         scores.append(classifier.predict_proba(X))
         rows.append((name, "accuracy", _accuracy(Y[test], scores[-1][test])))
     S = np.hstack(scores)
+    rows.append(("baseline (eq. 3)", "condition", float(np.linalg.cond(S[validation]))))
     for name, combiner in _combiners(unit.settings).items():
         combiner.fit(S[validation], Y[validation])
         rows.append((name, "accuracy", _accuracy(Y[test], combiner.decision_function(S[test]))))
