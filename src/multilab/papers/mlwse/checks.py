@@ -379,7 +379,9 @@ def nearest_to_printed(
     return Finding.of(near >= needed, {"nearest on": f"{near} of {len(printed)}", **numbers})
 
 
-@check("{metric} is never above {of}, for each of {methods}; it is so on {but}, and for others than these methods.")
+@check(
+    "{metric} is above {of} for {methods} on {but} only, and for some of {others} on other datasets."
+)
 def never_exceeds(
     evidence: Evidence, metric: str, of: str, methods: Sequence[str], others: Sequence[str], but: Sequence[str] = ()
 ) -> Finding:
