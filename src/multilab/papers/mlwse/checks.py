@@ -379,9 +379,7 @@ def nearest_to_printed(
     return Finding.of(near >= needed, {"nearest on": f"{near} of {len(printed)}", **numbers})
 
 
-@check(
-    "{metric} is above {of} for {methods} on {but} only, and for some of {others} on other datasets."
-)
+@check("{metric} is above {of} for {methods} on {but} only, and for some of {others} on other datasets.")
 def never_exceeds(
     evidence: Evidence, metric: str, of: str, methods: Sequence[str], others: Sequence[str], but: Sequence[str] = ()
 ) -> Finding:
@@ -447,7 +445,9 @@ def is_critical_difference(evidence: Evidence, k: int, n: int, value: str, right
     return Finding.of(fits, {"critical difference": round(difference, 4), "critical value of F_F": round(critical, 4)})
 
 
-@check("By {metrics}, over the printed cells: the median standard deviation of {methods} is below {share} of {others}'.")
+@check(
+    "By {metrics}, over the printed cells: the median standard deviation of {methods} is below {share} of {others}'."
+)
 def smaller_deviations(
     evidence: Evidence, metrics: Sequence[str], methods: Sequence[str], others: Sequence[str], share: float
 ) -> Finding:
