@@ -318,8 +318,8 @@ def best_mixed_rank(
 
 
 @check(
-    "By {mixture}, where methods have quantities of their own, on {datasets}: each of {methods} wins more cells than it "
-    "loses against each of {against}."
+    "By {mixture}, where methods have quantities of their own, on {datasets}: each of {methods} wins more cells than "
+    "it loses against each of {against}."
 )
 def mixed_wins(
     evidence: Evidence,
