@@ -182,6 +182,15 @@ def test_mixed_measures_turn_the_order():
         assert outcome("mixed_wins", {"mixture": mixture, "methods": ["a"], "against": ["b"]}, known) == expected
 
 
+def test_a_lead_is_compared_with_the_critical_difference():
+    sets = [f"d{i}" for i in range(12)]
+    known = evidence({(m, "jaccard"): dict.fromkeys(sets, value) for m, value in (("a", 0.9), ("b", 0.5), ("c", 0.1))})
+    arguments = {"metrics": ["jaccard"], "best": ["a"], "methods": ["a", "b", "c"]}
+    assert outcome("leads_by_critical_difference", arguments, known) == "holds"  # .957 for three methods
+    few = {**arguments, "datasets": sets[:4]}
+    assert outcome("leads_by_critical_difference", few, known) == "fails"
+
+
 def test_value_in_some_needs_one_repetition_per_dataset():
     known = evidence({("m", "weight"): {"x": [0.0, 1.0], "y": [1.0, 2.0]}})
     arguments = {"methods": ["m"], "metric": "weight", "value": 0.0, "datasets": ["x", "y"]}

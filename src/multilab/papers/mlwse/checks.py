@@ -293,8 +293,8 @@ def value_in_some(
 
 
 @check(
-    "By {mixture}, where methods have quantities of their own: {best} has a lower average rank than the other ones of "
-    "{methods}, over {datasets}."
+    "By {mixture}, where methods have quantities of their own: the average rank of {best} is below that of the other "
+    "ones of {methods}, to {slack} ranks, over {datasets}."
 )
 def best_mixed_rank(
     evidence: Evidence,
@@ -302,8 +302,9 @@ def best_mixed_rank(
     best: Sequence[str],
     methods: Sequence[str],
     datasets: Sequence[str] | None = None,
+    slack: float = 0.0,
 ) -> Finding:
-    """Holds if one of ``best`` has the lowest average rank, per column of the table, where the columns mix quantities.
+    """Holds if one of ``best`` has the lowest average rank, but for ``slack``, where the columns mix quantities.
 
     ``mixture`` has per printed name the quantity of each method, ``default`` that of those it does not name; all of
     them have the same direction.
@@ -313,8 +314,32 @@ def best_mixed_rank(
         table = _mixed(evidence, quantities, methods, datasets)
         ranks = rank_rows(table, direction_of(quantities["default"])).mean(axis=0)
         numbers[title] = {name: round(float(rank), 3) for name, rank in ranks.sort_values().items()}
-        first.append(min(ranks[list(best)]) < min(ranks[[m for m in methods if m not in best]]))
+        first.append(min(ranks[list(best)]) < min(ranks[[m for m in methods if m not in best]]) + slack)
     return Finding.of(first, numbers)
+
+
+@check(
+    "By {metrics}: the average rank of {best} is below that of every other one of {methods} by more than the critical "
+    "difference, over {datasets}."
+)
+def leads_by_critical_difference(
+    evidence: Evidence,
+    metrics: Sequence[str],
+    best: Sequence[str],
+    methods: Sequence[str],
+    datasets: Sequence[str] | None = None,
+) -> Finding:
+    """Holds for a metric if one of ``best`` leads the other methods by more than Nemenyi's critical difference."""
+    numbers: dict[str, Any] = {}
+    parts = []
+    for metric in metrics:
+        ranks = evidence.ranks(metric, methods, datasets)
+        average = ranks.mean(axis=0)
+        lead = float(average[[m for m in methods if m not in best]].min() - average[list(best)].min())
+        difference = nemenyi_cd(len(methods), len(ranks), evidence.alpha)
+        numbers[metric] = {"lead": round(lead, 3), "critical difference": round(difference, 3)}
+        parts.append(lead > difference)
+    return Finding.of(parts, numbers)
 
 
 @check(
