@@ -379,7 +379,7 @@ def _mixed(
     return pd.concat(columns, axis=1)
 
 
-@check("On each of {printed}: {right} of ours is nearer to the printed value than any of {others}.")
+@check("On each of {printed}: our {right} is nearer to the printed value than any of {others}.")
 def nearest_to_printed(
     evidence: Evidence,
     printed: Mapping[str, float],
