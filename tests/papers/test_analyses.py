@@ -232,11 +232,13 @@ def test_the_baseline_has_least_squares_weights_of_least_norm(monkeypatch):
     fit = MLWSE.fit
     monkeypatch.setattr(MLWSE, "fit", lambda s, X, Y: (kept.append((X, Y)), fit(s, X, Y))[1])
     rows = pd.DataFrame(table3.compute(simulated(1), Store()))
-    weights = rows[(rows["who"] == "baseline (eq. 3)") & (rows["metric"] != "accuracy")]["value"]
+    baseline = rows[rows["who"] == "baseline (eq. 3)"].set_index("metric")["value"]
     expected = np.linalg.lstsq(*kept[0], rcond=None)[0][:, 0]
-    assert weights.to_numpy() == pytest.approx(expected, rel=1e-4)
+    assert baseline.filter(like="weight").to_numpy() == pytest.approx(expected, rel=1e-4)
+    assert baseline["condition"] == pytest.approx(np.linalg.cond(kept[0][0]))
     assert rows["metric"].unique().tolist() == [
         "accuracy",
+        "condition",
         *(f"weight[{name}]" for name in ("SVM (linear)", "SVM (poly)", "Random Forest")),
     ]
 
@@ -244,7 +246,7 @@ def test_the_baseline_has_least_squares_weights_of_least_norm(monkeypatch):
 def test_a_strong_penalty_selects_one_classifier():
     strong = {"l1": {"alpha": 20.0}, "l21": {"alpha": 0.05, "lam": 20.0}}
     rows = pd.DataFrame(table3.compute(simulated(0, strong), Store()))
-    weights = rows[rows["metric"] != "accuracy"].pivot(index="who", columns="metric", values="value")
+    weights = rows[rows["metric"].str.startswith("weight")].pivot(index="who", columns="metric", values="value")
     assert ((weights.loc[["l1 selection (eq. 5)", "sparse-group selection (eq. 6)"]] == 0).sum(axis=1) == 2).all()
 
 
@@ -314,7 +316,7 @@ def test_a_failed_unit_says_why_and_the_others_are_kept(tmp_path):
     assert store.finished() == [units[0].key]
     table = tables(units[:1], store)["scores-table3"]
     assert list(table.columns) == ["dataset", "split", "method", "metric", "value"]
-    assert len(table) == 15
+    assert len(table) == 16
 
 
 ANALYSES = """
