@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from multilab.claims.checks import check
-from multilab.claims.evidence import Evidence, Finding
-from multilab.statistics import nemenyi_cd
+from multilab.claims.evidence import Evidence, Finding, direction_of
+from multilab.claims.naming import decimals
+from multilab.claims.published import read_cells
+from multilab.statistics import nemenyi_cd, rank_rows
+from multilab.statistics.summary import exact_mean
 
 
 @check(
@@ -28,21 +32,49 @@ def significant_share(
 ) -> Finding:
     """Holds if Nemenyi's test finds the method better than all of ``better_than`` by every metric, and often enough.
 
-    ``share`` is the least share of all pairs of a metric and an opponent that it must win significantly.
+    ``share`` is the least share of all pairs of a metric and an opponent that it must win significantly. The parts are
+    the metrics and the share.
     """
     numbers: dict[str, Any] = {}
     won = pairs = 0
-    holds = True
+    parts = []
     for metric in metrics:
-        table = evidence.ranks(metric, methods, datasets)
-        ranks, limit = table.mean(axis=0), nemenyi_cd(len(methods), len(table), evidence.alpha)
-        beaten = [other for other in methods if other != method and ranks[other] - ranks[method] > limit]
-        worse = [other for other in methods if other != method and ranks[method] - ranks[other] > limit]
+        beaten, worse, limit = _significant(evidence, metric, method, methods, datasets)
         numbers[metric] = {"better than": ", ".join(beaten) or "none", "worse than": ", ".join(worse) or "none"}
         won, pairs = won + len(beaten), pairs + len(methods) - 1
-        holds &= set(better_than) <= set(beaten)
-    holds &= won >= share * pairs - 1e-9
-    return Finding.of(holds, {**numbers, "share": f"{won} of {pairs}", "CD": round(limit, 4)})
+        parts.append(set(better_than) <= set(beaten))
+    parts.append(won >= share * pairs - 1e-9)
+    return Finding.of(parts, {**numbers, "share": f"{won} of {pairs}", "CD": round(limit, 4)})
+
+
+@check(
+    "By {metrics}, over {datasets}: by Nemenyi's test among {methods}, {method} is better {better} times and worse "
+    "{worse} times."
+)
+def significant_counts(
+    evidence: Evidence,
+    metrics: Sequence[str],
+    method: str,
+    methods: Sequence[str],
+    better: int,
+    worse: int,
+    datasets: Sequence[str] | None = None,
+) -> Finding:
+    """Holds if over the metrics the method wins and loses just this number of comparisons significantly."""
+    beaten = [_significant(evidence, metric, method, methods, datasets)[:2] for metric in metrics]
+    won, lost = (sum(len(names) for names in side) for side in zip(*beaten, strict=True))
+    return Finding.of((won, lost) == (better, worse), {"better": won, "worse": lost})
+
+
+def _significant(
+    evidence: Evidence, metric: str, method: str, methods: Sequence[str], datasets: Sequence[str] | None
+) -> tuple[list[str], list[str], float]:
+    """Return which methods are significantly worse and better than ``method``, and the critical difference."""
+    table = evidence.ranks(metric, methods, datasets)
+    ranks, limit = table.mean(axis=0), nemenyi_cd(len(methods), len(table), evidence.alpha)
+    others = [other for other in methods if other != method]
+    beaten = [other for other in others if ranks[other] - ranks[method] > limit]
+    return beaten, [other for other in others if ranks[method] - ranks[other] > limit], limit
 
 
 @check("By {metrics}, on {datasets}: every repetition of each of {methods} gives the same value.")
@@ -97,33 +129,33 @@ def costs_between(
     return Finding.of(dearer and all(means[method] < means[other] for other in less_than), numbers)
 
 
-@check(
-    "On the median of {datasets}: a share of at least {at_least} of the weights is exactly 0, for each of {methods}."
-)
+@check("On each of {datasets}: weights of {methods} are exactly 0, {at_least:on the median a share of at least %s}.")
 def zero_weights(
-    evidence: Evidence, methods: Sequence[str], at_least: float, datasets: Sequence[str] | None = None
+    evidence: Evidence, methods: Sequence[str], at_least: float | None = None, datasets: Sequence[str] | None = None
 ) -> Finding:
-    """Holds if for every method the median share (over datasets) of weights that are exactly 0 reaches ``at_least``.
+    """Holds if on every dataset some weights of each method are exactly 0.
 
-    The numbers tell the same of training points without any weight.
+    With ``at_least`` the median share over the datasets must reach it, too. The parts are the methods. The numbers tell
+    the same of training points without any weight.
     """
-    numbers, holds = {}, True
+    numbers, parts = {}, []
     for method in methods:
         kept = evidence.arrays(method, ["zero_shares_"], datasets).values()
         weights, points = np.array([shares for (shares,) in kept], dtype=float).T
-        holds &= float(np.median(weights)) >= at_least
+        parts.append(bool((weights > 0).all()) and float(np.median(weights)) >= (at_least or 0.0))
         numbers[method] = {
             "median": round(float(np.median(weights)), 4),
+            "smallest": round(float(weights.min()), 6),
             "largest": round(float(weights.max()), 4),
             "points without weight, largest": round(float(points.max()), 4),
             "datasets": len(weights),
         }
-    return Finding.of(holds, numbers)
+    return Finding.of(parts, numbers)
 
 
 @check(
-    "On {most:more than half of|every one of} {datasets}: {y} of {method} has settled (to {tolerance}) after "
-    "at most {limit} sweeps."
+    "On {most:more than half of|every one of} {datasets}: {y} of {method} has settled (to {tolerance}"
+    "{relative:, or a share of %s of its value}) after at most {limit} sweeps."
 )
 def settles_within(
     evidence: Evidence,
@@ -131,16 +163,24 @@ def settles_within(
     limit: int,
     y: str = "hamming_loss",
     tolerance: float = 1e-4,
+    relative: float | None = None,
     most: bool = False,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if ``y`` has settled after at most ``limit`` sweeps on every dataset, with ``most`` on more than half."""
-    settled = _settling(evidence, method, y, tolerance, datasets)
+    """Holds if ``y`` has settled after at most ``limit`` sweeps on every dataset, with ``most`` on more than half.
+
+    The parts are the datasets, but with ``most``. With ``relative`` a change may be that share of the Hamming loss, if
+    this is more than the tolerance.
+    """
+    settled = _settling(evidence, method, y, (tolerance, relative or 0.0), datasets)
     within = [at is not None and at <= limit for at in settled.values()]
-    return Finding.of(sum(within) > len(within) / 2 if most else all(within), _numbers(settled))
+    return Finding.of(sum(within) > len(within) / 2 if most else within, _numbers(settled))
 
 
-@check("{y} of {method} has settled (to {tolerance}) after this many sweeps, give or take {slack}: {at}.")
+@check(
+    "{y} of {method} has settled (to {tolerance}{relative:, or a share of %s of its value}) after this many sweeps, "
+    "give or take {slack}: {at}."
+)
 def settles_near(
     evidence: Evidence,
     method: str,
@@ -148,11 +188,12 @@ def settles_near(
     slack: int = 2,
     y: str = "hamming_loss",
     tolerance: float = 1e-4,
+    relative: float | None = None,
 ) -> Finding:
     """Holds if on every dataset named ``y`` has settled after the number of sweeps given for it, give or take some."""
-    settled = _settling(evidence, method, y, tolerance, at)
+    settled = _settling(evidence, method, y, (tolerance, relative or 0.0), at)
     near = [(sweep := settled.get(name)) is not None and abs(sweep - stated) <= slack for name, stated in at.items()]
-    return Finding.of(all(near), _numbers(settled))
+    return Finding.of(near, _numbers(settled))
 
 
 @check(
@@ -175,25 +216,28 @@ def wavers_only_on(
     return Finding.of(wavering == set(datasets), dict(sorted(rises.items())))
 
 
-def _settled(rows: pd.DataFrame, y: str, tolerance: float, steady: int = 5) -> int | None:
+def _settled(rows: pd.DataFrame, y: str, tolerance: tuple[float, float], steady: int = 5) -> int | None:
     """Return the sweep at which a method has settled, ``None`` if it has not within the table.
 
-    The Hamming loss has where it changes by less than the tolerance in each of the next ``steady`` sweeps, all of which
-    must be listed; the gap has where it is below the tolerance for good.
+    The Hamming loss has where it changes by less than the tolerance (absolute, or relative to its value) in each of the
+    next ``steady`` sweeps, all of which must be listed; the gap has where it is below the absolute tolerance for good.
     """
     sweeps, values = rows["sweep"].to_numpy(), rows[y].to_numpy()
     if y == "gap":
-        late = np.flatnonzero(values >= tolerance)
+        late = np.flatnonzero(values >= tolerance[0])
         first = int(late[-1]) + 1 if len(late) else 0
         return int(sweeps[first]) if first < len(sweeps) else None
-    still = (np.abs(np.diff(values)) < tolerance) & (np.diff(sweeps) == 1)
+    allowed = np.maximum(tolerance[0], tolerance[1] * values[1:])
+    still = (np.abs(np.diff(values)) < allowed) & (np.diff(sweeps) == 1)
     for start in range(len(still) - steady + 1):
         if still[start : start + steady].all():
             return int(sweeps[start])
     return None
 
 
-def _settling(evidence: Evidence, method: str, y: str, tolerance: float, datasets: Any) -> dict[str, int | None]:
+def _settling(
+    evidence: Evidence, method: str, y: str, tolerance: tuple[float, float], datasets: Any
+) -> dict[str, int | None]:
     chosen = {} if datasets is None else {"dataset": list(datasets)}
     rows = evidence.table("sweeps", method=method, **chosen).sort_values("sweep")
     return {str(name): _settled(part, y, tolerance) for name, part in rows.groupby("dataset", sort=False)}
@@ -201,3 +245,140 @@ def _settling(evidence: Evidence, method: str, y: str, tolerance: float, dataset
 
 def _numbers(sweeps: Mapping[str, int | None]) -> dict[str, Any]:
     return {name: "not within the table" if at is None else at for name, at in sorted(sweeps.items())}
+
+
+# -- results next to published cells ---------------------------------------------------------------------------------
+
+
+@check(
+    "By {metrics}, on {datasets}: {at_least} or more cells{at_most:, and at most %s,} of {method} are "
+    "{relative:within a share of %s of}{deviations:within %s standard deviations of}{exact: equal to|} the published "
+    "ones of {printed}."
+)
+def reproduces(
+    evidence: Evidence,
+    method: str,
+    printed: str,
+    metrics: Sequence[str],
+    datasets: Sequence[str],
+    at_least: int = 0,
+    at_most: int | None = None,
+    relative: float | None = None,
+    deviations: float | None = None,
+    exact: bool = False,
+) -> Finding:
+    """Holds if enough (and with ``at_most`` not too many) of our cells of a column are near the published ones.
+
+    Near is: the relative gap is at most ``relative``; or the gap is at most this number of ``deviations``, the root of
+    the summed squares of the printed standard deviation and ours over the repetitions; or, with ``exact``, our mean
+    rounds to the printed number.
+    """
+    near, gaps = 0, []
+    for metric in metrics:
+        ours, cells = evidence.runs(metric, [method], datasets)[method], _published(printed, metric)
+        for dataset in datasets:
+            runs, cell = ours.loc[dataset], cells.loc[dataset]
+            gap = abs(exact_mean(runs) - cell["mean"])
+            spread = float(np.hypot(np.nan_to_num(cell["std"]), runs.std(ddof=1) if runs.nunique() > 1 else 0.0))
+            limits = (
+                0.5 * 10.0 ** -decimals(cell["printed_mean"]) * (1 + 1e-9) if exact else 0.0,
+                (relative or 0.0) * cell["mean"],
+                (deviations or 0.0) * spread,
+            )
+            near += bool(gap <= max(limits))
+            gaps.append(float(gap / cell["mean"]))
+    numbers = {"near": near, "cells": len(gaps), "median relative gap": round(float(np.median(gaps)), 5)}
+    return Finding.of(near >= at_least and (at_most is None or near <= at_most), numbers)
+
+
+@check(
+    "By {metrics}, on {datasets}: the median relative gap to the published {printed} is smaller for {method} than for "
+    "{other}."
+)
+def nearer(
+    evidence: Evidence, method: str, other: str, printed: str, metrics: Sequence[str], datasets: Sequence[str]
+) -> Finding:
+    """Holds if the median relative gap of one of our columns to a published one is smaller than that of another."""
+    medians = {}
+    for name in (method, other):
+        numbers = reproduces.function(evidence, name, printed, metrics, datasets, relative=0.01).numbers
+        medians[name] = {"median relative gap": numbers["median relative gap"], "within 1 %": numbers["near"]}
+    gaps = [one["median relative gap"] for one in medians.values()]
+    return Finding.of(gaps[0] < gaps[1], medians | {"cells": len(metrics) * len(datasets)})
+
+
+@check("By {metrics}: {best} has a lower average rank than {against}, over {datasets}; a tie counts as not lower.")
+def leads(
+    evidence: Evidence, metrics: Sequence[str], best: str, against: Sequence[str], datasets: Sequence[str]
+) -> Finding:
+    """Holds for a metric if ``best`` has the lowest average rank among itself and ``against``.
+
+    The columns may have different numbers of repetitions; their means are compared.
+    """
+    numbers, parts = {}, []
+    for metric in metrics:
+        means = [evidence.means(metric, [name], datasets) for name in (best, *against)]
+        ranks = rank_rows(pd.concat(means, axis=1), direction_of(metric)).mean(axis=0)
+        numbers[metric] = {name: round(float(rank), 3) for name, rank in ranks.sort_values().items()}
+        parts.append(ranks[best] < ranks[list(against)].min())
+    return Finding.of(parts, numbers)
+
+
+@check("{metric} of {method} on {dataset} rounds to {right}.")
+def rounds_to(evidence: Evidence, metric: str, method: str, dataset: str, right: str) -> Finding:
+    """Holds if one of our means rounds to a number."""
+    value = float(evidence.means(metric, [method], [dataset]).iloc[0, 0])
+    limit = 0.5 * 10.0 ** -decimals(right) * (1 + 1e-9)
+    return Finding.of(abs(value - float(right)) <= limit, {"value": round(value, 6)})
+
+
+@check("By {metric}, on {dataset}: the ranks among {methods} are {ranks}.")
+def ranks_on(
+    evidence: Evidence, metric: str, dataset: str, methods: Sequence[str], ranks: Mapping[str, float]
+) -> Finding:
+    """Holds if the values of a row have these ranks; equal values share the mean of theirs."""
+    row = evidence.ranks(metric, methods, [dataset]).iloc[0]
+    return Finding.of(
+        all(row[name] == rank for name, rank in ranks.items()), {name: float(row[name]) for name in ranks}
+    )
+
+
+@check(
+    "The mean {metric} of {method} is less than that of {other} by a share that rounds to {right} and not to {wrong}."
+)
+def saves(evidence: Evidence, metric: str, method: str, other: str, dataset: str, right: str, wrong: str) -> Finding:
+    """Holds if 1 - cost / other cost rounds to ``right``; ``wrong`` is other cost / cost - 1."""
+    own, others = (float(evidence.means(metric, [name], [dataset]).iloc[0, 0]) for name in (method, other))
+    numbers = {"1 - a / b": round(1 - own / others, 4), "b / a - 1": round(others / own - 1, 4)}
+    limit = 0.5 * 10.0 ** -decimals(right) * (1 + 1e-9)
+    fits = abs(1 - own / others - float(right)) <= limit and abs(others / own - 1 - float(wrong)) <= limit
+    return Finding.of(fits, numbers)
+
+
+@check(
+    "On {dataset}: the published {y} of {printed} is more than {spreads} standard deviations off the line that {y} of "
+    "{methods} follows in {x}."
+)
+def off_the_line(
+    evidence: Evidence, dataset: str, methods: Sequence[str], printed: str, x: str, y: str, spreads: float
+) -> Finding:
+    """Holds if a published pair of values is far off the least squares line through those of our columns.
+
+    The standard deviation is that of the residuals of our columns.
+    """
+    across, up = (evidence.means(metric, methods, [dataset]).iloc[0].to_numpy(dtype=float) for metric in (x, y))
+    slope, constant = np.polyfit(across, up, 1)
+    spread = float(np.sqrt(np.square(up - slope * across - constant).sum() / (len(up) - 2)))
+    at, value = (float(_published(printed, metric).loc[dataset, "mean"]) for metric in (x, y))
+    line = float(slope * at + constant)
+    numbers = {
+        "published": value,
+        "on the line": round(line, 4),
+        "standard deviations": round((value - line) / spread, 1),
+    }
+    return Finding.of(abs(value - line) > spreads * spread, numbers)
+
+
+def _published(method: str, metric: str) -> pd.DataFrame:
+    cells = read_cells(Path(__file__).with_name("published.csv"))
+    return cells[(cells["method"] == method) & (cells["metric"] == metric)].set_index("dataset")
