@@ -10,7 +10,10 @@ from sklearn.utils import check_random_state
 def draw_weights(
     d: int, n_hidden: int, bound: float, random_state: Any, bias_range: tuple[float, float] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights (d, n_hidden) and biases (n_hidden,), uniform on (-bound, bound), biases on ``bias_range`` if given."""
+    """Return input weights (d, n_hidden) and biases (n_hidden,), uniform on (-bound, bound).
+
+    ``bias_range`` gives another interval for the biases.
+    """
     random = check_random_state(random_state)
     low, high = (-bound, bound) if bias_range is None else bias_range
     return random.uniform(-bound, bound, size=(d, n_hidden)), random.uniform(low, high, size=n_hidden)
