@@ -187,7 +187,7 @@ def test_within_needs_a_positive_standard_error(std, our_std, value, expected):
     assert verdict(cell("0.50", std), ours(value, our_std, runs=4)) == expected
 
 
-def test_a_result_on_one_test_part_has_its_sampling_error():
+def test_a_result_on_one_test_set_has_its_sampling_error():
     for value, expected in ((0.524, "within"), (0.526, "better")):
         judged = judge(cell("0.50"), ours(value, runs=1, sampling=0.01))
         assert judged["verdict"].tolist() == [expected]
@@ -291,13 +291,13 @@ def test_checks_of_arithmetic(name, arguments, outcome):
 
 def test_an_erratum_has_a_check_or_says_why_not():
     check = {"name": "value_printed", "where": {"method": "m"}, "value": "0.5"}
-    entries = [{"id": "e-1", "check": check}, {"id": "e-2", "no_check": "a picture"}]
+    entries = [{"id": "e-1", "check": check}, {"id": "e-2", "no_check": "a figure"}]
     known = published_evidence(cell())
     findings = check_errata(read_errata(entries, "here"), known)
     assert {name: finding.outcome for name, finding in findings.items()} == {"e-1": "holds"}
     with pytest.raises(ClaimsError, match="either check or no_check"):
         check_errata(read_errata([{"id": "e-3"}], "here"), known)
-    with pytest.raises(ClaimsError, match="check is .name"):
+    with pytest.raises(ClaimsError, match=r"check is .name"):
         read_errata([{"id": "e-4", "check": "value_printed"}], "here")
 
 

@@ -83,8 +83,8 @@ def test_a_single_test_part_has_the_sampling_error_of_its_rows(study, tmp_path):
     _, test = indices(cell.split_ref)
     wrong = (load("scenario1").Y[test] != Store().arrays(cell.key)["decisions"]).mean(axis=1)
     expected = wrong.std() / np.sqrt(len(wrong))
-    (found,) = errors.loc[errors["metric"] == "hamming_loss.lamda", "error"]
-    assert abs(found / expected - 1) < 0.25  # 200 draws: the relative error of a standard deviation is .05, 5 sigma
+    (error,) = errors.loc[errors["metric"] == "hamming_loss.lamda", "error"]
+    assert abs(error / expected - 1) < 0.25  # 200 draws: the relative error of a standard deviation is .05, 5 sigma
 
 
 def test_the_study_must_be_named(capsys):

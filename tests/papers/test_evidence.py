@@ -23,10 +23,10 @@ def test_every_counterfactual_came_out_as_it_says(checkout, name):
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_erratum_is_right_by_its_check(checkout, name):
-    found = committed(checkout, name, "counterfactuals.json")["errata"]
+    outcomes = committed(checkout, name, "counterfactuals.json")["errata"]
     checked = {one.id for one in find(name).errata if one.check}
-    assert set(found) == checked
-    assert {key: one["outcome"] for key, one in found.items()} == dict.fromkeys(checked, "holds")
+    assert set(outcomes) == checked
+    assert {key: one["outcome"] for key, one in outcomes.items()} == dict.fromkeys(checked, "holds")
     assert all(bool(one.check) != bool(one.no_check) for one in find(name).errata)
 
 
@@ -58,4 +58,4 @@ def test_the_first_screen_has_its_texts(name):
     paper = find(name)
     assert paper.citation
     assert paper.proposes.endswith(".")
-    assert paper.found.endswith(".")
+    assert paper.result.endswith(".")

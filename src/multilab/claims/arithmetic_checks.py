@@ -171,5 +171,5 @@ def columns_equal(
 def value_printed(evidence: Evidence, where: Mapping[str, Any], value: str) -> Finding:
     """Holds if one cell has a printed value: for errata that quote one."""
     rows = _rows(evidence, where)
-    found = float(rows["value"].iloc[0])
-    return Finding.of(len(rows) == 1 and math.isclose(found, float(value), abs_tol=1e-12), {"value": found})
+    value_here = float(rows["value"].iloc[0])
+    return Finding.of(len(rows) == 1 and math.isclose(value_here, float(value), abs_tol=1e-12), {"value": value_here})

@@ -216,7 +216,7 @@ def _all_of(parts: list[dict[str, Any]], evidence: Evidence, checks: Mapping[str
         if finding.reason:
             numbers[title]["reason"] = finding.reason
     reasons = dict.fromkeys(f.reason for f in findings if f.outcome == "not testable" and f.reason)
-    return Finding(outcome, numbers, "; ".join(reasons), share=(kept, len(parts)))
+    return Finding(outcome, numbers, "; ".join(reasons), share=(kept, len(parts)) if kept else None)
 
 
 def _part(part: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -82,12 +82,12 @@ def read_counterfactuals(content: Any, location: str) -> tuple[Counterfactual, .
     """
     if not isinstance(content, list):
         raise ClaimsError(f"{location}: expected a list of counterfactuals, got {content!r}")
-    found = tuple(Counterfactual.from_mapping(block, location) for block in content)
-    ids = [one.id for one in found]
+    counterfactuals = tuple(Counterfactual.from_mapping(block, location) for block in content)
+    ids = [one.id for one in counterfactuals]
     repeated = next((name for name in ids if ids.count(name) > 1), None)
     if repeated:
         raise ClaimsError(f"{location}: two counterfactuals have the id {repeated!r}")
-    return found
+    return counterfactuals
 
 
 def run_counterfactuals(

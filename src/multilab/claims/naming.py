@@ -70,8 +70,8 @@ class Aliases:
         Figures of critical-difference diagrams.
     runs : int, optional
         How many results a printed mean is of, for its standard error; default as many as ours.
-    divisions : str, optional
-        The study whose spread over random divisions is a sampling error of results on one test part.
+    resplits : str, optional
+        The study whose spread over random splits is a sampling error of results on one test set.
     """
 
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Aliases:
     derived: tuple[Derived, ...] = ()
     diagrams: tuple[Diagrams, ...] = ()
     runs: int | None = None
-    divisions: str | None = None
+    resplits: str | None = None
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any], location: str) -> Aliases:
@@ -106,7 +106,7 @@ class Aliases:
             derived=_rules(Derived, content.get("derived"), f"{location}: derived"),
             diagrams=_rules(Diagrams, content.get("diagrams"), f"{location}: diagrams"),
             runs=content.get("runs"),
-            divisions=content.get("divisions"),
+            resplits=content.get("resplits"),
         )
 
     def named(self, cells: pd.DataFrame, conventions: str = "default") -> pd.DataFrame:

@@ -19,13 +19,17 @@ def verdict_lines(study: Study) -> list[str]:
     if not path.is_file():
         return [f"published cells: {path} does not exist; run `{run_command(study.name)}`"]
     cells = read_table(path, text=True)
-    counts, found = Counter(cells["verdict"]), Agreement.of(cells)
+    counts, agreement = Counter(cells["verdict"]), Agreement.of(cells)
     lines = [f"{len(cells)} published cells of the paper {study.paper}"]
     lines += [f"  {counts[v]:5}  {counts[v] / len(cells):6.1%}  {v}" for v in VERDICTS if counts[v]]
-    if found.comparable:
-        lines.append(f"  {found.comparable} of {found.cells} results could be compared; {found.agree} of these agree")
-        near = ", ".join(f"{share:.0%} within {limit} %" for share, limit in zip(found.near, (1, 2, 5), strict=True))
-        lines.append(f"  median relative gap {found.median_gap:.1%}; {near}")
+    if agreement.comparable:
+        lines.append(
+            f"  {agreement.comparable} of {agreement.cells} results could be compared; {agreement.agree} of these agree"
+        )
+        near = ", ".join(
+            f"{share:.0%} within {limit} %" for share, limit in zip(agreement.near, (1, 2, 5), strict=True)
+        )
+        lines.append(f"  median relative gap {agreement.median_gap:.1%}; {near}")
     missing = int(cells["reason"].str.startswith(MISSING).sum())
     return lines + ([f"  of those not run, {missing} have no excuse yet: no result of our own"] if missing else [])
 

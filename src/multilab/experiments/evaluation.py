@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # every train stage imports this file, and needs neither
     from multilab.claims import PublishedTables
 
 __all__ = [
-    "FEW_TEST_PARTS",
+    "FEW_TEST_SETS",
     "MEASURED",
     "dataset_facts",
     "evaluate",
@@ -38,8 +38,8 @@ __all__ = [
     "tuned",
 ]
 
-FEW_TEST_PARTS = 5
-"""With fewer test parts than this, their spread says too little of the sampling error."""
+FEW_TEST_SETS = 5
+"""With fewer test sets than this, their spread says too little of the sampling error."""
 _DRAWS = 200
 
 MEASURED = ("fit_seconds", "input_seconds", "predict_seconds", "peak_mb", "model_bytes")
@@ -136,8 +136,8 @@ def sampling_errors(
 ) -> pd.DataFrame:
     """Return the sampling errors of the means that published cells are compared with.
 
-    The standard deviation of a bootstrap over the rows of the first test part (200 draws that all methods share),
-    divided by the root of the number of test parts; only for datasets with fewer than :data:`FEW_TEST_PARTS` of these.
+    The standard deviation of a bootstrap over the rows of the first test set (200 draws that all methods share),
+    divided by the root of the number of test sets; only for datasets with fewer than :data:`FEW_TEST_SETS` of these.
 
     Returns
     -------
@@ -148,14 +148,14 @@ def sampling_errors(
     parts: dict[str, set[str]] = {}
     for cell in cells:
         parts.setdefault(cell.split_ref.dataset, set()).add(cell.split_ref.digest)
-    first = [
-        cell for cell in cells if cell.split_ref.split == 0 and len(parts[cell.split_ref.dataset]) < FEW_TEST_PARTS
-    ]
+    first = [cell for cell in cells if cell.split_ref.split == 0 and len(parts[cell.split_ref.dataset]) < FEW_TEST_SETS]
     wanted = functools.cache(published.compared) if published else lambda method, conventions: ()
     work = [(cell, names) for cell in first if (names := wanted(cell.method.name, study.conventions))]
-    found = parallel_map(functools.partial(_sampling_errors, store=store, conventions=study.conventions), work)
+    errors_of_cells = parallel_map(
+        functools.partial(_sampling_errors, store=store, conventions=study.conventions), work
+    )
     rows = []
-    for (cell, _), errors in zip(work, found, strict=True):
+    for (cell, _), errors in zip(work, errors_of_cells, strict=True):
         ref, root = cell.split_ref, len(parts[cell.split_ref.dataset]) ** 0.5
         rows += [(ref.dataset, ref.split, cell.method.name, name, error / root) for name, error in errors.items()]
     return pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "error"])

@@ -39,7 +39,7 @@ def judged(study: Study, folder: Path, published: PublishedTables) -> pd.DataFra
     """Return the verdict on every published cell, from the files of a study's report folder and its data.
 
     Read are ``scores.csv``, any ``scores-*.csv`` of the same form (results of another protocol that the paper prints),
-    ``measured.csv``, ``sampling.csv``, the scores of the study of random divisions that the paper's names give, and
+    ``measured.csv``, ``sampling.csv``, the scores of the study of random splits that the paper's names give, and
     the properties of the data sets that the paper prints.
     """
     ours = [summarised(read_scores(folder, extra=True)), summarised(_measured(folder))]
@@ -50,15 +50,15 @@ def judged(study: Study, folder: Path, published: PublishedTables) -> pd.DataFra
 
 
 def _sampling(folder: Path, published: PublishedTables) -> pd.DataFrame:
-    """Return the sampling errors of means: the larger of the bootstrap over test rows and the spread over divisions.
+    """Return the sampling errors of means: the larger of the bootstrap over test rows and the spread over splits.
 
-    A column that a printed method is compared with has the spread of the method of that name over the divisions.
+    A column that a printed method is compared with has the spread of the method of that name over the splits.
     """
-    path, divisions = folder / "sampling.csv", published.aliases.divisions
+    path, resplits = folder / "sampling.csv", published.aliases.resplits
     rows = read_table(path, _CELL) if path.is_file() else pd.DataFrame(columns=[*_CELL, "error"])
     tables = [rows.rename(columns={"error": "sampling"})[[*_CELL, "sampling"]]]
-    if divisions and (folder.parent / divisions / "scores.csv").is_file():
-        spread = summarised(read_scores(folder.parent / divisions))
+    if resplits and (folder.parent / resplits / "scores.csv").is_file():
+        spread = summarised(read_scores(folder.parent / resplits))
         columns = published.aliases.names.get("method", {})
         named = spread[spread["method"].isin(list(columns))].replace({"method": dict(columns)})
         tables += [part.rename(columns={"std": "sampling"})[[*_CELL, "sampling"]] for part in (spread, named)]
@@ -104,11 +104,11 @@ def counterfactuals_text(
     known: Iterable[Counterfactual],
     checks: Mapping[str, Check],
 ) -> str:
-    """Return the content of ``counterfactuals.json``: the counterfactuals, and what the checks of errata found."""
+    """Return the content of ``counterfactuals.json``: the counterfactuals, and the outcomes of the checks of errata."""
     ours, printed = study_evidence(study, folder, store), published_evidence(published.cells, study.alpha)
     errata = check_errata(published.errata, printed, ours, checks)
-    found = {name: {"outcome": f.outcome, "reason": f.reason, "numbers": f.numbers} for name, f in errata.items()}
-    content = {"counterfactuals": run_counterfactuals(known, ours, printed, checks), "errata": found}
+    outcomes = {name: {"outcome": f.outcome, "reason": f.reason, "numbers": f.numbers} for name, f in errata.items()}
+    content = {"counterfactuals": run_counterfactuals(known, ours, printed, checks), "errata": outcomes}
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 A folder of ``papers/`` with ``claims.yaml`` is a paper; nothing else registers it. Its files:
 
-- ``claims.yaml``: ``title``, ``citation``, ``doi``, ``proposes`` and ``found`` (the first screen of the page),
+- ``claims.yaml``: ``title``, ``citation``, ``doi``, ``proposes`` and ``result`` (the first screen of the page),
   ``analyses`` (blocks ``{analysis, methods, datasets, splits, settings}``) and ``claims``.
 - ``published.csv``: the published cells. ``errata.yaml``, ``names.yaml``, ``layout.yaml``: what is wrong in them, our
   names for theirs, and the layout of the tables.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Paper", "analyses_of", "find", "paper_names", "paper_of"]
 
 _FOLDER = Path(__file__).parent
-_CONTENT = ("title", "citation", "doi", "proposes", "found", "analyses", "claims")
+_CONTENT = ("title", "citation", "doi", "proposes", "result", "analyses", "claims")
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Paper:
         return str(self._content.get("proposes") or "").strip()
 
     @property
-    def found(self) -> str:
+    def result(self) -> str:
         """What the study found, in three sentences."""
-        return str(self._content.get("found") or "").strip()
+        return str(self._content.get("result") or "").strip()
 
     @property
     def citation(self) -> str:

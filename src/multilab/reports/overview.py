@@ -16,13 +16,13 @@ from multilab.reports.paper.names import ReportedPaper
 
 @dataclass(frozen=True)
 class StudyLine:
-    """A study on the page over all studies: ``report`` is its data, ``found`` what came out of it in words."""
+    """A study on the page over all studies: ``report`` is its data, ``result`` what came out of it in words."""
 
     report: ReportData
     agreement: Agreement | None
     verdicts: tuple[tuple[str, int, str], ...]
     outcomes: list[tuple[str, int, list[str]]]
-    found: str
+    result: str
 
 
 def write_overview(reports: Path | str, paper_of: Callable[[Path], ReportedPaper | None]) -> Path:
@@ -46,8 +46,8 @@ def write_overview(reports: Path | str, paper_of: Callable[[Path], ReportedPaper
 def _line(report: ReportData, paper: ReportedPaper | None) -> StudyLine:
     cells = report.cells
     results = () if cells is None else tuple(cells.loc[cells["group"] == "result", "verdict"])
-    found = paper.found if paper is not None and paper.found and report.claims else " ".join(finding(report)[:1])
-    return StudyLine(report, report.agreement, tally(results), outcomes(claim_views(report)), found)
+    result = paper.result if paper is not None and paper.result and report.claims else " ".join(finding(report)[:1])
+    return StudyLine(report, report.agreement, tally(results), outcomes(claim_views(report)), result)
 
 
 def _ranks(studies: list[StudyLine]) -> list[tuple[str, list[str]]]:

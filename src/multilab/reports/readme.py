@@ -110,11 +110,11 @@ def ledger_markdown(reports: Path | str) -> str:
         if not outcomes:
             continue
         title = json.loads((path.parent / "study.json").read_text(encoding="utf-8"))["title"]
-        found = Agreement.of(read_table(path.parent / "cells.csv", ["verdict", "group"], text=True))
-        shares = (found.median_gap, *found.near, found.share)
+        agreement = Agreement.of(read_table(path.parent / "cells.csv", ["verdict", "group"], text=True))
+        shares = (agreement.median_gap, *agreement.near, agreement.share)
         texts = ["–" if math.isnan(share) else f"{share:.{0 if i else 1}%}" for i, share in enumerate(shares)]
         counts = (outcomes[name] for name in ("holds", "holds in part", "fails", "not testable"))
-        numbers = [f"{found.comparable} of {found.cells}", *texts, outcomes.total(), *counts]
+        numbers = [f"{agreement.comparable} of {agreement.cells}", *texts, outcomes.total(), *counts]
         lines.append(_line(f"[{_escape(title)}]({path.parent.as_posix()}/)", map(str, numbers)))
     return "\n".join(lines) + "\n"
 

@@ -90,9 +90,9 @@ def evidence_views(report: ReportData, titled: Callable[[str], str] | None = Non
         )
         for one in report.counterfactuals.get("counterfactuals") or ()
     }
-    for name, found in (report.counterfactuals.get("errata") or {}).items():
-        numbers = _numbers(found.get("numbers") or {}, titled)
-        views[name] = EvidenceView(name, "erratum", "", "", str(found["outcome"]), "holds", numbers)
+    for name, entries in (report.counterfactuals.get("errata") or {}).items():
+        numbers = _numbers(entries.get("numbers") or {}, titled)
+        views[name] = EvidenceView(name, "erratum", "", "", str(entries["outcome"]), "holds", numbers)
     return views
 
 
@@ -105,7 +105,7 @@ def erratum_evidence(report: ReportData) -> dict[str, tuple[EvidenceView, ...]]:
     for one in report.counterfactuals.get("counterfactuals") or ():
         for name in one["explains"]:
             shown.setdefault(name.partition("/")[0], {})[one["id"]] = views[one["id"]]
-    return {name: tuple(found.values()) for name, found in shown.items()}
+    return {name: tuple(entries.values()) for name, entries in shown.items()}
 
 
 def _view(claim: Mapping[str, Any], titled: Callable[[str], str], known: Mapping[str, EvidenceView]) -> ClaimView:

@@ -25,7 +25,7 @@ class ReportedPaper(Protocol):
         """What the paper proposes, in two sentences."""
 
     @property
-    def found(self) -> str:
+    def result(self) -> str:
         """What the study found, in three sentences."""
 
     @property
