@@ -143,7 +143,8 @@ def judge(
         difference, u^2 = s_p^2 / r_p + s_o^2 / r_o + e^2 with the standard deviations s over r runs and the sampling
         error e of our mean; that of an average follows from its rows. The verdict is one of :data:`VERDICTS`:
         ``match`` if our mean equals the printed one at the printed number of decimals; else ``within`` if they differ
-        by at most 2 u and half a unit of the last printed decimal; else ``better`` or ``worse`` where the cell has a direction,
+        by at most 2 u and half a unit of the last printed decimal; else ``better`` or ``worse`` where the cell has a
+        direction,
         ``differs`` where it has none. ``not comparable`` cites an erratum; ``not printed`` is ours only; ``not run``
         where we have no result, with the excuse (data not available, DNF in the paper) or a reason that begins with
         :data:`MISSING`. ``group`` is one of :data:`GROUPS`.

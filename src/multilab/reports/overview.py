@@ -16,7 +16,7 @@ from multilab.reports.paper.names import ReportedPaper
 
 @dataclass(frozen=True)
 class StudyLine:
-    """A study on the page over all studies: ``report`` is its data, ``result`` what came out of it in words."""
+    """A study on the page over all studies: ``report`` is its data, ``result`` its outcome as text."""
 
     report: ReportData
     agreement: Agreement | None
