@@ -96,14 +96,16 @@ def sizes(study: str) -> dict[str, TestSize]:
 
 @cache
 def set_size(study: str, dataset: str, split: str) -> tuple[int, int] | None:
-    """Return the rows of a test set (the fewest of which all subset accuracies are multiples), and those unlabelled."""
+    """Return the rows of a test set, the fewest that explain subset accuracies and one-errors, and those unlabelled."""
     frame = every_score(study)
     frame = frame[(frame["dataset"] == dataset) & (frame["split"] == split)]
-    values = frame[frame["metric"] == "subset_accuracy"]["value"].unique()
-    counts = np.arange(20, 6000)
-    near = np.abs(np.outer(counts, values) - np.rint(np.outer(counts, values))).max(axis=1) < 1e-6
+    subset = frame[frame["metric"] == "subset_accuracy"]["value"].unique()
+    errors = frame[frame["metric"] == "one_error"]["value"].unique()
     skipped = frame[frame["metric"] == "n_skipped_one_error"]["value"].max()
-    return (int(counts[near][0]), int(skipped)) if near.any() and len(values) >= 4 else None
+    rows = np.arange(20, 6000)
+    counts = np.hstack([np.outer(rows, subset), np.outer(rows - skipped, errors)])
+    near = np.abs(counts - np.rint(counts)).max(axis=1) < 1e-6
+    return (int(rows[near][0]), int(skipped)) if near.any() and len(subset) >= 4 else None
 
 
 def draw_source(rng: np.random.Generator, single: bool = False, metrics: tuple[str, ...] = ()) -> Source:
