@@ -36,8 +36,8 @@ class _RankSums:
     tied : float
         Chi squared with the printed ties averaged, without correction.
     likely : list of float
-        Values with ties averaged and, if the ranks are known, with these ranks, corrected for none up to all of the
-        ties in the printed values.
+        Values with ties averaged, with and without correction, and, if the ranks are known, with these ranks, corrected
+        for none up to all of the ties in the printed values.
     exact : bool
         Whether each average rank is known.
     """
@@ -79,7 +79,8 @@ def _rank_sums(table: AuditTable, cell: AuditCell) -> list[_RankSums]:
         tied = _chi2(sum((r.by_rule["average"] - middle) ** 2 for r in ranges.values()), n, k)
         exact = all(low == high for low, high in box)
         steps = _ties(grid, direction) // 6
-        likely = [value for start in ([tied, near] if exact else [tied]) for value in _corrected(start, n, k, steps)]
+        every = _corrected(tied, n, k, steps)
+        likely = [every[0], every[-1], *(_corrected(near, n, k, steps) if exact else [])]
         most = min(far / max(1 - 6 * steps / (n * k * (k * k - 1)), 1e-9), n * (k - 1.0))
         bounds.append(_RankSums(n, k, near, most, tied, likely, exact))
     return bounds
