@@ -442,6 +442,15 @@ THREE = {
 }
 
 
+def test_means_are_of_the_splits_that_all_methods_have():
+    ours = evidence({"a": {"x": [0.1, 0.3, 0.8], "y": [0.1, 0.1]}, "b": {"x": [0.2, 0.2], "y": [np.nan, 0.3]}})
+    table = ours.means("hamming_loss", ["a", "b"])
+    assert table.loc["x"].tolist() == pytest.approx([0.2, 0.2])
+    assert table.loc["y", "a"] == pytest.approx(0.1)
+    assert np.isnan(table.loc["y", "b"])  # it was run and did not finish
+    assert ours.means("hamming_loss", ["a"]).loc["x", "a"] == pytest.approx(0.4)
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "outcome"),
     [

@@ -13,7 +13,7 @@ import pytest
 from helpers.laboratory import Laboratory
 from multilab.commands.pipeline_file import parameter_files
 from multilab.commands.study_report import described
-from multilab.experiments.cells import SplitRef, cell_for
+from multilab.experiments.cells import SplitRef, cell_for, study_cells
 from multilab.experiments.conf import names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import build
@@ -54,6 +54,21 @@ def test_settings_that_a_variant_omits_are_the_studys():
     assert made.datasets_of("mlknn-b") == ("scene",)
     assert made.tune_of("mlknn-a") == made.tune_of("mlknn") == Tuning(**TUNE)
     assert made.tune_of("mlknn-b") is None
+
+
+def test_a_variant_may_have_the_first_splits_only():
+    made = study({"few": {"methods": ["mlknn"], "splits": 2}})
+    refs = [SplitRef(d, "data", "{}", split, f"{d}{split}") for d in ("emotions", "scene") for split in range(5)]
+    cells = study_cells(made, "mlknn-few", refs)
+    assert [(c.split_ref.dataset, c.split_ref.split) for c in cells] == [
+        ("emotions", 0),
+        ("emotions", 1),
+        ("scene", 0),
+        ("scene", 1),
+    ]
+    assert len(study_cells(made, "mlknn", refs)) == 10
+    with pytest.raises(ExperimentError, match=r"variants.few.splits"):
+        study({"few": {"splits": 0}})
 
 
 def test_a_column_is_the_cell_that_its_settings_are():
@@ -111,7 +126,7 @@ def test_study_json_separates_the_studys_own_methods_from_the_others():
         "datasets": ("scene",),
     }
     more = {"settings": (), "tune": Tuning(**TUNE).identity(), "repetitions": None, "show_with_main": False}
-    assert record["variants"] == {"tuned": variant | more}
+    assert record["variants"] == {"tuned": variant | more | {"kind": "ablation", "splits": None}}
     assert record["method_titles"]["mlknn-tuned"] == "ML-kNN (tuned)"
 
 

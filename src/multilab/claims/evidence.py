@@ -102,6 +102,8 @@ class Evidence:
     def runs(self, metric: str, methods: Iterable[str], datasets: Iterable[str] | None = None) -> pd.DataFrame:
         """Return one row per (dataset, split) and one column per method.
 
+        Splits that one of the methods was not run on are left out, so that means are of the same splits.
+
         Parameters
         ----------
         metric : str
@@ -127,6 +129,7 @@ class Evidence:
         lacking = [f"{method} on {dataset}" for dataset in listed for method in wanted if (dataset, method) not in have]
         if lacking:
             raise NotYet(f"not run: {', '.join(lacking[:5])}" + (f" and {len(lacking) - 5} more" * (len(lacking) > 5)))
+        rows = rows[rows.groupby(["dataset", "split"])["method"].transform("nunique") == len(set(wanted))]
         table = rows.set_index(["dataset", "split", "method"])["value"].unstack()
         return table.reindex(columns=wanted).reindex(listed, level="dataset")
 

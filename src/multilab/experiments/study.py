@@ -153,7 +153,7 @@ class Variant:
 
     The study's settings of a method hold in a variant too; those of the variant are applied after them. Columns with
     ``show_with_main`` are also in the tables of the study's own methods, without a rank. ``kind`` is one of
-    :data:`KINDS`.
+    :data:`KINDS`. With ``splits`` only the first splits of each dataset are run.
     """
 
     name: str
@@ -165,6 +165,7 @@ class Variant:
     repetitions: Repetitions | None = None
     show_with_main: bool = False
     kind: str = "ablation"
+    splits: int | None = None
 
     @property
     def columns(self) -> dict[str, str]:
@@ -257,6 +258,11 @@ class Study:
         """Return the datasets of a column."""
         return (self.variant_of(column) or self).datasets
 
+    def splits_of(self, column: str) -> int | None:
+        """Return the number of splits of a column, ``None`` for all of the protocol."""
+        variant = self.variant_of(column)
+        return variant.splits if variant else None
+
     def tune_of(self, column: str) -> Tuning | None:
         """Return how a column is tuned, ``None`` if it is not."""
         return (self.variant_of(column) or self).tune
@@ -326,6 +332,7 @@ def _variant(study: Study, name: str, block: Mapping[str, Any]) -> Variant:
         **{"tune": study.tune, "repetitions": study.repetitions} | _search_and_repetitions(location, block),
         show_with_main=bool(block.get("show_with_main", False)),
         kind=_kind(location, block.get("kind", "ablation")),
+        splits=check_integer(f"{location}.splits", block["splits"], 1) if "splits" in block else None,
     )
 
 

@@ -245,6 +245,16 @@ def test_column_sets_are_compared_with_the_untuned(study, text):
     assert "tuned" not in overview
 
 
+def test_a_variant_on_some_splits_is_compared_with_the_untuned_on_the_same(study):
+    scores = study.scores
+    few = replace(study, scores=scores[~scores["method"].str.endswith("-tuned") | (scores["split"] < 2)])
+    (tuned,) = variant_views(few)
+    cell = dict(next(t for t, _ in tuned.tables if t.metric == "hamming_loss").rows)["emotions"][0]
+    same = scores[(scores["metric"] == "hamming_loss") & (scores["dataset"] == "emotions") & (scores["split"] < 2)]
+    means = same.groupby("method")["value"].mean()
+    assert cell.delta == f"{means['ebr-tuned'] - means['ebr']:+.4f}".replace("-", "−")
+
+
 def test_a_set_of_methods_that_the_study_does_not_run_otherwise_has_its_titles_and_no_balance(study):
     others = {**study.info, "methods": [m for m in study.methods if m not in ("ebr", "ecc")]}
     alone = replace(study, info=others, methods=tuple(others["methods"]))

@@ -62,7 +62,7 @@ def variant_views(report: ReportData) -> tuple[VariantView, ...]:
 
 
 def _view(report: ReportData, variant: VariantData) -> VariantView:
-    own = _as_report(report, variant)
+    own, report = _as_report(report, variant), _on_the_splits_of(report, variant)
     headline = report.primary[0]
     main = own.comparisons.get(headline)
     tuned = _tuned(report.folder / "tuned.csv", variant)
@@ -98,6 +98,17 @@ def _as_report(report: ReportData, variant: VariantData) -> ReportData:
             report.folder / f"statistics-{variant.name}.json", report.info, summaries, control
         ),
     )
+
+
+def _on_the_splits_of(report: ReportData, variant: VariantData) -> ReportData:
+    """Return the report with the means of the splits that a variant was run on, if it was not run on all."""
+    scores = report.scores
+    run = scores[scores["method"].isin(list(variant.methods))].set_index(["dataset", "split"]).index.unique()
+    elsewhere = scores["dataset"].isin(variant.datasets) & ~scores.set_index(["dataset", "split"]).index.isin(run)
+    if not elsewhere.any():
+        return report
+    kept = scores[~elsewhere]
+    return replace(report, summaries={m: summarise(kept, m, report.datasets, report.methods) for m in report.metrics})
 
 
 def _with_deltas(report: ReportData, own: ReportData, variant: VariantData, metric: str) -> ScoreTable:
