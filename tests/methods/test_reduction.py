@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.linalg import subspace_angles
+from scipy.linalg import eigh, subspace_angles
 from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 from sklearn.decomposition import KernelPCA as ScikitLearnKernelPCA
@@ -13,9 +13,11 @@ from sklearn.decomposition import KernelPCA as ScikitLearnKernelPCA
 from multilab.methods import KLSCCA, KernelMDDM, KernelPCA, LSKernelMDDM, MLkNN, NystroemLSKernelMDDM, OLSKernelMDDM
 from multilab.methods._kernels import kernel_matrix, median_gamma, squared_distances
 from multilab.methods.base import MethodError
+from multilab.methods.reduction._iterative import lsqr
 from multilab.methods.reduction._label_problem import centred_labels, label_directions
 from multilab.methods.reduction._stiefel import global_orthonormal_regression
 from multilab.methods.reduction._training_kernel import equal_rows, kernel_width, training_kernel
+from multilab.metrics import micro_f1
 
 
 def sample(n: int = 120, d: int = 30, q: int = 5, seed: int = 0, equal: int = 0) -> tuple[np.ndarray, ...]:
@@ -113,6 +115,38 @@ def test_a_kernel_whose_square_is_not_definite(solver):
     assert relative(theirs.transform(X_test), ours.transform(X_test)) < 1e-4
 
 
+@pytest.mark.parametrize("mu", [0.5, 0.0])
+@pytest.mark.parametrize("equal", [0, 15])
+def test_the_released_constraint(mu, equal):
+    """K (H L H) K p = lambda (mu K K + (1 - mu) K) p by each solver and, restricted to distinct rows, by SciPy."""
+    X, Y, X_test = sample(equal=equal)
+    models = {solver: KernelMDDM(solver=solver, mu=mu).fit(X, Y) for solver in ("dense", "factored", "ifp")}
+    exact = models["factored"]
+    K, Q = kernel_matrix(X, gamma=exact.gamma_), centred_labels(Y)
+    M = mu * K @ K + (1 - mu) * K
+    left = K @ Q @ (Q.T @ (K @ exact.coef_))
+    assert relative(M @ exact.coef_ * exact.eigenvalues_, left) < 1e-10
+    np.testing.assert_allclose(exact.coef_.T @ M @ exact.coef_, np.eye(5), atol=1e-10)
+    assert equal or exact.eigenvalues_[0] == pytest.approx(eigh(K @ Q @ Q.T @ K, M, eigvals_only=True)[-1], rel=1e-8)
+    for solver, model in models.items():
+        np.testing.assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
+        near = 1e-4 if solver == "ifp" else 1e-6
+        assert relative(model.transform(X_test), exact.transform(X_test)) < near
+
+
+def test_the_released_constraint_is_a_ridge():
+    """With mu = 1/2 its directions span those of kernel ridge regression with a ridge of 1."""
+    X, Y, _ = sample()
+    theirs, ours = KernelMDDM(mu=0.5).fit(X, Y), LSKernelMDDM(eta=1.0, penalty="rkhs").fit(X, Y)
+    assert subspace_angles(theirs.coef_, ours.coef_).max() < 1e-6
+    assert subspace_angles(KernelMDDM().fit(X, Y).coef_, ours.coef_).max() > 0.1
+    flat = KernelMDDM(mu=0.5, solver="dense").fit(*sample(d=1)[:2])
+    narrow = KernelMDDM(mu=0.5, solver="factored").fit(*sample(d=1)[:2])
+    np.testing.assert_allclose(flat.eigenvalues_, narrow.eigenvalues_, rtol=1e-6)
+    with pytest.raises(MethodError, match="mu=2"):
+        KernelMDDM(mu=2).fit(X, Y)
+
+
 def test_klscca_reaches_every_canonical_correlation():
     X, Y, _ = sample()
     Z = KLSCCA().fit_transform(X, Y)
@@ -166,6 +200,44 @@ def test_few_lsqr_steps_are_another_method():
     assert capped.n_iter_ == 5
     assert capped.residual_ > 0.3
     assert relative(capped.transform(X_test), exact.transform(X_test)) > 0.3
+
+
+def test_reorthogonalised_lsqr_does_not_show_rounding_errors():
+    """Perturbed by rounding, plain LSQR goes another way; reorthogonalised it solves K p = b in the Krylov space."""
+    X, Y, _ = sample(d=2)
+    K, B = kernel_and_targets(X, Y)
+    noise = 1 + 1e-15 * np.random.default_rng(0).normal(size=K.shape)
+    settings = {"tol": 0.0, "max_iter": 20}
+    moved = {}
+    for choice in (False, True):
+        one, other = (lsqr(lambda V, M=M: M @ V, B, reorthogonalise=choice, **settings)[0] for M in (K, K * noise))
+        moved[choice] = relative(K @ other, K @ one)
+    assert moved[True] < 1e-9 < 1e-4 < moved[False]
+    exact = LSKernelMDDM(solver="lsqr", max_iter=3).fit(X, Y).coef_
+    np.testing.assert_allclose(LSKernelMDDM(solver="lsqr", max_iter=3, reorthogonalise=True).fit(X, Y).coef_, exact)
+
+
+def test_the_penalty_of_the_best_micro_f1():
+    X, Y, X_test = sample(d=6)
+    etas = [1e-3, 0.1, 10.0]
+    model = LSKernelMDDM(eta=etas, select_by="micro_f1", classifier=MLkNN(k=5)).fit(X, Y)
+    K, B = kernel_and_targets(X, Y)
+    fold = np.arange(len(K)) % 3
+    scores = np.zeros(3)
+    for i, eta in enumerate(etas):
+        for out in range(3):
+            a, b = np.flatnonzero(fold != out), np.flatnonzero(fold == out)
+            M = K[np.ix_(a, a)]
+            P = np.linalg.solve(M @ M + eta * np.eye(len(a)), M @ B[a])
+            predicted = MLkNN(k=5).fit(M @ P, Y[a]).predict(K[np.ix_(b, a)] @ P)
+            scores[i] += micro_f1(Y[b], predicted)
+    assert model.eta_ == etas[int(scores.argmax())]
+    np.testing.assert_array_equal(model.transform(X_test), LSKernelMDDM(eta=model.eta_).fit(X, Y).transform(X_test))
+    by_default = LSKernelMDDM(eta=etas, select_by="micro_f1").fit(X, Y)
+    ten = LSKernelMDDM(eta=etas, select_by="micro_f1", classifier=MLkNN(k=10, tie_tol=1e-9)).fit(X, Y)
+    assert by_default.eta_ == ten.eta_
+    with pytest.raises(MethodError, match="select_by='accuracy'"):
+        LSKernelMDDM(select_by="accuracy").fit(X, Y)
 
 
 def test_the_chosen_penalty_is_the_best_on_rows_left_out():

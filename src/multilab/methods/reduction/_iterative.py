@@ -49,7 +49,9 @@ def conjugate_gradients(product: Product, B: np.ndarray, tol: float, max_iter: i
     return P, iterations
 
 
-def lsqr(product: Product, B: np.ndarray, tol: float, max_iter: int, damp: float = 0.0) -> tuple[np.ndarray, int]:
+def lsqr(
+    product: Product, B: np.ndarray, tol: float, max_iter: int, damp: float = 0.0, reorthogonalise: bool = False
+) -> tuple[np.ndarray, int]:
     """Minimise |A P - B|^2 + damp^2 |P|^2 for a symmetric A by LSQR, all columns in parallel.
 
     Parameters
@@ -61,6 +63,8 @@ def lsqr(product: Product, B: np.ndarray, tol: float, max_iter: int, damp: float
         column: ``atol = btol`` of `scipy.sparse.linalg.lsqr`.
     damp : float
         Square root of the strength of the penalty.
+    reorthogonalise : bool
+        See `lsqr_iterates`.
 
     Returns
     -------
@@ -72,12 +76,17 @@ def lsqr(product: Product, B: np.ndarray, tol: float, max_iter: int, damp: float
     C. C. Paige, M. A. Saunders. LSQR: an algorithm for sparse linear equations and sparse least squares. ACM TOMS 8(1),
     1982.
     """
-    iterates = enumerate(lsqr_iterates(product, B, damp), 1)
+    iterates = enumerate(lsqr_iterates(product, B, damp, reorthogonalise), 1)
     return next((P, count) for count, (P, worst) in iterates if worst <= tol or count >= max_iter)
 
 
-def lsqr_iterates(product: Product, B: np.ndarray, damp: float = 0.0) -> Iterator[tuple[np.ndarray, float]]:
+def lsqr_iterates(
+    product: Product, B: np.ndarray, damp: float = 0.0, reorthogonalise: bool = False
+) -> Iterator[tuple[np.ndarray, float]]:
     """Yield the iterates of LSQR, shape (n, r), with the stopping value of the worst column (see ``tol`` of `lsqr`).
+
+    With ``reorthogonalise`` each new vector of the bidiagonalisation is made orthogonal to all earlier ones. Without
+    it, rounding errors bring back directions that were found already, and iterates depend on the processor.
 
     The yielded array is updated in place by the next iteration. A column whose bidiagonalisation ends does not change
     any more. Names follow Paige and Saunders: beta, alpha, rho, phi and theta have shape (r,).
@@ -89,10 +98,14 @@ def lsqr_iterates(product: Product, B: np.ndarray, damp: float = 0.0) -> Iterato
     phi_bar, rho_bar = beta.copy(), alpha.copy()
     norm_squared = alpha**2
     lost = np.zeros_like(beta)  # squared: contribution of the damping to the residual
+    lefts, rights = [U], [V]  # the vectors that new ones are made orthogonal to
     while True:
-        U, beta = _unit(product(V) - alpha * U)
+        U, beta = _unit(_orthogonal(product(V) - alpha * U, lefts if reorthogonalise else []))
         norm_squared = norm_squared + beta**2 + damp**2
-        V, alpha_next = _unit(product(U) - beta * V)
+        V, alpha_next = _unit(_orthogonal(product(U) - beta * V, rights if reorthogonalise else []))
+        if reorthogonalise:
+            lefts.append(U)
+            rights.append(V)
         damped = np.hypot(rho_bar, damp)
         phi_bar, lost = phi_bar * _ratio(rho_bar, damped), lost + (phi_bar * _ratio(damp, damped)) ** 2
         rho = np.hypot(damped, beta)
@@ -107,6 +120,13 @@ def lsqr_iterates(product: Product, B: np.ndarray, damp: float = 0.0) -> Iterato
         by_gradient = _ratio(gradient, np.sqrt(norm_squared) * residual)
         yield P, float(np.minimum(_ratio(residual, size), by_gradient).max(initial=0.0))
         alpha = alpha_next
+
+
+def _orthogonal(block: np.ndarray, others: list[np.ndarray]) -> np.ndarray:
+    """Return the columns made orthogonal to the same columns of other blocks of unit columns, shape (n, r)."""
+    for other in [*others, *others]:  # twice is enough
+        block = block - np.einsum("ij,ij->j", other, block) * other
+    return block
 
 
 def _unit(block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -25,6 +25,8 @@ class Regression:
     tol : float
     max_iter : int
         Tolerance and maximum number of iterations of "cg" and "lsqr".
+    reorthogonalise : bool
+        See `lsqr_iterates`.
 
     Raises
     ------
@@ -36,6 +38,7 @@ class Regression:
     penalty: str
     tol: float
     max_iter: int
+    reorthogonalise: bool = False
 
     def __post_init__(self) -> None:
         if self.solver not in ("cholesky", "cg", "lsqr"):
@@ -83,42 +86,11 @@ def _by_products(how: Regression, K: np.ndarray, B: np.ndarray, eta: float) -> t
     """Return P and the number of iterations by "cg" or "lsqr", from products with K alone."""
     if how.solver == "lsqr":
         if how.penalty == "rkhs" and eta > 0:
-            return lsqr(lambda V: K @ V + eta * V, B, how.tol, how.max_iter)
-        return lsqr(lambda V: K @ V, B, how.tol, how.max_iter, damp=eta**0.5)
+            return lsqr(lambda V: K @ V + eta * V, B, how.tol, how.max_iter, 0.0, how.reorthogonalise)
+        return lsqr(lambda V: K @ V, B, how.tol, how.max_iter, eta**0.5, how.reorthogonalise)
     if how.penalty == "l2" and eta > 0:
         return conjugate_gradients(lambda V: K @ (K @ V) + eta * V, K @ B, how.tol, how.max_iter)
     return conjugate_gradients(lambda V: K @ V + eta * V if eta else K @ V, B, how.tol, how.max_iter)
-
-
-def chosen_eta(how: Regression, K: np.ndarray, B: np.ndarray, etas: Sequence[float], folds: int) -> float:
-    """Return the eta with the least squared error |K P - B|^2 on held-out rows; row i is in fold i modulo ``folds``.
-
-    Parameters
-    ----------
-    how : Regression
-    K : ndarray of shape (n, n)
-    B : ndarray of shape (n, r)
-        Targets of all training rows. They depend on the labels alone and are not recomputed per fold.
-    etas : sequence of float
-    folds : int
-
-    Raises
-    ------
-    MethodError
-        If ``folds`` is not between 2 and n.
-    """
-    n = len(K)
-    if not 2 <= folds <= n:
-        raise MethodError(f"cv={folds}: between 2 and {n} folds are possible")
-    errors = np.zeros(len(etas))
-    fold = np.arange(n) % folds
-    for index in range(folds):
-        out = fold == index
-        inside = K[np.ix_(~out, ~out)]
-        across = K[np.ix_(out, ~out)]
-        for i, (P, _) in enumerate(regressions(how, inside, B[~out], etas)):
-            errors[i] += float(np.sum((across @ P - B[out]) ** 2))
-    return float(etas[int(errors.argmin())])
 
 
 def relative_residual(K: np.ndarray, P: np.ndarray, B: np.ndarray) -> float:

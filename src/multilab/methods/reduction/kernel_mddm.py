@@ -25,8 +25,8 @@ _ZERO = 1e-10  # eigenvalues up to this share of the largest count as 0
 class KernelMDDM(KernelReducer):
     """Multi-label dimensionality reduction by dependence maximisation with a kernel (kMDDM).
 
-    The columns of P are the leading solutions of K (H L H) K p = lambda K K p, eq. (1) of the LSkMDDM paper, with
-    L = Y Y^T, H the centring matrix and p^T K K p = 1.
+    The columns of P are the leading solutions of K (H L H) K p = lambda M p with M = mu K K + (1 - mu) K, L = Y Y^T,
+    H the centring matrix and p^T M p = 1. With mu = 1 this is eq. (1) of the LSkMDDM paper.
 
     Parameters
     ----------
@@ -34,10 +34,14 @@ class KernelMDDM(KernelReducer):
         Number of dimensions r, at most the rank of the centred label matrix; None takes that rank.
     gamma, gamma_factor, center_kernel
         See `LSKernelMDDM`.
+    mu : float, default=1.0
+        Weight in [0, 1] of uncorrelated features (K K) against orthonormal directions (K) in the constraint. The code
+        released by the method's authors has 0.5.
     solver : {"dense", "factored", "ifp"}, default="dense"
         "dense" forms both matrices and solves the eigenproblem by LAPACK. "factored" uses that the left matrix is F F^T
-        with F = K H Y, shape (n, c): a Cholesky factor of the right matrix and the singular values of an (n, c) matrix.
-        "ifp" is the inverse-free preconditioned Krylov method (`largest_pairs`).
+        with F = K H Y, shape (n, c): a Cholesky factor of the right matrix and the singular values of an (n, c) matrix;
+        with mu < 1, a Cholesky factor of mu K + (1 - mu) I and the eigenvalues of a (c, c) matrix. "ifp" is the
+        inverse-free preconditioned Krylov method (`largest_pairs`).
     tol : float, default=1e-10
         Upper bound of the relative residual of a pair, for "ifp".
     max_iter : int, default=200
@@ -56,9 +60,12 @@ class KernelMDDM(KernelReducer):
     Notes
     -----
     Deviations from the paper, because K is singular when training rows are equal: coefficients are restricted to be
-    the same on equal rows. "dense" and "factored" replace K K by K K + 1e-14 (trace / n) I. If a matrix is still
+    the same on equal rows. "dense" and "factored" replace M by M + 1e-14 (trace / n) I. If a matrix is still
     singular, the problem is solved on the eigenvectors of K with eigenvalues above 1e-10 of the largest. The condition
     of K K bounds the accuracy; least squares (`LSKernelMDDM`) depends on the condition of K only.
+
+    With mu < 1 the columns of P are (mu K + (1 - mu) I)^{-1} Q V, where Q are the centred labels and V eigenvectors:
+    kernel ridge regression with a ridge of (1 - mu) / mu.
 
     The sign of a column makes the entry of largest magnitude of its covariances with the labels positive, as in
     `LSKernelMDDM`.
@@ -86,6 +93,7 @@ class KernelMDDM(KernelReducer):
         solver: Literal["dense", "factored", "ifp"] = "dense",
         tol: float = 1e-10,
         max_iter: int = 200,
+        mu: float = 1.0,
     ) -> None:
         self.n_components = n_components
         self.gamma = gamma
@@ -94,12 +102,15 @@ class KernelMDDM(KernelReducer):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.mu = mu
 
     def coefficients(self, K: np.ndarray, X: Any, Y: np.ndarray) -> np.ndarray:
         """See `KernelReducer`."""
         solvers = {"dense": self._dense, "factored": self._factored, "ifp": self._inverse_free}
         if self.solver not in solvers:
             raise MethodError(f"solver={self.solver!r}: give 'dense', 'factored' or 'ifp'")
+        if not 0 <= self.mu <= 1:
+            raise MethodError(f"mu={self.mu}: give a number in [0, 1]")
         Q, groups = centred_labels(Y), equal_rows(X)
         sizes = np.bincount(groups)
         # (n, g) orthonormal basis of the coefficients that are equal on equal rows; K maps its complement to 0
@@ -109,14 +120,14 @@ class KernelMDDM(KernelReducer):
         try:
             values, G = solvers[self.solver](K, Q, count)
         except LinAlgError:
-            values, G = _on_range(K, Q, count)
+            values, G = _on_range(K, Q, count, self.mu)
         kept = values > _ZERO * values[0]
         self.eigenvalues_, G = values[kept], G[:, kept]
         return basis @ (G * sign_of_largest(Q.T @ (K @ G)))
 
     def _dense(self, K: np.ndarray, Q: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return eigenvalues and eigenvectors by the whitened dense matrix R^-1 F F^T R^-T with K K = R R^T."""
-        factor, F, n = _factor_of_square(K), K @ Q, len(K)
+        """Return eigenvalues and eigenvectors by the whitened dense matrix R^-1 F F^T R^-T with M = R R^T."""
+        factor, F, n = _factor_of_constraint(K, self.mu), K @ Q, len(K)
         half = solve_triangular(factor, F @ F.T, lower=True, check_finite=False)
         whitened = solve_triangular(factor, half.T, lower=True, check_finite=False)
         values, G = eigh(whitened, subset_by_index=[n - count, n - 1], check_finite=False)
@@ -124,25 +135,39 @@ class KernelMDDM(KernelReducer):
 
     def _factored(self, K: np.ndarray, Q: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return eigenvalues and eigenvectors by the singular values of R^-1 F, shape (g, c), with K K = R R^T."""
-        factor = _factor_of_square(K)
+        if self.mu < 1:
+            return self._ridged(K, Q, count)
+        factor = _factor_of_constraint(K, 1.0)
         left, singular, _ = np.linalg.svd(solve_triangular(factor, K @ Q, lower=True), full_matrices=False)
         return singular[:count] ** 2, solve_triangular(factor, left[:, :count], lower=True, trans="T")
+
+    def _ridged(self, K: np.ndarray, Q: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return eigenvalues and eigenvectors for mu < 1: M = K S^-1, and p = S Q v / sqrt(lambda)."""
+        ridged = self.mu * K
+        ridged[np.diag_indices_from(ridged)] += 1.0 - self.mu
+        solved = cho_solve(cho_factor(ridged, lower=True, overwrite_a=True, check_finite=False), Q)  # S Q, (g, c)
+        gram = (K @ Q).T @ solved
+        values, V = eigh((gram + gram.T) / 2.0)
+        values, V = values[::-1][:count], V[:, ::-1][:, :count]
+        return values, solved @ (V / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
 
     def _inverse_free(self, K: np.ndarray, Q: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return eigenvalues and eigenvectors by `largest_pairs` and set ``residual_``."""
 
         def products(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            # K K x and K Q Q^T K x: the second product with K serves both
+            # M x and K Q Q^T K x: the second product with K serves both
             once = K @ x
-            twice = K @ np.stack([once, Q @ (Q.T @ once)], axis=1)
+            twice = K @ np.stack([self.mu * once + (1.0 - self.mu) * x, Q @ (Q.T @ once)], axis=1)
             return twice[:, 0], twice[:, 1]
 
         near = K.copy()
         near[np.diag_indices_from(near)] += _NEAR * np.trace(K) / len(K)
+        ridged = self.mu * near + (1.0 - self.mu) * np.eye(len(K)) if self.mu < 1 else None
         factor = cho_factor(near, lower=True, overwrite_a=True, check_finite=False)
+        other = factor if ridged is None else cho_factor(ridged, lower=True, overwrite_a=True, check_finite=False)
 
         def precondition(x: np.ndarray) -> np.ndarray:
-            return cho_solve(factor, cho_solve(factor, x, check_finite=False), check_finite=False)
+            return cho_solve(other, cho_solve(factor, x, check_finite=False), check_finite=False)
 
         starts = np.random.default_rng(0).normal(size=(len(K), count))
         pairs = largest_pairs(products, precondition, starts, self.tol, self.max_iter)
@@ -150,16 +175,17 @@ class KernelMDDM(KernelReducer):
         return pairs.values, pairs.vectors
 
 
-def _on_range(K: np.ndarray, Q: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _on_range(K: np.ndarray, Q: np.ndarray, count: int, mu: float) -> tuple[np.ndarray, np.ndarray]:
     """Return eigenvalues and eigenvectors in the span of the eigenvectors of K with nonzero eigenvalues."""
     spectrum = KernelSpectrum(K)
     w, U = spectrum.w[spectrum.kept], spectrum.U[:, spectrum.kept]
-    left, singular, _ = np.linalg.svd(U.T @ Q, full_matrices=False)
-    return singular[:count] ** 2, U @ (left[:, :count] / w[:, None])
+    scale = (w if mu == 1 else np.sqrt(mu * w**2 + (1.0 - mu) * w))[:, None]  # the root of M
+    left, singular, _ = np.linalg.svd((w[:, None] / scale) * (U.T @ Q), full_matrices=False)
+    return singular[:count] ** 2, U @ (left[:, :count] / scale)
 
 
-def _factor_of_square(K: np.ndarray) -> np.ndarray:
-    """Return the lower Cholesky factor R of K K + 1e-14 (trace / n) I, shape (g, g).
+def _factor_of_constraint(K: np.ndarray, mu: float) -> np.ndarray:
+    """Return the lower Cholesky factor R of M + 1e-14 (trace / n) I with M = mu K K + (1 - mu) K, shape (g, g).
 
     Raises
     ------
@@ -167,10 +193,12 @@ def _factor_of_square(K: np.ndarray) -> np.ndarray:
         If the smallest eigenvalue does not exceed the added value clearly, which would then determine the solution.
     """
     M = K @ K
+    if mu < 1:
+        M = mu * M + (1.0 - mu) * K
     added = _JITTER * np.trace(M) / len(M)
     M[np.diag_indices_from(M)] += added
     norm = dlange("1", M.T)
     factor = cholesky(M, lower=True, overwrite_a=True, check_finite=False)
     if dpocon(factor, norm, uplo="L")[0] * norm < _CLEAR * added:
-        raise LinAlgError("the square of the kernel matrix is singular")
+        raise LinAlgError("the constraint is singular")
     return factor

@@ -6,10 +6,12 @@ from typing import Any, Literal
 import numpy as np
 
 from multilab.methods.base import MethodError
+from multilab.methods.neighbours.mlknn import MLkNN
+from multilab.methods.reduction._eta_choice import chosen_eta, micro_f1_loss, squared_error
 from multilab.methods.reduction._exact_equations import equations
 from multilab.methods.reduction._kernel_reducer import KernelReducer
 from multilab.methods.reduction._label_problem import centred_labels, group_means, label_directions
-from multilab.methods.reduction._regression import Regression, chosen_eta, regressions, relative_residual
+from multilab.methods.reduction._regression import Regression, regressions, relative_residual
 from multilab.methods.reduction._training_kernel import equal_rows
 
 __all__ = ["LSKernelMDDM"]
@@ -38,7 +40,7 @@ class LSKernelMDDM(KernelReducer):
     center_kernel : bool, default=False
         Whether H K H replaces K; kernels of new rows are centred accordingly. The paper does not centre.
     eta : float or sequence of float, default=0.0
-        Strength of the penalty. Of several, the one with the smallest squared error in cross-validation is taken.
+        Strength of the penalty. Of several, the best one by ``select_by`` in cross-validation is taken.
     penalty : {"l2", "rkhs"}, default="l2"
         "l2" is eta |p|^2 of eq. (5), "rkhs" is eta p^T K p (kernel ridge regression).
     solver : {"cholesky", "cg", "lsqr"}, default="cholesky"
@@ -54,6 +56,15 @@ class LSKernelMDDM(KernelReducer):
         Maximum number of iterations of "cg" and "lsqr".
     cv : int, default=3
         Number of folds for the choice of eta.
+    select_by : {"error", "micro_f1"}, default="error"
+        Criterion for the choice of eta on the rows held out: the squared error of the targets, or the micro F1 of
+        ``classifier`` on the embedding. The squared error gives all targets the same weight and prefers stronger
+        penalties.
+    classifier : estimator, optional
+        Classifier for "micro_f1"; None takes ML-kNN with ten neighbours.
+    reorthogonalise : bool, default=False
+        Whether "lsqr" makes each new direction orthogonal to all earlier ones, which takes the memory of two embeddings
+        per step: with few steps, rounding errors then do not show in the result.
 
     Attributes
     ----------
@@ -102,6 +113,9 @@ class LSKernelMDDM(KernelReducer):
         tol: float = 1e-10,
         max_iter: int = 1000,
         cv: int = 3,
+        select_by: Literal["error", "micro_f1"] = "error",
+        classifier: Any = None,
+        reorthogonalise: bool = False,
     ) -> None:
         self.n_components = n_components
         self.gamma = gamma
@@ -114,13 +128,17 @@ class LSKernelMDDM(KernelReducer):
         self.tol = tol
         self.max_iter = max_iter
         self.cv = cv
+        self.select_by = select_by
+        self.classifier = classifier
+        self.reorthogonalise = reorthogonalise
 
     def coefficients(self, K: np.ndarray, X: Any, Y: np.ndarray) -> np.ndarray:
         """See `KernelReducer`."""
-        how = Regression(self.solver, self.penalty, self.tol, self.max_iter)
+        how = Regression(self.solver, self.penalty, self.tol, self.max_iter, self.reorthogonalise)
         etas = [float(eta) for eta in np.atleast_1d(self.eta)]
         if not etas or min(etas) < 0 or (len(etas) > 1 and min(etas) == 0):
             raise MethodError(f"eta={self.eta}: give 0, a positive number, or positive numbers to choose from")
+        self._check_choices(select_by=("error", "micro_f1"))
         groups, Q = equal_rows(X), centred_labels(Y)
         if etas == [0.0] and self.solver == "cholesky":
             system = equations(K, groups)  # eq. (3)
@@ -129,11 +147,18 @@ class LSKernelMDDM(KernelReducer):
         else:
             # iterations and penalties need no factor of K: equal rows alone determine the projection
             B = self._targets(group_means(Q, groups)[groups] if self.range_projection else Q)
-            self.eta_ = etas[0] if len(etas) == 1 else chosen_eta(how, K, B, etas, self.cv)
+            self.eta_ = etas[0] if len(etas) == 1 else self._chosen_eta(how, K, B, Y, etas)
             ((P, self.n_iter_),) = regressions(how, K, B, [self.eta_])
         self.residual_ = relative_residual(K, P, B)
         self._B = B
         return P
+
+    def _chosen_eta(self, how: Regression, K: np.ndarray, B: np.ndarray, Y: np.ndarray, etas: list[float]) -> float:
+        """Return the best eta by ``select_by``."""
+        if self.select_by == "error":
+            return chosen_eta(how, K, B, etas, self.cv, squared_error(B))
+        classifier = MLkNN(tie_tol=1e-9) if self.classifier is None else self.classifier
+        return chosen_eta(how, K, B, etas, self.cv, micro_f1_loss(Y, classifier))
 
     def _embedding(self, K: np.ndarray) -> np.ndarray:
         # Solved exactly, K P is B, and rows with equal labels coincide: rounding errors of the product would order
