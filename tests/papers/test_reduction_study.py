@@ -142,11 +142,11 @@ def test_methods_agree_on_every_split_or_in_the_means():
     arguments = {"methods": ["a", "b"], "metrics": ["macro_f1"]}
     assert run_check("agree_within", {**arguments, "tolerance": 0.21}, evidence()).outcome == "holds"
     result = run_check("agree_within", {**arguments, "tolerance": 0.19}, evidence())
-    assert result.outcome == "fails"
+    assert (result.outcome, result.share) == ("holds in part", (1, 2))
     assert result.numbers == {"macro_f1": "0.2 on x, split 1"}
     of_means = {**arguments, "tolerance": 0.11, "of_means": True}
     assert run_check("agree_within", of_means, evidence()).outcome == "holds"
-    assert run_check("agree_within", {**of_means, "tolerance": 0.09}, evidence()).outcome == "fails"
+    assert run_check("agree_within", {**of_means, "tolerance": 0.09}, evidence()).outcome == "holds in part"
     assert run_check("agree_within", {**arguments, "tolerance": 0.0, "datasets": ["y"]}, evidence()).outcome == "holds"
     assert "on every split" in checks_module.describe_check(
         "agree_within", {**arguments, "tolerance": 0.1}, find("lskmddm").checks
@@ -170,10 +170,47 @@ def test_which_cost_grows_faster_and_which_are_alike():
     assert run_check("steeper", steep, ours).outcome == "holds"
     assert run_check("steeper", {**steep, "margin": 1.5}, ours).outcome == "fails"
     assert run_check("steeper", {**steep, "variant": "square", "others": ["cubic"]}, ours).outcome == "fails"
-    alike = {"table": "reduction_time", "variants": ["cubic", "square"], "x": "n", "at": 100, "y": "seconds"}
-    assert run_check("alike_at", {**alike, "factor": 1.6}, ours).outcome == "holds"
-    assert run_check("alike_at", {**alike, "factor": 1.4}, ours).outcome == "fails"
-    assert run_check("alike_at", {**alike, "factor": 1.6, "at": 500}, ours).outcome == "not testable"
+    at = {"table": "reduction_time", "x": "n", "y": "seconds"}
+    alike = {**at, "variants": ["cubic", "square"], "at": 100, "of": 200}
+    assert run_check("alike_at", {**alike, "share": 0.07}, ours).outcome == "holds"
+    assert run_check("alike_at", {**alike, "share": 0.06}, ours).outcome == "fails"
+    assert run_check("alike_at", {**alike, "share": 0.1, "at": 500}, ours).outcome == "not testable"
+    costly = {**at, "variant": "cubic", "others": ["square"]}
+    assert run_check("costlier_at", {**costly, "at": 200}, ours).outcome == "holds"
+    assert run_check("costlier_at", {**costly, "at": 100}, ours).outcome == "fails"
+
+
+def test_what_rises_with_the_dimension():
+    curves = {"a": [1, 2, 3, 4], "b": [2, 1, 4, 3], "c": [1, 3, 2, 0]}
+    rows = pd.DataFrame(
+        [
+            {"method": m, "dataset": "x", "metric": "macro_f1", "dimension": d, "value": v}
+            for m, values in curves.items()
+            for d, v in enumerate(values)
+        ]
+    )
+    about = {"table": "dimension", "x": "dimension", "y": "value", "by": "metric"}
+    ours = evidence(dimension=rows)
+    assert run_check("rises_with", {**about, "methods": ["a", "b"]}, ours).outcome == "holds"
+    result = run_check("rises_with", {**about, "methods": ["a", "b"], "least": 0.7}, ours)
+    assert (result.outcome, result.share) == ("holds in part", (1, 2))
+    assert result.numbers["below"] == {"b x macro_f1": 0.6}
+    assert run_check("rises_with", {**about, "methods": ["c"]}, ours).outcome == "fails"
+
+
+def test_the_equations_by_numbers():
+    for equal in (0, 8):
+        result = run_check("equations_by_numbers", {"equal": equal}, evidence())
+        assert result.outcome == "holds"
+        assert result.numbers["rank of K"] == 60 - equal
+
+
+def test_the_paper_names_eleven_of_the_yahoo_sets():
+    cells = pd.DataFrame({"table": ["3", "4", "7"], "dataset": ["yahoo-a", "yahoo-b", "yahoo-c"], "value": None})
+    arguments = {"tables": [3, 4], "prefix": "yahoo-", "count": 2}
+    assert run_check("datasets_named", arguments, Evidence(cells)).outcome == "holds"
+    assert run_check("datasets_named", {**arguments, "count": 3}, Evidence(cells)).outcome == "fails"
+    assert run_check("datasets_named", {**arguments, "tables": [9]}, Evidence(cells)).outcome == "not testable"
 
 
 def test_the_figures_of_the_paper_are_drawn(tmp_path):
