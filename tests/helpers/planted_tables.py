@@ -298,7 +298,10 @@ def critical_difference(rng: np.random.Generator) -> Planted:
     n, k = first.shape
     choices = [nemenyi_cd(k + 1, n), nemenyi_cd(k - 1, n), nemenyi_cd(k, n + 1), nemenyi_cd(k, n - 1)]
     choices.append(nemenyi_cd(k, n) / (k * (k + 1) / (6 * n)) ** 0.5)
-    new = number(float(rng.choice(choices)), 3)
+    assert old.mean
+    new = number(
+        float(rng.choice([c for c in choices if not old.mean.holds(c)])), 3
+    )  # q is the difference at k = N = 5
     return Planted(_replaced(cells, old, mean=new), source.sizes, {"all"}, {old.method}, {old.dataset})
 
 
