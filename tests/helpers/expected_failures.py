@@ -44,6 +44,9 @@ _REASONS = {
         "the features of later layers, and with them the draws, are in the labels' order": "IMLDF MLDF",
         "the first weights are drawn in the order of the labels": "DBPNN",
     },
+    "check_learns": {
+        "hardly any joint probability of a label and a count reaches 1/2": "MLkNNReleased",
+    },
     "check_training_permutation": {
         "a subset of columns is judged on contiguous parts of the rows": "MLNB",
         "bootstrap samples are drawn over row numbers": "RFPCT",

@@ -70,3 +70,23 @@ def test_vigilance_is_a_share() -> None:
     X, Y, _ = make_data()
     with pytest.raises(MethodError, match=r"vigilance=1\.5"):
         MLARAM(vigilance=1.5).fit(X, Y)
+
+
+def test_one_range_of_a_matrix_is_that_of_its_own_rows() -> None:
+    X, Y, X_test = make_data()
+    model = MLARAM(scale="matrix").fit(100 * X - 3, Y)
+    X = 100 * X - 3
+    low, high = X.min(), X.max()
+    expected = MLARAM(scale="matrix").fit((X - low) / (high - low), Y)
+    np.testing.assert_allclose(model.prototypes_, expected.prototypes_)
+    rows = 7 * X_test + 50
+    within = (rows - rows.min()) / (rows.max() - rows.min())  # scaled by nothing: it is in [0, 1]
+    np.testing.assert_allclose(model.predict_proba(rows), expected.predict_proba(within), atol=1e-9)
+    alone = np.vstack([model.predict_proba(row[None]) for row in rows])
+    assert not np.allclose(alone, model.predict_proba(rows))  # it depends on the other rows
+
+
+def test_other_ranges_are_refused() -> None:
+    X, Y, _ = make_data()
+    with pytest.raises(MethodError, match="scale='range'"):
+        MLARAM(scale="range").fit(X, Y)  # type: ignore[arg-type]

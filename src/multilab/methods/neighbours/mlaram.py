@@ -1,6 +1,6 @@
 """MLARAM: prototypes of label sets by fuzzy adaptive resonance."""
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +32,9 @@ class MLARAM(MultiLabelClassifier):
         prototype to count in prediction.
     random_state : int or RandomState, optional
         Seed of the order of the training rows; the order of the data when None.
+    scale : {"features", "matrix"}, default="features"
+        "features" scales each feature by its range in training. "matrix" scales all values of a matrix by its smallest
+        and its largest one, if they are outside [0, 1], as scikit-multilearn does: the test rows by their own.
 
     Attributes
     ----------
@@ -61,8 +64,9 @@ class MLARAM(MultiLabelClassifier):
     assigned. Labels with equal scores are assigned together. Scores are rounded to 12 decimals and computed without
     BLAS, so they are the same on all processors.
 
-    The class of scikit-multilearn scales all features by one range, recomputed for the test rows, and modifies the Y of
-    the caller; its scores are not divided by the number of rows, which does not change their order.
+    The class of scikit-multilearn scales with ``scale="matrix"``, by which the scores of a row depend on the rows
+    predicted with it, and modifies the Y of the caller; its scores are not divided by the number of rows, which does
+    not change their order.
 
     References
     ----------
@@ -80,10 +84,17 @@ class MLARAM(MultiLabelClassifier):
            [1, 0, 0]])
     """
 
-    def __init__(self, vigilance: float = 0.9, threshold: float = 0.02, random_state: Any = None) -> None:
+    def __init__(
+        self,
+        vigilance: float = 0.9,
+        threshold: float = 0.02,
+        random_state: Any = None,
+        scale: Literal["features", "matrix"] = "features",
+    ) -> None:
         self.vigilance = vigilance
         self.threshold = threshold
         self.random_state = random_state
+        self.scale = scale
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
@@ -91,11 +102,12 @@ class MLARAM(MultiLabelClassifier):
         Raises
         ------
         MethodError
-            If the vigilance is outside [0, 1].
+            If an argument is out of range.
         """
         X, Y = self._validate_fit(X, y)
         if not 0 <= self.vigilance <= 1:
             raise MethodError(f"vigilance={self.vigilance!r} must be in [0, 1]")
+        self._check_choices(scale=("features", "matrix"))
         X = _dense(X)
         self._low = X.min(axis=0)
         span = X.max(axis=0) - self._low
@@ -103,7 +115,7 @@ class MLARAM(MultiLabelClassifier):
         if self.random_state is not None:
             order = check_random_state(self.random_state).permutation(len(X))
             X, Y = X[order], Y[order]
-        coded = self._coded(X)
+        coded = self._coded(self._one_range(X))
         sets, number = distinct_rows(Y)
         grown = [self._resonate(coded[number == one]) for one in range(len(sets))]
         self.prototypes_ = np.concatenate([weights for weights, _ in grown])
@@ -112,9 +124,16 @@ class MLARAM(MultiLabelClassifier):
         return self
 
     def _coded(self, X: np.ndarray) -> np.ndarray:
-        """Return the complement coding I of the scaled rows, shape (m, 2 d)."""
-        scaled = np.clip((X - self._low) * self._inverse_range, 0.0, 1.0)
+        """Return the complement coding I of the scaled rows, shape (m, 2 d); `_one_range` was applied to X."""
+        scaled = X if self.scale == "matrix" else np.clip((X - self._low) * self._inverse_range, 0.0, 1.0)
         return np.hstack([scaled, 1.0 - scaled])
+
+    def _one_range(self, X: np.ndarray) -> np.ndarray:
+        """Return X, with ``scale="matrix"`` scaled to [0, 1] by its own extremes where they are outside."""
+        if self.scale == "features":
+            return X
+        low, high = X.min(), X.max()
+        return (X - low) / (high - low) if high > low and (low < 0 or high > 1) else np.clip(X, 0.0, 1.0)
 
     def _resonate(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the prototypes of one label set, shape (p, 2 d), and their numbers of rows, shape (p,).
@@ -143,6 +162,7 @@ class MLARAM(MultiLabelClassifier):
         """Return the scores and the decisions, both (m, q)."""
         scores = np.empty((X.shape[0], self.n_labels_))
         step = max(1, _BLOCK_ENTRIES // len(self.prototypes_))
+        X = self._one_range(_dense(X)) if self.scale == "matrix" else X
         votes = np.column_stack([self.label_sets_, np.ones(len(self.prototypes_))]) * self.counts_[:, None]
         for start in range(0, X.shape[0], step):
             # (b, p)
