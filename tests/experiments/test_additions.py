@@ -16,7 +16,7 @@ from multilab.experiments.study import load_study
 STUDY = """
 title: Small
 datasets: [scenario1]
-methods: [mlknn]
+methods: [{method}]
 protocol: {protocol}
 metrics: [hamming_loss, ranking_loss]
 headline: hamming_loss
@@ -36,8 +36,8 @@ def study(tmp_path, monkeypatch, checkout):
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     monkeypatch.chdir(tmp_path)
 
-    def write(variants, protocol="kfold3"):
-        text = STUDY.format(protocol=protocol, variants=variants)
+    def write(variants, protocol="kfold3", method="mlknn"):
+        text = STUDY.format(protocol=protocol, variants=variants, method=method)
         (tmp_path / "conf" / "study" / "small.yaml").write_text(text)
         return load_study("small")
 
@@ -74,8 +74,23 @@ def test_only_new_columns_are_fitted_and_the_tables_are_those_of_a_full_run(stud
     assert {name: (tables / name).read_bytes() for name in added} == added
 
 
+def test_what_a_search_chose_stays_as_it_is(study, tmp_path):
+    search = "{tuned: {methods: [elm], tune: {n_trials: 1, folds: 2, metric: hamming_loss}}}"
+    study(search)
+    run("train", "evaluate")
+    file = tmp_path / "reports" / "small" / "tuned.csv"
+    lines = file.read_text().splitlines()
+    lines[1] = lines[1].replace(
+        lines[1].split(",")[4], "null", 1
+    )  # as a search over an argument that may be None writes
+    file.write_text("\n".join(lines) + "\n")
+    study(search.replace("{tuned", "{five: {settings: [set: {k: 5}]}, tuned"))
+    run("cells add")
+    assert file.read_text().splitlines() == lines
+
+
 def test_a_single_test_part_has_the_sampling_error_of_its_rows(study, tmp_path):
-    described = study("{}", "{holdout: {train_size: 0.7}, repeats: 1}")
+    described = study("{}", "{holdout: {train_size: 0.7}, repeats: 1}", "rakel_d")
     run("train", "evaluate")
     errors = pd.read_csv(tmp_path / "reports" / "small" / "sampling.csv")
     assert set(errors["metric"]) >= {"hamming_loss.lamda", "one_error.lamda", "average_precision.lamda"}

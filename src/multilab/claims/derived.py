@@ -52,6 +52,8 @@ def _rows(cell: pd.Series, rule: Derived, basis: pd.DataFrame) -> pd.DataFrame:
 
 
 def _value(cell: pd.Series, rule: Derived, rows: pd.DataFrame, value: str) -> tuple[float, float]:
+    if rule.kind == "nemenyi_cd":
+        return nemenyi_cd(rows["method"].nunique(), rows["dataset"].nunique()), np.nan
     if rows.empty or (rows[value].isna() & rows["printed_mean"].notna()).any():
         return np.nan, np.nan
     if rule.kind == "mean":
@@ -59,8 +61,6 @@ def _value(cell: pd.Series, rule: Derived, rows: pd.DataFrame, value: str) -> tu
             [round(v, decimals(text)) for v, text in zip(rows[value], rows["printed_mean"].astype(str), strict=True)]
         )
         return float(values.mean()), float(values.std(ddof=1))
-    if rule.kind == "nemenyi_cd":
-        return nemenyi_cd(rows["method"].nunique(), rows["dataset"].nunique()), np.nan
     ranks = rank_rows(rows.pivot(index="dataset", columns="method", values=value), rows["direction"].iloc[0])
     if rule.kind == "average_rank":
         return float(ranks[cell["method"]].mean()), np.nan

@@ -77,7 +77,8 @@ class _Committed:
         path = self._folder / file
         if not path.is_file():
             return {}
-        table = read_table(path, [*_CELL, *columns]).merge(self._locations, on=_CELL)
+        table = read_table(path, [*_CELL, *columns], text=file == "tuned.csv")  # its JSON null is text
+        table = table.astype({"split": int}).merge(self._locations, on=_CELL)
         first = table.drop_duplicates(["key", *_CELL]).drop_duplicates("key")[[*_CELL, "key"]]
         kept = table.merge(first, on=[*_CELL, "key"]).drop(columns=_CELL)
         return {str(key): rows for key, rows in kept.groupby("key", sort=False)}
