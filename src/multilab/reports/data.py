@@ -174,6 +174,14 @@ class ReportData:
         settings = (self.info.get("settings") or {}).get(method) or {}
         return settings if isinstance(settings, dict) else {}
 
+    def argument(self, method: str, dataset: str, name: str) -> Any:
+        """Return an argument of one of the study's own methods on a dataset, ``None`` if the files do not have it."""
+        value = self.settings(method).get(name)
+        for block in self.info.get("overrides") or ():
+            named = method in (block.get("methods") or [method]) and dataset in (block.get("datasets") or [dataset])
+            value = block["set"].get(name, value) if named else value
+        return value
+
     def method_title(self, method: str) -> str:
         """Return the display name of a method."""
         return self.all_titles.get(method, method)

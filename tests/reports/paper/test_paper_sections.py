@@ -23,7 +23,7 @@ from multilab.reports.paper.cells import tally
 from multilab.reports.paper.errata import note
 from multilab.reports.paper.friedman import friedman_tables
 from multilab.reports.paper.names import PaperNames
-from multilab.reports.paper.tables import paper_tables
+from multilab.reports.paper.tables import kept_layers, paper_tables
 from multilab.reports.tables.variants import variant_views
 from multilab.statistics import average_ranks
 
@@ -324,3 +324,18 @@ def test_our_columns_are_in_the_published_tables_without_a_verdict(checkout):
         assert block.agreeing[column] == "–"
         assert sum(count for _, count, _ in table.verdicts) == 35  # the printed cells alone
     assert "ML-kNN (all)" not in str(tables["6"].blocks)  # ranks are of the printed methods
+
+
+def test_cells_of_a_cascade_say_how_many_layers_it_keeps(checkout):
+    report = load_report(checkout / "reports" / "imldf")
+    kept = kept_layers(report)
+    own = {(item.method, item.dataset): item.arrays["n_layers_"] for item in report.learned if item.method == "imldf"}
+    assert {method for method, _, _ in kept} == {"mldf", "imldf"}
+    for (_, dataset), layers in own.items():
+        measures = report.argument("imldf", dataset, "measure")
+        assert [kept["imldf", dataset, measure] for measure in measures] == layers.tolist()
+    cells = {cell.keys: cell for table in paper_tables(report, find("imldf")) for block in table.blocks
+             for _, row in block.rows for cell in row if cell}  # fmt: skip
+    shown = cells["chd-49", "imldf", "one_error"]
+    assert shown.layers == kept["imldf", "chd-49", "one_error"] > 0
+    assert cells["chd-49", "mlknn", "one_error"].layers == 0

@@ -17,7 +17,7 @@ _TIE = 1e-12
 
 
 @check(
-    "By {metrics}, on {datasets}: {method} is better in at least ``at_least`` cells than: {against}; a cell is one "
+    "By {metrics}, on {datasets}: {method} is better in at least this number of cells than: {against}; a cell is one "
     "dataset and one measure."
 )
 def wins_at_least(
@@ -345,7 +345,7 @@ def curve_above(
 
 @check(
     "By {metrics}, on {datasets}: the area under the curve of {method} over the number of features is better "
-    "in at least ``at_least`` cells than: {against}; a cell is one dataset and one measure."
+    "in at least this number of cells than: {against}; a cell is one dataset and one measure."
 )
 def curve_areas(
     evidence: Evidence,

@@ -23,7 +23,8 @@ MARKS = {
 class PaperCell:
     """One published cell: its number and ours as texts, the verdict, and why.
 
-    ``keys`` are dataset, method and metric, ``names`` the same as in the paper, ``command`` fits our cells again.
+    ``keys`` are dataset, method and metric, ``names`` the same as in the paper, ``command`` fits our cells again,
+    ``layers`` is how many layers a cascade keeps on the first split (0: no cascade).
     """
 
     keys: tuple[str, str, str]
@@ -34,6 +35,7 @@ class PaperCell:
     reason: str
     errata: tuple[str, ...] = ()
     command: str = ""
+    layers: int = 0
 
     @property
     def mark(self) -> str:

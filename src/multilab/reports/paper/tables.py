@@ -3,9 +3,10 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from multilab.claims import Layout
@@ -58,8 +59,12 @@ def _table(
         for name in table["method"].unique()
         if aliases.get(name, name) in report.all_titles
     }
+    layers = kept_layers(report)
     cells = {
-        (row["dataset"], row["method"], row["metric"]): _cell(row, dnf, usual, names, columns)
+        (row["dataset"], row["method"], row["metric"]): replace(
+            _cell(row, dnf, usual, names, columns),
+            layers=layers.get((aliases.get(row["method"], row["method"]), row["dataset"], row["metric"]), 0),
+        )
         for row, dnf in zip(records, unfinished, strict=True)
     }
     groups = table.groupby(form.block, sort=False) if form.block else [("", table)]
@@ -97,6 +102,21 @@ def _cell(
         errata=tuple(row["erratum"].split()),
         command=commands.get(row["method"], "") if row["our_mean"] else "",
     )
+
+
+def kept_layers(report: ReportData) -> dict[tuple[str, str, str], int]:
+    """Return how many layers the cascades of the study keep on first splits, by method, dataset and measure."""
+    kept: dict[tuple[str, str, str], int] = {}
+    for item in report.learned:
+        layers = item.arrays.get("n_layers_")
+        measures = report.argument(item.method, item.dataset, "measure")
+        if layers is None or not measures:
+            continue
+        names = [measures] if isinstance(measures, str) else measures
+        if len(layers) == 1:  # one cascade for all measures
+            names, layers = report.metrics, np.repeat(layers, len(report.metrics))
+        kept |= {(item.method, item.dataset, name): int(n) for name, n in zip(names, layers, strict=True)}
+    return kept
 
 
 def _rounded(text: str, digits: int) -> str:
