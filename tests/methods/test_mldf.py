@@ -135,3 +135,23 @@ def test_permuted_labels_are_not_predicted() -> None:
 def test_wrong_arguments_are_named(arguments: dict, message: str) -> None:
     with pytest.raises(MethodError, match=message):
         MLDF(**arguments).fit(*make_data(20))
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_layers_of_mldf_have_folds_of_their_own_on_request(monkeypatch, new):
+    from multilab.methods.forests import mldf
+
+    seen, grow = [], mldf.grow_layer
+    monkeypatch.setattr(
+        mldf, "grow_layer", lambda inputs, Y, folds, *rest: (seen.append(folds), grow(inputs, Y, folds, *rest))[1]
+    )
+    X, y = np.random.default_rng(0).normal(size=(30, 5)), np.random.default_rng(1).integers(0, 2, (30, 3))
+    options = {"n_layers": 3, "n_forests": 2, "n_trees": 2, "early_stopping": False, "random_state": 0}
+    MLDF(new_folds=new, **options).fit(X, y)
+    assert len(seen) == 3
+    for folds in seen:
+        assert np.array_equal(np.sort(np.concatenate(folds)), np.arange(30))
+    alike = [all(map(np.array_equal, seen[0], folds)) for folds in seen]
+    assert alike == [True, not new, not new]
+    if new:
+        assert not all(map(np.array_equal, seen[1], seen[2]))

@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import logsumexp
 
-from multilab.methods.forests._layers import Layer, Settings, grow_layer
+from multilab.methods.forests._growing import seed_at
+from multilab.methods.forests._layers import Layer, Settings, grow_layer, held_out
 from multilab.methods.forests._measure_aware import Growth, MeasureAwareForest
 from multilab.methods.forests._measures import BY_LABEL, log_confidences, losses
 
@@ -104,6 +105,9 @@ class MLDF(MeasureAwareForest):
         Number of forests that are grown, or predict, in parallel; does not change the result.
     random_state : int or RandomState, optional
         Seed of the folds and the trees.
+    new_folds : bool, default=False
+        Whether each layer has folds of its own. With the same folds in all layers, the scores that a layer reads come
+        from forests that have seen the labels of its held-out rows.
 
     Attributes
     ----------
@@ -140,6 +144,25 @@ class MLDF(MeasureAwareForest):
     >>> model.predict_proba(X).shape
     (60, 3)
     """
+
+    def __init__(
+        self,
+        measure: str | Sequence[str] = "ranking_loss",
+        n_layers: int = 10,
+        n_forests: int = 4,
+        n_trees: int = 100,
+        n_folds: int = 3,
+        max_depth: int | None = None,
+        early_stopping: bool = True,
+        patience: int = 3,
+        n_jobs: int | None = 1,
+        random_state: Any = None,
+        new_folds: bool = False,
+    ) -> None:
+        super().__init__(
+            measure, n_layers, n_forests, n_trees, n_folds, max_depth, early_stopping, patience, n_jobs, random_state
+        )
+        self.new_folds = new_folds
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q), n >= 2.
@@ -183,8 +206,10 @@ class MLDF(MeasureAwareForest):
         steps: list[_Step] = []
         growth.add(scores.mean(axis=0), Y)
         while len(steps) + 1 < self.n_layers and not growth.over:
-            inputs = [_with_scores(X, scores)] * len(folds)
-            layer, new, _ = grow_layer(inputs, Y, folds, settings, len(steps) + 1)
+            inputs, number = [_with_scores(X, scores)] * len(folds), len(steps) + 1
+            if self.new_folds:
+                folds = held_out(len(Y), len(folds), seed_at(settings.seed, number))
+            layer, new, _ = grow_layer(inputs, Y, folds, settings, number)
             steps.append(_Step.of(layer, growth.measure, new, scores, Y))
             scores = steps[-1].after(new, scores)  # H_t, (n_forests, n, q)
             growth.add(scores.mean(axis=0), Y)
