@@ -20,30 +20,52 @@ class MethodError(MultilabError, ValueError):
     """An argument or an input that a method cannot work with."""
 
 
-def check_labels(y: Any) -> np.ndarray:
-    """Return the label matrix as a new C-contiguous uint8 array of shape (n, q).
+def check_labels(y: Any, y_mask: Any = None, *, missing: bool = False) -> np.ndarray:
+    """Return the label matrix as a new C-contiguous array of shape (n, q): uint8, or int8 with -1 for "not observed".
 
     Parameters
     ----------
     y : array-like or sparse matrix of shape (n, q)
-        Values 0/1 of any number type, or booleans. One column is allowed, one dimension is not.
+        Values 0/1 of any number type, or booleans. One column is allowed, one dimension is not. NaN, and -1 in an int8
+        y, mean that a label was not observed.
+    y_mask : array-like or sparse matrix of shape (n, q), optional
+        True where the label is observed; the values of y elsewhere are ignored.
+    missing : bool, default=False
+        Whether labels may be unobserved.
+
+    Returns
+    -------
+    ndarray of shape (n, q)
+        uint8 where all labels are observed, else int8. A label that no row observes counts as one that no row has.
 
     Raises
     ------
     MethodError
-        If y is not two-dimensional or holds anything but 0 and 1.
+        If y is not two-dimensional, holds anything else, or has unobserved labels although ``missing`` is False.
     ValueError
-        If y holds NaN or infinity (raised by scikit-learn).
+        If y holds infinity (raised by scikit-learn).
     """
     if y is None:
         raise MethodError("the method requires y to be passed, but the target y is None")
     array = check_array(
-        y, accept_sparse=True, dtype=None, ensure_2d=False, input_name="y", ensure_min_samples=0, ensure_min_features=0
+        y,
+        accept_sparse=True,
+        dtype=None,
+        ensure_2d=False,
+        ensure_all_finite="allow-nan",
+        input_name="y",
+        ensure_min_samples=0,
+        ensure_min_features=0,
     )
     array = array.toarray() if sp.issparse(array) else np.asarray(array)
+    hidden = _unobserved(array, y_mask)
     positive = array == 1
-    if not np.all(positive | (array == 0)):
-        raise MethodError(f"{_describe(array)} y must hold 0 and 1 only; for -1/+1 labels pass (y > 0)")
+    valid = positive | (array == 0)
+    if hidden is not None:
+        valid |= hidden
+    if not np.all(valid):
+        values = array if hidden is None else array[~hidden]
+        raise MethodError(f"{_describe(values)} y must hold 0 and 1 only; for -1/+1 labels pass (y > 0)")
     if array.ndim != 2:
         raise MethodError(
             f"y must have two dimensions, one column per label, and has shape {array.shape}; "
@@ -53,7 +75,45 @@ def check_labels(y: Any) -> np.ndarray:
         raise MethodError(f"y has shape {array.shape}: there must be at least one label column")
     labels = np.zeros(array.shape, dtype=np.uint8)
     labels[positive] = 1
-    return labels
+    if hidden is None:
+        return labels
+    if not missing:
+        raise MethodError(f"{hidden.sum()} of the {hidden.size} labels in y are not observed (NaN or -1)")
+    return _with_unobserved(labels, hidden)
+
+
+def _unobserved(array: np.ndarray, y_mask: Any) -> np.ndarray | None:
+    """Return where labels are not observed, or None if all are."""
+    hidden: Any = False
+    if array.dtype.kind in "fO":
+        hidden = array != array  # NaN, also among objects
+    elif array.dtype == np.int8:
+        hidden = array == -1
+        if y_mask is None and hidden.any() and not (array == 0).any():
+            raise MethodError(
+                "y holds no 0, and -1 in an int8 y means that a label is not observed; for -1/+1 labels pass (y > 0)"
+            )
+    if y_mask is not None:
+        mask = y_mask.toarray() if sp.issparse(y_mask) else np.asarray(y_mask)
+        if mask.shape != array.shape:
+            raise MethodError(
+                f"y_mask has shape {mask.shape} and y {array.shape}: give one value per label of each row"
+            )
+        if not np.isin(mask, (0, 1)).all():
+            raise MethodError("y_mask must be True where a label is observed and False elsewhere")
+        hidden = (mask == 0) | hidden
+    return hidden if np.any(hidden) else None
+
+
+def _with_unobserved(labels: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+    """Return the labels as int8 with -1 where they are hidden; a label that all rows hide is 0 in all of them."""
+    if hidden.all():
+        raise MethodError("no label of y is observed: there is nothing to learn from")
+    partial = hidden & ~hidden.all(axis=0)
+    labels[hidden] = 0
+    if not partial.any():
+        return labels
+    return np.where(partial, np.int8(-1), labels.astype(np.int8))
 
 
 def _describe(array: np.ndarray) -> str:
@@ -70,6 +130,7 @@ class _MultiLabelInput:
     """Tags and validation of input that classifiers and transformers share."""
 
     _accepts_sparse: ClassVar[bool] = True
+    _accepts_missing_labels: ClassVar[bool] = False  # then `fit` has an argument `y_mask` and Y may hold -1 (int8)
     _min_samples: ClassVar[int] = 1
 
     def __sklearn_tags__(self) -> Any:
@@ -82,12 +143,21 @@ class _MultiLabelInput:
         tags.input_tags.sparse = self._accepts_sparse
         return tags
 
-    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Return X (float64, dense or canonical CSR) and y as a new uint8 array; the caller's stay as they are."""
+    def _validate_fit(self, X: Any, y: Any, y_mask: Any = None) -> tuple[Any, np.ndarray]:
+        """Return X (float64, dense or canonical CSR) and y as a new array; the caller's stay as they are.
+
+        y is uint8, or int8 with -1 where a label is not observed, which only estimators with
+        ``_accepts_missing_labels`` see.
+        """
         if y is None:
             raise MethodError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._validate_features(X, ensure_min_samples=self._min_samples)
-        Y = check_labels(y)
+        Y = check_labels(y, y_mask, missing=True)
+        if Y.dtype == np.int8 and not self._accepts_missing_labels:
+            raise MethodError(
+                f"{type(self).__name__} cannot learn from partially observed labels, and {(Y < 0).sum()} of the "
+                f"{Y.size} labels in y are NaN or -1; the guide on missing labels lists the methods that can"
+            )
         check_consistent_length(X, Y)
         return X, Y
 
@@ -179,8 +249,8 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         scores = self._scores(X)
         return scores, self._decide(scores)
 
-    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        X, Y = super()._validate_fit(X, y)
+    def _validate_fit(self, X: Any, y: Any, y_mask: Any = None) -> tuple[Any, np.ndarray]:
+        X, Y = super()._validate_fit(X, y, y_mask)
         self._set_labels(Y.shape[1])
         return X, Y
 

@@ -78,15 +78,15 @@ class BaggedEnsemble(MultiLabelClassifier, ABC):
     def _member(self, base: BaseEstimator, seed: int | None) -> MultiLabelClassifier:
         """Return the classifier to fit on a sample, its ``random_state`` the seed."""
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
 
         Raises
         ------
         MethodError
             If an argument is out of its range, or the base classifier has no probabilities to average.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y = self._validate_fit(X, y, y_mask)
         base = base_classifier(self.estimator)
         self._check_arguments(base)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators).tolist()

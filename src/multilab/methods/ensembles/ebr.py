@@ -1,6 +1,6 @@
 """EBR: binary relevance on bootstrap samples."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
@@ -44,6 +44,8 @@ class EBR(BaggedEnsemble):
     A label is assigned iff its score is >= 0.5. A drawn row is repeated, so that the two rows a leaf needs may be
     copies of one: as in Weka, where a bootstrap sample is a set of weights.
 
+    **Missing labels**: as in `BinaryRelevance`; a member does not assign a label that its sample does not observe.
+
     References
     ----------
     J. Read, B. Pfahringer, G. Holmes, E. Frank. Classifier chains for multi-label classification. Machine Learning 85,
@@ -60,6 +62,8 @@ class EBR(BaggedEnsemble):
     >>> model.predict_proba(X).shape
     (60, 3)
     """
+
+    _accepts_missing_labels: ClassVar[bool] = True
 
     def __init__(
         self,

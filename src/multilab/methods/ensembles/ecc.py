@@ -1,6 +1,6 @@
 """ECC: classifier chains in random orders on bootstrap samples."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
@@ -45,6 +45,8 @@ class ECC(BaggedEnsemble):
     -----
     A label is assigned iff its score is >= 0.5. All orders are equally likely; Mulan's shuffle favours some.
 
+    **Missing labels**: as in `ClassifierChain`; a member does not assign a label that its sample does not observe.
+
     References
     ----------
     J. Read, B. Pfahringer, G. Holmes, E. Frank. Classifier chains for multi-label classification. Machine Learning 85,
@@ -61,6 +63,8 @@ class ECC(BaggedEnsemble):
     >>> model.predict_proba(X).shape
     (60, 3)
     """
+
+    _accepts_missing_labels: ClassVar[bool] = True
 
     def __init__(
         self,

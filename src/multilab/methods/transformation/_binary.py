@@ -72,7 +72,7 @@ def fit_label(base: BaseEstimator, matrix: Any, y: np.ndarray, calibration: Cali
         From `seeded`; an SVC with ``kernel="precomputed"`` where ``matrix`` is a kernel matrix.
     matrix : ndarray or CSR matrix of shape (n, d) or (n, n)
     y : ndarray of shape (n,)
-        0/1.
+        0/1, or int8 with -1 for rows that do not observe the label; the label is fitted without them.
     calibration : {None, "none", "sigmoid", "libsvm"}
         "sigmoid" is ``CalibratedClassifierCV(base, ensemble=False)`` with min(5, size of the rarer class)
         stratified folds without shuffling.
@@ -83,6 +83,10 @@ def fit_label(base: BaseEstimator, matrix: Any, y: np.ndarray, calibration: Cali
         The constant of the larger class (0/1, or -1/+1 for margins) where a class is empty, or has a single
         member and calibration would need two.
     """
+    rows = None
+    if y.dtype == np.int8:
+        rows = np.flatnonzero(y >= 0)
+        y = y[rows].astype(np.uint8)
     rarer = min(int(y.sum()), len(y) - int(y.sum()))
     sigmoid = calibration == "sigmoid"
     if rarer < (2 if sigmoid else 1):
@@ -90,11 +94,14 @@ def fit_label(base: BaseEstimator, matrix: Any, y: np.ndarray, calibration: Cali
         return _Constant(common if score_kind(base, calibration) == "probability" else 2.0 * common - 1.0)
     if isinstance(base, SVC) and base.kernel == "precomputed" and not hasattr(base, "predict_proba"):
         folds = StratifiedKFold(min(_FOLDS, rarer)).split(y, y) if sigmoid else ()
-        return _fit_machine(base, matrix, y, [train for train, _ in folds])
+        return _fit_machine(base, matrix, y, [train for train, _ in folds], rows)
     model = clone(base)
+    pairwise = getattr(base, "kernel", None) == "precomputed"
+    if rows is not None:
+        matrix = matrix[np.ix_(rows, rows)] if pairwise else matrix[rows]
     if sigmoid:
         model = CalibratedClassifierCV(model, method="sigmoid", ensemble=False, cv=min(_FOLDS, rarer))
-    return _Model(quiet_fit(model, matrix, y))
+    return _Model(quiet_fit(model, matrix, y), rows if pairwise else None)
 
 
 def quiet_fit(model: Any, matrix: Any, y: np.ndarray) -> Any:
@@ -132,9 +139,14 @@ class _Constant:
 
 @dataclass(frozen=True)
 class _Model:
+    """A fitted classifier; of a kernel matrix it takes the columns ``rows``, or all."""
+
     model: Any
+    rows: np.ndarray | None = None
 
     def scores(self, matrix: Any) -> np.ndarray:
+        if self.rows is not None:
+            matrix = matrix[:, self.rows]
         if hasattr(self.model, "predict_proba"):
             return probabilities(self.model, matrix)[:, 1]
         return self.model.decision_function(matrix)
@@ -153,17 +165,27 @@ class _Machine:
         return margins if self.sigmoid is None else self.sigmoid(margins)
 
 
-def _fit_machine(svc: SVC, K: np.ndarray, y: np.ndarray, folds: list[np.ndarray]) -> _Machine:
-    """Fit on the full kernel matrix, and the sigmoid on the margins of machines fitted on the folds."""
-    coef, intercept = _support_vectors(svc, K, y, None)
+def _fit_machine(
+    svc: SVC, K: np.ndarray, y: np.ndarray, folds: list[np.ndarray], rows: np.ndarray | None = None
+) -> _Machine:
+    """Fit on the full kernel matrix, and the sigmoid on the margins of machines fitted on the folds.
+
+    ``y`` and ``folds`` count the rows of K, or those in ``rows``.
+    """
+    labels = y
+    if rows is not None:
+        labels = np.zeros(len(K), dtype=y.dtype)
+        labels[rows] = y
+    coef, intercept = _support_vectors(svc, K, labels, rows)
     if not folds:
         return _Machine(coef, intercept, None)
-    parts = [_support_vectors(svc, K, y, train) for train in folds]
+    parts = [_support_vectors(svc, K, labels, train if rows is None else rows[train]) for train in folds]
     held_out = np.ones((len(y), len(folds)), dtype=bool)
     for number, train in enumerate(folds):
         held_out[train, number] = False
     # one pass over K for all folds; each row belongs to one test fold
-    margins = (K @ np.column_stack([c for c, _ in parts]) + [b for _, b in parts])[held_out]
+    known = K if rows is None else K[rows]
+    margins = (known @ np.column_stack([c for c, _ in parts]) + [b for _, b in parts])[held_out]
     return _Machine(coef, intercept, fit_sigmoid(margins, y))
 
 

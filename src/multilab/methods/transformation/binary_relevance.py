@@ -1,6 +1,6 @@
 """Binary relevance: one independent classifier per label."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -42,6 +42,8 @@ class BinaryRelevance(MultiLabelClassifier):
     A label with one class in training (with "sigmoid": with a single member of the rarer class) has a
     constant score, that of the larger class. Labels are assigned at probability >= 0.5 or margin >= 0.
 
+    **Missing labels**: each label is fitted on the rows that observe it.
+
     ``gamma="scale"`` of an SVC is computed once from the full training set, also for the inner folds, where
     ``CalibratedClassifierCV`` would recompute it (emotions: scores differ by up to 5e-4).
 
@@ -64,6 +66,8 @@ class BinaryRelevance(MultiLabelClassifier):
     (60, 3)
     """
 
+    _accepts_missing_labels: ClassVar[bool] = True
+
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
@@ -76,15 +80,15 @@ class BinaryRelevance(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
 
         Raises
         ------
         MethodError
             If the calibration is unknown or the base classifier cannot serve it.
         """
-        return self._fit(*self._validate_fit(X, y))
+        return self._fit(*self._validate_fit(X, y, y_mask))
 
     def _fit(self, X: Any, Y: np.ndarray) -> Self:
         base = self._base()

@@ -1,7 +1,7 @@
 """Classifier chain: each label's classifier also sees the labels before it."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -44,6 +44,9 @@ class ClassifierChain(MultiLabelClassifier):
     -----
     Hard decisions (score >= 0.5, margin >= 0) are passed on, as in the paper and in scikit-multilearn.
 
+    **Missing labels**: a link is fitted on the rows that observe its label. As a feature of later links an unobserved
+    label is the decision of its own link, as in prediction; that link has not seen the row.
+
     ``gamma="scale"`` of an SVC is computed from the features alone and kept for all of the chain. Plain
     ``SVC(gamma="scale")`` on [X, labels], as in scikit-multilearn, recomputes it at each link; the
     difference is of the order of q / d, and one kernel matrix serves all links here.
@@ -67,6 +70,8 @@ class ClassifierChain(MultiLabelClassifier):
            [1, 1, 0]])
     """
 
+    _accepts_missing_labels: ClassVar[bool] = True
+
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
@@ -79,8 +84,8 @@ class ClassifierChain(MultiLabelClassifier):
         self.calibration = calibration
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
 
         Raises
         ------
@@ -88,21 +93,28 @@ class ClassifierChain(MultiLabelClassifier):
             If the order is not a permutation of the labels, or the base classifier cannot serve the
             calibration.
         """
-        return self._fit(*self._validate_fit(X, y))
+        return self._fit(*self._validate_fit(X, y, y_mask))
 
     def _fit(self, X: Any, Y: np.ndarray) -> Self:
         base = self._base()
         check_calibration(base, self.calibration)
         self.order_ = self._chain_order()
-        self._Y = Y
+        self._Y = Y  # its columns are features of later links, complete when they are used
         self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X)
         table = self._inputs.training()
         self._links = []
         for label in self.order_:
             self._links.append(fit_label(self._inputs.base, table.matrix, Y[:, label], self.calibration))
             if len(self._links) < self.n_labels_:
-                table.append(Y[:, label], Y[:, label])
+                self._complete(label, table.matrix)
+                table.append(self._Y[:, label], self._Y[:, label])
         return self
+
+    def _complete(self, label: int, matrix: Any) -> None:
+        """Replace unobserved entries of a label by the decisions of its link, which has been fitted without them."""
+        hidden = self._Y[:, label] < 0
+        if hidden.any():
+            self._Y[hidden, label] = self._decide(self._links[-1].scores(matrix))[hidden]
 
     def _chain_order(self) -> np.ndarray:
         labels = np.arange(self.n_labels_)
