@@ -74,6 +74,35 @@ def test_only_new_columns_are_fitted_and_the_tables_are_those_of_a_full_run(stud
     assert {name: (tables / name).read_bytes() for name in added} == added
 
 
+def test_quantities_that_no_published_cell_is_compared_with_are_left_out(study, tmp_path):
+    described = study("{}", "{holdout: {train_size: 0.7}, repeats: 1}", "rakel_d")
+    run("train", "evaluate")
+    tables = tmp_path / "reports" / "small"
+    complete = {name: (tables / name).read_bytes() for name in ("scores.csv", "sampling.csv")}
+    for name, value in (("scores.csv", "value"), ("sampling.csv", "error")):
+        rows = pd.read_csv(tables / name)
+        stale = rows[rows["metric"] == "one_error.lamda"].assign(metric="one_error.matlab", **{value: 0.5})
+        assert len(stale) == len(described.all_methods)
+        pd.concat([rows, stale]).to_csv(tables / name, index=False)
+    run("cells add")
+    assert {name: (tables / name).read_bytes() for name in complete} == complete
+
+
+def test_columns_of_one_key_keep_their_own_quantities(study, tmp_path):
+    """The fair column comes first and is compared with nothing; the one as printed is compared by conventions."""
+    study("{as_printed: {kind: as_printed, settings: [set: {vigilance: 0.9}]}}", "kfold3", "mlaram")
+    run("train", "evaluate")
+    file = tmp_path / "reports" / "small" / "scores.csv"
+    complete = file.read_bytes()
+    scores, keys = pd.read_csv(file), pd.read_csv(file.with_name("keys.csv"))
+    assert keys["key"].nunique() == 3
+    assert set(scores.loc[scores["metric"].str.contains(".", regex=False), "method"]) == {"mlaram-as_printed"}
+    run("cells add")
+    assert file.read_bytes() == complete
+    scores[~scores["metric"].isin(["one_error.lamda"])].to_csv(file, index=False)
+    assert main(["cells", "add", "study=small"]) == 2
+
+
 def test_what_a_search_chose_stays_as_it_is(study, tmp_path):
     search = "{tuned: {methods: [elm], tune: {n_trials: 1, folds: 2, metric: hamming_loss}}}"
     study(search)

@@ -1,7 +1,11 @@
 """The command `multilab cells add`: a study with new columns, without fitting again what its results hold."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -17,6 +21,9 @@ from multilab.experiments.workers import run_cells
 from multilab.papers import find
 from multilab.statistics.result_files import read_table, write_results
 
+if TYPE_CHECKING:
+    from multilab.claims import PublishedTables
+
 _CELL = ["dataset", "split", "method"]
 
 
@@ -24,7 +31,8 @@ def add(store: Store, study: str = "") -> int:
     """Fit the cells of a study that its committed results lack, and add their results; return an exit code.
 
     A cell of a known key has its numbers in the committed tables, whatever its column is called now. Rows of columns
-    that the study no longer has are dropped.
+    that the study no longer has are dropped, and so are quantities under other conventions that no published cell is
+    compared with any more.
 
     Parameters
     ----------
@@ -47,16 +55,17 @@ def add(store: Store, study: str = "") -> int:
         print(*(f"{label} failed: {reason}" for label, reason in failed.items()), sep="\n")
         return exit_code(failed)
     scores = evaluate(described, new, store, published)
+    compared = functools.cache(functools.partial(_compared, published, described.conventions))
     old = [cell for cell in cells if cell.key in committed.keys]
     tables = (
-        (committed.scores(old), scores),
+        (_wanted(committed.scores(old), compared, plain=True), scores),
         (committed.measured(old), measurements(new, store)),
         (committed.tuned(old), tuned(new, store)),
     )
     order = {_location(cell): position for position, cell in enumerate(cells)}
     results, costs, chosen = (_merged(parts, order) for parts in tables)
-    _check_quantities(results, folder)
-    known = committed.sampling(cells)
+    _check_quantities(results, compared, folder)
+    known = _wanted(committed.sampling(cells), compared)
     here = [cell for cell in cells if store.has(cell.key)]
     errors = _merged((known, sampling_errors(described, here, store, published)), order)
     write_results(folder, results, costs, chosen, errors.drop_duplicates([*_CELL, "metric"], keep="last"))
@@ -73,28 +82,29 @@ class _Committed:
         self.keys = set(keys["key"])
         self._folder, self._locations = folder, keys
 
-    def _by_key(self, file: str, columns: Sequence[str] = ()) -> dict[str, pd.DataFrame]:
+    def _rows(self, file: str, cells: Sequence[Cell], name: str = "", once: bool = False) -> pd.DataFrame:
+        """Return the rows of cells: those of their own column, or of any column with their key.
+
+        ``name`` is the column in which the rows of a cell differ; with ``once`` repetitions of a key have them once.
+        """
         path = self._folder / file
         if not path.is_file():
-            return {}
-        table = read_table(path, [*_CELL, *columns], text=file == "tuned.csv")  # its JSON null is text
+            return pd.DataFrame()
+        table = read_table(path, [*_CELL, *([name] if name else [])], text=file == "tuned.csv")  # its JSON null is text
         table = table.astype({"split": int}).merge(self._locations, on=_CELL)
-        first = table.drop_duplicates(["key", *_CELL]).drop_duplicates("key")[[*_CELL, "key"]]
-        kept = table.merge(first, on=[*_CELL, "key"]).drop(columns=_CELL)
-        return {str(key): rows for key, rows in kept.groupby("key", sort=False)}
-
-    def _rows(self, file: str, cells: Sequence[Cell], once: bool = False) -> pd.DataFrame:
-        by_key = self._by_key(file)
+        own = dict(iter(table.groupby([*_CELL, "key"], sort=False)))
+        distinct = table.drop_duplicates(["key", *([name] if name else [])])
+        by_key = dict(iter(distinct.groupby("key", sort=False)))
         seen, parts = set(), []
         for cell in cells:
-            if cell.key in by_key and not (once and (cell.key, cell.method.name) in seen):
+            rows = own.get((*_location(cell), cell.key), by_key.get(cell.key))
+            if rows is not None and not (once and (cell.key, cell.method.name) in seen):
                 seen.add((cell.key, cell.method.name))
-                dataset, split, method = _location(cell)
-                parts.append(by_key[cell.key].assign(dataset=dataset, split=split, method=method))
+                parts.append(rows.assign(**dict(zip(_CELL, _location(cell), strict=True))))
         return pd.concat(parts) if parts else pd.DataFrame()
 
     def scores(self, cells: Sequence[Cell]) -> pd.DataFrame:
-        rows = self._rows("scores.csv", cells)
+        rows = self._rows("scores.csv", cells, "metric")
         return rows[[*_CELL, "metric", "value", "key"]] if len(rows) else rows
 
     def measured(self, cells: Sequence[Cell]) -> pd.DataFrame:
@@ -102,17 +112,30 @@ class _Committed:
         return rows[[*_CELL, *MEASURED, "alone", "key"]] if len(rows) else rows
 
     def tuned(self, cells: Sequence[Cell]) -> pd.DataFrame:
-        rows = self._rows("tuned.csv", cells, once=True)
+        rows = self._rows("tuned.csv", cells, "parameter", once=True)
         columns = ["parameter", "value", "metric", "best", "tune_seconds"]
         return rows[[*_CELL, *columns]] if len(rows) else rows
 
     def sampling(self, cells: Sequence[Cell]) -> pd.DataFrame:
-        rows = self._rows("sampling.csv", cells, once=True)
+        rows = self._rows("sampling.csv", cells, "metric", once=True)
         return rows[[*_CELL, "metric", "error"]] if len(rows) else rows
 
 
 def _location(cell: Cell) -> tuple[str, int, str]:
     return cell.split_ref.dataset, cell.split_ref.split, cell.method.name
+
+
+def _compared(published: PublishedTables | None, conventions: str, method: str) -> tuple[str, ...]:
+    """Return the quantities, ``metric`` or ``metric.preset``, that published cells compare a method by."""
+    return published.compared(method, conventions) if published else ()
+
+
+def _wanted(rows: pd.DataFrame, compared: Callable[[str], tuple[str, ...]], plain: bool = False) -> pd.DataFrame:
+    """Return the rows of quantities that published cells compare their method by; with ``plain`` of all metrics too."""
+    if rows.empty:
+        return rows
+    names = zip(rows["method"], rows["metric"], strict=True)
+    return rows[[metric in compared(method) or (plain and "." not in metric) for method, metric in names]]
 
 
 def _merged(parts: Sequence[pd.DataFrame], order: dict[tuple[str, int, str], int]) -> pd.DataFrame:
@@ -125,13 +148,17 @@ def _merged(parts: Sequence[pd.DataFrame], order: dict[tuple[str, int, str], int
     return table.iloc[sorted(range(len(table)), key=position.__getitem__)].reset_index(drop=True)
 
 
-def _check_quantities(scores: pd.DataFrame, folder: Path) -> None:
-    """Refuse a method of which only the new cells have some quantity: the paper's names changed since."""
+def _check_quantities(scores: pd.DataFrame, compared: Callable[[str], tuple[str, ...]], folder: Path) -> None:
+    """Refuse a method without a quantity that it is compared by, or with one of its new cells alone.
+
+    The paper's names, or the metrics, changed since.
+    """
     for method, rows in scores.groupby("method", sort=False):
         counts = rows.groupby("metric", sort=False).size()
-        lacking = counts[counts < counts.max()]
-        if len(lacking):
+        absent = [name for name in compared(str(method)) if name not in counts.index]
+        lacking = [*absent, *counts.index[counts < counts.max()]]
+        if lacking:
             raise ExperimentError(
-                f"{folder / 'scores.csv'} lacks {lacking.index[0]} for some results of {method}: the published cells "
-                "are compared with another quantity now; run the study again"
+                f"{folder / 'scores.csv'} lacks {lacking[0]} for some results of {method}: the published cells are "
+                "compared with another quantity now; run the study again"
             )
