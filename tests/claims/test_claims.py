@@ -276,8 +276,12 @@ def test_counterfactuals_run_and_say_what_they_explain():
         ("value_printed", {"where": {"method": "m", "dataset": "x"}, "value": "0.10"}, "not testable"),
         ("columns_equal", {"methods": ["m", "k"], "metrics": ["jaccard"], "at_least": 1}, "holds"),
         ("columns_equal", {"methods": ["m", "k"], "metrics": ["jaccard"], "at_least": 2}, "fails"),
-        ("friedman_from_ranks", {"ranks": [1.36, 1.71, 2.93], "n": 14, "right": "27.54"}, "holds"),
-        ("friedman_from_ranks", {"ranks": [1.36, 1.71, 2.93], "n": 14, "right": "18.21"}, "fails"),
+        ("values_between", {"methods": ["m", "k"], "metrics": ["jaccard"], "low": 0.1, "high": 0.3}, "holds"),
+        ("values_between", {"methods": ["m", "k"], "metrics": ["jaccard"], "low": 0.2}, "fails"),
+        ("values_between", {"methods": ["m"], "metrics": ["jaccard"], "high": 0.2}, "holds"),
+        ("values_between", {"methods": ["m", "k"], "metrics": ["jaccard"], "high": 0.2}, "fails"),
+        ("values_between", {"methods": ["k"], "metrics": ["jaccard"], "datasets": ["b"], "low": 0.2}, "holds"),
+        ("values_between", {"methods": ["k"], "metrics": ["jaccard"], "datasets": ["c"], "low": 0.2}, "not testable"),
     ],
 )
 def test_checks_of_arithmetic(name, arguments, outcome):
@@ -287,6 +291,70 @@ def test_checks_of_arithmetic(name, arguments, outcome):
     ]
     known = published_evidence(pd.concat(cells))
     assert run_check(name, arguments, known).outcome == outcome
+
+
+def test_a_range_needs_a_bound():
+    with pytest.raises(ClaimsError, match="`low`, `high` or both"):
+        run_check("values_between", {"methods": ["m"], "metrics": ["jaccard"]}, published_evidence(cell()))
+    assert describe_check("values_between", {"methods": ["m"], "metrics": ["jaccard"], "high": 0.75}) == (
+        "All values of Jaccard of m on all datasets with results are from minus infinity to 0.75."
+    )
+
+
+PRINTED = [
+    cell(text, dataset=dataset, metric=metric)
+    for metric, texts in (("accuracy", ("0.50", "0.20")), ("micro_f1", ("0.40", "")))
+    for dataset, text in zip("xy", texts, strict=True)
+]
+
+
+def test_published_cells_are_evidence():
+    known = Evidence(NOTHING, published=pd.concat(PRINTED))
+    assert known.printed("m", "accuracy", ["y", "x"])["mean"].to_dict() == {"y": 0.2, "x": 0.5}
+    assert known.printed("m", "accuracy", ["x"])["printed_mean"].tolist() == ["0.50"]
+    for arguments in (("m", "micro_f1", ["x", "y"]), ("k", "accuracy", ["x"]), ("m", "accuracy", ["z"])):
+        with pytest.raises(claims.NotYet, match=f"not printed: {arguments[1]} of {arguments[0]} on"):
+            known.printed(*arguments)
+    with pytest.raises(claims.NotYet, match="not part"):
+        Evidence(NOTHING).printed("m", "accuracy", ["x"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "outcome", "nearer"),
+    [
+        ({"others": ["far"], "at_least": 2}, "holds", 2),
+        ({"others": ["far"], "at_least": 3}, "fails", 2),
+        ({"others": ["far", "tied"], "at_least": 2}, "fails", 1),
+        ({"others": ["tied"], "at_least": 1}, "holds", 1),
+        ({"others": {"near": "micro_f1"}, "at_least": 2}, "holds", 2),
+        ({"others": ["near"], "at_least": 1}, "fails", 0),
+        ({"others": ["none"], "at_least": 1}, "not testable", None),
+        ({"others": ["far"], "datasets": ["x", "z"], "at_least": 1}, "not testable", None),
+        ({"others": ["far"], "metrics": {"accuracy": "jaccard", "micro_f1": "micro_f1"}, "datasets": ["x"],
+          "at_least": 1}, "holds", 1),
+    ],
+)  # fmt: skip
+def test_nearer_to_the_published_cells(arguments, outcome, nearer):
+    """Printed are accuracies .50 and .20, and a micro F1 of .40; accuracy is our Jaccard index."""
+    values = {"near": (0.52, 0.19), "far": (0.6, 0.1), "tied": (0.47, 0.21)}
+    jaccard = evidence({m: {"x": [a], "y": [b]} for m, (a, b) in values.items()}, "jaccard").scores
+    f1 = evidence({m: {"x": [0.4 if m == "far" else 0.9], "y": [0.9]} for m in values}, "micro_f1").scores
+    known = Evidence(pd.concat([jaccard, f1]), published=pd.concat(PRINTED))
+    given = {"printed": "m", "method": "near", "metrics": {"accuracy": "jaccard"}, "datasets": ["x", "y"], **arguments}
+    result = run_check("nearer_to_published", given, known)
+    assert (result.outcome, result.numbers.get("nearer")) == (outcome, nearer)
+    if given["others"] == {"near": "micro_f1"}:  # .9 is off by .4 of .5 and .7 of .2
+        assert result.numbers["median relative gap of near"] == "4.50%"
+        assert result.numbers["median relative gap of near by micro_f1"] == "215.00%"
+        assert result.numbers["not nearer"] == "none"
+    if arguments["others"] == ["far", "tied"]:
+        assert result.numbers["not nearer"] == "accuracy on y"
+
+
+def test_nearer_than_nothing_is_refused():
+    given = {"printed": "m", "method": "a", "metrics": ["accuracy"], "datasets": ["x"], "at_least": 1, "others": []}
+    with pytest.raises(ClaimsError, match="`others` names at least one column"):
+        run_check("nearer_to_published", given, Evidence(NOTHING, published=pd.concat(PRINTED)))
 
 
 def test_an_erratum_has_a_check_or_says_why_not():
@@ -299,6 +367,10 @@ def test_an_erratum_has_a_check_or_says_why_not():
         check_errata(read_errata([{"id": "e-3"}], "here"), known)
     with pytest.raises(ClaimsError, match=r"check is .name"):
         read_errata([{"id": "e-4", "check": "value_printed"}], "here")
+    with pytest.raises(ClaimsError, match="e-5: on is ours or printed, not 'our'"):
+        read_errata([{"id": "e-5", "check": {**check, "on": "our"}}], "here")
+    (erratum,) = read_errata([{"id": "e-6", "check": {**check, "on": "ours"}}], "here")
+    assert erratum.arguments == {"where": {"method": "m"}, "value": "0.5"}
 
 
 @pytest.mark.parametrize(
@@ -546,6 +618,25 @@ def test_all_of_holds_in_part_with_one_part_and_is_not_testable_without_evidence
 def test_a_claim_that_is_not_well_formed_is_refused(claim, message):
     with pytest.raises(ClaimsError, match=message):
         checks_module.verify([Claim.from_mapping(claim)], CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("beets", {}, "erratum e: there is no check 'beets'"),
+        ("value_printed", {"where": {}}, "erratum e: check value_printed: missing .*'value'"),
+        ("value_printed", {"where": {}, "value": "1", "n": 3}, "erratum e: check value_printed: .*'n'"),
+        ("all_of", {}, "erratum e: all_of has parts, not nothing"),
+        ("all_of", {"parts": []}, "erratum e: all_of has parts, not nothing"),
+        ("all_of", {"parts": [{"id": "a"}]}, "erratum e: a part of all_of is {check"),
+        ("all_of", {"parts": [{"check": "all_of", "parts": [{"check": "beets"}]}]}, "erratum e: .*'beets'"),
+    ],
+)
+def test_a_check_that_cannot_be_run_is_refused_in_one_line(name, arguments, message):
+    with pytest.raises(ClaimsError, match=message) as error:
+        checks_module.verify_check("erratum e", name, arguments, CHECKS)
+    assert "\n" not in str(error.value)
+    checks_module.verify_check("erratum e", "value_printed", {"where": {}, "value": "1"}, CHECKS)
 
 
 def test_claims_of_mlwse_without_results_are_not_testable_but_checked_in_the_paper():

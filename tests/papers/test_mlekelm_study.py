@@ -215,7 +215,8 @@ def test_sweeps_near_stated_numbers_and_where_they_waver():
 def ours(values, metric="hamming_loss", method="relm-x"):
     """Evidence of one method from {dataset: [values, repetition by repetition]}."""
     rows = [(d, s, method, metric, v, f"{d} {s}") for d, vs in values.items() for s, v in enumerate(vs)]
-    return Evidence(pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value", "key"]))
+    scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value", "key"])
+    return Evidence(scores, published=find("mlekelm").published)
 
 
 def test_cells_near_the_published_ones_are_counted():
@@ -238,7 +239,8 @@ def test_cells_near_the_published_ones_are_counted():
         assert (result.outcome, result.numbers["near"], result.numbers["cells"]) == ("holds", near, 2)
         assert run_check("reproduces", {**arguments, **options, "at_least": near + 1}, evidence).outcome == "fails"
         assert run_check("reproduces", {**arguments, **options, "at_most": near - 1}, evidence).outcome == "fails"
-    two = Evidence(pd.concat([evidence.scores, ours({"yeast": [0.3], "scene": [0.1346]}, method="far").scores]))
+    two = pd.concat([evidence.scores, ours({"yeast": [0.3], "scene": [0.1346]}, method="far").scores])
+    two = Evidence(two, published=evidence.published)
     nearer = {"method": "relm-x", "other": "far", "printed": "elm", "metrics": ["hamming_loss"]}
     assert run_check("nearer", {**nearer, "datasets": ["yeast"]}, two).outcome == "holds"
     assert run_check("nearer", {**nearer, "datasets": ["scene"]}, two).outcome == "fails"
@@ -253,7 +255,8 @@ def test_a_published_pair_off_the_line_of_our_columns():
             rows += [(dataset, 0, f"m{i}", "coverage", coverage), (dataset, 0, f"m{i}", "ranking_loss", loss)]
         return pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
 
-    evidence = Evidence(pd.concat([line("yahoo-health", 1e-4), line("yahoo-society", 1e-4)]))
+    scores = pd.concat([line("yahoo-health", 1e-4), line("yahoo-society", 1e-4)])
+    evidence = Evidence(scores, published=find("mlekelm").published)
     arguments = {"methods": [f"m{i}" for i in range(5)], "printed": "mlekelm", "x": "coverage", "y": "ranking_loss"}
     for dataset, outcome in (("yahoo-health", "holds"), ("yahoo-society", "fails")):
         result = run_check("off_the_line", {**arguments, "dataset": dataset, "spreads": 5}, evidence)

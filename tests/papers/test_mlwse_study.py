@@ -199,13 +199,6 @@ def test_value_in_some_needs_one_repetition_per_dataset():
     assert result.numbers == {"m on x": "1 of 2", "m on y": "0 of 2"}
 
 
-def test_the_nearest_to_the_printed_values():
-    known = evidence(MIXED)
-    arguments = {"right": ["a", "jaccard"], "others": [["b", "jaccard"]], "printed": {"x": 0.2, "y": 0.4}}
-    assert outcome("nearest_to_printed", arguments, known) == "fails"
-    assert outcome("nearest_to_printed", {**arguments, "at_least": 1}, known) == "holds"
-
-
 def test_checks_of_printed_arithmetic_fail_on_other_numbers():
     known = evidence(
         {
@@ -228,9 +221,6 @@ def test_checks_of_printed_arithmetic_fail_on_other_numbers():
     assert outcome("never_exceeds", above, known) == "holds"
     assert outcome("never_exceeds", {**above, "but": ["x"]}, known) == "fails"
     assert outcome("never_exceeds", {**above, "methods": ["o"], "others": ["m"]}, known) == "fails"
-    between = {"methods": ["m", "o"], "metrics": ["accuracy"], "low": 0.1, "high": 0.9}
-    assert outcome("values_between", between, known) == "holds"
-    assert outcome("values_between", {**between, "low": 0.2}, known) == "fails"
     assert outcome("is_critical_difference", {"k": 9, "n": 14, "value": "3.2", "right": "2.029"}, EMPTY) == "fails"
 
 

@@ -54,7 +54,7 @@ def test_every_check_has_its_description_and_every_check_of_a_paper_is_used(name
     own = {check.name for check in paper.checks.values() if check.function.__module__.endswith(f"{name}.checks")}
     uses = [(claim.check, claim.arguments) for claim in paper.claims]
     uses += [(one.check, one.arguments) for one in paper.counterfactuals]
-    uses += [(erratum.check["name"], erratum.check) for erratum in paper.errata if erratum.check]
+    uses += [(erratum.check["name"], erratum.arguments) for erratum in paper.errata if erratum.check]
     parts = {part["check"] for name, arguments in uses if name == ALL_OF for part in arguments["parts"]}
     assert own <= parts | {name for name, _ in uses}
 
@@ -75,7 +75,10 @@ GOOD = {
     "claims: [{id: A, sentence: s, check: best_mean, method: a, methods: [a, b], metrics: [jaccard]}]\n",
     "names.yaml": "names: {method: {a: b}}\n",
     "layout.yaml": '"1": {title: A table}\n',
-    "errata.yaml": "- {id: toy-a, where: {table: 1}, printed: a, right: b, why: c, source: data}\n",
+    "errata.yaml": "- {id: toy-a, where: {table: 1}, printed: a, right: b, why: c, source: data, "
+    "check: {name: value_printed, where: {table: 1}, value: '0.5'}}\n",
+    "counterfactuals.yaml": "- {id: x, explains: [A], setting: s, shows: t, expect: holds, check: best_mean, "
+    "method: a, methods: [a, b], metrics: [jaccard]}\n",
     "published.csv": "table,dataset,method,metric,mean,std,direction,printed_dataset,printed_method\n"
     "1,d,m,jaccard,0.5,,max,D,M\n",
     "checks.py": "",
@@ -94,7 +97,22 @@ GOOD = {
         ("layout.yaml", "title", "titel", r"papers/toy/layout\.yaml: table 1: 'titel' is not a key"),
         ("layout.yaml", "title: A table", "axes: [dataset]", r"papers/toy/layout\.yaml: table 1: axes are"),
         ("errata.yaml", "right", "rigth", r"papers/toy/errata\.yaml: 'rigth' is not a key .*did you mean 'right'"),
-        ("errata.yaml", "table: 1", "tabel: 1", r"papers/toy/errata\.yaml: toy-a: 'tabel' is not a key"),
+        ("errata.yaml", "where: {table: 1}, p", "where: {tabel: 1}, p", r"/errata\.yaml: toy-a: 'tabel' is not a key"),
+        (
+            "errata.yaml",
+            "value_printed",
+            "value_print",
+            r"/errata\.yaml: erratum toy-a: there is no check 'value_print'",
+        ),
+        ("errata.yaml", "value:", "valu:", r"/errata\.yaml: erratum toy-a: check value_printed: .*value"),
+        (
+            "counterfactuals.yaml",
+            "best_mean",
+            "best_men",
+            r"/counterfactuals\.yaml: counterfactual x: there is no check",
+        ),
+        ("counterfactuals.yaml", "metrics", "metric", r"s\.yaml: counterfactual x: check best_mean: .*metric"),
+        ("counterfactuals.yaml", "[A]", "[B]", r"papers/toy/counterfactuals\.yaml: x: 'B' is not a key of claims"),
     ],
 )
 def test_a_misspelt_key_is_refused_with_its_file(tmp_path, monkeypatch, file, old, new, message):

@@ -1,4 +1,4 @@
-"""Checks of arithmetic on published cells: averages, ranks, sums, resolutions, repeated columns.
+"""Checks of arithmetic on published cells: averages, ranks, sums, ranges, resolutions, repeated columns.
 
 They are made for errata: each holds if the printed number is as wrong, or as right, as the entry says.
 """
@@ -9,13 +9,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from multilab.claims.checks import check
-from multilab.claims.errors import NotYet
+from multilab.claims.errors import ClaimsError, NotYet
 from multilab.claims.evidence import Evidence, Finding, direction_of
-from multilab.claims.naming import decimals
+from multilab.claims.naming import half_unit
 from multilab.statistics import friedman, iman_davenport, rank_rows
 
 
@@ -28,11 +27,6 @@ def _rows(evidence: Evidence, where: Mapping[str, Any]) -> pd.DataFrame:
     if cells.empty:
         raise NotYet(f"no cell with {', '.join(f'{k} {v}' for k, v in where.items())}")
     return cells
-
-
-def _unit(number: str | float) -> float:
-    """Return half a unit of the last decimal of a number as printed."""
-    return 0.5 * 10.0 ** -decimals(str(number)) * (1 + 1e-9)
 
 
 @check("The mean of {where} over {datasets} rounds to {right}{wrong: and not to %s}.")
@@ -49,8 +43,8 @@ def mean_of_rows(
     for dataset, value in (changed or {}).items():
         rows[dataset] = value
     mean = float(rows.mean())
-    fits = abs(mean - float(right)) <= _unit(right)
-    differs = wrong is None or abs(mean - float(wrong)) > _unit(wrong)
+    fits = abs(mean - float(right)) <= half_unit(right)
+    differs = wrong is None or abs(mean - float(wrong)) > half_unit(wrong)
     return Finding.of(fits and differs, {"mean of the rows": round(mean, 6), "rows": len(rows)})
 
 
@@ -72,17 +66,6 @@ def sums_to(
     return Finding.of(fitting >= at_least, {"datasets that fit": fitting, "datasets": len(sums)})
 
 
-@check("The average ranks of {methods} by {metric}, which must sum to k (k + 1) / 2, {fits:do|do not}.")
-def rank_sum(
-    evidence: Evidence, methods: Sequence[str], metric: str, dataset: str, fits: bool, slack: float = 0.05
-) -> Finding:
-    """Holds if printed average ranks sum to k (k + 1) / 2, or, with ``fits`` false, do not."""
-    rows = _rows(evidence, {"dataset": dataset, "metric": metric, "method": list(methods)})
-    total, k = float(rows["value"].sum()), len(rows)
-    numbers = {"sum": round(total, 4), "k (k + 1) / 2": k * (k + 1) / 2}
-    return Finding.of((abs(total - k * (k + 1) / 2) <= slack) == fits, numbers)
-
-
 @check("By {metric}: the average rank of {method} among {methods} over {datasets} is {right}{wrong: and not %s}.")
 def average_rank_of_rows(
     evidence: Evidence,
@@ -96,8 +79,8 @@ def average_rank_of_rows(
     """Holds if the average rank of a method, from the rows, rounds to ``right`` (and not to ``wrong``)."""
     table = evidence.means(metric, methods, datasets)
     rank = float(rank_rows(table, direction_of(metric))[method].mean())
-    fits = abs(rank - float(right)) <= _unit(right)
-    differs = wrong is None or abs(rank - float(wrong)) > _unit(wrong)
+    fits = abs(rank - float(right)) <= half_unit(right)
+    differs = wrong is None or abs(rank - float(wrong)) > half_unit(wrong)
     return Finding.of(fits and differs, {"average rank": round(rank, 4)})
 
 
@@ -114,27 +97,9 @@ def friedman_from_rows(
     ranks = rank_rows(evidence.means(metric, methods, datasets), direction_of(metric))
     n, k = ranks.shape
     value = iman_davenport(friedman(ranks.to_numpy(), tie_correction=False), n, k).F
-    fits = abs(value - float(right)) <= _unit(right)
-    differs = wrong is None or abs(value - float(wrong)) > _unit(wrong)
+    fits = abs(value - float(right)) <= half_unit(right)
+    differs = wrong is None or abs(value - float(wrong)) > half_unit(wrong)
     return Finding.of(fits and differs, {"F_F": round(float(value), 4)})
-
-
-@check("F_F that follows from the average ranks {ranks} over {n} datasets is {right}{wrong: and not %s}.")
-def friedman_from_ranks(
-    evidence: Evidence, ranks: Sequence[float], n: int, right: str, wrong: str | None = None
-) -> Finding:
-    """Holds if Iman and Davenport's F_F of printed average ranks is near ``right`` and not near ``wrong``.
-
-    Near is within what rounding the ranks by half a unit of their second decimal can change.
-    """
-    k = len(ranks)
-    chi2 = 12 * n / (k * (k + 1)) * (float(np.square(ranks).sum()) - k * (k + 1) ** 2 / 4)
-    value = (n - 1) * chi2 / (n * (k - 1) - chi2)
-    change = 12 * n / (k * (k + 1)) * 2 * 0.005 * float(np.abs(np.asarray(ranks) - (k + 1) / 2).sum())
-    slack = abs((n - 1) * (chi2 + change) / (n * (k - 1) - chi2 - change) - value) + _unit(right)
-    fits = abs(value - float(right)) <= slack
-    differs = wrong is None or abs(value - float(wrong)) > slack
-    return Finding.of(fits and differs, {"F_F": round(value, 4), "by rounding of the ranks": round(slack, 4)})
 
 
 @check("All of {where} {fits:are|are not all} multiples of 1 / {n}, to the printed decimals.")
@@ -144,7 +109,7 @@ def multiples_of(
     """Holds if every selected cell is k / n rounded; with ``fits`` false if not all are, with ``none`` if no one is."""
     rows = _rows(evidence, where)
     printed = rows["printed"] if "printed" in rows else rows["value"].map(str)
-    near = [abs(v - round(v * n) / n) <= _unit(text) for v, text in zip(rows["value"], printed, strict=True)]
+    near = [abs(v - round(v * n) / n) <= half_unit(text) for v, text in zip(rows["value"], printed, strict=True)]
     numbers = {"multiples": sum(near), "cells": len(near), "n": n}
     return Finding.of(not any(near) if none else all(near) == fits, numbers)
 
@@ -173,3 +138,27 @@ def value_printed(evidence: Evidence, where: Mapping[str, Any], value: str) -> F
     rows = _rows(evidence, where)
     value_here = float(rows["value"].iloc[0])
     return Finding.of(len(rows) == 1 and math.isclose(value_here, float(value), abs_tol=1e-12), {"value": value_here})
+
+
+@check("All values of {metrics} of {methods} on {datasets} are from {low} to {high}.")
+def values_between(
+    evidence: Evidence,
+    methods: Sequence[str],
+    metrics: Sequence[str],
+    low: float | None = None,
+    high: float | None = None,
+    datasets: Sequence[str] | None = None,
+) -> Finding:
+    """Holds if all runs of some methods by some metrics lie in a range, or on one side of a bound.
+
+    Raises
+    ------
+    ClaimsError
+        Without a bound: it would hold for any values.
+    """
+    if low is None and high is None:
+        raise ClaimsError("check values_between: `low`, `high` or both are needed")
+    values = pd.concat([evidence.runs(metric, methods, datasets).stack() for metric in metrics])
+    numbers = {"smallest": round(float(values.min()), 4), "largest": round(float(values.max()), 4)}
+    lowest, highest = -math.inf if low is None else low, math.inf if high is None else high
+    return Finding.of(bool(values.between(lowest, highest).all()), numbers)

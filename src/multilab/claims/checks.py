@@ -28,6 +28,8 @@ _DEFAULTS = {
     "alpha": "the study's level",
     "at_least": "0",
     "at_most": "infinity",
+    "low": "minus infinity",
+    "high": "infinity",
 }
 
 
@@ -136,14 +138,44 @@ def verify(claims: Iterable[Claim], checks: Mapping[str, Check] | None = None) -
     """
     for claim in claims:
         for arguments in (claim.arguments, claim.arguments_in_paper) if claim.check else ():
-            if claim.check == ALL_OF and set(arguments) != {"parts"}:
-                raise ClaimsError(f"claim {claim.id}: all_of has parts, not {', '.join(arguments) or 'nothing'}")
-            parts = arguments["parts"] if claim.check == ALL_OF else [{"check": claim.check, **arguments}]
-            for name, given in map(_part, parts):
-                try:
-                    _known(name, checks).bind(given)
-                except ClaimsError as error:
-                    raise ClaimsError(f"claim {claim.id}: {error}") from None
+            verify_check(f"claim {claim.id}", claim.check, arguments, checks)
+
+
+def verify_check(
+    owner: str, check: str, arguments: Mapping[str, Any], checks: Mapping[str, Check] | None = None
+) -> None:
+    """Refuse a check that does not exist or does not take its arguments; of ``all_of``, those of its parts.
+
+    Parameters
+    ----------
+    owner : str
+        What it is the check of, for the message.
+    check : str
+        Name of the check.
+    arguments : mapping
+        Its arguments.
+    checks : mapping of str to Check, optional
+        The checks there are; default the shared ones.
+
+    Raises
+    ------
+    ClaimsError
+        Naming the owner.
+    """
+    if check != ALL_OF:
+        try:
+            _known(check, checks).bind(arguments)
+        except ClaimsError as error:
+            raise ClaimsError(f"{owner}: {error}") from None
+        return
+    if set(arguments) != {"parts"} or not arguments["parts"]:
+        raise ClaimsError(
+            f"{owner}: all_of has parts, not {', '.join(sorted(set(arguments) - {'parts'})) or 'nothing'}"
+        )
+    for part in arguments["parts"]:
+        if not isinstance(part, Mapping) or not part.get("check"):
+            raise ClaimsError(f"{owner}: a part of all_of is {{check, arguments ...}}, not {part!r}")
+        verify_check(owner, *_part(part), checks)
 
 
 def check_claims(

@@ -53,6 +53,11 @@ class Erratum:
     no_check: str = ""
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the check."""
+        return {key: value for key, value in self.check.items() if key not in ("name", "on")}
+
+    @property
     def right_number(self) -> float | None:
         """The right value, if it is one number."""
         try:
@@ -113,6 +118,8 @@ def _erratum(name: str, where: dict[str, Any], texts: dict[str, str], location: 
     check_selector(where, f"{location}: {name}")
     if check is not None and (not isinstance(check, Mapping) or not check.get("name")):
         raise ClaimsError(f"{location}: {name}: check is {{name, arguments ...}}, not {check!r}")
+    if check is not None and check.get("on", "ours") not in ("ours", "printed"):
+        raise ClaimsError(f"{location}: {name}: on is ours or printed, not {check['on']!r}")
     erratum = Erratum(id=name, where=where, check=dict(check or {}), **texts)
     if erratum.effect not in _EFFECTS:
         raise ClaimsError(f"{location}: {name}: effect is {' or '.join(_EFFECTS)}, not {erratum.effect!r}")
@@ -135,8 +142,7 @@ def check_errata(
     for erratum in known:
         if bool(erratum.check) == bool(erratum.no_check):
             raise ClaimsError(f"erratum {erratum.id}: give either check or no_check")
-        arguments = {key: value for key, value in erratum.check.items() if key not in ("name", "on")}
         evidence = ours if erratum.check.get("on") == "ours" else printed
         if erratum.check and evidence is not None:
-            findings[erratum.id] = run_check(erratum.check["name"], arguments, evidence, checks)
+            findings[erratum.id] = run_check(erratum.check["name"], erratum.arguments, evidence, checks)
     return findings

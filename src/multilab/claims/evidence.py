@@ -92,12 +92,16 @@ class Evidence:
         ``sweeps`` (method, dataset, sweep, hamming_loss, gap).
     alpha : float
         Level of the tests.
+    published : DataFrame, optional
+        The published cells of the paper, see :func:`~multilab.claims.published.read_cells`, for checks that compare
+        with them.
     """
 
     scores: pd.DataFrame
     learned: Mapping[tuple[str, str], Mapping[str, np.ndarray]] = field(default_factory=dict)
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     alpha: float = 0.05
+    published: pd.DataFrame | None = None
 
     def runs(self, metric: str, methods: Iterable[str], datasets: Iterable[str] | None = None) -> pd.DataFrame:
         """Return one row per (dataset, split) and one column per method.
@@ -160,6 +164,25 @@ class Evidence:
         """Return the ranks of the methods on each dataset; 1 is the best."""
         return rank_rows(self.means(metric, methods, datasets), direction_of(metric))
 
+    def printed(self, method: str, metric: str, datasets: Iterable[str]) -> pd.DataFrame:
+        """Return the published cells of one method and metric, by dataset and in its order.
+
+        Raises
+        ------
+        NotYet
+            If the paper has no number for one of them.
+        """
+        listed = list(datasets)
+        if self.published is None:
+            raise NotYet("published cells are not part of this evidence")
+        cells = self.published.dropna(subset="mean")
+        cells = cells[(cells["method"] == method) & (cells["metric"] == metric)].drop_duplicates("dataset")
+        cells = cells.set_index("dataset")
+        lacking = [dataset for dataset in listed if dataset not in cells.index]
+        if lacking:
+            raise NotYet(f"not printed: {metric} of {method} on {', '.join(lacking)}")
+        return cells.loc[listed]
+
     def table(self, name: str, **chosen: Any) -> pd.DataFrame:
         """Return the rows of a further table whose columns have the chosen values.
 
@@ -214,4 +237,4 @@ def published_evidence(cells: pd.DataFrame, alpha: float = 0.05) -> Evidence:
     """
     named = cells.rename(columns={"mean": "value", "printed_mean": "printed"})
     rows = named[["table", "dataset", "method", "metric", "value", "std", "printed"]].assign(split=0)
-    return Evidence(rows.drop_duplicates(["dataset", "method", "metric"]), alpha=alpha)
+    return Evidence(rows.drop_duplicates(["dataset", "method", "metric"]), alpha=alpha, published=cells)

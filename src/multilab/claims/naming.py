@@ -158,3 +158,8 @@ def any_of(cells: pd.DataFrame, selectors: Iterable[Mapping[str, Any]]) -> pd.Se
 def decimals(printed: str) -> int:
     """Return the number of decimals of a printed number."""
     return len(printed.partition(".")[2])
+
+
+def half_unit(printed: str | float) -> float:
+    """Return half a unit of the last decimal of a number as printed; a value halfway between two is near both."""
+    return 0.5 * 10.0 ** -decimals(str(printed)) * (1 + 1e-9)

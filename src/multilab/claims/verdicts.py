@@ -15,7 +15,7 @@ from multilab.claims.dataset_rows import DATA_METRICS
 from multilab.claims.derived import fill_derived
 from multilab.claims.erratum import Erratum, touched
 from multilab.claims.errors import ClaimsError
-from multilab.claims.naming import Aliases, any_of, decimals
+from multilab.claims.naming import Aliases, any_of, decimals, half_unit
 from multilab.statistics.summary import exact_mean
 
 VERDICTS = ("match", "within", "better", "worse", "differs", "not comparable", "not printed", "not run")
@@ -234,11 +234,11 @@ def _compared(cell: Mapping[str, Any]) -> tuple[str, str]:
     ours, paper, printed = cell["our_mean"], cell["mean"], str(cell["printed_mean"])
     if _equal(ours, printed):
         return "match", f"equal at {decimals(printed)} decimals"
-    gap, half_unit = ours - paper, 0.5 * 10.0 ** -decimals(printed)
+    gap = ours - paper
     allowed = 2 * cell["uncertainty"] if cell["uncertainty"] > 0 else 0.0
     relative = f" ({abs(gap / paper):.1%})" if paper else ""
     reason = f"differs by {abs(gap):.4g}{relative}" + (f", two standard errors are {allowed:.4g}" if allowed else "")
-    if allowed and abs(gap) <= (allowed + half_unit) * (1 + 1e-9):
+    if allowed and abs(gap) <= allowed * (1 + 1e-9) + half_unit(printed):
         return "within", reason
     if cell["direction"] not in ("min", "max"):
         return "differs", reason
@@ -247,4 +247,4 @@ def _compared(cell: Mapping[str, Any]) -> tuple[str, str]:
 
 def _equal(ours: float, printed: str) -> bool:
     """Return whether a number rounds to a printed one; one halfway between two rounds to both."""
-    return abs(ours - float(printed)) <= 0.5 * 10.0 ** -decimals(printed) * (1 + 1e-9)
+    return abs(ours - float(printed)) <= half_unit(printed)

@@ -65,8 +65,8 @@ def _sampling(folder: Path, published: PublishedTables) -> pd.DataFrame:
     return pd.concat(tables).groupby(_CELL, as_index=False)["sampling"].max()
 
 
-def study_evidence(study: Study, folder: Path, store: Store) -> Evidence:
-    """Return the evidence of a study: scores, costs, arrays learned on first splits, further tables.
+def study_evidence(study: Study, folder: Path, store: Store, published: PublishedTables) -> Evidence:
+    """Return the evidence of a study: scores, costs, arrays learned on first splits, further tables, published cells.
 
     Arrays of cells that are not in the store are those of the report's ``figures`` folder.
     """
@@ -79,7 +79,8 @@ def study_evidence(study: Study, folder: Path, store: Store) -> Evidence:
         if cell.split_ref.split == 0 and cell.method.save_attributes
     }
     tables = {path.stem: read_table(path) for path in sorted(folder.glob("*.csv")) if path.stem not in _NOT_TABLES}
-    return Evidence(pd.concat([read_scores(folder, extra=True), _measured(folder)]), arrays, tables, study.alpha)
+    scores = pd.concat([read_scores(folder, extra=True), _measured(folder)])
+    return Evidence(scores, arrays, tables, study.alpha, published.cells)
 
 
 def claims_text(
@@ -92,7 +93,7 @@ def claims_text(
 ) -> str:
     """Return the content of ``claims.json``: a list, one entry per claim."""
     in_paper = published_evidence(published.cells, study.alpha)
-    entries = check_claims(claims, study_evidence(study, folder, store), in_paper, checks)
+    entries = check_claims(claims, study_evidence(study, folder, store, published), in_paper, checks)
     return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -105,7 +106,8 @@ def counterfactuals_text(
     checks: Mapping[str, Check],
 ) -> str:
     """Return the content of ``counterfactuals.json``: the counterfactuals, and the outcomes of the checks of errata."""
-    ours, printed = study_evidence(study, folder, store), published_evidence(published.cells, study.alpha)
+    ours = study_evidence(study, folder, store, published)
+    printed = published_evidence(published.cells, study.alpha)
     errata = check_errata(published.errata, printed, ours, checks)
     outcomes = {name: {"outcome": f.outcome, "reason": f.reason, "numbers": f.numbers} for name, f in errata.items()}
     content = {"counterfactuals": run_counterfactuals(known, ours, printed, checks), "errata": outcomes}

@@ -167,13 +167,13 @@ class Paper:
         return tuple(name for name in names("study") if read_settings("study", name).get("paper") == self.name)
 
     def verify(self) -> None:
-        """Refuse files that are not well formed, and claims whose check cannot be run.
+        """Refuse files that are not well formed, and claims, counterfactuals and errata whose check cannot be run.
 
         Raises
         ------
         ClaimsError
         """
-        from multilab.claims.checks import verify
+        from multilab.claims.checks import verify, verify_check
         from multilab.claims.counterfactual import check_known
 
         ids = [claim.id for claim in self.claims]
@@ -186,7 +186,13 @@ class Paper:
             raise ClaimsError(f"{self._location('claims.yaml')}: {error}") from None
         known = [*ids, *(one.id for one in self.errata)]
         evidence = {one.id for one in self.counterfactuals} | {one.id for one in self.errata if one.check}
+        for erratum in self.errata:
+            if erratum.check:
+                at = f"{self._location('errata.yaml')}: erratum {erratum.id}"
+                verify_check(at, erratum.check["name"], erratum.arguments, self.checks)
         for one in self.counterfactuals:
+            at = f"{self._location('counterfactuals.yaml')}: counterfactual {one.id}"
+            verify_check(at, one.check, one.arguments, self.checks)
             check_known(one.explains, known, f"{self._location('counterfactuals.yaml')}: {one.id}", "claims and errata")
         for claim in self.claims:
             if claim.explanation:

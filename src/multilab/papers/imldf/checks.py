@@ -74,22 +74,6 @@ def layers_kept(evidence: Evidence, method: str, at_least: int, layers: int = 1)
     return Finding.of(equal >= at_least, {**numbers, f"{layers} layer": equal, "cascades": cascades})
 
 
-@check("{metric} of each of {methods} on each of {datasets} is from {at_least} to {at_most}.")
-def value_between(
-    evidence: Evidence,
-    methods: Sequence[str],
-    metric: str,
-    datasets: Sequence[str],
-    at_least: float | None = None,
-    at_most: float | None = None,
-) -> Finding:
-    """Holds if all means of the methods are within the bounds."""
-    table = evidence.means(metric, methods, datasets)
-    least, most = float(table.min(axis=None)), float(table.max(axis=None))
-    holds = (at_least is None or least >= at_least) and (at_most is None or most <= at_most)
-    return Finding.of(bool(holds), {"smallest": least, "largest": most})
-
-
 @check("{method} is first in {first} cells by {metrics}, in {alone} of them alone, and second in {second}.")
 def counted_ranks(
     evidence: Evidence,

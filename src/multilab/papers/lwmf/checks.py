@@ -10,6 +10,7 @@ import pandas as pd
 
 from multilab.claims.checks import check
 from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of
+from multilab.claims.naming import half_unit
 from multilab.statistics import compare
 
 _CURVES = "feature_curves"
@@ -147,8 +148,7 @@ def critical_difference(
     table = evidence.means(metric, methods, datasets)
     cd = compare(table, direction_of(metric), alpha, control=methods[0], metric=metric).cd_bonferroni_dunn
     number = float("nan") if cd is None else float(cd)
-    units = {text: 0.5 * 10.0 ** -len(text.partition(".")[2]) for text in (right, wrong)}
-    fits = {text: abs(number - float(text)) <= unit for text, unit in units.items()}
+    fits = {text: abs(number - float(text)) <= half_unit(text) for text in (right, wrong)}
     return Finding.of(fits[right] and not fits[wrong], {"CD": round(number, 4), "datasets": len(table)})
 
 
@@ -186,26 +186,6 @@ def _simba(w: np.ndarray, miss: np.ndarray, hit: np.ndarray) -> float:
 
 
 @check(
-    "By {metrics}, on {datasets}: {method} is nearer to the published cells of {printed} than {than} in at least "
-    "{at_least} cells."
-)
-def nearer_to_published(
-    evidence: Evidence,
-    printed: str,
-    method: str,
-    than: str,
-    metrics: Sequence[str],
-    datasets: Sequence[str],
-    at_least: int,
-) -> Finding:
-    """Holds if in enough cells one of our columns is nearer to the published number than another."""
-    gaps = {name: _relative_gaps(evidence, name, printed, metrics, datasets) for name in (method, than)}
-    nearer = int((gaps[method] < gaps[than]).sum())
-    medians = {f"median gap of {name}": f"{gap.median():.2%}" for name, gap in gaps.items()}
-    return Finding.of(nearer >= at_least, {"nearer": nearer, "cells": len(gaps[method]), **medians})
-
-
-@check(
     "By {metrics}, on {datasets}: the published cells of {printed} are within {deviations} standard deviations of the "
     "runs of {method} in at least {at_least} cells."
 )
@@ -223,7 +203,8 @@ def within_runs(
     for metric in metrics:
         groups = evidence.runs(metric, [method], datasets)[method].groupby(level="dataset")
         for name in printed:
-            distances += list(((_published(name, metric, datasets) - groups.mean()) / groups.std(ddof=1)).to_numpy())
+            cells = evidence.printed(name, metric, datasets)["mean"]
+            distances += list(((cells - groups.mean()) / groups.std(ddof=1)).to_numpy())
     z = np.array(distances)
     numbers = {"within": int((np.abs(z) <= deviations).sum()), "cells": len(z), "least": z.min(), "largest": z.max()}
     numbers |= {name: round(float(numbers[name]), 2) for name in ("least", "largest")}
@@ -237,30 +218,11 @@ def published_beats(
     """Holds for each dataset and metric on which the published number is better than that of our column."""
     numbers, parts = {}, []
     for metric in metrics:
-        theirs, ours = _published(printed, metric, datasets), evidence.means(metric, [method], datasets)[method]
+        theirs = evidence.printed(printed, metric, datasets)["mean"]
+        ours = evidence.means(metric, [method], datasets)[method]
         parts += list(sign_of(metric) * (theirs - ours) > _TIE)
         numbers[metric] = {name: f"{theirs[name]:.4f} to {ours[name]:.4f}" for name in datasets}
     return Finding.of(parts, numbers)
-
-
-def _relative_gaps(
-    evidence: Evidence, method: str, printed: str, metrics: Sequence[str], datasets: Sequence[str]
-) -> pd.Series:
-    """Return |ours - published| / published per cell."""
-    gaps = []
-    for metric in metrics:
-        theirs = _published(printed, metric, datasets)
-        gaps.append((evidence.means(metric, [method], datasets)[method] - theirs).abs() / theirs)
-    return pd.concat(gaps, keys=metrics)
-
-
-def _published(method: str, metric: str, datasets: Sequence[str]) -> pd.Series:
-    """Return the published numbers of a method, per dataset."""
-    from multilab.papers.paper import find  # it imports this module
-
-    cells = find("lwmf").published
-    rows = cells[(cells["method"] == method) & (cells["metric"] == metric) & cells["dataset"].isin(list(datasets))]
-    return rows.drop_duplicates("dataset").set_index("dataset")["mean"].astype(float).reindex(list(datasets))
 
 
 @check(

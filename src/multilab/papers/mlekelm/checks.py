@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,7 @@ import pandas as pd
 
 from multilab.claims.checks import check
 from multilab.claims.evidence import Evidence, Finding, direction_of
-from multilab.claims.naming import decimals
-from multilab.claims.published import read_cells
+from multilab.claims.naming import half_unit
 from multilab.statistics import nemenyi_cd, rank_rows
 from multilab.statistics.summary import exact_mean
 
@@ -275,13 +273,14 @@ def reproduces(
     """
     near, gaps = 0, []
     for metric in metrics:
-        ours, cells = evidence.runs(metric, [method], datasets)[method], _published(printed, metric)
+        cells = evidence.printed(printed, metric, datasets)
+        ours = evidence.runs(metric, [method], datasets)[method]
         for dataset in datasets:
             runs, cell = ours.loc[dataset], cells.loc[dataset]
             gap = abs(exact_mean(runs) - cell["mean"])
             spread = float(np.hypot(np.nan_to_num(cell["std"]), runs.std(ddof=1) if runs.nunique() > 1 else 0.0))
             limits = (
-                0.5 * 10.0 ** -decimals(cell["printed_mean"]) * (1 + 1e-9) if exact else 0.0,
+                half_unit(cell["printed_mean"]) if exact else 0.0,
                 (relative or 0.0) * cell["mean"],
                 (deviations or 0.0) * spread,
             )
@@ -328,8 +327,7 @@ def leads(
 def rounds_to(evidence: Evidence, metric: str, method: str, dataset: str, right: str) -> Finding:
     """Holds if one of our means rounds to a number."""
     value = float(evidence.means(metric, [method], [dataset]).iloc[0, 0])
-    limit = 0.5 * 10.0 ** -decimals(right) * (1 + 1e-9)
-    return Finding.of(abs(value - float(right)) <= limit, {"value": round(value, 6)})
+    return Finding.of(abs(value - float(right)) <= half_unit(right), {"value": round(value, 6)})
 
 
 @check("By {metric}, on {dataset}: the ranks among {methods} are {ranks}.")
@@ -344,14 +342,15 @@ def ranks_on(
 
 
 @check(
-    "The mean {metric} of {method} is less than that of {other} by a share that rounds to {right} and not to {wrong}."
+    "The mean {metric} of {method} is less than that of {other} by a share that rounds to {right}; as a share of its "
+    "own, the difference rounds to {wrong}."
 )
 def saves(evidence: Evidence, metric: str, method: str, other: str, dataset: str, right: str, wrong: str) -> Finding:
     """Holds if 1 - cost / other cost rounds to ``right``; ``wrong`` is other cost / cost - 1."""
     own, others = (float(evidence.means(metric, [name], [dataset]).iloc[0, 0]) for name in (method, other))
     numbers = {"1 - a / b": round(1 - own / others, 4), "b / a - 1": round(others / own - 1, 4)}
-    limit = 0.5 * 10.0 ** -decimals(right) * (1 + 1e-9)
-    fits = abs(1 - own / others - float(right)) <= limit and abs(others / own - 1 - float(wrong)) <= limit
+    fits = abs(1 - own / others - float(right)) <= half_unit(right)
+    fits = fits and abs(others / own - 1 - float(wrong)) <= half_unit(wrong)
     return Finding.of(fits, numbers)
 
 
@@ -369,7 +368,7 @@ def off_the_line(
     across, up = (evidence.means(metric, methods, [dataset]).iloc[0].to_numpy(dtype=float) for metric in (x, y))
     slope, constant = np.polyfit(across, up, 1)
     spread = float(np.sqrt(np.square(up - slope * across - constant).sum() / (len(up) - 2)))
-    at, value = (float(_published(printed, metric).loc[dataset, "mean"]) for metric in (x, y))
+    at, value = (float(evidence.printed(printed, metric, [dataset])["mean"].iloc[0]) for metric in (x, y))
     line = float(slope * at + constant)
     numbers = {
         "published": value,
@@ -377,8 +376,3 @@ def off_the_line(
         "standard deviations": round((value - line) / spread, 1),
     }
     return Finding.of(abs(value - line) > spreads * spread, numbers)
-
-
-def _published(method: str, metric: str) -> pd.DataFrame:
-    cells = read_cells(Path(__file__).with_name("published.csv"))
-    return cells[(cells["method"] == method) & (cells["metric"] == metric)].set_index("dataset")

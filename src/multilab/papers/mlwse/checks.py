@@ -379,31 +379,6 @@ def _mixed(
     return pd.concat(columns, axis=1)
 
 
-@check("On each of {printed}: our {right} is nearer to the printed value than any of {others}.")
-def nearest_to_printed(
-    evidence: Evidence,
-    printed: Mapping[str, float],
-    right: Sequence[str],
-    others: Sequence[Sequence[str]],
-    at_least: int | None = None,
-) -> Finding:
-    """Holds if one of our results, (column, quantity), is nearer to the printed values than some others.
-
-    On at least ``at_least`` of the datasets of ``printed``, default all of them.
-    """
-    numbers, near = {}, 0
-    for dataset, value in printed.items():
-        ours = {
-            f"{method}, {metric}": float(evidence.means(metric, [method], [dataset])[method].iloc[0])
-            for method, metric in (right, *others)
-        }
-        gaps = [abs(one - value) for one in ours.values()]
-        near += gaps[0] < min(gaps[1:])
-        numbers[dataset] = {"printed": value, **{name: round(one, 4) for name, one in ours.items()}}
-    needed = len(printed) if at_least is None else at_least
-    return Finding.of(near >= needed, {"nearest on": f"{near} of {len(printed)}", **numbers})
-
-
 @check("{metric} is above {of} for {methods} on {but} only, and for some of {others} on other datasets.")
 def never_exceeds(
     evidence: Evidence, metric: str, of: str, methods: Sequence[str], others: Sequence[str], but: Sequence[str] = ()
@@ -418,21 +393,6 @@ def never_exceeds(
     inside = above[list(methods)]
     kept = not inside.drop(index=list(but)).any(axis=None) and bool(inside.loc[list(but)].all(axis=None))
     return Finding.of(kept and bool(above[list(others)].any(axis=None)), {f"datasets with {metric} > {of}": numbers})
-
-
-@check("All values of {metrics} of {methods} on {datasets} are from {low} to {high}.")
-def values_between(
-    evidence: Evidence,
-    methods: Sequence[str],
-    metrics: Sequence[str],
-    low: float,
-    high: float,
-    datasets: Sequence[str] | None = None,
-) -> Finding:
-    """Holds if all runs of some methods by some metrics lie in a range."""
-    values = pd.concat([evidence.runs(metric, methods, datasets).stack() for metric in metrics])
-    numbers = {"smallest": round(float(values.min()), 4), "largest": round(float(values.max()), 4)}
-    return Finding.of(bool(values.between(low, high).all()), numbers)
 
 
 @check("1 - the printed {metric} of {method} rounds to other values than the printed {other}: {values}.")
