@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from helpers.multilabel_checks import make_data
 from methods.test_estimators import quick_instances
-from multilab.methods import EBR, ECC, BinaryRelevance, ClassifierChain
+from multilab.methods import EBR, ECC, MLRBF, BinaryRelevance, ClassifierChain, MLkNN, MLkNNReleased
 from multilab.methods.base import MethodError, MultiLabelClassifier, MultiLabelTransformer, check_labels
 from multilab.methods.ensembles._members import draw_rows
 
@@ -117,6 +117,43 @@ def test_a_chain_completes_its_features_by_its_own_decisions(base: Any) -> None:
         np.testing.assert_allclose(scores[:, [label]], expected, rtol=1e-12, atol=1e-12)
         complete = np.where(rows, Y[:, label], link.predict(features)[:, 0])
         features, tests = np.column_stack([features, complete]), np.column_stack([tests, decisions])
+
+
+@pytest.mark.parametrize("method", [MLkNN(k=5), MLkNN(k=5, exclude_self=False, scale="minmax"), MLkNNReleased(k=5)])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_neighbours_equal_the_fits_on_observed_rows(method: Any, container: Any) -> None:
+    X, Y, observed, X_test = hidden_data()
+    X[:, 0] = np.arange(len(X)) % 2  # the same range in all subsets of rows
+    X[:, 1:] = (X[:, 1:] * 4).round() / 4
+    method = clone(method).set_params(scale=None) if container is sp.csr_array else method
+    model = fitted(method, container(X), Y)
+    scores = output(model, X_test)
+    for label, rows in enumerate(observed.T):
+        assert np.ptp(X[rows], axis=0).tolist() == np.ptp(X, axis=0).tolist()
+        alone = fitted(method, container(X[rows]), Y[rows][:, [label]])
+        np.testing.assert_array_equal(scores[:, [label]], output(alone, X_test))
+        np.testing.assert_array_equal(model.posterior_[[label]], alone.posterior_)
+
+
+def test_neighbours_of_a_label_that_few_rows_observe() -> None:
+    X, Y, _, X_test = hidden_data()
+    Y[3:, 0] = Y[1:, 1] = np.nan
+    Y[:3, 0] = [0, 1, 1]
+    Y[0, 1] = 1
+    model = fitted(MLkNN(k=5), X, Y)
+    alone = fitted(MLkNN(k=2), X[:3], Y[:3, [0]])
+    np.testing.assert_array_equal(output(model, X_test)[:, [0]], output(alone, X_test))
+    np.testing.assert_array_equal(output(model, X_test)[:, 1], np.full(len(X_test), 2 / 3))  # the smoothed prior
+
+
+def test_radial_basis_functions_use_observed_rows() -> None:
+    X, Y, observed, _ = hidden_data()
+    model = fitted(MLRBF(ratio=0.1), X, Y)
+    assert len(model.centres_) == sum(int(np.ceil(0.1 * n)) for n in np.nansum(Y, axis=0))
+    basis = model._basis(X)
+    for label, rows in enumerate(observed.T):
+        expected = np.linalg.lstsq(basis[rows], 2 * Y[rows, label] - 1, rcond=1e-8)[0]
+        np.testing.assert_allclose(model.coef_[:, model.column_[label]], expected, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("ensemble", [EBR, ECC])

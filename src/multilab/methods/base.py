@@ -197,6 +197,10 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     wrap around.
 
     ``predict_proba`` exists where all scores are in [0, 1], else ``decision_function``.
+
+    **Missing labels**: a class with ``_accepts_missing_labels`` learns from the observed labels alone. Unobserved ones
+    are NaN in a float y, -1 in an int8 y, or False in ``y_mask`` (the form for a sparse y); `check_labels` passes them
+    on as -1. The other classes refuse them.
     """
 
     def fit(self, X: Any, y: Any) -> Self:

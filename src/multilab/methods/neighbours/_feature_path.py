@@ -1,13 +1,12 @@
 """ML-kNN on growing prefixes of a feature ranking, in one pass."""
 
 from collections.abc import Iterator, Sequence
-from typing import Self
 
 import numpy as np
 from scipy.linalg.blas import dgemm
 
 from multilab.methods.neighbours._search import _candidates, _exact_distances
-from multilab.methods.neighbours.mlknn import MLkNN
+from multilab.methods.neighbours.mlknn import MLkNN, label_counts
 
 _ROWS = 64  # queries per block of distances, which fits into the cache of a core
 _SETS = 512  # queries per block of candidates
@@ -37,21 +36,10 @@ def mlknn_path(
         Equal to ``MLkNN(k, s).fit(X[:, chosen], Y).predict_proba(X_new[:, chosen])``, ``chosen`` the sorted first
         ``count`` columns.
     """
+    model = MLkNN(k, s)
     for near, near_new in neighbour_path(X, X_new, order, counts, k):
-        yield _OnNeighbours(k, s).fit(near, Y).predict_proba(near_new)
-
-
-class _OnNeighbours(MLkNN):
-    """ML-kNN on given neighbours, int of shape (n, k) or (m, k), instead of features."""
-
-    def fit(self, X: np.ndarray, Y: np.ndarray) -> Self:
-        self._Y, self.n_labels_ = Y, Y.shape[1]
-        self.prior_ = (self.s + Y.sum(axis=0)) / (2.0 * self.s + len(Y))
-        self.posterior_ = self._posterior(self._count(X))
-        return self
-
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        return self.posterior_[np.arange(self.n_labels_), self._count(X)]
+        _, posterior = model._probabilities(Y, label_counts(near, Y), k)
+        yield posterior[np.arange(Y.shape[1]), label_counts(near_new, Y)]
 
 
 def neighbour_path(

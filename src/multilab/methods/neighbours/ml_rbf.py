@@ -1,7 +1,7 @@
 """ML-RBF: radial basis function network with centres from k-means per label."""
 
 import math
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import lstsq
@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
 from multilab.methods._kernels import squared_distances
+from multilab.methods._observed import is_partial, observed_groups
 from multilab.methods._ties import merge_ties
 from multilab.methods.base import MethodError, MultiLabelClassifier
 
@@ -57,6 +58,9 @@ class MLRBF(MultiLabelClassifier):
     squares uses singular values, because centres of related labels nearly coincide; values up to 1e-8 of the largest
     count as 0. Scores that differ by rounding errors only are made equal (`multilab.methods._ties.merge_ties`).
 
+    **Missing labels**: the centres of a label are those of the rows known to have it, and its output weights are the
+    least squares solution on the rows that observe it.
+
     Deviations from the paper: a label is assigned iff its score is >= 0 (the paper: > 0), and the starting centres of
     k-means, which are training rows, are moved by a relative 1e-6, so that no row is equally near to two of them.
 
@@ -75,31 +79,39 @@ class MLRBF(MultiLabelClassifier):
     (60, 3)
     """
 
+    _accepts_missing_labels: ClassVar[bool] = True
+
     def __init__(self, ratio: float = 0.01, mu: float = 1.0, random_state: Any = None) -> None:
         self.ratio = ratio
         self.mu = mu
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
 
         Raises
         ------
         MethodError
             If an argument is out of range.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y = self._validate_fit(X, y, y_mask)
         if not 0 < self.ratio <= 1:
             raise MethodError(f"ratio={self.ratio}: it lies in (0, 1]")
         if not self.mu > 0:
             raise MethodError(f"mu={self.mu}: it must be positive")
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         distinct, self.column_ = np.unique(Y, axis=1, return_inverse=True)
-        centres = [self._cluster(X[column == 1], seed) for column in distinct.T if column.any()]
+        centres = [self._cluster(X[column == 1], seed) for column in distinct.T if (column == 1).any()]
         self.centres_ = np.vstack([np.empty((0, X.shape[1])), *centres])
         apart = pdist(self.centres_)
         self.width_ = self.mu * float(apart.mean()) if apart.any() else 1.0
-        self.coef_ = lstsq(self._basis(X), 2.0 * distinct - 1.0, cond=_RANK)[0]
+        basis, targets = self._basis(X), 2.0 * distinct - 1.0
+        if not is_partial(distinct):
+            self.coef_ = lstsq(basis, targets, cond=_RANK)[0]
+            return self
+        self.coef_ = np.empty((basis.shape[1], targets.shape[1]))
+        for labels, rows in observed_groups(distinct):
+            self.coef_[:, labels] = lstsq(basis[rows], targets[np.ix_(rows, labels)], cond=_RANK)[0]
         return self
 
     def _cluster(self, instances: Any, seed: int) -> np.ndarray:

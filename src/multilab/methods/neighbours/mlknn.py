@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 
+from multilab.methods._observed import is_partial, observed_groups
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.neighbours._search import exact_neighbours
 
@@ -45,7 +46,7 @@ class MLkNN(MultiLabelClassifier):
     prior_ : ndarray of shape (q,)
         Smoothed frequency of each label.
     posterior_ : ndarray of shape (q, k + 1)
-        Posterior probability of each label if r = 0..k neighbours have it.
+        Posterior probability of each label if r = 0..k neighbours have it; NaN for more neighbours than observe it.
     n_labels_, n_features_in_, classes_
         See `MultiLabelClassifier`.
 
@@ -55,6 +56,10 @@ class MLkNN(MultiLabelClassifier):
     ``MLkNN(scale="minmax")`` where all features are numeric, or 0/1 with both values in the training set; with other
     nominal features it is ``MLkNN(scale="minmax", nominal=one_hot_columns(feature_names))``. Mulan's order among
     equally distant neighbours is that of a heap, so it may keep others where the k-th and the next are tied.
+
+    **Missing labels**: prior, neighbours and posterior of a label are those of the rows that observe it, as if it were
+    fitted on these alone (k is the number of the other such rows, if there are fewer than k); scaling uses all rows.
+    Each set of rows that observes a label needs a search of its own.
 
     A new row without a 1 in the one-hot columns of a feature (a value unknown in training) is half a unit from each
     value. A label is assigned iff its probability >= 0.5; the paper leaves a tie to
@@ -78,6 +83,8 @@ class MLkNN(MultiLabelClassifier):
            [1, 1, 0]])
     """
 
+    _accepts_missing_labels: ClassVar[bool] = True
+
     def __init__(
         self,
         k: int = 10,
@@ -94,15 +101,15 @@ class MLkNN(MultiLabelClassifier):
         self.nominal = nominal
         self.tie_tol = tie_tol
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q), with n > k.
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q), n > k; y_mask is True where observed.
 
         Raises
         ------
         MethodError
             If an argument is out of range or there are too few instances.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y = self._validate_fit(X, y, y_mask)
         if not self.s > 0:
             raise MethodError(f"s={self.s}: the smoothing must be positive")
         self._check_choices(scale=(None, "minmax"))
@@ -118,39 +125,63 @@ class MLkNN(MultiLabelClassifier):
             self._factors = _inverse_range(X)
         self._X = self._scaled(X)
         self._Y = Y
-        neighbours, _ = exact_neighbours(self._X, self.k, exclude_self=self.exclude_self, tie_tol=self.tie_tol)
-        self.prior_ = (self.s + Y.sum(axis=0)) / (2.0 * self.s + len(Y))
-        self.posterior_ = self._posterior(self._count(neighbours))
+        self._groups = observed_groups(Y) if is_partial(Y) else None
+        if self._groups is None:
+            neighbours, _ = exact_neighbours(self._X, self.k, exclude_self=self.exclude_self, tie_tol=self.tie_tol)
+            self.prior_, self.posterior_ = self._probabilities(Y, label_counts(neighbours, Y), self.k)
+            return self
+        self.prior_, self.posterior_ = np.empty(self.n_labels_), np.full((self.n_labels_, self.k + 1), np.nan)
+        for labels, rows in self._groups:
+            known, k = Y[np.ix_(rows, labels)], self._neighbours_of(rows)
+            counts = np.zeros(known.shape, dtype=np.int64)
+            if k:
+                neighbours, _ = exact_neighbours(self._X[rows], k, exclude_self=self.exclude_self, tie_tol=self.tie_tol)
+                counts = label_counts(neighbours, known)
+            self.prior_[labels], self.posterior_[labels, : k + 1] = self._probabilities(known, counts, k)
         return self
 
-    def _posterior(self, counts: np.ndarray) -> np.ndarray:
-        """Return P(label | r neighbours have it) for all labels and r = 0..k, shape (q, k + 1).
+    def _neighbours_of(self, rows: np.ndarray) -> int:
+        """Return k, or how many neighbours the rows of a group have."""
+        return min(self.k, len(rows) - self.exclude_self)
+
+    def _probabilities(self, Y: np.ndarray, counts: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the prior of the labels, shape (q,), and the posterior for r = 0..k neighbours, shape (q, k + 1).
 
         Parameters
         ----------
+        Y : ndarray of shape (n, q)
         counts : int ndarray of shape (n, q)
             Number of neighbours of each training row that have each label.
+        k : int
+            Number of neighbours.
         """
-        q, size = self.n_labels_, self.k + 1
-        cell = (2 * np.arange(q) + self._Y) * size + counts
+        prior = (self.s + Y.sum(axis=0)) / (2.0 * self.s + len(Y))
+        return prior, self._posterior(Y, counts, prior, k)
+
+    def _posterior(self, Y: np.ndarray, counts: np.ndarray, prior: np.ndarray, k: int) -> np.ndarray:
+        """Return P(label | r neighbours have it) for all labels and r = 0..k, shape (q, k + 1)."""
+        q, size = Y.shape[1], k + 1
+        cell = (2 * np.arange(q) + Y) * size + counts
         # kappa[l, b, r]: training rows with (b = 1) or without label l whose neighbours have it r times
         kappa = np.bincount(cell.ravel(), minlength=2 * q * size).reshape(q, 2, size)
         likelihood = (self.s + kappa) / (self.s * size + kappa.sum(axis=2, keepdims=True))
-        present = self.prior_[:, None] * likelihood[:, 1]
-        absent = (1.0 - self.prior_)[:, None] * likelihood[:, 0]
+        present = prior[:, None] * likelihood[:, 1]
+        absent = (1.0 - prior)[:, None] * likelihood[:, 0]
         return present / (present + absent)
 
     def _scores(self, X: Any) -> np.ndarray:
-        neighbours, _ = exact_neighbours(self._X, self.k, self._scaled(X), tie_tol=self.tie_tol)
-        return self.posterior_[np.arange(self.n_labels_), self._count(neighbours)]
-
-    def _count(self, neighbours: np.ndarray) -> np.ndarray:
-        """Return the number of neighbours of each row that have each label, shape (m, q), from (m, k) row numbers."""
-        m, k = neighbours.shape
-        chosen = sp.csr_array(
-            (np.ones(m * k, dtype=np.int64), neighbours.ravel(), np.arange(0, m * k + 1, k)), shape=(m, len(self._Y))
-        )
-        return chosen @ self._Y
+        X = self._scaled(X)
+        if self._groups is None:
+            neighbours, _ = exact_neighbours(self._X, self.k, X, tie_tol=self.tie_tol)
+            return self.posterior_[np.arange(self.n_labels_), label_counts(neighbours, self._Y)]
+        scores = np.empty((X.shape[0], self.n_labels_))
+        for labels, rows in self._groups:
+            counts = np.zeros((X.shape[0], len(labels)), dtype=np.int64)
+            if k := self._neighbours_of(rows):
+                neighbours, _ = exact_neighbours(self._X[rows], k, X, tie_tol=self.tie_tol)
+                counts = label_counts(neighbours, self._Y[np.ix_(rows, labels)])
+            scores[:, labels] = self.posterior_[labels, counts]
+        return scores
 
     def _scaled(self, X: Any) -> Any:
         """Return the columns in use, multiplied by their factors; X itself without scaling."""
@@ -163,6 +194,15 @@ class MLkNN(MultiLabelClassifier):
         scaled = sp.csr_array(X @ sp.diags_array(self._factors))
         scaled.sort_indices()
         return scaled
+
+
+def label_counts(neighbours: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return the number of neighbours of each row that have each label, shape (m, q), from their row numbers (m, k)."""
+    m, k = neighbours.shape
+    chosen = sp.csr_array(
+        (np.ones(m * k, dtype=np.int64), neighbours.ravel(), np.arange(0, m * k + 1, k)), shape=(m, len(Y))
+    )
+    return chosen @ Y
 
 
 def one_hot_columns(feature_names: Sequence[str]) -> list[list[int]]:

@@ -71,10 +71,10 @@ class MLkNNReleased(MLkNN):
     ) -> None:
         super().__init__(k=k, s=s, exclude_self=exclude_self, scale=scale, nominal=nominal, tie_tol=tie_tol)
 
-    def _posterior(self, counts: np.ndarray) -> np.ndarray:
+    def _posterior(self, Y: np.ndarray, counts: np.ndarray, prior: np.ndarray, k: int) -> np.ndarray:
         """Return P(label) P(r neighbours have it | label), shape (q, k + 1); see `MLkNN._posterior`."""
-        rows, columns = np.nonzero(self._Y)
-        kappa: Any = np.zeros((self.n_labels_, self.k + 1))  # kappa[l, r]: training rows with label l and count r
+        rows, columns = np.nonzero(Y)
+        kappa: Any = np.zeros((Y.shape[1], k + 1))  # kappa[l, r]: training rows with label l and count r
         np.add.at(kappa, (columns, counts[rows, columns]), 1.0)
-        likelihood = (self.s + kappa) / (self.s * (self.k + 1) + kappa.sum(axis=1, keepdims=True))
-        return self.prior_[:, None] * likelihood
+        likelihood = (self.s + kappa) / (self.s * (k + 1) + kappa.sum(axis=1, keepdims=True))
+        return prior[:, None] * likelihood
