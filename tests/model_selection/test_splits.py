@@ -234,6 +234,8 @@ def test_impossible_requests_are_refused():
     with pytest.raises(DatasetError, match="0 and 1"):
         make_splits(Y * 2 + 1, {"kfold": 2})
     with pytest.raises(DatasetError, match="0 and 1"):
+        make_splits(np.full((4, 2), np.inf), {"kfold": 2})
+    with pytest.raises(DatasetError, match="no label is observed"):
         make_splits(np.full((4, 2), np.nan), {"kfold": 2})
     with pytest.raises(DatasetError, match="do not sum"):
         stratified_assignment(Y, [3, 2])
@@ -350,7 +352,7 @@ def test_the_splitter_works_in_scikit_learn():
     assert len(scores) == splitter.get_n_splits() == 3
     mine = [indices_digest(*split) for split in splitter.split(X, y)]
     assert mine == [s.digest for s in make_splits(y, {"kfold": 3, "stratify": 1, "seed": 5})]
-    assert repr(splitter) == "IterativeStratifiedKFold(3, order=1, random_state=5)"
+    assert repr(splitter) == "IterativeStratifiedKFold(n_splits=3, order=1, random_state=5)"
 
 
 def test_protocols_need_no_numpy():

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from multilab.datasets.errors import DatasetError
-from multilab.model_selection.iterative_stratification import (
+from multilab.model_selection.iterative_stratification.assignment import (
     fold_sizes,
-    label_table,
     random_permutation,
     stratified_assignment,
 )
+from multilab.model_selection.iterative_stratification.columns import LabelMatrix, check_label_matrix
 from multilab.model_selection.protocol import normalise_protocol
 
 
@@ -78,7 +78,7 @@ def make_splits(
     Parameters
     ----------
     Y : array-like or sparse of shape (n, q) or (n,)
-        Labels, 0 or 1.
+        Labels, 0 or 1; NaN, or -1 in an int8 matrix, where a label is not observed.
     protocol : mapping
         See :func:`multilab.model_selection.protocol.normalise_protocol`.
     named_splits : mapping of str to (train, test), optional
@@ -100,22 +100,23 @@ def make_splits(
     >>> split.test.tolist()
     [3]
     """
-    labels = label_table(Y)
+    labels = check_label_matrix(Y)
+    n = labels.positive.shape[0]
     plan = normalise_protocol(protocol)
     if "split" in plan:
-        return [_named(plan["split"], named_splits or {}, len(labels), plan.get("train_size"))]
+        return [_named(plan["split"], named_splits or {}, n, plan.get("train_size"))]
     if "first" in plan:
-        rows = np.arange(len(labels), dtype=np.int64)
-        return [_checked(rows[: plan["first"]], rows[plan["first"] :], "first", len(labels))]
+        rows = np.arange(n, dtype=np.int64)
+        return [_checked(rows[: plan["first"]], rows[plan["first"] :], "first", n)]
     if "explicit" in plan:
         indices = [{key: np.array(rows, dtype=np.int64) for key, rows in entry.items()} for entry in plan["explicit"]]
-        return [_checked(**entry, name=f"fold{i}", n=len(labels)) for i, entry in enumerate(indices)]
+        return [_checked(**entry, name=f"fold{i}", n=n) for i, entry in enumerate(indices)]
     return list(_kfold(labels, plan) if "kfold" in plan else _holdout(labels, plan))
 
 
-def _kfold(labels: np.ndarray, plan: Mapping[str, Any]) -> Iterator[Split]:
+def _kfold(labels: LabelMatrix, plan: Mapping[str, Any]) -> Iterator[Split]:
     folds = plan["kfold"]
-    sizes = fold_sizes(len(labels), folds)
+    sizes = fold_sizes(labels.positive.shape[0], folds)
     for repeat in range(plan["repeats"]):
         fold_of = _assignment(labels, sizes, plan, repeat)
         for fold in range(folds):
@@ -123,8 +124,8 @@ def _kfold(labels: np.ndarray, plan: Mapping[str, Any]) -> Iterator[Split]:
             yield Split(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold), name)
 
 
-def _holdout(labels: np.ndarray, plan: Mapping[str, Any]) -> Iterator[Split]:
-    n = len(labels)
+def _holdout(labels: LabelMatrix, plan: Mapping[str, Any]) -> Iterator[Split]:
+    n = labels.positive.shape[0]
     size = Fraction(plan["holdout"]["train_size"])
     train = int(size * n) if size < 1 else int(size)
     if not 0 < train < n:
@@ -134,11 +135,12 @@ def _holdout(labels: np.ndarray, plan: Mapping[str, Any]) -> Iterator[Split]:
         yield Split(np.flatnonzero(subset == 0), np.flatnonzero(subset == 1), f"holdout{repeat}")
 
 
-def _assignment(labels: np.ndarray, sizes: list[int], plan: Mapping[str, Any], repeat: int) -> np.ndarray:
+def _assignment(labels: LabelMatrix, sizes: list[int], plan: Mapping[str, Any], repeat: int) -> np.ndarray:
     if plan["stratify"]:
         return stratified_assignment(labels, sizes, order=plan["stratify"], seed=plan["seed"], repeat=repeat)
-    chosen = np.empty(len(labels), dtype=np.int64)
-    chosen[random_permutation(len(labels), plan["seed"], repeat)] = np.repeat(np.arange(len(sizes)), sizes)
+    n = labels.positive.shape[0]
+    chosen = np.empty(n, dtype=np.int64)
+    chosen[random_permutation(n, plan["seed"], repeat)] = np.repeat(np.arange(len(sizes)), sizes)
     return chosen
 
 
