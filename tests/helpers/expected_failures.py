@@ -58,8 +58,12 @@ _REASONS = {
         "the samples are drawn over row numbers": "EBR ECC EPS",
         "which rows share a fold depends on their order": "StackedMLWSE",
     },
+    "check_classifiers_train": {
+        "half of the votes assign a label; argmax takes the first class": "EBR",
+        "hardly any joint probability of a label and a count reaches 1/2": "MLkNNReleased",
+    },
     "check_transformer_n_iter": {
-        "passes 1-D y; labels are 0/1 with one column per label": "KLSCCA KernelMDDM LSKernelMDDM OLSKernelMDDM",
+        "solved directly unless the solver is an iterative one": "KLSCCA KernelMDDM LSKernelMDDM",
     },
 }
 _SCORES = ("predict", "predict_proba", "decision_function")

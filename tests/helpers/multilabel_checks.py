@@ -173,6 +173,51 @@ def check_single_label(estimator: Any) -> None:
     assert scores.shape == decisions.shape == (len(X_test), 1)
 
 
+def check_two_classes(estimator: Any) -> None:
+    """A one-dimensional y of two classes is a label matrix of one column, with scikit-learn's shapes and classes."""
+    X, Y, X_test = make_data()
+    names = np.array(["no", "yes"])
+    scores, decisions = _fitted(estimator, X, Y[:, :1]).predict_with_scores(X_test)
+    model = _fitted(estimator, X, names[Y[:, 0]])
+    _assert_same(model.predict_with_scores(X_test), (scores, decisions), atol=0)
+    assert model.classes_.tolist() == names.tolist()
+    assert model.predict(X_test).tolist() == names[decisions[:, 0]].tolist()
+    if hasattr(model, "predict_proba"):
+        probabilities = model.predict_proba(X_test)
+        assert probabilities.shape == (len(X_test), 2)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=0, atol=1e-15)
+    if hasattr(model, "decision_function"):
+        np.testing.assert_array_equal(model.decision_function(X_test) >= 0, decisions[:, 0])
+    model.fit(X, Y)
+    assert model.classes_.shape == (Y.shape[1], 2)
+    assert model.predict(X_test).shape == (len(X_test), Y.shape[1])
+
+
+def check_names(estimator: Any) -> None:
+    """Feature and label names of data frames are kept, checked, given back in frames, and forgotten by the next fit."""
+    X, Y, X_test = make_data()
+    features, labels = [f"f{j}" for j in range(X.shape[1])], ["sun", "rain", "wind", "fog"]
+    rows = [f"row {i}" for i in range(len(X_test))]
+    frame, test = pd.DataFrame(X, columns=features), pd.DataFrame(X_test, index=rows, columns=features)
+    model = _fitted(estimator, frame, pd.DataFrame(Y, columns=labels))
+    assert model.feature_names_in_.tolist() == features
+    assert model.label_names_.tolist() == labels
+    for scores in (False, True):
+        made = model.predict_frame(test, scores=scores)
+        assert made.columns.tolist() == labels
+        assert made.index.tolist() == rows
+        np.testing.assert_array_equal(made, model.predict_with_scores(test)[0 if scores else 1])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(test[features[::-1]])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(test.rename(columns={"f0": "other"}))
+    model.fit(X, Y)
+    assert not hasattr(model, "label_names_")
+    assert not hasattr(model, "feature_names_in_")
+    assert model.predict_frame(X_test).columns.tolist() == ["label0", "label1", "label2", "label3"]
+    assert model.predict_frame(X_test).index.tolist() == list(range(len(X_test)))
+
+
 def check_sparse_input(estimator: Any) -> None:
     """Sparse X of any format, unsorted too, gives what dense X gives; else it is refused clearly."""
     X, Y, X_test = make_data()
@@ -274,8 +319,10 @@ def check_wrong_input(estimator: Any) -> None:
         _fitted(estimator, X, 2 * Y)
     with pytest.raises(MethodError, match="y > 0"):
         _fitted(estimator, X, 2 * Y - 1)
-    with pytest.raises(MethodError, match="two dimensions"):
-        _fitted(estimator, X, Y[:, 0])
+    with pytest.raises(MethodError, match=r"multiclass.*two classes"):
+        _fitted(estimator, X, Y.sum(axis=1))
+    with pytest.raises(MethodError, match="one class only"):
+        _fitted(estimator, X, np.ones(len(X)))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         _fitted(estimator, X, Y[:-1])
     if not estimator._accepts_missing_labels:
@@ -352,8 +399,8 @@ def transformer_wrong_input(transformer: Any) -> None:
         _fitted(transformer, X, Y).transform(X_test[:, :-1])
     with pytest.raises(MethodError, match="0 and 1"):
         _fitted(transformer, X, 2 * Y)
-    with pytest.raises(MethodError, match="two dimensions"):
-        _fitted(transformer, X, Y[:, 0])
+    with pytest.raises(MethodError, match=r"multiclass.*two classes"):
+        _fitted(transformer, X, Y.sum(axis=1))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         _fitted(transformer, X, Y[:-1])
     with pytest.raises(ValueError, match="NaN"):

@@ -17,7 +17,6 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from helpers import multilabel_checks
@@ -31,36 +30,8 @@ NOT_ARGUMENTS = {
     *("_target_", "title", "search", "check_params", "seed_name", "reference", "notes"),
     *("preprocessing", "base_scores", "inner_cv", "save_attributes"),
 }
-# scikit-learn's checks that no classifier of 0/1 label columns can pass, by the methods it must have to fail.
-TWO_COLUMNS = "wants two columns of probabilities for one label; there is one column per label"
-ONE_TO_TWO = "codes two classes by other numbers than 0 and 1; y holds 0 and 1 only"
-MULTILABEL_REASONS = {
-    (): {
-        "check_classifiers_train": "passes 1-D y; labels are 0/1 with one column per label",
-        "check_classifiers_classes": "passes 1-D y of strings; Y is 0/1 with one column per label",
-        "check_estimators_dtypes": ONE_TO_TWO,
-        "check_classifier_data_not_an_array": ONE_TO_TWO,
-        "check_fit2d_1feature": ONE_TO_TWO,
-    },
-    ("predict_proba",): {
-        "check_estimator_sparse_array": TWO_COLUMNS,
-        "check_estimator_sparse_matrix": TWO_COLUMNS,
-    },
-    ("decision_function",): {
-        "check_classifier_multioutput": "finds decisions in one list of classes; classes_ has one per label",
-    },
-    ("decision_function", "predict_proba"): {
-        "check_decision_proba_consistency": "passes 1-D y; labels are 0/1 with one column per label",
-    },
-}
-# The same for transformers that learn from 0/1 label columns.
-TRANSFORMER_REASONS = {
-    "check_estimators_dtypes": ONE_TO_TWO,
-    "check_fit2d_1feature": ONE_TO_TWO,
-    "check_transformer_data_not_an_array": "passes 1-D y; labels are 0/1 with one column per label",
-    "check_transformer_general": "passes 1-D y; labels are 0/1 with one column per label",
-    "check_transformer_preserve_dtypes": "passes 1-D y; labels are 0/1 with one column per label",
-}
+# scikit-learn's check that no classifier with a ``classes_`` per label and decisions can pass.
+CLASSES_PER_LABEL = "looks decisions up in one list of classes; classes_ has one list per label"
 
 
 class FirstSeen(MultiLabelTransformer):
@@ -107,13 +78,9 @@ def quick_instances() -> dict[str, Any]:
 
 def reasons(estimator: Any) -> dict[str, str]:
     """Return why an estimator need not pass some checks, by the name of the check."""
-    collected: dict[str, str] = dict(TRANSFORMER_REASONS) if isinstance(estimator, MultiLabelTransformer) else {}
-    if isinstance(estimator, MultiLabelClassifier):
-        for attributes, some in MULTILABEL_REASONS.items():
-            if all(hasattr(estimator, a) for a in attributes):
-                collected |= some
-    sparse = get_tags(estimator).input_tags.sparse
-    collected = {k: v for k, v in collected.items() if sparse or "sparse" not in k}
+    collected: dict[str, str] = {}
+    if isinstance(estimator, MultiLabelClassifier) and hasattr(estimator, "decision_function"):
+        collected["check_classifier_multioutput"] = CLASSES_PER_LABEL
     return collected | expected_failures(estimator)
 
 

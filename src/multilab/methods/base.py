@@ -8,16 +8,12 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
-from multilab.core import MultilabError
+from multilab.methods._targets import binary_classes, describe_target, label_names, to_frame
+from multilab.methods.errors import MethodError
 
 __all__ = ["MethodError", "MultiLabelClassifier", "MultiLabelTransformer", "check_labels"]
-
-
-class MethodError(MultilabError, ValueError):
-    """An argument or an input that a method cannot work with."""
 
 
 def check_labels(y: Any, y_mask: Any = None, *, missing: bool = False) -> np.ndarray:
@@ -65,7 +61,7 @@ def check_labels(y: Any, y_mask: Any = None, *, missing: bool = False) -> np.nda
         valid |= hidden
     if not np.all(valid):
         values = array if hidden is None else array[~hidden]
-        raise MethodError(f"{_describe(values)} y must hold 0 and 1 only; for -1/+1 labels pass (y > 0)")
+        raise MethodError(f"{describe_target(values)} y must hold 0 and 1 only; for -1/+1 labels pass (y > 0)")
     if array.ndim != 2:
         raise MethodError(
             f"y must have two dimensions, one column per label, and has shape {array.shape}; "
@@ -116,16 +112,6 @@ def _with_unobserved(labels: np.ndarray, hidden: np.ndarray) -> np.ndarray:
     return np.where(partial, np.int8(-1), labels.astype(np.int8))
 
 
-def _describe(array: np.ndarray) -> str:
-    """Describe values that are not 0/1, in scikit-learn's terms where it has some."""
-    kind = type_of_target(array.ravel())
-    if kind == "binary":
-        return f"y holds the values {np.unique(array).tolist()}."
-    if kind == "multiclass":
-        return "Only binary classification is supported. The type of the target is multiclass."
-    return f"Unknown label type: {kind}."
-
-
 class _MultiLabelInput:
     """Tags and validation of input that classifiers and transformers share."""
 
@@ -138,7 +124,7 @@ class _MultiLabelInput:
         tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
+        tags.target_tags.one_d_labels = True  # two classes
         tags.target_tags.two_d_labels = True
         tags.input_tags.sparse = self._accepts_sparse
         return tags
@@ -148,10 +134,14 @@ class _MultiLabelInput:
 
         y is uint8, or int8 with -1 where a label is not observed, which only estimators with
         ``_accepts_missing_labels`` see.
+
+        A one-dimensional y of two classes is a single label, the larger class.
         """
         if y is None:
             raise MethodError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._validate_features(X, ensure_min_samples=self._min_samples)
+        names = label_names(y)
+        classes, y = binary_classes(y)
         Y = check_labels(y, y_mask, missing=True)
         if Y.dtype == np.int8 and not self._accepts_missing_labels:
             raise MethodError(
@@ -159,7 +149,11 @@ class _MultiLabelInput:
                 f"{Y.size} labels in y are NaN or -1; the guide on missing labels lists the methods that can"
             )
         check_consistent_length(X, Y)
+        self._set_labels(Y.shape[1], classes, names)
         return X, Y
+
+    def _set_labels(self, n_labels: int, classes: np.ndarray | None = None, names: np.ndarray | None = None) -> None:
+        """Keep what predictions need to know of the labels; a transformer makes none."""
 
     def _check_choices(self, **choices: tuple[Any, ...]) -> None:
         """Raise a `MethodError` if an argument is none of the values that it can have."""
@@ -180,15 +174,18 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     """Base class of the multi-label classifiers: validation of input, scores and decisions.
 
     A subclass writes ``fit`` (which starts with ``X, Y = self._validate_fit(X, y)``) and ``_scores``. It
-    overrides ``_score_kind`` when its scores are not probabilities, and ``_decide`` or ``_predict`` when its decisions
-    are not ``score >= threshold``.
+    overrides ``_score_kind`` when its scores are not probabilities ("score" needs an argument ``threshold``), and
+    ``_decide`` or ``_predict`` when its decisions are not ``score >= threshold``.
 
     Attributes
     ----------
     n_features_in_ : int
     n_labels_ : int
     classes_ : ndarray of shape (q, 2)
-        ``[0, 1]`` for each label: the form that scikit-learn's scorers and ``cross_val_predict`` both read.
+        ``[0, 1]`` for each label: the form that scikit-learn's scorers and ``cross_val_predict`` both read. Of shape
+        (2,) after a fit on a one-dimensional y.
+    label_names_ : ndarray of shape (q,)
+        The columns of y; only where y was a data frame (or a series) with names that are text.
 
     Notes
     -----
@@ -201,6 +198,10 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     **Missing labels**: a class with ``_accepts_missing_labels`` learns from the observed labels alone. Unobserved ones
     are NaN in a float y, -1 in an int8 y, or False in ``y_mask`` (the form for a sparse y); `check_labels` passes them
     on as -1. The other classes refuse them.
+
+    **One-dimensional y**: two classes of any type make a binary classifier in scikit-learn's sense, as with its own
+    multi-label classifiers (`sklearn.neighbors.KNeighborsClassifier`): ``predict`` returns shape (n,) with these
+    classes, ``predict_proba`` shape (n, 2), and ``decision_function`` shape (n,), moved so that its threshold is 0.
     """
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -217,50 +218,94 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} cannot be fitted on validated input")
 
     def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores (float64) and decisions (0/1, int64), both of shape (n, q), in one pass over X."""
+        """Return scores (float64) and decisions (0/1, int64), both of shape (n, q), in one pass over X.
+
+        The shape is (n, 1) after a fit on a one-dimensional y, whatever its classes.
+        """
         X = self._validate_predict(X)
         scores, decisions = self._predict(X)
         return scores, decisions.astype(np.int64)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the 0/1 decisions of shape (n, q), int64."""
-        return self.predict_with_scores(X)[1]
+        """Return the 0/1 decisions of shape (n, q), int64; classes of shape (n,) after a fit on such a y."""
+        decisions = self.predict_with_scores(X)[1]
+        return decisions if self.classes_.ndim == 2 else self.classes_[decisions[:, 0]]
+
+    def predict_frame(self, X: Any, *, scores: bool = False) -> Any:
+        """Return the decisions, or the scores, as a DataFrame with one column per label.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        scores : bool, default=False
+            Return the scores of `predict_with_scores` instead of what `predict` returns.
+
+        Returns
+        -------
+        pandas.DataFrame of shape (n, q)
+            The columns are ``label_names_``, or ``label0``, ``label1``, ... if y had no names; the index is that of X,
+            if X is a DataFrame.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from multilab.methods import MLkNN
+        >>> X = pd.DataFrame({"length": [0.0, 0.1, 1.0, 1.1]}, index=["a", "b", "c", "d"])
+        >>> Y = pd.DataFrame({"short": [1, 1, 0, 0], "long": [0, 0, 1, 1]}, index=X.index)
+        >>> MLkNN(k=1).fit(X, Y).predict_frame(X.loc[["b", "c"]])
+           short  long
+        b      1     0
+        c      0     1
+        """
+        values = self.predict_with_scores(X)[0] if scores else self.predict(X)
+        return to_frame(values, getattr(self, "label_names_", None), X)
 
     @available_if(lambda self: self._score_kind() == "probability")
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return one score in [0, 1] per instance and label, shape (n, q)."""
-        return self._scores(self._validate_predict(X))
+        """Return one score in [0, 1] per instance and label, shape (n, q); (n, 2) after a fit on y of shape (n,)."""
+        return self._as_probabilities(self._scores(self._validate_predict(X)))
 
     @available_if(lambda self: self._score_kind() != "probability")
     def decision_function(self, X: Any) -> np.ndarray:
         """Return one real score per instance and label, shape (n, q).
 
-        The threshold is 0, or the estimator's argument ``threshold`` where it has one.
+        The threshold is 0, or the estimator's argument ``threshold`` where it has one. After a fit on a y of shape (n,)
+        the shape is (n,) and the threshold 0.
         """
-        return self._scores(self._validate_predict(X))
+        scores = self._scores(self._validate_predict(X))
+        return scores if self.classes_.ndim == 2 else scores[:, 0] - self._threshold()
+
+    def _as_probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return scores if self.classes_.ndim == 2 else np.column_stack([1.0 - scores, scores])
 
     def _score_kind(self) -> str:
         """Return "probability" (threshold 0.5), "margin" (0), or "score" (``threshold``, an argument of the class)."""
         return "probability"
 
+    def _threshold(self) -> float:
+        """Return the score from which on a label is assigned."""
+        kind = self._score_kind()
+        if kind == "score":
+            return self.threshold
+        return {"probability": 0.5, "margin": 0.0}[kind]
+
     def _scores(self, X: Any) -> np.ndarray:
         raise NotImplementedError(f"{type(self).__name__} has no scores")
 
     def _decide(self, scores: np.ndarray) -> np.ndarray:
-        return scores >= {"probability": 0.5, "margin": 0.0}[self._score_kind()]
+        return scores >= self._threshold()
 
     def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         scores = self._scores(X)
         return scores, self._decide(scores)
 
-    def _validate_fit(self, X: Any, y: Any, y_mask: Any = None) -> tuple[Any, np.ndarray]:
-        X, Y = super()._validate_fit(X, y, y_mask)
-        self._set_labels(Y.shape[1])
-        return X, Y
-
-    def _set_labels(self, n_labels: int) -> None:
+    def _set_labels(self, n_labels: int, classes: np.ndarray | None = None, names: np.ndarray | None = None) -> None:
         self.n_labels_ = n_labels
-        self.classes_ = np.tile([0, 1], (n_labels, 1))
+        self.classes_ = np.tile([0, 1], (n_labels, 1)) if classes is None else classes
+        if names is not None:
+            self.label_names_ = names
+        elif hasattr(self, "label_names_"):  # of an earlier fit
+            del self.label_names_
 
     def _validate_predict(self, X: Any) -> Any:
         check_is_fitted(self, "n_labels_")

@@ -20,5 +20,5 @@ class ScoreThreshold:
     def _score_kind(self) -> str:
         return "margin"
 
-    def _decide(self, scores: np.ndarray) -> np.ndarray:
-        return scores >= self.threshold
+    def _threshold(self) -> float:
+        return self.threshold

@@ -112,7 +112,7 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return 1 / (1 + exp(-2 (f - threshold))), shape (m, q): ordered as f, 0.5 at the threshold."""
-        return expit(2.0 * (self.decision_function(X) - self.threshold))
+        return self._as_probabilities(expit(2.0 * (self._scores(self._validate_predict(X)) - self.threshold)))
 
     def _scores(self, X: Any) -> np.ndarray:
         return merge_ties(self._kernel(X, self._X) @ self.coef_)[:, self.column_]

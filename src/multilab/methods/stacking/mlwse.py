@@ -240,9 +240,6 @@ class MLWSE(MultiLabelClassifier):
     def _scores(self, X: Any) -> np.ndarray:
         return X @ self.W_ + self.intercept_
 
-    def _decide(self, scores: np.ndarray) -> np.ndarray:
-        return scores >= self.threshold
-
     def _check_arguments(self) -> None:
         self._check_choices(**_CHOICES)
         for name in ("alpha", "lam", "beta", "eta", "tol", "kkt_tol"):

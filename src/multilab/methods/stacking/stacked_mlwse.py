@@ -184,5 +184,5 @@ class StackedMLWSE(MultiLabelClassifier):
         runs = [final.decision_function(self._base_scores(models, X)) for models, final in self._runs]
         return np.mean(runs, axis=0)
 
-    def _decide(self, scores: np.ndarray) -> np.ndarray:
-        return self.final_estimator_._decide(scores)
+    def _threshold(self) -> float:
+        return self.final_estimator_.threshold
