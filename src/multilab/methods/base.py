@@ -1,6 +1,7 @@
 """Base classes of multi-label classifiers and transformers."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,13 +11,17 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
+from multilab.methods._sparse_labels import Layout, canonical_labels, refusal_of_dense
 from multilab.methods._targets import binary_classes, describe_target, label_names, to_frame
 from multilab.methods.errors import MethodError
 
 __all__ = ["MethodError", "MultiLabelClassifier", "MultiLabelTransformer", "check_labels"]
 
 
-def check_labels(y: Any, y_mask: Any = None, *, missing: bool = False) -> np.ndarray:
+_BLOCK_SCORES = 2**24  # scores of one block of rows: 128 MiB
+
+
+def check_labels(y: Any, y_mask: Any = None, *, missing: bool = False, owner: str = "check_labels") -> np.ndarray:
     """Return the label matrix as a new C-contiguous array of shape (n, q): uint8, or int8 with -1 for "not observed".
 
     Parameters
@@ -28,6 +33,8 @@ def check_labels(y: Any, y_mask: Any = None, *, missing: bool = False) -> np.nda
         True where the label is observed; the values of y elsewhere are ignored.
     missing : bool, default=False
         Whether labels may be unobserved.
+    owner : str, default="check_labels"
+        Name of what needs a dense y, for messages.
 
     Returns
     -------
@@ -37,7 +44,8 @@ def check_labels(y: Any, y_mask: Any = None, *, missing: bool = False) -> np.nda
     Raises
     ------
     MethodError
-        If y is not two-dimensional, holds anything else, or has unobserved labels although ``missing`` is False.
+        If y is not two-dimensional, holds anything else, has unobserved labels although ``missing`` is False, or is
+        sparse and too large to be made dense (`multilab.methods._sparse_labels.MAX_DENSE_BYTES`).
     ValueError
         If y holds infinity (raised by scikit-learn).
     """
@@ -53,15 +61,14 @@ def check_labels(y: Any, y_mask: Any = None, *, missing: bool = False) -> np.nda
         ensure_min_samples=0,
         ensure_min_features=0,
     )
-    array = array.toarray() if sp.issparse(array) else np.asarray(array)
+    array = _densified(array, owner) if sp.issparse(array) else np.asarray(array)
     hidden = _unobserved(array, y_mask)
     positive = array == 1
     valid = positive | (array == 0)
     if hidden is not None:
         valid |= hidden
     if not np.all(valid):
-        values = array if hidden is None else array[~hidden]
-        raise MethodError(f"{describe_target(values)} y must hold 0 and 1 only; for -1/+1 labels pass (y > 0)")
+        raise MethodError(_wrong_values(array if hidden is None else array[~hidden]))
     if array.ndim != 2:
         raise MethodError(
             f"y must have two dimensions, one column per label, and has shape {array.shape}; "
@@ -76,6 +83,32 @@ def check_labels(y: Any, y_mask: Any = None, *, missing: bool = False) -> np.nda
     if not missing:
         raise MethodError(f"{hidden.sum()} of the {hidden.size} labels in y are not observed (NaN or -1)")
     return _with_unobserved(labels, hidden)
+
+
+def _densified(y: Any, owner: str) -> np.ndarray:
+    """Return a sparse y as a dense array; a `MethodError` of a too large one reports wrong values first."""
+    refusal = refusal_of_dense(y, owner)
+    if refusal is None:
+        return y.toarray()
+    stored = sp.coo_array(y).data  # lil and dok keep lists
+    stored = stored[stored == stored]
+    allowed = (0, 1, -1) if y.dtype == np.int8 else (0, 1)
+    raise MethodError(refusal if np.isin(stored, allowed).all() else _wrong_values(stored))
+
+
+def _wrong_values(values: np.ndarray) -> str:
+    return f"{describe_target(values)} y must hold 0 and 1 only; for -1/+1 labels pass (y > 0)"
+
+
+def _highest(scores: np.ndarray, k: int) -> np.ndarray:
+    """Return the columns of the k highest scores of each row, highest first, equal ones in ascending order."""
+    kth = np.partition(scores, scores.shape[1] - k, axis=1)[:, scores.shape[1] - k, None]
+    above = scores > kth
+    tied = scores == kth
+    tied &= np.cumsum(tied, axis=1) <= k - above.sum(axis=1, keepdims=True)
+    columns = np.nonzero(above | tied)[1].reshape(-1, k)
+    order = np.argsort(-np.take_along_axis(scores, columns, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1)
 
 
 def _unobserved(array: np.ndarray, y_mask: Any) -> np.ndarray | None:
@@ -116,6 +149,7 @@ class _MultiLabelInput:
     """Tags and validation of input that classifiers and transformers share."""
 
     _accepts_sparse: ClassVar[bool] = True
+    _sparse_labels: ClassVar[Layout | None] = None  # then a sparse Y reaches `_fit` as canonical uint8 CSR or CSC
     _accepts_missing_labels: ClassVar[bool] = False  # then `fit` has an argument `y_mask` and Y may hold -1 (int8)
     _min_samples: ClassVar[int] = 1
 
@@ -129,20 +163,21 @@ class _MultiLabelInput:
         tags.input_tags.sparse = self._accepts_sparse
         return tags
 
-    def _validate_fit(self, X: Any, y: Any, y_mask: Any = None) -> tuple[Any, np.ndarray]:
+    def _validate_fit(self, X: Any, y: Any, y_mask: Any = None) -> tuple[Any, Any]:
         """Return X (float64, dense or canonical CSR) and y as a new array; the caller's stay as they are.
 
         y is uint8, or int8 with -1 where a label is not observed, which only estimators with
-        ``_accepts_missing_labels`` see.
-
-        A one-dimensional y of two classes is a single label, the larger class.
+        ``_accepts_missing_labels`` see. It is dense, unless ``_sparse_labels`` of the estimator has a layout and a
+        sparse y of observed labels is given. A one-dimensional y of two classes is a single label, the larger class.
         """
         if y is None:
             raise MethodError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._validate_features(X, ensure_min_samples=self._min_samples)
         names = label_names(y)
         classes, y = binary_classes(y)
-        Y = check_labels(y, y_mask, missing=True)
+        Y = canonical_labels(y, self._sparse_labels) if self._sparse_labels and y_mask is None else None
+        if Y is None:
+            Y = check_labels(y, y_mask, missing=True, owner=type(self).__name__)
         if Y.dtype == np.int8 and not self._accepts_missing_labels:
             raise MethodError(
                 f"{type(self).__name__} cannot learn from partially observed labels, and {(Y < 0).sum()} of the "
@@ -208,13 +243,13 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         """Learn from instances X of shape (n, d) and labels y of shape (n, q)."""
         raise NotImplementedError(f"{type(self).__name__} has no fit")
 
-    def _fit_validated(self, X: Any, Y: np.ndarray) -> Self:
+    def _fit_validated(self, X: Any, Y: Any) -> Self:
         """Learn from rows that an ensemble has validated, for members with a ``_fit``."""
         self.n_features_in_ = X.shape[1]
         self._set_labels(Y.shape[1])
         return self._fit(X, Y)
 
-    def _fit(self, X: Any, Y: np.ndarray) -> Self:
+    def _fit(self, X: Any, Y: Any) -> Self:
         raise NotImplementedError(f"{type(self).__name__} cannot be fitted on validated input")
 
     def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -259,6 +294,75 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         """
         values = self.predict_with_scores(X)[0] if scores else self.predict(X)
         return to_frame(values, getattr(self, "label_names_", None), X)
+
+    def predict_sparse(self, X: Any) -> sp.csr_array:
+        """Return the 0/1 decisions as a CSR array of shape (n, q), int64.
+
+        Rows are scored in blocks of about 2^24 scores, so that no dense matrix of shape (n, q) is needed.
+
+        Examples
+        --------
+        >>> import scipy.sparse as sp
+        >>> from multilab.methods import MLkNN
+        >>> from sklearn.datasets import make_multilabel_classification
+        >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+        >>> MLkNN(k=5).fit(X, sp.csr_array(y)).predict_sparse(X[:2]).toarray()
+        array([[1, 1, 1],
+               [1, 1, 0]])
+        """
+        parts = [sp.csr_array(decisions.astype(np.int64)) for _, decisions in self._predict_blocks(X)]
+        return sp.csr_array(sp.vstack(parts))
+
+    def predict_top_k(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k labels with the highest scores of each instance, computed in blocks as `predict_sparse`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        k : int, default=5
+            Number of labels, from 1 to q.
+
+        Returns
+        -------
+        labels : int64 ndarray of shape (n, k)
+            Label numbers, the highest score first; of equal scores the smaller number.
+        scores : float64 ndarray of shape (n, k)
+            Their scores.
+
+        Raises
+        ------
+        MethodError
+            If k is out of range.
+
+        Examples
+        --------
+        >>> from multilab.methods import MLkNN
+        >>> from sklearn.datasets import make_multilabel_classification
+        >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
+        >>> labels, scores = MLkNN(k=5).fit(X, y).predict_top_k(X[:2], k=2)
+        >>> labels
+        array([[0, 2],
+               [0, 1]])
+        >>> scores.round(2)
+        array([[0.9 , 0.9 ],
+               [0.86, 0.75]])
+        """
+        check_is_fitted(self, "n_labels_")
+        if not 1 <= k <= self.n_labels_:
+            raise MethodError(f"k={k}: it lies between 1 and the {self.n_labels_} labels")
+        labels, values = [], []
+        for scores, _ in self._predict_blocks(X):
+            best = _highest(scores, k)
+            labels.append(best)
+            values.append(np.take_along_axis(scores, best, axis=1))
+        return np.concatenate(labels), np.concatenate(values)
+
+    def _predict_blocks(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield scores and decisions of one block of rows after another."""
+        X = self._validate_predict(X)
+        step = max(1, _BLOCK_SCORES // self.n_labels_)
+        for start in range(0, X.shape[0], step):
+            yield self._predict(X[start : start + step])
 
     @available_if(lambda self: self._score_kind() == "probability")
     def predict_proba(self, X: Any) -> np.ndarray:

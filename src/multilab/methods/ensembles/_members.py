@@ -92,7 +92,7 @@ class BaggedEnsemble(MultiLabelClassifier, ABC):
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators).tolist()
 
         def fit(seed: int) -> MultiLabelClassifier:
-            rows = draw_rows(seed, len(Y), self.max_samples, self.bootstrap)
+            rows = draw_rows(seed, X.shape[0], self.max_samples, self.bootstrap)
             return self._member(base, seed)._fit_validated(X[rows], Y[rows])
 
         # trees and libsvm release the interpreter lock: threads share the one X

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
+from multilab.methods._sparse_labels import Layout
 from multilab.methods.ensembles._members import BaggedEnsemble, Combine
 from multilab.methods.transformation._binary import Calibration
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
@@ -64,6 +65,7 @@ class EBR(BaggedEnsemble):
     """
 
     _accepts_missing_labels: ClassVar[bool] = True
+    _sparse_labels: ClassVar[Layout | None] = "csc"
 
     def __init__(
         self,

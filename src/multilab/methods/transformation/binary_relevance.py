@@ -7,6 +7,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 
+from multilab.methods._sparse_labels import Layout, label_columns
 from multilab.methods.base import MultiLabelClassifier
 from multilab.methods.transformation._binary import Calibration, check_calibration, fit_label, score_kind, seeded
 from multilab.methods.transformation._inputs import make_inputs
@@ -67,6 +68,7 @@ class BinaryRelevance(MultiLabelClassifier):
     """
 
     _accepts_missing_labels: ClassVar[bool] = True
+    _sparse_labels: ClassVar[Layout | None] = "csc"
 
     def __init__(
         self,
@@ -90,14 +92,14 @@ class BinaryRelevance(MultiLabelClassifier):
         """
         return self._fit(*self._validate_fit(X, y, y_mask))
 
-    def _fit(self, X: Any, Y: np.ndarray) -> Self:
+    def _fit(self, X: Any, Y: Any) -> Self:
         base = self._base()
         check_calibration(base, self.calibration)
         self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X)
         matrix = self._inputs.training().matrix
         # libsvm and the BLAS release the interpreter lock: threads share the one kernel matrix
         self._labels = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(fit_label)(self._inputs.base, matrix, y, self.calibration) for y in Y.T
+            delayed(fit_label)(self._inputs.base, matrix, y, self.calibration) for y in label_columns(Y)
         )
         return self
 

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
+from multilab.methods._sparse_labels import Layout, label_column
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.transformation._binary import Calibration, check_calibration, fit_label, score_kind, seeded
 from multilab.methods.transformation._inputs import make_inputs
@@ -71,6 +72,7 @@ class ClassifierChain(MultiLabelClassifier):
     """
 
     _accepts_missing_labels: ClassVar[bool] = True
+    _sparse_labels: ClassVar[Layout | None] = "csc"
 
     def __init__(
         self,
@@ -95,7 +97,7 @@ class ClassifierChain(MultiLabelClassifier):
         """
         return self._fit(*self._validate_fit(X, y, y_mask))
 
-    def _fit(self, X: Any, Y: np.ndarray) -> Self:
+    def _fit(self, X: Any, Y: Any) -> Self:
         base = self._base()
         check_calibration(base, self.calibration)
         self.order_ = self._chain_order()
@@ -104,17 +106,21 @@ class ClassifierChain(MultiLabelClassifier):
         table = self._inputs.training()
         self._links = []
         for label in self.order_:
-            self._links.append(fit_label(self._inputs.base, table.matrix, Y[:, label], self.calibration))
+            column = label_column(Y, label)
+            self._links.append(fit_label(self._inputs.base, table.matrix, column, self.calibration))
             if len(self._links) < self.n_labels_:
-                self._complete(label, table.matrix)
-                table.append(self._Y[:, label], self._Y[:, label])
+                self._complete(column, table.matrix)
+                table.append(column, column)
         return self
 
-    def _complete(self, label: int, matrix: Any) -> None:
-        """Replace unobserved entries of a label by the decisions of its link, which has been fitted without them."""
-        hidden = self._Y[:, label] < 0
+    def _complete(self, column: np.ndarray, matrix: Any) -> None:
+        """Replace unobserved entries of a label by the decisions of its link, which has been fitted without them.
+
+        The column of a dense Y is a view, so that they are replaced there.
+        """
+        hidden = column < 0
         if hidden.any():
-            self._Y[hidden, label] = self._decide(self._links[-1].scores(matrix))[hidden]
+            column[hidden] = self._decide(self._links[-1].scores(matrix))[hidden]
 
     def _chain_order(self) -> np.ndarray:
         labels = np.arange(self.n_labels_)
@@ -141,5 +147,5 @@ class ClassifierChain(MultiLabelClassifier):
         for position, (label, link) in enumerate(zip(self.order_, self._links, strict=True)):
             scores[:, label] = link.scores(table.matrix)
             if position + 1 < self.n_labels_:
-                table.append(self._decide(scores[:, label]), self._Y[:, label])
+                table.append(self._decide(scores[:, label]), label_column(self._Y, label))
         return scores
