@@ -177,6 +177,7 @@ def test_describe():
         "distinct_label_sets": 2,
         "rows_without_label": 1,
         "labels_never_set": 1,
+        "unobserved_labels": 0,
         "missing_values": 0,
         "imputed_values": 0,
         "nominal_features": 1,

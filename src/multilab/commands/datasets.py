@@ -36,6 +36,11 @@ def add_check_options(verbs: Any) -> None:
         choices=["error", "keep", "impute"],
         help="missing values: refuse (default), keep as NaN, or impute (median or most frequent value of all rows)",
     )
+    check.add_argument(
+        "--missing-labels",
+        choices=["error", "keep"],
+        help="missing values in label columns: refuse (default), or keep as labels that were not observed",
+    )
     check.add_argument("--format", choices=["arff", "csv", "mat", "parquet", "svmlight", "xc"], help="default: by name")
     check.add_argument("--keys", metavar="KEY=VARIABLE,...", type=_keys, help="variables of a MATLAB file")
     check.add_argument("--n-features", type=int, metavar="N", help="number of features of an svmlight file")
@@ -78,7 +83,8 @@ def show_card(arguments: Any) -> int:
     meta = datasets.prepared_meta(arguments.name)
     print(f"# {card.location}", card.location.read_text(), sep="\n", end="")
     if meta:
-        facts = ("columns", "density", "distinct_label_sets", "rows_without_label", "labels_never_set", "source")
+        facts = ["columns", "density", "distinct_label_sets", "rows_without_label", "labels_never_set", "source"]
+        facts += ["unobserved_labels"] if meta.get("unobserved_labels") else []
         print("# prepared here: " + ", ".join(f"{name} {meta[name]}" for name in facts if name in meta))
         for line in _remarks(meta):
             print(f"# {line}")

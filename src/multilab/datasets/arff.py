@@ -19,7 +19,9 @@ from multilab.datasets.number_parsing import dense_numbers, sparse_numbers
 from multilab.datasets.raw_data import RawData
 
 
-def read_arff(path: PathLike, options: LabelOptions, limits: Limits, drop: Sequence[str] = ()) -> RawData:
+def read_arff(
+    path: PathLike, options: LabelOptions, limits: Limits, drop: Sequence[str] = (), missing_labels: bool = False
+) -> RawData:
     """Read an ARFF file, dense or sparse, compressed or not.
 
     Parameters
@@ -33,6 +35,8 @@ def read_arff(path: PathLike, options: LabelOptions, limits: Limits, drop: Seque
         Upper bounds of sizes.
     drop : sequence of str
         Names of attributes that are left out; they may have any type.
+    missing_labels : bool
+        Whether a label may be missing (``?``).
 
     Returns
     -------
@@ -56,7 +60,7 @@ def read_arff(path: PathLike, options: LabelOptions, limits: Limits, drop: Seque
         columns[j] = _binary_label(columns[j], path)
     table = _quick_table(header, labels)
     if table is None:
-        table = parse_rows(header.rest, header.first_line, header.columns, labels, path, limits, drop)
+        table = parse_rows(header.rest, header.first_line, header.columns, labels, path, limits, drop, missing_labels)
     if len(kept) < len(columns):
         table, columns = table[:, kept], [columns[j] for j in kept]
         labels = np.searchsorted(kept, labels)

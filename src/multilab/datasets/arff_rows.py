@@ -25,9 +25,10 @@ _ENTRY = re.compile(rf"\s*+(?P<index>\d++)\s++(?P<value>{QUOTED}|[^,}}\s'\"][^,}
 class _Values:
     """Converter of the text of one column's values to numbers or codes."""
 
-    def __init__(self, column: TableColumn, is_label: bool):
+    def __init__(self, column: TableColumn, is_label: bool, missing_labels: bool = False):
         self.column = column
         self.is_label = is_label
+        self.required = is_label and not missing_labels
         self.codes = {v: float(k) for k, v in enumerate(column.values or ())}
         self.by_number = {x: float(k) for k, x in enumerate(column.numbers or ())}
         self.known: dict[str, float] = {}  # values converted before: labels and counts repeat
@@ -61,7 +62,7 @@ class _Values:
         return number
 
     def _missing(self) -> float:
-        if self.is_label:
+        if self.required:
             raise ValueError(f"label '{self.column.name[:60]}' is missing")
         return math.nan
 
@@ -78,6 +79,7 @@ def parse_rows(
     path: PathLike,
     limits: Limits,
     drop: Sequence[str] = (),
+    missing_labels: bool = False,
 ) -> np.ndarray | sp.csr_array:
     """Read the rows after ``@data``, dense or sparse as the first row is.
 
@@ -90,16 +92,18 @@ def parse_rows(
     columns : sequence of TableColumn
         The attributes.
     labels : ndarray of int
-        Positions of the labels, whose values must be 0 or 1 and not missing.
+        Positions of the labels, whose values must be 0 or 1.
     path, limits
         For error messages; ``max_cells`` bounds a dense table.
     drop : sequence of str
         Names of columns whose values are ignored; they are 0 in the table.
+    missing_labels : bool
+        Whether labels may be missing; they are NaN in the table.
 
     Returns
     -------
     ndarray or CSR of shape (n, m)
-        Numbers, the positions of nominal values, NaN for missing feature values. An entry that a sparse row
+        Numbers, the positions of nominal values, NaN for missing values. An entry that a sparse row
         leaves out is 0: the number 0 or the first declared value, as ARFF defines it.
 
     Raises
@@ -112,7 +116,7 @@ def parse_rows(
     is_label = np.zeros(len(columns), dtype=bool)
     is_label[labels] = True
     readers: list[Callable[[str], float]] = [
-        _ignored if column.name in drop else _Values(column, bool(mark))
+        _ignored if column.name in drop else _Values(column, bool(mark), missing_labels)
         for column, mark in zip(columns, is_label, strict=True)
     ]
     rows = _rows(body, first_line)

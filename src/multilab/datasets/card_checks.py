@@ -26,7 +26,7 @@ _READER_KINDS: dict[str, type] = {
     "first_label": int,
 }
 _NAMES = ("label_columns", "label_names")  # a list of names, or a text
-READER_OPTIONS = (*_READER_KINDS, *_NAMES, "drop", "text", "missing")
+READER_OPTIONS = (*_READER_KINDS, *_NAMES, "drop", "text", "missing", "missing_labels")
 _MAX_SIZE = 10**7  # of an argument of a generator, such as the number of rows
 _SCALARS = (str, int, float, bool)
 _KINDS = {str: "text", int: "an integer", bool: "true or false", dict: "a mapping", list: "a list"}

@@ -23,7 +23,7 @@ def data_digest(X: Any, Y: np.ndarray, feature_names: Sequence[str], label_names
         Features. A dense matrix and a sparse one of the same values have different digests, since methods may treat
         them differently.
     Y : ndarray of shape (n, q)
-        Labels.
+        Labels, 0 and 1; -1 in an int8 Y, and NaN in a float Y, where one was not observed.
     feature_names, label_names : sequence of str
         Names of the columns.
 
@@ -39,11 +39,19 @@ def data_digest(X: Any, Y: np.ndarray, feature_names: Sequence[str], label_names
     return json_digest(
         {
             "X": ["csr" if sp.issparse(X) else "dense", list(map(int, X.shape)), array_digest(*arrays)],
-            "Y": array_digest(np.ascontiguousarray(Y, dtype=np.uint8)),
+            "Y": array_digest(_stored_labels(Y)),
             "feature_names": list(feature_names),
             "label_names": list(label_names),
         }
     )
+
+
+def _stored_labels(Y: np.ndarray) -> np.ndarray:
+    """Return the labels as uint8, or as int8 with -1 where some were not observed."""
+    hidden = np.isnan(Y) if Y.dtype.kind == "f" else (Y == -1 if Y.dtype == np.int8 else None)
+    if hidden is None or not hidden.any():
+        return np.ascontiguousarray(Y, dtype=np.uint8)
+    return np.ascontiguousarray(np.where(hidden, -1, Y), dtype=np.int8)
 
 
 def describe(raw: RawData) -> dict[str, Any]:
@@ -54,9 +62,15 @@ def describe(raw: RawData) -> dict[str, Any]:
     dict
         ``instances``, ``features`` (before one-hot coding), ``columns`` (of ``X``), ``labels``;
         ``cardinality`` (mean number of labels of a row), ``density`` (cardinality / labels),
-        ``distinct_label_sets``, ``rows_without_label``, ``labels_never_set``; ``missing_values``,
-        ``imputed_values``, ``nominal_features``, ``sparse`` (whether ``X`` is), ``id_like`` (features that look
-        like row identifiers), ``notes`` (of the reader) and ``digest``.
+        ``distinct_label_sets``, ``rows_without_label``, ``labels_never_set``, ``unobserved_labels`` (entries of ``Y``);
+        ``missing_values``, ``imputed_values``, ``nominal_features``, ``sparse`` (whether ``X`` is), ``id_like``
+        (features that look like row identifiers), ``notes`` (of the reader) and ``digest``.
+
+    Notes
+    -----
+    Where labels were not observed, the cardinality is the sum of the shares of the labels among the rows that observe
+    them, label sets are counted in the rows that observe all labels, and "without" and "never" mean that no label was
+    observed to be set.
 
     Examples
     --------
@@ -67,8 +81,14 @@ def describe(raw: RawData) -> dict[str, Any]:
     (100, 20, 7, 2.25)
     """
     n, q = raw.Y.shape
-    per_row = raw.Y.sum(axis=1, dtype=np.int64)
+    present, hidden = raw.Y == 1, raw.Y == -1 if raw.Y.dtype == np.int8 else None
+    per_row = present.sum(axis=1, dtype=np.int64)
     cardinality = float(per_row.sum() / n) if n else 0.0
+    complete = slice(None)
+    if hidden is not None:
+        observed = n - hidden.sum(axis=0)
+        cardinality = float((present.sum(axis=0) / np.maximum(observed, 1)).sum())
+        complete = ~hidden.any(axis=1)
     return {
         "instances": n,
         "features": raw.original_features,
@@ -76,9 +96,10 @@ def describe(raw: RawData) -> dict[str, Any]:
         "labels": q,
         "cardinality": cardinality,
         "density": cardinality / q,
-        "distinct_label_sets": len({row.tobytes() for row in np.packbits(raw.Y, axis=1)}),
+        "distinct_label_sets": len({row.tobytes() for row in np.packbits(present[complete], axis=1)}),
         "rows_without_label": int((per_row == 0).sum()),
-        "labels_never_set": int((~raw.Y.any(axis=0)).sum()),
+        "labels_never_set": int((~present.any(axis=0)).sum()),
+        "unobserved_labels": 0 if hidden is None else int(hidden.sum()),
         "missing_values": raw.missing_values,
         "imputed_values": raw.imputed_values,
         "nominal_features": raw.nominal_features,

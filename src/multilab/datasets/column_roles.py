@@ -151,7 +151,7 @@ def features_and_labels(
     ----------
     table : ndarray or CSR of shape (n, m)
         Numeric columns hold their numbers, nominal ones the position of the value in ``TableColumn.values``;
-        missing feature values are NaN. Label values have been checked to be 0 or 1.
+        missing values are NaN. Label values have been checked to be 0, 1 or, if they may be missing, NaN.
     columns : sequence of TableColumn
         The m columns.
     labels : ndarray of int
@@ -169,11 +169,13 @@ def features_and_labels(
     """
     require_cells(table.shape[0], len(labels), "the label matrix", path, limits, itemsize=1)
     features = np.setdiff1d(np.arange(len(columns)), labels)
-    Y = table[:, labels].astype(np.uint8)  # codes are 0 or 1: validated by the readers
-    Y = Y.toarray() if sp.issparse(Y) else Y
+    Y, hidden = _codes(table[:, labels])
     flipped = [k for k, j in enumerate(labels) if not columns[j].plain]
     for k in flipped:
         Y[:, k] = np.asarray(columns[labels[k]].numbers)[Y[:, k]]
+    if hidden is not None:
+        Y = Y.astype(np.int8)
+        Y[hidden] = -1
     values = table[:, features]
     missing = int(np.isnan(values.data if sp.issparse(values) else values).sum())
     chosen = [columns[j] for j in features]
@@ -184,7 +186,7 @@ def features_and_labels(
     X = canonical_csr(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64) + 0.0  # no -0.0
     return RawData(
         X=X,
-        Y=np.ascontiguousarray(Y, dtype=np.uint8),
+        Y=np.ascontiguousarray(Y),
         feature_names=names,
         label_names=[columns[j].name for j in labels],
         original_features=len(chosen),
@@ -193,6 +195,17 @@ def features_and_labels(
         nominal=_nominal(chosen),
         notes=tuple(notes),
     )
+
+
+def _codes(labels: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the codes of the labels, 0 or 1, and where they are missing, or None if none is."""
+    values = labels.data if sp.issparse(labels) else labels
+    if not np.isnan(values).any():
+        codes = labels.astype(np.uint8)
+        return codes.toarray() if sp.issparse(codes) else codes, None
+    dense = labels.toarray() if sp.issparse(labels) else labels
+    hidden = np.isnan(dense)
+    return np.where(hidden, 0, dense).astype(np.uint8), hidden
 
 
 def _nominal(columns: Sequence[TableColumn]) -> tuple[tuple[str, int, int], ...]:

@@ -36,7 +36,7 @@ class Dataset:
     X : ndarray or scipy.sparse.csr_array of shape (n, d), float64
         Features; dense and C-contiguous, or CSR with sorted indices.
     Y : ndarray of shape (n, q), uint8, C-contiguous
-        Labels, 0 or 1.
+        Labels, 0 or 1; int8 with -1 where one was not observed, if any was not.
     feature_names, label_names : list of str
         Names of the columns of ``X`` and of ``Y``; one-hot columns of a nominal feature are
         ``feature=value``.
@@ -177,7 +177,9 @@ def _stacked(head: RawData, tail: RawData) -> RawData:
     X = canonical_csr(sp.vstack([head.X, tail.X])) if sparse else np.vstack([head.X, tail.X])
     missing = head.missing_values + tail.missing_values
     notes = tuple(dict.fromkeys([*head.notes, *tail.notes]))
-    return replace(head, X=X, Y=np.vstack([head.Y, tail.Y]), missing_values=missing, notes=notes)
+    kind = np.int8 if np.int8 in (head.Y.dtype, tail.Y.dtype) else np.uint8
+    Y = np.vstack([head.Y.astype(kind, copy=False), tail.Y.astype(kind, copy=False)])
+    return replace(head, X=X, Y=Y, missing_values=missing, notes=notes)
 
 
 def _require_same_columns(one: RawData, other: RawData, path: Path) -> None:

@@ -44,9 +44,9 @@ class Prepared:
     meta : dict
         Content of ``meta.json``: ``digest``, ``instances``, ``features``, ``columns``, ``labels``,
         ``cardinality``, ``density``, ``distinct_label_sets``, ``rows_without_label``,
-        ``labels_never_set``, ``missing_values``, ``nominal_features``, ``sparse``, ``label_names``,
-        ``feature_names``, ``splits`` (names), ``source`` (``mirror``, ``cache``, ``download``, ``local``
-        or ``embedded``), ``name``, ``key``, ``schema``, ``files``.
+        ``labels_never_set``, ``unobserved_labels``, ``missing_values``, ``nominal_features``, ``sparse``,
+        ``label_names``, ``feature_names``, ``splits`` (names), ``source`` (``mirror``, ``cache``,
+        ``download``, ``local`` or ``embedded``), ``name``, ``key``, ``schema``, ``files``.
     """
 
     name: str

@@ -18,7 +18,7 @@ class RawData:
         Features; nominal ones already as 0/1 columns. Dense and C-contiguous, or CSR with sorted indices and
         no stored zeros.
     Y : ndarray of shape (n, q), uint8, C-contiguous
-        Labels, 0 or 1, in the order of the file's columns.
+        Labels, 0 or 1, in the order of the file's columns; int8 with -1 where one was not observed, if any was not.
     feature_names, label_names : list of str
         Names of the columns of ``X`` and of ``Y``. One-hot columns are called ``attribute=value``.
     original_features : int

@@ -24,6 +24,7 @@ from multilab.datasets.tabular import read_csv, read_parquet
 from multilab.datasets.xc import read_xc
 
 Missing = Literal["error", "keep", "impute"]
+MissingLabels = Literal["error", "keep"]
 Text = Literal["error", "one_hot"]
 
 FORMATS = {
@@ -74,6 +75,7 @@ def read(
     drop: Sequence[str] | str | None = None,
     text: Text = "error",
     missing: Missing = "error",
+    missing_labels: MissingLabels = "error",
     limits: Limits | None = None,
 ) -> RawData:
     r"""Read one data file: ARFF, MATLAB, CSV, Parquet, svmlight or Extreme Classification text.
@@ -104,6 +106,8 @@ def read(
     missing : {"error", "keep", "impute"}
         Whether missing feature values are an error, stay as NaN and are counted, or are imputed from all rows of the
         file without using the labels, see :func:`multilab.datasets.missing_values.impute`.
+    missing_labels : {"error", "keep"}
+        Whether missing values in label columns of ARFF, CSV and Parquet are an error, or labels that were not observed.
     limits : Limits, optional
         Upper bounds of sizes.
 
@@ -133,7 +137,9 @@ def read(
     >>> raw.X.tolist(), raw.Y.tolist()
     ([[120.0], [60.0]], [[1, 0], [0, 1]])
     """
-    for name, value, allowed in (("text", text, get_args(Text)), ("missing", missing, get_args(Missing))):
+    choices = (("text", text, Text), ("missing", missing, Missing), ("missing_labels", missing_labels, MissingLabels))
+    for name, value, kinds in choices:
+        allowed = get_args(kinds)
         if value not in allowed:
             raise DatasetError(f"{name} must be one of {', '.join(allowed)}, not {value!r}", path)
     kind = _format(path) if format is None else format
@@ -144,12 +150,15 @@ def read(
         _refuse_columns(options, dropped, kind, path)
     if text != "error" and kind not in ("csv", "parquet"):
         raise DatasetError(f"the format '{kind}' has no option text", path)
+    unobserved = missing_labels == "keep"
+    if unobserved and kind not in ("arff", "csv", "parquet"):
+        raise DatasetError(f"the format '{kind}' has no option missing_labels", path)
     if kind == "arff":
-        raw = read_arff(path, options, limits, dropped)
+        raw = read_arff(path, options, limits, dropped, unobserved)
     elif kind == "csv":
-        raw = read_csv(path, options, limits, dropped, text)
+        raw = read_csv(path, options, limits, dropped, text, unobserved)
     elif kind == "parquet":
-        raw = read_parquet(path, options, limits, dropped, text)
+        raw = read_parquet(path, options, limits, dropped, text, unobserved)
     elif kind == "mat":
         raw = read_matlab(path, keys, label_names, limits)
     elif kind == "svmlight":

@@ -37,7 +37,12 @@ _TEXT_HINT = "; for text set text to 'one_hot', or leave the column out (drop)"
 
 
 def read_csv(
-    path: PathLike, options: LabelOptions, limits: Limits, drop: Sequence[str] = (), text: str = "error"
+    path: PathLike,
+    options: LabelOptions,
+    limits: Limits,
+    drop: Sequence[str] = (),
+    text: str = "error",
+    missing_labels: bool = False,
 ) -> RawData:
     """Read a CSV file whose first line names the columns.
 
@@ -55,6 +60,8 @@ def read_csv(
     text : {"error", "one_hot"}
         Whether a feature of text is refused, or becomes one 0/1 column ``name=value`` per value, sorted. Text is a
         column most of whose different values are neither numbers nor ``true`` and ``false``.
+    missing_labels : bool
+        Whether a label may be missing.
 
     Returns
     -------
@@ -89,7 +96,7 @@ def read_csv(
     if table is None or not np.isin(table[:, labels], (0.0, 1.0)).all():
         cells, lines, fault = _read_cells(reader, len(names), kept, path)
         require_cells(len(lines), len(columns), "the table", path, limits)
-        table = _numbers_and_codes(cells, lines, columns, labels, text, path)
+        table = _numbers_and_codes(cells, lines, columns, labels, text, path, missing_labels)
         if fault is not None:
             raise fault
         notes += _text_note(columns, len(table), path, limits)
@@ -167,6 +174,7 @@ def _numbers_and_codes(
     labels: np.ndarray,
     text: str,
     path: PathLike,
+    missing_labels: bool,
 ) -> np.ndarray:
     """Return the numbers of all columns, and the codes of text columns, which become nominal in ``columns``.
 
@@ -180,7 +188,7 @@ def _numbers_and_codes(
     faults = list[tuple[int, str]]()
     for j, column in enumerate(columns):
         numbers = _usual_numbers(cells[j])
-        if numbers is not None and (not is_label[j] or np.isin(numbers, (0.0, 1.0)).all()):
+        if numbers is not None and (not is_label[j] or _are_labels(numbers, missing_labels).all()):
             table[:, j] = numbers
             continue
         positions: dict[str, int] = {}
@@ -190,13 +198,19 @@ def _numbers_and_codes(
             columns[j], meaning = _categories(column.name, list(positions), path)
         else:
             meaning = np.array([math.nan if value is None else value for value in values])
-            fault = _first_fault(positions, values, column.name, bool(is_label[j]))
+            fault = _first_fault(positions, values, column.name, bool(is_label[j]), missing_labels)
             faults += [(int(np.argmax(codes == fault[0])), fault[1])] if fault else []
         table[:, j] = meaning[codes]
     if faults:
         row, reason = min(faults, key=lambda one: one[0])
         raise DatasetError(reason, path, lines[row])
     return table
+
+
+def _are_labels(values: np.ndarray, missing_labels: bool) -> np.ndarray:
+    """Return which values a label may have."""
+    valid = np.isin(values, (0.0, 1.0))
+    return valid | np.isnan(values) if missing_labels else valid
 
 
 def _usual_numbers(cells: list[str]) -> np.ndarray | None:
@@ -229,7 +243,7 @@ def _is_text(values: Sequence[float | None]) -> bool:
 
 
 def _first_fault(
-    texts: Iterable[str], values: Sequence[float | None], name: str, is_label: bool
+    texts: Iterable[str], values: Sequence[float | None], name: str, is_label: bool, missing_labels: bool
 ) -> tuple[int, str] | None:
     """Return the position of the first text that a column cannot hold and the reason."""
     if not is_label and None not in values:
@@ -242,6 +256,8 @@ def _first_fault(
             hint = "" if cell.lower() in _INFINITE else _TEXT_HINT
             return code, f"'{cell[:40]}' of column '{name}' is not a finite number{hint}"
         if is_label and math.isnan(value):
+            if missing_labels:
+                continue
             return code, f"label '{name}' is missing"
         if is_label and value not in (0.0, 1.0):
             return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1"
@@ -271,13 +287,18 @@ def _text_note(columns: Sequence[TableColumn], rows: int, path: PathLike, limits
 
 
 def read_parquet(
-    path: PathLike, options: LabelOptions, limits: Limits, drop: Sequence[str] = (), text: str = "error"
+    path: PathLike,
+    options: LabelOptions,
+    limits: Limits,
+    drop: Sequence[str] = (),
+    text: str = "error",
+    missing_labels: bool = False,
 ) -> RawData:
     """Read a Parquet file of numeric and boolean columns.
 
     Parameters
     ----------
-    path, options, limits, drop, text
+    path, options, limits, drop, text, missing_labels
         As for :func:`read_csv`; text columns are those of a string type.
 
     Returns
@@ -322,7 +343,7 @@ def read_parquet(
     values = np.empty((rows, len(columns)))
     for j, column in enumerate(columns):
         columns[j], values[:, j] = _parquet_column(table.column(column.name), column, path)
-    _check_labels(values, columns, labels, path)
+    _check_labels(values, columns, labels, path, missing_labels)
     notes = [_index_note(f"{name[:60]!r} is the index by the file's pandas metadata", path) for name in index]
     notes += _text_note(columns, rows, path, limits)
     return features_and_labels(values, columns, labels, path, limits, notes=(*notes, *dropped_note(drop)))
@@ -388,8 +409,10 @@ def _parquet_text(data: Any, name: str, path: PathLike) -> tuple[TableColumn, np
     return column, meaning[codes]
 
 
-def _check_labels(values: np.ndarray, columns: list[TableColumn], labels: np.ndarray, path: PathLike) -> None:
-    wrong = np.argwhere(~np.isin(values[:, labels], (0.0, 1.0)))
+def _check_labels(
+    values: np.ndarray, columns: list[TableColumn], labels: np.ndarray, path: PathLike, missing_labels: bool
+) -> None:
+    wrong = np.argwhere(~_are_labels(values[:, labels], missing_labels))
     if len(wrong):
         row, k = wrong[0]
         name, value = columns[labels[k]].name[:60], values[row, labels[k]]
