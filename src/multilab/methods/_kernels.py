@@ -54,7 +54,7 @@ def median_gamma(squared: np.ndarray) -> float:
     return float(1.0 / (2.0 * middle**2)) if middle > 0 else 1.0
 
 
-def resolve_gamma(gamma: float | str, X: Any) -> float:
+def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None = None) -> float:
     """Return the kernel width as a number.
 
     Parameters
@@ -64,6 +64,8 @@ def resolve_gamma(gamma: float | str, X: Any) -> float:
         "median" see `median_gamma`.
     X : ndarray or CSR matrix of shape (n, d)
         Training rows.
+    weight : ndarray of shape (n,), optional
+        Weights of the rows: a row of weight 2 counts as two equal ones.
 
     Raises
     ------
@@ -71,15 +73,44 @@ def resolve_gamma(gamma: float | str, X: Any) -> float:
         If gamma is something else or not positive.
     """
     if gamma == "scale":
-        variance = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var()
+        variance = _variance(X, weight)
         return float(1.0 / (X.shape[1] * variance)) if variance > 0 else 1.0
     if gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma == "median":
-        return median_gamma(squared_distances(X))
+        squared = squared_distances(X)
+        return median_gamma(squared) if weight is None else _weighted_median_gamma(squared, weight)
     if isinstance(gamma, str) or not gamma > 0:
         raise MethodError(f"gamma={gamma!r}: give a positive number, 'scale', 'auto' or 'median'")
     return float(gamma)
+
+
+def _variance(X: Any, weight: np.ndarray | None) -> float:
+    """Return the variance of all entries of X, its rows weighted."""
+    if weight is None:
+        return float(X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var())
+    entries = weight.sum() * X.shape[1]
+    mean = float((weight @ X).sum()) / entries
+    if sp.issparse(X):
+        return float(weight @ squared_norms(X)) / entries - mean**2
+    return float(weight @ squared_norms(X - mean)) / entries
+
+
+def _weighted_median_gamma(squared: np.ndarray, weight: np.ndarray) -> float:
+    """Return `median_gamma` of rows that occur ``weight`` times each."""
+    first, second = np.triu_indices(len(squared), 1)
+    values = np.append(squared[first, second], 0.0)
+    copies = np.maximum(weight * (weight - 1.0) / 2.0, 0.0).sum()  # pairs of a row and itself
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(np.append(weight[first] * weight[second], copies)[order])
+    if not reached[-1] > 0:
+        return 1.0
+    middle = (
+        np.searchsorted(reached, reached[-1] / 2.0, side="left"),
+        np.searchsorted(reached, reached[-1] / 2.0, side="right"),
+    )
+    distance = np.sqrt(values[order[np.minimum(middle, len(values) - 1)]]).mean()
+    return float(1.0 / (2.0 * distance**2)) if distance > 0 else 1.0
 
 
 def kernel_from(base: np.ndarray, kernel: str, gamma: float, degree: float = 3, coef0: float = 0.0) -> np.ndarray:

@@ -9,7 +9,13 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from multilab.methods._sparse_labels import Layout, canonical_labels, refusal_of_dense
 from multilab.methods._targets import binary_classes, describe_target, label_names, to_frame
@@ -208,7 +214,8 @@ class _MultiLabelInput:
 class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     """Base class of the multi-label classifiers: validation of input, scores and decisions.
 
-    A subclass writes ``fit`` (which starts with ``X, Y = self._validate_fit(X, y)``) and ``_scores``. It
+    A subclass writes ``fit`` (which starts with ``X, Y = self._validate_fit(X, y)``, or, where it takes
+    ``sample_weight``, with ``X, Y, weight = self._validate_weighted(X, y, sample_weight)``) and ``_scores``. It
     overrides ``_score_kind`` when its scores are not probabilities ("score" needs an argument ``threshold``), and
     ``_decide`` or ``_predict`` when its decisions are not ``score >= threshold``.
 
@@ -243,13 +250,13 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         """Learn from instances X of shape (n, d) and labels y of shape (n, q)."""
         raise NotImplementedError(f"{type(self).__name__} has no fit")
 
-    def _fit_validated(self, X: Any, Y: Any) -> Self:
+    def _fit_validated(self, X: Any, Y: Any, sample_weight: np.ndarray | None = None) -> Self:
         """Learn from rows that an ensemble has validated, for members with a ``_fit``."""
         self.n_features_in_ = X.shape[1]
         self._set_labels(Y.shape[1])
-        return self._fit(X, Y)
+        return self._fit(X, Y, sample_weight)
 
-    def _fit(self, X: Any, Y: Any) -> Self:
+    def _fit(self, X: Any, Y: Any, sample_weight: np.ndarray | None = None) -> Self:
         raise NotImplementedError(f"{type(self).__name__} cannot be fitted on validated input")
 
     def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -402,6 +409,22 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         scores = self._scores(X)
         return scores, self._decide(scores)
+
+    def _validate_weighted(
+        self, X: Any, y: Any, sample_weight: Any, y_mask: Any = None
+    ) -> tuple[Any, Any, np.ndarray | None]:
+        """Return X and y as `_validate_fit` does, and the weights of the rows (None: all count 1), shape (n,).
+
+        Rows of weight 0 are left out, so that they are absent for everything that counts or draws rows.
+        """
+        X, Y = self._validate_fit(X, y, y_mask)
+        if sample_weight is None:
+            return X, Y, None
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if weight.all():
+            return X, Y, weight.copy()
+        rows = np.flatnonzero(weight)
+        return X[rows], Y[rows], weight[rows]
 
     def _set_labels(self, n_labels: int, classes: np.ndarray | None = None, names: np.ndarray | None = None) -> None:
         self.n_labels_ = n_labels

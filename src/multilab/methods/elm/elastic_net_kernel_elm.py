@@ -151,15 +151,23 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
         self.stop = stop
         self.threshold = threshold
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); memory O(n^2).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, of their squared errors; only for ridge "frobenius". A row of weight 0 is absent.
+            A weight of 2 is not the row twice, since the penalty is on one coefficient per row.
 
         Raises
         ------
         MethodError
             If an argument is out of range, or two do not go together.
         """
-        return self._fit(X, y)
+        return self._solve_path(X, y, sample_weight=sample_weight)
 
     def fit_watched(self, X: Any, y: Any, watch: Callable[[float], object]) -> Self:
         """Fit by coordinate descent, calling ``watch`` with the objective at beta = 0 and after each sweep.
@@ -173,21 +181,29 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
         """
         if self.solver != "cd":
             raise MethodError(f"solver={self.solver!r}: only the sweeps of 'cd' can be watched")
-        return self._fit(X, y, watch)
+        return self._solve_path(X, y, watch)
 
-    def _fit(self, X: Any, y: Any, watch: Callable[[float], object] | None = None) -> Self:
+    def _solve_path(
+        self, X: Any, y: Any, watch: Callable[[float], object] | None = None, sample_weight: Any = None
+    ) -> Self:
         self._check_arguments()
-        X, Y = self._validate_fit(X, y)
-        self.gamma_ = resolve_gamma(self.gamma, X)
+        if self.ridge == "rkhs" and sample_weight is not None:
+            raise MethodError("sample_weight goes with ridge='frobenius' only; KernelELM has weights with the other")
+        X, Y, rows = self._validate_weighted(X, y, sample_weight)
+        self.gamma_ = resolve_gamma(self.gamma, X, rows)
         self._X = X
         distinct, self.column_, counts = np.unique(Y, axis=1, return_inverse=True, return_counts=True)
         weights = np.sqrt(counts) if self.penalty == "l21" else np.ones(len(counts))
         omega = kernel_matrix(X, kernel="rbf", gamma=self.gamma_)
         targets = weights * (2.0 * distinct - 1.0)
-        omega_mean = omega.mean(axis=0) if self.fit_intercept else np.zeros(len(omega))
-        targets_mean = targets.mean(axis=0) if self.fit_intercept else np.zeros(len(counts))
+        omega_mean = np.average(omega, axis=0, weights=rows) if self.fit_intercept else np.zeros(len(omega))
+        targets_mean = np.average(targets, axis=0, weights=rows) if self.fit_intercept else np.zeros(len(counts))
         if self.fit_intercept:
             omega -= omega_mean
+        errors = targets - targets_mean
+        if rows is not None:
+            omega *= np.sqrt(rows)[:, None]
+            errors *= np.sqrt(rows)[:, None]
 
         def keep(W: np.ndarray) -> None:
             self.coef_ = W / weights
@@ -198,7 +214,7 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
             if watch:
                 watch(objective)
 
-        solution = self._solve(omega, targets - targets_mean, weights, show)
+        solution = self._solve(omega, errors, weights, show, None if rows is None else float(rows.sum()))
         keep(solution.W)
         self.objective_path_, self.n_iter_ = solution.objective_path, solution.n_iter
         self.dual_gap_, self.kkt_ = solution.gap, solution.kkt
@@ -212,9 +228,14 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
         return self
 
     def _solve(
-        self, design: np.ndarray, targets: np.ndarray, weights: np.ndarray, watch: Callable[[np.ndarray, float], object]
+        self,
+        design: np.ndarray,
+        targets: np.ndarray,
+        weights: np.ndarray,
+        watch: Callable[[np.ndarray, float], object],
+        total_weight: float | None,
     ) -> Solution:
-        scale = 1.0 / len(design) if self.loss_scale == "mean" else 1.0
+        scale = 1.0 / (total_weight or len(design)) if self.loss_scale == "mean" else 1.0
         by_row = self.penalty == "l21"
         self.lambda_max_ = scale * RowSparsePenalty(self.alpha, by_row).alpha_max(design.T @ targets)
         if self.solver == "cd":
@@ -232,7 +253,7 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
             )
             solution.objective_path[:] *= scale
             return solution
-        if self.fit_intercept:
+        if self.fit_intercept or total_weight is not None:
             loss = KernelLoss.from_design(design, targets, scale=scale)
         else:
             loss = KernelLoss.from_kernel(design, targets, ridge=self.ridge, scale=scale)

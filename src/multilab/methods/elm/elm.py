@@ -6,8 +6,10 @@ import numpy as np
 from scipy.linalg import lstsq
 
 from multilab.methods._ties import merge_ties
+from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.elm._hidden_layer import draw_weights, hidden_output
+from multilab.methods.elm._targets import Targets
 from multilab.methods.elm._threshold import ScoreThreshold
 
 __all__ = ["ELM"]
@@ -33,6 +35,8 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
         b is uniform on this interval instead. Many programs of the field draw from (0, 1).
     threshold : float, default=0.0
         A label is assigned iff its score is >= threshold.
+    label_weight : "balanced" or array-like of shape (q,) or (q, 2), optional
+        Weights of the squared errors by the value of each label, as in `BinaryRelevance`.
 
     Attributes
     ----------
@@ -77,22 +81,31 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
         random_state: Any = None,
         bias_range: tuple[float, float] | None = None,
         threshold: float = 0.0,
+        label_weight: LabelWeight = None,
     ) -> None:
         self.n_hidden = n_hidden
         self.weight_range = weight_range
         self.random_state = random_state
         self.bias_range = bias_range
         self.threshold = threshold
+        self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, of their squared errors. A row of weight 0 is absent.
 
         Raises
         ------
         MethodError
             If an argument is out of range.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight)
         if not self.n_hidden >= 1:
             raise MethodError(f"n_hidden={self.n_hidden}: there must be at least one hidden unit")
         if not self.weight_range > 0:
@@ -103,11 +116,16 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
         self.weights_, self.bias_ = draw_weights(
             X.shape[1], self.n_hidden, self.weight_range, self.random_state, self.bias_range
         )
-        columns, self.column_ = np.unique(Y, axis=1, return_inverse=True)
-        self.coef_ = self._output_weights(hidden_output(X, self.weights_, self.bias_), 2.0 * columns - 1.0)
+        targets = Targets.of(Y, Weights.of(weight, self.label_weight, self.n_labels_))
+        H = hidden_output(X, self.weights_, self.bias_)
+        self.column_ = targets.column
+        self.coef_ = targets.solve(lambda values, weight: self._output_weights(H, values, weight))
         return self
 
-    def _output_weights(self, H: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    def _output_weights(self, H: np.ndarray, targets: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        if weight is not None:
+            root = np.sqrt(weight)[:, None]
+            H, targets = root * H, root * targets
         return lstsq(H, targets, cond=_RANK)[0]
 
     def _scores(self, X: Any) -> np.ndarray:

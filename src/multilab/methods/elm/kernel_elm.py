@@ -8,7 +8,9 @@ from scipy.special import expit
 
 from multilab.methods._kernels import kernel_matrix, resolve_gamma
 from multilab.methods._ties import merge_ties
+from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.elm._targets import Targets
 from multilab.methods.elm._threshold import ScoreThreshold
 
 __all__ = ["KernelELM"]
@@ -34,6 +36,9 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
         Constant of the polynomial and sigmoid kernels.
     threshold : float, default=0.0
         A label is assigned iff its score is >= threshold.
+    label_weight : "balanced" or array-like of shape (q,) or (q, 2), optional
+        Weights of the squared errors by the value of each label, as in `BinaryRelevance`;
+        with them, each distinct label column has a system of its own to solve.
 
     Attributes
     ----------
@@ -52,6 +57,8 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
     and the scores of ``predict_with_scores`` are f, whatever the threshold. ``predict_proba`` is
     1 / (1 + exp(-2 (f - threshold))): it has the same order and the same decisions at 0.5 and lies in (0, 1), but it is
     a squashed regression and not calibrated.
+
+    Weights multiply the squared errors, beta = (Omega + diag(1 / (C w)))^(-1) Y: a weight of 2 is the row twice.
 
     Labels with equal training columns, above all those without a positive, get bit-identical scores: each
     distinct column is solved and multiplied once. So ties are ties whatever the order of the labels or the
@@ -82,6 +89,7 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
         degree: float = 3,
         coef0: float = 0.0,
         threshold: float = 0.0,
+        label_weight: LabelWeight = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -89,25 +97,39 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
         self.degree = degree
         self.coef0 = coef0
         self.threshold = threshold
+        self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); time O(n^3), memory O(n^2).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, of their squared errors. A row of weight 0 is absent.
 
         Raises
         ------
         MethodError
             If an argument is out of range, or the regularised kernel matrix is singular.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight)
         if not self.C > 0:
             raise MethodError(f"C={self.C}: it must be positive")
         self._check_threshold()
-        self.gamma_ = resolve_gamma(self.gamma, X)
+        self.gamma_ = resolve_gamma(self.gamma, X, weight)
         self._X = X
-        columns, self.column_ = np.unique(Y, axis=1, return_inverse=True)
+        targets = Targets.of(Y, Weights.of(weight, self.label_weight, self.n_labels_))
+        self.column_ = targets.column
         omega = self._kernel(X)
-        omega.flat[:: len(omega) + 1] += 1.0 / self.C
-        self.coef_ = _solve_symmetric(omega, 2.0 * columns - 1.0)
+        diagonal = omega.diagonal().copy()
+
+        def coefficients(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+            omega.flat[:: len(omega) + 1] = diagonal + 1.0 / (self.C if weight is None else self.C * weight)
+            return _solve_symmetric(omega, values)
+
+        self.coef_ = targets.solve(coefficients)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:

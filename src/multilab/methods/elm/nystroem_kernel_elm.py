@@ -9,7 +9,9 @@ from sklearn.utils import check_random_state
 
 from multilab.methods._kernels import kernel_matrix, resolve_gamma
 from multilab.methods._ties import merge_ties
+from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.elm._targets import Targets
 from multilab.methods.elm._threshold import ScoreThreshold
 
 __all__ = ["NystroemKernelELM"]
@@ -37,6 +39,9 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
         Seed of the landmarks.
     threshold : float, default=0.0
         A label is assigned iff its score is >= threshold.
+    label_weight : "balanced" or array-like of shape (q,) or (q, 2), optional
+        Weights of the squared errors by the value of each label, as in `BinaryRelevance`; with
+        them, each distinct label column needs a pass over the rows of its own.
 
     Attributes
     ----------
@@ -54,7 +59,8 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
     Notes
     -----
     Time O(n r^2), memory O(n d + r^2): no matrix of n x r is ever held. Directions in which K(Z, Z) is rounding are
-    left out. Equal label columns get bit-identical scores.
+    left out. Weights count in the squared errors, not in the draw of the landmarks. Equal label columns
+    get bit-identical scores.
     Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
 
     References
@@ -80,22 +86,31 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
         C: float = 1.0,
         random_state: Any = None,
         threshold: float = 0.0,
+        label_weight: LabelWeight = None,
     ) -> None:
         self.n_components = n_components
         self.gamma = gamma
         self.C = C
         self.random_state = random_state
         self.threshold = threshold
+        self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, of their squared errors. A row of weight 0 is absent.
 
         Raises
         ------
         MethodError
             If an argument is out of range.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight)
         if not (self.C > 0 and self.n_components >= 1):
             raise MethodError(f"C={self.C} must be positive and n_components={self.n_components} at least 1")
         self._check_threshold()
@@ -103,17 +118,23 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
         n = X.shape[0]
         self.landmarks_ = np.sort(random.choice(n, size=min(n, self.n_components), replace=False))
         self._Z = X[self.landmarks_]
-        self.gamma_ = resolve_gamma(self.gamma, self._Z)
-        distinct, self.column_ = np.unique(Y, axis=1, return_inverse=True)
+        self.gamma_ = resolve_gamma(self.gamma, self._Z, None if weight is None else weight[self.landmarks_])
+        targets = Targets.of(Y, Weights.of(weight, self.label_weight, self.n_labels_))
+        self.column_ = targets.column
         whitening = _inverse_root(kernel_matrix(self._Z, gamma=self.gamma_))
-        gram = np.eye(whitening.shape[1]) / self.C
-        cross = np.zeros((whitening.shape[1], distinct.shape[1]))
-        for rows in _blocks(n):
-            features = kernel_matrix(X[rows], self._Z, gamma=self.gamma_) @ whitening
-            gram += features.T @ features
-            cross += features.T @ (2.0 * distinct[rows] - 1.0)
-        self.coef_ = whitening @ cho_solve(cho_factor(gram), cross)
+        self.coef_ = targets.solve(lambda values, weight: self._ridge(X, values, weight, whitening))
         return self
+
+    def _ridge(self, X: Any, targets: np.ndarray, weight: np.ndarray | None, whitening: np.ndarray) -> np.ndarray:
+        """Return the weights of the landmarks, from one pass over the rows."""
+        gram = np.eye(whitening.shape[1]) / self.C
+        cross = np.zeros((whitening.shape[1], targets.shape[1]))
+        for rows in _blocks(X.shape[0]):
+            features = kernel_matrix(X[rows], self._Z, gamma=self.gamma_) @ whitening
+            weighted = features if weight is None else features * weight[rows, None]
+            gram += weighted.T @ features
+            cross += weighted.T @ targets[rows]
+        return whitening @ cho_solve(cho_factor(gram), cross)
 
     def _scores(self, X: Any) -> np.ndarray:
         parts = [kernel_matrix(X[rows], self._Z, gamma=self.gamma_) @ self.coef_ for rows in _blocks(X.shape[0])]

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from multilab.methods._weights import LabelWeight
 from multilab.methods.base import MethodError
 from multilab.methods.elm.elm import ELM
 
@@ -30,6 +31,8 @@ class RELM(ELM):
         Interval of the random biases; default that of the weights.
     threshold : float, default=0.0
         A label is assigned iff its score is >= threshold.
+    label_weight : "balanced" or array-like of shape (q,) or (q, 2), optional
+        Weights of the squared errors by the value of each label, as in `BinaryRelevance`.
 
     Attributes
     ----------
@@ -66,12 +69,20 @@ class RELM(ELM):
         random_state: Any = None,
         bias_range: tuple[float, float] | None = None,
         threshold: float = 0.0,
+        label_weight: LabelWeight = None,
     ) -> None:
-        super().__init__(n_hidden, weight_range, random_state, bias_range, threshold)
+        super().__init__(n_hidden, weight_range, random_state, bias_range, threshold, label_weight)
         self.C = C
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, of their squared errors. A row of weight 0 is absent.
 
         Raises
         ------
@@ -80,9 +91,12 @@ class RELM(ELM):
         """
         if not self.C > 0:
             raise MethodError(f"C={self.C}: it must be positive")
-        return super().fit(X, y)
+        return super().fit(X, y, sample_weight)
 
-    def _output_weights(self, H: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    def _output_weights(self, H: np.ndarray, targets: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        if weight is not None:
+            root = np.sqrt(weight)[:, None]
+            H, targets = root * H, root * targets
         n, units = H.shape
         if units <= n:
             return cho_solve(cho_factor(_plus_ridge(H.T @ H, 1.0 / self.C)), H.T @ targets)

@@ -12,13 +12,15 @@ from multilab.methods.base import MethodError
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 
 
-def chi_square(Y: np.ndarray) -> np.ndarray:
+def chi_square(Y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
     """Return the chi-square statistic of independence for all pairs of labels.
 
     Parameters
     ----------
     Y : ndarray of shape (n, q)
         0/1.
+    weight : ndarray of shape (n,), optional
+        How often each row counts; once when None.
 
     Returns
     -------
@@ -26,8 +28,8 @@ def chi_square(Y: np.ndarray) -> np.ndarray:
         n phi^2 with phi = (n n11 - n1 n2) / sqrt(n1 n2 (n - n1)(n - n2)); 0 for a label with one class, and on the
         diagonal.
     """
-    n = float(len(Y))
-    counts = Y.T.astype(np.float64) @ Y
+    n = float(len(Y) if weight is None else weight.sum())
+    counts = (Y.T.astype(np.float64) if weight is None else Y.T * weight) @ Y
     ones = np.diag(counts)
     covariance = n * counts - np.outer(ones, ones)
     spread = ones * (n - ones)
@@ -38,7 +40,13 @@ def chi_square(Y: np.ndarray) -> np.ndarray:
 
 
 def conditional_t(
-    base: BaseEstimator, X: Any, Y: np.ndarray, n_folds: int, seed: int, n_jobs: int | None = 1
+    base: BaseEstimator,
+    X: Any,
+    Y: np.ndarray,
+    n_folds: int,
+    seed: int,
+    n_jobs: int | None = 1,
+    weight: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return how much knowing one label helps to predict the other from the features.
 
@@ -53,6 +61,8 @@ def conditional_t(
         Shuffled folds, the same for all pairs; no more than rows.
     seed : int
         Of the folds and of the base classifiers.
+    weight : ndarray of shape (n,), optional
+        Weights of the rows, in the fits and in the accuracies.
 
     Returns
     -------
@@ -76,8 +86,10 @@ def conditional_t(
         labels = np.flatnonzero(np.arange(q) != other) if other is not None else np.arange(q)
         accuracies = np.zeros((len(folds), q))
         for fold, (train, test) in enumerate(folds):
-            model = BinaryRelevance(base, random_state=seed).fit(matrix[train], Y[np.ix_(train, labels)])
-            accuracies[fold, labels] = (model.predict(matrix[test]) == Y[np.ix_(test, labels)]).mean(axis=0)
+            learned, tested = (None, None) if weight is None else (weight[train], weight[test])
+            model = BinaryRelevance(base, random_state=seed).fit(matrix[train], Y[np.ix_(train, labels)], learned)
+            hits = model.predict(matrix[test]) == Y[np.ix_(test, labels)]
+            accuracies[fold, labels] = np.average(hits, axis=0, weights=tested)
         return accuracies
 
     alone = accuracies(None)

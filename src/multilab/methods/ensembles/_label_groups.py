@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from multilab.methods._weights import Weights, check_takes_weights
 from multilab.methods.transformation._binary import LabelScorer, fit_label, score_kind, seeded
 from multilab.methods.transformation._inputs import Inputs, make_inputs
 from multilab.methods.transformation._label_sets import SetModel, distinct_rows, fit_sets
@@ -66,23 +67,30 @@ class FittedGroups:
 
 
 def fit_groups(
-    base: BaseEstimator, X: Any, Y: np.ndarray, groups: Iterable[Group], seed: int, n_jobs: int | None
+    base: BaseEstimator,
+    X: Any,
+    Y: np.ndarray,
+    groups: Iterable[Group],
+    seed: int,
+    n_jobs: int | None,
+    weight: np.ndarray | None = None,
 ) -> FittedGroups:
-    """Fit ``base`` on every group of label numbers; all get the same seed.
+    """Fit ``base`` on every group of label numbers; all get the same seed and the same weights of the rows.
 
     A group given several times is fitted once and votes as often. The models are those of `LabelPowerset` and
     `BinaryRelevance`, without validating X again for every group.
     """
     times = dict(sorted(Counter(groups).items()))
-    inputs = make_inputs(seeded(base, seed, None), X)
+    check_takes_weights(base, Weights(weight, None))
+    inputs = make_inputs(seeded(base, seed, None), X, weight)
     matrix = inputs.training().matrix
     threshold = 0.5 if score_kind(inputs.base, None) == "probability" else 0.0
 
     def fit(group: Group) -> _SingleLabel | _Powerset:
         if len(group) == 1:
-            return _SingleLabel(fit_label(inputs.base, matrix, Y[:, group[0]], None), threshold)
+            return _SingleLabel(fit_label(inputs.base, matrix, Y[:, group[0]], None, weight), threshold)
         sets, classes = distinct_rows(Y[:, group])
-        return _Powerset(fit_sets(inputs.base, matrix, classes), sets)
+        return _Powerset(fit_sets(inputs.base, matrix, classes, weight), sets)
 
     models = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(group) for group in times)
     return FittedGroups(times, models, inputs)

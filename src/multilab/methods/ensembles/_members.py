@@ -78,22 +78,31 @@ class BaggedEnsemble(MultiLabelClassifier, ABC):
     def _member(self, base: BaseEstimator, seed: int | None) -> MultiLabelClassifier:
         """Return the classifier to fit on a sample, its ``random_state`` the seed."""
 
-    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, passed to the members with the rows that they see. A row of weight 0 is absent.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
 
         Raises
         ------
         MethodError
             If an argument is out of its range, or the base classifier has no probabilities to average.
         """
-        X, Y = self._validate_fit(X, y, y_mask)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
         base = base_classifier(self.estimator)
         self._check_arguments(base)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators).tolist()
 
         def fit(seed: int) -> MultiLabelClassifier:
             rows = draw_rows(seed, X.shape[0], self.max_samples, self.bootstrap)
-            return self._member(base, seed)._fit_validated(X[rows], Y[rows])
+            return self._member(base, seed)._fit_validated(X[rows], Y[rows], None if weight is None else weight[rows])
 
         # trees and libsvm release the interpreter lock: threads share the one X
         self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(fit)(seed) for seed in seeds)

@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.special import expit, xlogy
 
+from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.ensembles._stumps import SplitTable, StumpRound
 
@@ -22,6 +23,8 @@ class AdaBoostMH(MultiLabelClassifier):
         "mh": AdaBoost.MH with real-valued confidences; a round takes one split of one feature and gives each label a
         value of its own on each side. "adaboost_m1": AdaBoostM1 with decision stumps on a table with one row per pair
         and the label's name as one nominal feature, as in Mulan (there with 10 rounds).
+    label_weight : "balanced" or array-like of shape (q,) or (q, 2), optional
+        Weights of the values of each label at the start of D, as in `BinaryRelevance`.
 
     Attributes
     ----------
@@ -33,7 +36,8 @@ class AdaBoostMH(MultiLabelClassifier):
 
     Notes
     -----
-    **mh.** D starts at 1/(nq). For the sides b of a split, W+_bl and W-_bl are the weights of the instances with and
+    **mh.** D starts at 1/(nq), or at the weights of the pairs divided by their sum, where n is the sum of
+    ``sample_weight``. For the sides b of a split, W+_bl and W-_bl are the weights of the instances with and
     without label l. The split with the smallest Z = 2 sum_bl sqrt(W+_bl W-_bl) is taken, the values are
     c_bl = 1/2 ln((W+_bl + eps) / (W-_bl + eps)) with eps = 1/(nq), and D becomes D exp(-Y h) / Z with Y = -1/+1.
 
@@ -62,25 +66,41 @@ class AdaBoostMH(MultiLabelClassifier):
            [1, 0, 0]])
     """
 
-    def __init__(self, n_rounds: int = 100, algorithm: Literal["mh", "adaboost_m1"] = "mh") -> None:
+    def __init__(
+        self,
+        n_rounds: int = 100,
+        algorithm: Literal["mh", "adaboost_m1"] = "mh",
+        label_weight: LabelWeight = None,
+    ) -> None:
         self.n_rounds = n_rounds
         self.algorithm = algorithm
+        self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0: the start of D. A row of weight 0 is absent, one of weight 2 counts as two.
 
         Raises
         ------
         MethodError
             If the algorithm is unknown or the number of rounds is not positive.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight)
+        weights = Weights.of(weight, self.label_weight, self.n_labels_)
+        total = float(len(Y) if weight is None else weight.sum()) * self.n_labels_
+        D = np.ones(Y.shape) if weights.uniform else weights.matrix(Y)
         if self.n_rounds < 1:
             raise MethodError(f"n_rounds={self.n_rounds!r} must be 1 or more")
         if self.algorithm == "mh":
-            self.rounds_, self.normalisers_ = _boost_mh(X, Y, self.n_rounds)
+            self.rounds_, self.normalisers_ = _boost_mh(X, Y, D, 1.0 / total, self.n_rounds)
         elif self.algorithm == "adaboost_m1":
-            self.rounds_, self.normalisers_ = _boost_m1(X, Y, self.n_rounds)
+            self.rounds_, self.normalisers_ = _boost_m1(X, Y, D, self.n_rounds)
         else:
             raise MethodError(f"algorithm={self.algorithm!r}: give 'mh' or 'adaboost_m1'")
         return self
@@ -92,17 +112,17 @@ class AdaBoostMH(MultiLabelClassifier):
         return expit(2.0 * margins)
 
 
-def _boost_mh(X: Any, Y: np.ndarray, n_rounds: int) -> tuple[list[StumpRound], np.ndarray]:
+def _boost_mh(
+    X: Any, Y: np.ndarray, D: np.ndarray, smoothing: float, n_rounds: int
+) -> tuple[list[StumpRound], np.ndarray]:
     """Return the rounds of AdaBoost.MH with confidence-rated stumps, and the normaliser Z of each round."""
     table = SplitTable(X)
     signs = 2.0 * Y - 1.0
-    n, q = Y.shape
-    smoothing = 1.0 / (n * q)
-    D = np.full((n, q), smoothing)  # weights of the pairs of a row and a label; they sum to 1
+    D = D / D.sum()  # weights of the pairs of a row and a label
     rounds, normalisers = [], []
     for _ in range(n_rounds):
         split, _ = table.best(np.hstack([D * Y, D * (1 - Y)]), _product_loss)
-        side = np.ones(n, dtype=bool) if split is None else split.left(X)
+        side = np.ones(len(Y), dtype=bool) if split is None else split.left(X)
         left, right = (_confidence(D[rows], Y[rows], smoothing) for rows in (side, ~side))
         weak = StumpRound(split, left, right)
         D *= np.exp(-signs * np.where(side[:, None], left, right))
@@ -131,9 +151,8 @@ def _confidence(D: np.ndarray, Y: np.ndarray, smoothing: float) -> np.ndarray:
     return 0.5 * np.log((positive + smoothing) / (negative + smoothing))
 
 
-def _boost_m1(X: Any, Y: np.ndarray, n_rounds: int) -> tuple[list[StumpRound], np.ndarray]:
+def _boost_m1(X: Any, Y: np.ndarray, D: np.ndarray, n_rounds: int) -> tuple[list[StumpRound], np.ndarray]:
     table = SplitTable(X)
-    D = np.ones(Y.shape)
     rounds: list[StumpRound] = []
     errors: list[float] = []
     while len(rounds) < n_rounds:

@@ -106,26 +106,34 @@ class CDE(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, passed to the base classifier, which must take them, and counted in the
+            dependence. A row of weight 0 is absent.
 
         Raises
         ------
         MethodError
             If an argument is out of its range.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight)
         self._check_arguments()
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
         base = base_classifier(self.estimator)
-        self.dependence_ = self._dependence(base, X, Y, seed)
+        self.dependence_ = self._dependence(base, X, Y, seed, weight)
         candidates = random_partitions(self.n_labels_, self.n_candidates, rng)
         best = np.argsort(-partition_scores(candidates, self.dependence_), kind="stable")[: self.n_kept]
         chosen = candidates[best[diverse(candidates[best], self.n_estimators, self.diversity)]]
         self.partitions_ = [_groups(partition) for partition in chosen]
         groups = (group for partition in self.partitions_ for group in partition)
-        self._members = fit_groups(base, X, Y, groups, seed, self.n_jobs)
+        self._members = fit_groups(base, X, Y, groups, seed, self.n_jobs, weight)
         return self
 
     def _check_arguments(self) -> None:
@@ -139,12 +147,14 @@ class CDE(MultiLabelClassifier):
                 f"diversity={self.diversity!r} in [0, 1]"
             )
 
-    def _dependence(self, base: BaseEstimator, X: Any, Y: np.ndarray, seed: int) -> np.ndarray:
+    def _dependence(
+        self, base: BaseEstimator, X: Any, Y: np.ndarray, seed: int, weight: np.ndarray | None
+    ) -> np.ndarray:
         """Return the test statistic of each pair of labels less its critical value, shape (q, q), 0 on the diagonal."""
         if self.dependence == "chi2":
-            statistic = chi_square(Y)
+            statistic = chi_square(Y, weight)
         else:
-            statistic = conditional_t(base, X, Y, _FOLDS, seed, self.n_jobs)
+            statistic = conditional_t(base, X, Y, _FOLDS, seed, self.n_jobs, weight)
         statistic -= _CRITICAL[self.dependence] if self.critical is None else self.critical
         np.fill_diagonal(statistic, 0.0)
         return statistic

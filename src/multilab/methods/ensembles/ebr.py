@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from sklearn.base import BaseEstimator
 
 from multilab.methods._sparse_labels import Layout
+from multilab.methods._weights import LabelWeight
 from multilab.methods.ensembles._members import BaggedEnsemble, Combine
 from multilab.methods.transformation._binary import Calibration
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
@@ -33,6 +34,8 @@ class EBR(BaggedEnsemble):
         Members fitted at the same time; does not change the result.
     random_state : int or RandomState, optional
         Seed of the samples and of the base classifiers.
+    label_weight : "balanced" or array-like of shape (q,) or (q, 2), optional
+        As in `BinaryRelevance`; "balanced" counts the rows that a member sees.
 
     Attributes
     ----------
@@ -77,11 +80,13 @@ class EBR(BaggedEnsemble):
         calibration: Calibration = None,
         n_jobs: int | None = 1,
         random_state: Any = None,
+        label_weight: LabelWeight = None,
     ) -> None:
         super().__init__(estimator, n_estimators, max_samples, bootstrap, n_jobs, random_state)
         self.combine = combine
         self.calibration = calibration
+        self.label_weight = label_weight
 
     def _member(self, base: BaseEstimator, seed: int | None) -> BinaryRelevance:
         """Return an unfitted member."""
-        return BinaryRelevance(base, calibration=self.calibration, random_state=seed)
+        return BinaryRelevance(base, calibration=self.calibration, random_state=seed, label_weight=self.label_weight)

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from multilab.methods._weights import LabelWeight, Weights, check_takes_weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.ensembles._dependence import chi_square
 from multilab.methods.ensembles._members import base_classifier
@@ -43,6 +44,8 @@ class MLS(MultiLabelClassifier):
         Folds and labels fitted at the same time; does not change the result.
     random_state : int or RandomState, optional
         Seed of the folds and of the base classifiers.
+    label_weight : "balanced" or array-like of shape (q,) or (q, 2), optional
+        Of both levels, as in `BinaryRelevance`.
 
     Attributes
     ----------
@@ -88,6 +91,7 @@ class MLS(MultiLabelClassifier):
         calibration: Calibration = None,
         n_jobs: int | None = 1,
         random_state: Any = None,
+        label_weight: LabelWeight = None,
     ) -> None:
         self.estimator = estimator
         self.meta_estimator = meta_estimator
@@ -97,30 +101,50 @@ class MLS(MultiLabelClassifier):
         self.calibration = calibration
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, passed to the base classifiers of both levels, which must take them.
+            A row of weight 0 is absent.
 
         Raises
         ------
         MethodError
             If an argument is out of its range or there is a single row.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight)
         if not 0 < self.meta_labels <= 1 or self.cv < 2:
             raise MethodError(f"meta_labels={self.meta_labels!r} must be in (0, 1], cv={self.cv!r} 2 or more")
         if len(Y) < 2:
             raise MethodError(f"out-of-fold scores need two rows, there is n_samples = {len(Y)}")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        base = BinaryRelevance(self._base(), calibration=self.calibration, n_jobs=self.n_jobs)
+        weights = Weights.of(weight, self.label_weight, self.n_labels_)
+        check_takes_weights(self._base(), weights)
+        check_takes_weights(self._meta(), weights)
+        base = BinaryRelevance(
+            self._base(), calibration=self.calibration, n_jobs=self.n_jobs, label_weight=self.label_weight
+        )
         folds = list(IterativeStratifiedKFold(min(self.cv, len(Y)), random_state=seed).split(X, Y))
-        self.base_scores_ = out_of_fold_scores(base, X, Y, folds, seed)
-        self.base_ = base.set_params(random_state=seed).fit(X, Y)
-        self.meta_columns_ = _meta_columns(Y, self.meta_labels)
+        self.base_scores_ = out_of_fold_scores(base, X, Y, folds, seed, sample_weight=weight)
+        self.base_ = base.set_params(random_state=seed).fit(X, Y, weight)
+        self.meta_columns_ = _meta_columns(Y, self.meta_labels, weight)
         meta = seeded(self._meta(), seed, self.calibration)
         self._meta_models = [
-            fit_label(meta, self._meta_inputs(X, self.base_scores_[:, columns]), y, self.calibration)
-            for columns, y in zip(self.meta_columns_, Y.T, strict=True)
+            fit_label(
+                meta,
+                self._meta_inputs(X, self.base_scores_[:, columns]),
+                y,
+                self.calibration,
+                weights.of_label(label, y),
+            )
+            for label, (columns, y) in enumerate(zip(self.meta_columns_, Y.T, strict=True))
         ]
         return self
 
@@ -147,10 +171,10 @@ class MLS(MultiLabelClassifier):
         return np.column_stack([m.scores(self._meta_inputs(X, base_scores[:, c])) for c, m in models])
 
 
-def _meta_columns(Y: np.ndarray, share: float) -> list[np.ndarray]:
+def _meta_columns(Y: np.ndarray, share: float, weight: np.ndarray | None) -> list[np.ndarray]:
     """Return for each label the columns it sees, ascending: the most correlated, its own always among them."""
     q = Y.shape[1]
-    correlation = chi_square(Y)
+    correlation = chi_square(Y, weight)
     np.fill_diagonal(correlation, np.inf)
     count = max(1, int(share * q))
     return [np.sort(np.argsort(-row, kind="stable")[:count]) for row in correlation]

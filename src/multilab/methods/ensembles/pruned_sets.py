@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
+from multilab.methods._weights import Weights, check_takes_weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.ensembles._members import base_classifier
 from multilab.methods.transformation._binary import quiet_fit
@@ -80,24 +81,34 @@ class PrunedSets(MultiLabelClassifier):
         self.b = b
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, passed to the base classifier, which must take them. A label set is
+            frequent by their sum. A row of weight 0 is absent.
 
         Raises
         ------
         MethodError
             If p, b or the strategy is unknown.
         """
-        return self._fit(*self._validate_fit(X, y))
+        return self._fit(*self._validate_weighted(X, y, sample_weight))
 
-    def _fit(self, X: Any, Y: np.ndarray) -> Self:
+    def _fit(self, X: Any, Y: np.ndarray, sample_weight: np.ndarray | None = None) -> Self:
         """Fit on validated X and Y; the members of `EPS` skip the validation."""
-        rows, sets = prune(Y, self.p, self.strategy, self.b)
-        self._inputs = make_inputs(self._base(), X[rows])
+        rows, sets = prune(Y, self.p, self.strategy, self.b, sample_weight)
+        base, weight = self._base(), None if sample_weight is None else sample_weight[rows]
+        check_takes_weights(base, Weights(weight, None))
+        self._inputs = make_inputs(base, X[rows], weight)
         self.label_sets_, classes = distinct_rows(sets)
         self._model = SetModel(None, np.arange(len(self.label_sets_)))
         if len(self.label_sets_) > 1:
-            model = quiet_fit(self._inputs.base, self._inputs.training().matrix, classes)
+            model = quiet_fit(self._inputs.base, self._inputs.training().matrix, classes, weight)
             self._model = SetModel(model, self._model.classes)
         return self
 
@@ -125,16 +136,19 @@ class PrunedSets(MultiLabelClassifier):
         return self._predict(X)[0]
 
 
-def prune(Y: np.ndarray, p: int, strategy: Strategy, b: int) -> tuple[np.ndarray, np.ndarray]:
+def prune(
+    Y: np.ndarray, p: int, strategy: Strategy, b: int, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return row numbers, ascending and with repetitions, and the label set each is to be trained with.
 
     Among subsets of equal size and frequency the one that appears first in the data comes first (label sets are
-    numbered in that order, and the sort is stable), which no order of the labels can change.
+    numbered in that order, and the sort is stable), which no order of the labels can change. The frequency of a label
+    set is the sum of ``weight`` over its rows, their number when None.
     """
     if strategy not in ("A", "B") or p < 0 or b < 0:
         raise MethodError(f"p={p!r}, b={b!r}, strategy={strategy!r}: give two counts and 'A' or 'B'")
     sets, number = distinct_rows(Y)
-    counts = np.bincount(number)
+    counts = np.bincount(number, weights=weight)
     frequent = counts > p
     if frequent.all() or not frequent.any():
         return np.arange(len(Y)), Y

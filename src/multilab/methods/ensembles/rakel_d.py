@@ -66,22 +66,29 @@ class RAkELd(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, passed to the base classifier, which must take them. A row of weight 0 is absent.
 
         Raises
         ------
         MethodError
             If k is not positive.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight)
         if self.k < 1:
             raise MethodError(f"k={self.k!r}: give the number of labels per part, 1 or more")
         rng = check_random_state(self.random_state)
         order = rng.permutation(self.n_labels_).tolist()
         self.parts_ = sorted(tuple(sorted(order[i : i + self.k])) for i in range(0, len(order), self.k))
         base = DecisionTreeClassifier() if self.estimator is None else self.estimator
-        self._members = fit_groups(base, X, Y, self.parts_, rng.randint(2**31 - 1), self.n_jobs)
+        self._members = fit_groups(base, X, Y, self.parts_, rng.randint(2**31 - 1), self.n_jobs, weight)
         return self
 
     def _scores(self, X: Any) -> np.ndarray:

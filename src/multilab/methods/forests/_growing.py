@@ -13,7 +13,13 @@ _KINDS = {"random": RandomForestRegressor, "extra": ExtraTreesRegressor}
 
 
 def grow_forest(
-    kind: Kind, X: np.ndarray, Y: np.ndarray, seed: int, n_jobs: int | None = 1, **settings: Any
+    kind: Kind,
+    X: np.ndarray,
+    Y: np.ndarray,
+    seed: int,
+    n_jobs: int | None = 1,
+    sample_weight: np.ndarray | None = None,
+    **settings: Any,
 ) -> tuple[CompactForest, np.ndarray]:
     """Grow a forest of predictive clustering trees on all labels.
 
@@ -34,6 +40,9 @@ def grow_forest(
         Seed of the bootstrap samples and of the trees.
     n_jobs : int, optional
         Number of trees grown in parallel; does not change the result.
+    sample_weight : ndarray of shape (n,), optional
+        Weights of the rows, positive; scikit-learn draws bootstrap samples with probabilities in proportion to them.
+        Weights that are all 1 are none.
     **settings
         Arguments of the scikit-learn forest. Unless they set ``max_features``, each split tries the square root of the
         number of features.
@@ -44,13 +53,15 @@ def grow_forest(
     importances : ndarray of shape (d,)
         Impurity-based importances of the features; they sum to 1, or are all 0 if no tree has a split.
     """
+    if sample_weight is not None and (sample_weight == 1).all():
+        sample_weight = None
     varied = np.flatnonzero(Y.min(axis=0) != Y.max(axis=0))
     constant = Y[0].astype(np.float64)
     if not len(varied):
         return CompactForest.of((), varied, constant, X.shape[1]), np.zeros(X.shape[1])
     forest = _KINDS[kind](random_state=seed, n_jobs=n_jobs, **{"max_features": "sqrt", **settings})
     # one output is passed as a vector: a column would only add a warning
-    forest.fit(X, Y[:, varied[0]] if len(varied) == 1 else Y[:, varied])
+    forest.fit(X, Y[:, varied[0]] if len(varied) == 1 else Y[:, varied], sample_weight)
     trees = [one.tree_ for one in forest.estimators_]
     return CompactForest.of(trees, varied, constant, X.shape[1]), forest.feature_importances_
 

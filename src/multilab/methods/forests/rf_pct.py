@@ -85,15 +85,22 @@ class RFPCT(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, in the splits and the shares of the leaves. A row of weight 0 is absent.
 
         Raises
         ------
         MethodError
             If the number of trees is not positive.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight)
         if self.n_estimators < 1:
             raise MethodError(f"n_estimators={self.n_estimators!r}: give the number of trees, 1 or more")
         self.forest_, self.feature_importances_ = grow_forest(
@@ -102,6 +109,7 @@ class RFPCT(MultiLabelClassifier):
             Y,
             check_random_state(self.random_state).randint(2**31 - 1),
             self.n_jobs,
+            weight,
             n_estimators=self.n_estimators,
             max_features=self.max_features,
             max_depth=self.max_depth,

@@ -14,6 +14,56 @@ _NULL = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
+class LabelWeightedLoss(SmoothTerm):
+    r"""Smooth term of MLWSE without label coupling, the squared errors weighted row by row and label by label.
+
+    .. math:: f(W) = \tfrac12 \sum_j \sum_i v_{ij} (s_i^T w_j - y_{ij})^2
+
+    Each label has a Gram matrix of its own, and Q is diagonal in their eigenbases.
+
+    Attributes
+    ----------
+    vectors : ndarray (q, p, p)
+        Eigenvectors of S^T diag(v_j) S, in columns.
+    curvature : ndarray (p, q)
+        Its eigenvalues, in column j.
+    cross, cross_rotated, target_square, null
+        See `SmoothTerm`.
+    """
+
+    vectors: np.ndarray
+    cross: np.ndarray
+    cross_rotated: np.ndarray
+    target_square: float
+    curvature: np.ndarray
+    null: float
+
+    @classmethod
+    def from_scores(cls, S: np.ndarray, Y: np.ndarray, weight: np.ndarray, scale: float = 1.0) -> Self:
+        """Build the loss from S (n, p), Y (n, q) and weights v (n, q), the squared error times ``scale``."""
+        values, vectors = np.empty((S.shape[1], Y.shape[1])), np.empty((Y.shape[1], S.shape[1], S.shape[1]))
+        for label, v in enumerate(weight.T):
+            values[:, label], vectors[label] = np.linalg.eigh(scale * (S.T @ (S * v[:, None])))
+        np.maximum(values, 0.0, out=values)
+        cross = scale * (S.T @ (weight * Y))
+        rotated = np.einsum("jpk,pj->kj", vectors, cross)
+        square = scale * float(np.vdot(weight * Y, Y))
+        return cls(vectors, cross, rotated, square, values, _NULL * float(values.max()))
+
+    def rotate(self, W: np.ndarray) -> np.ndarray:
+        """Return W in the eigenbases, that of label j for column j."""
+        return np.einsum("jpk,pj->kj", self.vectors, W)
+
+    def rotate_back(self, rotated: np.ndarray) -> np.ndarray:
+        """Undo :meth:`rotate`."""
+        return np.einsum("jpk,kj->pj", self.vectors, rotated)
+
+    def ridge(self, eta: float) -> np.ndarray:
+        """Return the minimum of f + eta ||W||^2 / 2, the paper's starting point."""
+        return self.rotate_back(self.cross_rotated / (self.curvature + eta))
+
+
+@dataclass(frozen=True, eq=False)
 class StackingLoss(SmoothTerm):
     r"""Smooth term f(W) of the MLWSE objectives, in terms of a Gram matrix: nothing here has n rows.
 

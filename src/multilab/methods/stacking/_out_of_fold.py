@@ -7,6 +7,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 
+from multilab.methods._weights import weight_arguments
 from multilab.methods.base import MethodError
 
 
@@ -17,6 +18,7 @@ def out_of_fold_scores(
     folds: Iterable[tuple[np.ndarray, np.ndarray]],
     seed: int | None = None,
     n_jobs: int | None = 1,
+    sample_weight: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return S, row i scored by the model that was fitted without row i's fold.
 
@@ -33,6 +35,8 @@ def out_of_fold_scores(
         Every random argument of fold k's clone is set to ``fold_seed(seed, k)``; None leaves them alone.
     n_jobs : int, optional
         Folds fitted at the same time; does not change the result.
+    sample_weight : ndarray of shape (n,), optional
+        Weights of the rows in the fits.
 
     Returns
     -------
@@ -41,12 +45,13 @@ def out_of_fold_scores(
     Raises
     ------
     MethodError
-        When a row is in no test set, in two, or in the training set of its own fold.
+        When a row is in no test set, in two, or in the training set of its own fold, or the estimator takes no weights.
     """
     parts = [(np.asarray(train), np.asarray(test)) for train, test in folds]
     _check_folds(parts, X.shape[0])
     scored = Parallel(n_jobs=n_jobs)(
-        delayed(_score_fold)(estimator, X, Y, train, test, fold_seed(seed, k)) for k, (train, test) in enumerate(parts)
+        delayed(_score_fold)(estimator, X, Y, train, test, fold_seed(seed, k), sample_weight)
+        for k, (train, test) in enumerate(parts)
     )
     scores = np.empty(Y.shape, dtype=np.float64)
     for (_, test), part in zip(parts, scored, strict=True):
@@ -54,13 +59,15 @@ def out_of_fold_scores(
     return scores
 
 
-def fit_seeded(estimator: BaseEstimator, X: Any, Y: np.ndarray, seed: int | None) -> BaseEstimator:
+def fit_seeded(
+    estimator: BaseEstimator, X: Any, Y: np.ndarray, seed: int | None, sample_weight: np.ndarray | None = None
+) -> BaseEstimator:
     """Return a fitted clone with all random arguments, nested ones too, set to ``seed`` unless None."""
     model = clone(estimator)
     if seed is not None:
         names = (n for n in model.get_params() if n == "random_state" or n.endswith("__random_state"))
         model.set_params(**dict.fromkeys(names, seed))
-    return model.fit(X, Y)
+    return model.fit(X, Y, **weight_arguments(model, sample_weight))
 
 
 def fold_seed(seed: int | None, fold: int) -> int | None:
@@ -89,9 +96,16 @@ def score_matrix(model: Any, X: Any, n_labels: int) -> np.ndarray:
 
 
 def _score_fold(
-    estimator: BaseEstimator, X: Any, Y: np.ndarray, train: np.ndarray, test: np.ndarray, seed: int | None
+    estimator: BaseEstimator,
+    X: Any,
+    Y: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    seed: int | None,
+    sample_weight: np.ndarray | None,
 ) -> np.ndarray:
-    return score_matrix(fit_seeded(estimator, X[train], Y[train], seed), X[test], Y.shape[1])
+    weight = None if sample_weight is None else sample_weight[train]
+    return score_matrix(fit_seeded(estimator, X[train], Y[train], seed, weight), X[test], Y.shape[1])
 
 
 def _check_folds(parts: list[tuple[np.ndarray, np.ndarray]], n: int) -> None:

@@ -7,12 +7,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.solvers.penalties import SparseGroupPenalty
 from multilab.methods.solvers.solve import solve
 from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
 from multilab.methods.stacking._groups import classifier_rows, diagonal_support, unit_l1, unit_l21
-from multilab.methods.stacking._objective import StackingLoss
+from multilab.methods.stacking._objective import LabelWeightedLoss, StackingLoss
 
 __all__ = ["MLWSE"]
 
@@ -71,6 +72,9 @@ class MLWSE(MultiLabelClassifier):
         "diagonal": a label's scores serve this label only, eq. (2) read literally.
     threshold : float
         A label is assigned iff its score >= threshold (eq. 10).
+    label_weight : "balanced" or array-like of shape (q,) or (q, 2), optional
+        Weights of the squared errors by the value of each label, as in `BinaryRelevance`; only for beta = 0 and without
+        an intercept. One eigendecomposition per label.
 
     Attributes
     ----------
@@ -146,6 +150,7 @@ class MLWSE(MultiLabelClassifier):
         group_weight: Literal["sqrt_labels", "size"] = "sqrt_labels",
         weights: Literal["full", "diagonal"] = "full",
         threshold: float = 0.5,
+        label_weight: LabelWeight = None,
     ) -> None:
         self.penalty = penalty
         self.alpha = alpha
@@ -163,8 +168,9 @@ class MLWSE(MultiLabelClassifier):
         self.group_weight = group_weight
         self.weights = weights
         self.threshold = threshold
+        self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights.
 
         Parameters
@@ -172,15 +178,17 @@ class MLWSE(MultiLabelClassifier):
         X : array-like of shape (n, mq)
             S, out-of-fold scores, classifier by classifier.
         y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, of their squared errors and in the label affinity. A row of weight 0 is absent.
 
         Raises
         ------
         MethodError
             When the columns of S do not fit labels and groups, or a parameter is out of its range.
         """
-        S, Y = self._validate_fit(X, y)
-        loss, penalty, start = self.problem(S, Y)
-        self.label_affinity_ = cosine_affinity(Y)
+        S, Y, rows = self._validate_weighted(X, y, sample_weight)
+        loss, penalty, start = self.problem(S, Y, rows)
+        self.label_affinity_ = _affinity(Y, rows)
         unit = self.unit_penalty(*loss.cross.shape)
         setattr(self, "alpha_max_" if self.penalty == "l1" else "lambda_max_", unit.alpha_max(loss.cross))
         solution = solve(
@@ -196,18 +204,21 @@ class MLWSE(MultiLabelClassifier):
         self.W_ = solution.W
         self.intercept_ = np.zeros(self.n_labels_)
         if self.fit_intercept:
-            self.intercept_ = Y.mean(axis=0) - S.mean(axis=0) @ solution.W
+            self.intercept_ = np.average(Y, axis=0, weights=rows) - np.average(S, axis=0, weights=rows) @ solution.W
         self.objective_path_ = solution.objective_path
         self.dual_gap_, self.kkt_, self.n_iter_ = solution.gap, solution.kkt, solution.n_iter
         return self
 
-    def problem(self, S: np.ndarray, Y: np.ndarray) -> tuple[StackingLoss, SparseGroupPenalty, np.ndarray]:
+    def problem(
+        self, S: np.ndarray, Y: np.ndarray, sample_weight: np.ndarray | None = None
+    ) -> tuple[Any, SparseGroupPenalty, np.ndarray]:
         """Return smooth term, penalty and starting point of the problem that `fit` solves.
 
         Parameters
         ----------
         S : ndarray of shape (n, mq)
         Y : ndarray of shape (n, q), 0/1
+        sample_weight : ndarray of shape (n,), optional
 
         Raises
         ------
@@ -215,12 +226,23 @@ class MLWSE(MultiLabelClassifier):
             As `fit`.
         """
         self._check_arguments()
+        weights = Weights.of(sample_weight, self.label_weight, Y.shape[1])
         targets = Y.astype(np.float64)
-        H = label_coupling(cosine_affinity(targets), self.laplacian)
-        if self.fit_intercept:
-            S, targets = S - S.mean(axis=0), targets - targets.mean(axis=0)
-        scale = 1.0 / len(S) if self.loss_scale == "mean" else 1.0
-        loss = StackingLoss.from_scores(S, targets, H, self.beta, scale)
+        H = label_coupling(_affinity(targets, sample_weight), self.laplacian)
+        scale = 1.0
+        if self.loss_scale == "mean":
+            scale /= len(S) if sample_weight is None else sample_weight.sum()
+        loss: StackingLoss | LabelWeightedLoss
+        if weights.by_label:
+            loss = LabelWeightedLoss.from_scores(S, targets, weights.matrix(Y), scale)
+        else:
+            if self.fit_intercept:
+                S = S - np.average(S, axis=0, weights=sample_weight)
+                targets = targets - np.average(targets, axis=0, weights=sample_weight)
+            if sample_weight is not None:
+                root = np.sqrt(sample_weight)[:, None]
+                S, targets = root * S, root * targets
+            loss = StackingLoss.from_scores(S, targets, H, self.beta, scale)
         penalty = self.unit_penalty(*loss.cross.shape).scaled(self.alpha if self.penalty == "l1" else self.lam)
         return loss, penalty, loss.ridge(scale * self.eta)
 
@@ -249,5 +271,15 @@ class MLWSE(MultiLabelClassifier):
             raise MethodError(f"alpha mixes the two parts of L21 and lies in [0, 1]; it is {self.alpha}")
         if self.eta == 0:
             raise MethodError("eta must be positive: S^T S alone is singular for real scores")
+        if self.label_weight is not None and (self.beta or self.fit_intercept or self.algorithm == "bcd"):
+            raise MethodError(
+                "label_weight goes with beta=0, fit_intercept=False and another algorithm than 'bcd': with weights "
+                "per label the problem is diagonal without label coupling only"
+            )
         if self.max_iter < 1:
             raise MethodError(f"max_iter must be at least 1, not {self.max_iter}")
+
+
+def _affinity(Y: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
+    """Return the cosine similarities of the label columns, each row counted ``sample_weight`` times."""
+    return cosine_affinity(Y if sample_weight is None else np.sqrt(sample_weight)[:, None] * Y)

@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
+from multilab.methods._weights import Weights, check_takes_weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.stacking._out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
 from multilab.methods.stacking.mlwse import MLWSE
@@ -22,6 +23,7 @@ _HALVES = {"half": 1, "halves": 2}  # runs: base classifiers on one half of the 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 Members = list[BaseEstimator]
 Seed = int | None
+Weight = np.ndarray | None
 
 
 class StackedMLWSE(MultiLabelClassifier):
@@ -113,8 +115,16 @@ class StackedMLWSE(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, passed to the base classifiers, which must take them, and to the
+            meta-learner. A row of weight 0 is absent.
 
         Raises
         ------
@@ -122,8 +132,10 @@ class StackedMLWSE(MultiLabelClassifier):
             When there is no base classifier, a name is used twice, there are fewer rows than folds, or an argument is
             unknown.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight)
         members = self._members()
+        for member in members:
+            check_takes_weights(member, Weights(weight, None))
         final = MLWSE() if self.final_estimator is None else self.final_estimator
         if not isinstance(final, MLWSE):
             raise MethodError(f"final_estimator must be an MLWSE, got {type(final).__name__}")
@@ -137,34 +149,37 @@ class StackedMLWSE(MultiLabelClassifier):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         folds = list(IterativeStratifiedKFold(n_folds, random_state=seed or 0).split(X, Y))
         if self.cv in _HALVES:
-            self._fit_halves(members, final, X, Y, folds[: _HALVES[self.cv]], seed)
+            self._fit_halves(members, final, X, Y, folds[: _HALVES[self.cv]], seed, weight)
         else:
-            self._fit_folds(members, final, X, Y, folds, seed)
+            self._fit_folds(members, final, X, Y, folds, seed, weight)
         self.estimators_ = [model for models, _ in self._runs for model in models]
         self.final_estimators_ = [final for _, final in self._runs]
         self.final_estimator_ = self.final_estimators_[0]
         self.n_iter_ = max(final.n_iter_ for final in self.final_estimators_)
         return self
 
-    def _fit_folds(self, members: Members, final: MLWSE, X: Any, Y: np.ndarray, folds: Folds, seed: Seed) -> None:
+    def _fit_folds(
+        self, members: Members, final: MLWSE, X: Any, Y: np.ndarray, folds: Folds, seed: Seed, weight: Weight
+    ) -> None:
         self.base_scores_ = np.hstack(
-            [out_of_fold_scores(member, X, Y, folds, seed, self.n_jobs) for member in members]
+            [out_of_fold_scores(member, X, Y, folds, seed, self.n_jobs, weight) for member in members]
         )
-        models = self._fit_members(members, X, Y, fold_seed(seed, len(folds)))
-        self._runs = [(models, clone(final).fit(self.base_scores_, Y))]
+        models = self._fit_members(members, X, Y, fold_seed(seed, len(folds)), weight)
+        self._runs = [(models, clone(final).fit(self.base_scores_, Y, weight))]
 
     def _fit_halves(
-        self, members: Members, final: MLWSE, X: Any, Y: np.ndarray, folds: Folds, seed: int | None
+        self, members: Members, final: MLWSE, X: Any, Y: np.ndarray, folds: Folds, seed: Seed, weight: Weight
     ) -> None:
         self.base_scores_ = np.full((X.shape[0], len(members) * self.n_labels_), np.nan)
         self._runs = []
         for number, (half, other) in enumerate(folds):
-            models = self._fit_members(members, X[half], Y[half], fold_seed(seed, number))
+            learned, scored = (None, None) if weight is None else (weight[half], weight[other])
+            models = self._fit_members(members, X[half], Y[half], fold_seed(seed, number), learned)
             self.base_scores_[other] = self._base_scores(models, X[other])
-            self._runs.append((models, clone(final).fit(self.base_scores_[other], Y[other])))
+            self._runs.append((models, clone(final).fit(self.base_scores_[other], Y[other], scored)))
 
-    def _fit_members(self, members: Members, X: Any, Y: np.ndarray, seed: Seed) -> list[Any]:
-        return Parallel(n_jobs=self.n_jobs)(delayed(fit_seeded)(member, X, Y, seed) for member in members)
+    def _fit_members(self, members: Members, X: Any, Y: np.ndarray, seed: Seed, weight: Weight) -> list[Any]:
+        return Parallel(n_jobs=self.n_jobs)(delayed(fit_seeded)(member, X, Y, seed, weight) for member in members)
 
     def _members(self) -> Members:
         if self.estimators is None:

@@ -13,6 +13,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
+from multilab.methods._weights import Weights, check_takes_weights, weight_arguments
 from multilab.methods.base import MethodError
 from multilab.methods.transformation._inputs import PLAIN_TREES
 from multilab.methods.transformation._platt import Sigmoid, fit_sigmoid
@@ -63,7 +64,15 @@ def seeded(estimator: BaseEstimator, random_state: Any, calibration: Calibration
     return model
 
 
-def fit_label(base: BaseEstimator, matrix: Any, y: np.ndarray, calibration: Calibration) -> LabelScorer:
+def check_base(estimator: BaseEstimator, calibration: Calibration, weights: Weights) -> None:
+    """Raise MethodError where the base estimator cannot serve the calibration, or the weights if there are any."""
+    check_calibration(estimator, calibration)
+    check_takes_weights(estimator, weights)
+
+
+def fit_label(
+    base: BaseEstimator, matrix: Any, y: np.ndarray, calibration: Calibration, weight: np.ndarray | None = None
+) -> LabelScorer:
     """Fit one label.
 
     Parameters
@@ -76,6 +85,8 @@ def fit_label(base: BaseEstimator, matrix: Any, y: np.ndarray, calibration: Cali
     calibration : {None, "none", "sigmoid", "libsvm"}
         "sigmoid" is ``CalibratedClassifierCV(base, ensemble=False)`` with min(5, size of the rarer class)
         stratified folds without shuffling.
+    weight : ndarray of shape (n,), optional
+        Weights of the rows, positive; they count in the calibration too.
 
     Returns
     -------
@@ -94,28 +105,38 @@ def fit_label(base: BaseEstimator, matrix: Any, y: np.ndarray, calibration: Cali
         return _Constant(common if score_kind(base, calibration) == "probability" else 2.0 * common - 1.0)
     if isinstance(base, SVC) and base.kernel == "precomputed" and not hasattr(base, "predict_proba"):
         folds = StratifiedKFold(min(_FOLDS, rarer)).split(y, y) if sigmoid else ()
-        return _fit_machine(base, matrix, y, [train for train, _ in folds], rows)
+        return _fit_machine(base, matrix, y, [train for train, _ in folds], rows, weight)
     model = clone(base)
     pairwise = getattr(base, "kernel", None) == "precomputed"
     if rows is not None:
         matrix = matrix[np.ix_(rows, rows)] if pairwise else matrix[rows]
+        weight = weight if weight is None else weight[rows]
     if sigmoid:
         model = CalibratedClassifierCV(model, method="sigmoid", ensemble=False, cv=min(_FOLDS, rarer))
-    return _Model(quiet_fit(model, matrix, y), rows if pairwise else None)
+    return _Model(quiet_fit(model, matrix, y, weight), rows if pairwise else None)
 
 
-def quiet_fit(model: Any, matrix: Any, y: np.ndarray) -> Any:
+def quiet_fit(model: Any, matrix: Any, y: np.ndarray, weight: np.ndarray | None = None) -> Any:
     """Fit without scikit-learn's announcement that ``SVC(probability=True)`` will go in 1.11.
 
     A tree takes a matrix of its own form (float32, dense or CSC) as it is: matrix and parameters were validated once
     for all labels, and checking them again costs a fifth of the fit where the features are sparse.
+
+    Weights are passed by argument: the metadata routing of scikit-learn ends at the multi-label classifier.
     """
+    arguments = weight_arguments(model, weight)
+    if isinstance(model, CalibratedClassifierCV):  # of a pipeline: the weights of its last step too
+        arguments |= weight_arguments(model.estimator, weight)
     if _in_tree_form(model, matrix, "csc"):
         with config_context(skip_parameter_validation=True):
-            return model.fit(matrix, y, check_input=False)
+            return model.fit(matrix, y, check_input=False, **arguments)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*`probability` parameter was deprecated", category=FutureWarning)
-        return model.fit(matrix, y)
+        if not arguments:
+            return model.fit(matrix, y)
+        warnings.filterwarnings("ignore", message=".*does not appear to accept sample_weight", category=UserWarning)
+        with config_context(enable_metadata_routing=False):
+            return model.fit(matrix, y, **arguments)
 
 
 def probabilities(model: Any, matrix: Any) -> np.ndarray:
@@ -166,30 +187,38 @@ class _Machine:
 
 
 def _fit_machine(
-    svc: SVC, K: np.ndarray, y: np.ndarray, folds: list[np.ndarray], rows: np.ndarray | None = None
+    svc: SVC,
+    K: np.ndarray,
+    y: np.ndarray,
+    folds: list[np.ndarray],
+    rows: np.ndarray | None,
+    weight: np.ndarray | None,
 ) -> _Machine:
     """Fit on the full kernel matrix, and the sigmoid on the margins of machines fitted on the folds.
 
-    ``y`` and ``folds`` count the rows of K, or those in ``rows``.
+    ``y`` and ``folds`` count the rows of K, or those in ``rows``; ``weight`` counts all rows of K.
     """
     labels = y
     if rows is not None:
         labels = np.zeros(len(K), dtype=y.dtype)
         labels[rows] = y
-    coef, intercept = _support_vectors(svc, K, labels, rows)
+    coef, intercept = _support_vectors(svc, K, labels, rows, weight)
     if not folds:
         return _Machine(coef, intercept, None)
-    parts = [_support_vectors(svc, K, labels, train if rows is None else rows[train]) for train in folds]
+    parts = [_support_vectors(svc, K, labels, train if rows is None else rows[train], weight) for train in folds]
     held_out = np.ones((len(y), len(folds)), dtype=bool)
     for number, train in enumerate(folds):
         held_out[train, number] = False
     # one pass over K for all folds; each row belongs to one test fold
     known = K if rows is None else K[rows]
     margins = (known @ np.column_stack([c for c, _ in parts]) + [b for _, b in parts])[held_out]
-    return _Machine(coef, intercept, fit_sigmoid(margins, y))
+    observed = weight if weight is None or rows is None else weight[rows]
+    return _Machine(coef, intercept, fit_sigmoid(margins, y, observed))
 
 
-def _support_vectors(svc: SVC, K: np.ndarray, y: np.ndarray, train: np.ndarray | None) -> tuple[np.ndarray, float]:
+def _support_vectors(
+    svc: SVC, K: np.ndarray, y: np.ndarray, train: np.ndarray | None, weight: np.ndarray | None
+) -> tuple[np.ndarray, float]:
     """Return dual coefficients over all rows (0 where none) and intercept of the machine on rows ``train``.
 
     Other rows get the weight 0, for which libsvm leaves them out of the problem: that saves copying a slice
@@ -201,10 +230,10 @@ def _support_vectors(svc: SVC, K: np.ndarray, y: np.ndarray, train: np.ndarray |
         classes = np.array([0, 1])
         weights = compute_class_weight("balanced", classes=classes, y=y[rows])
         model.set_params(class_weight=dict(zip(classes.tolist(), weights.tolist(), strict=True)))
-    kept = None
+    kept = weight
     if train is not None:
         kept = np.zeros(len(y))
-        kept[train] = 1.0
+        kept[train] = 1.0 if weight is None else weight[train]
     with config_context(assume_finite=True):
         model.fit(K, y, sample_weight=kept)
     coef = np.zeros(len(y))

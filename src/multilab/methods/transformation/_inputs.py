@@ -41,14 +41,15 @@ class Inputs(Protocol):
         """Return the inputs of new rows."""
 
 
-def make_inputs(estimator: BaseEstimator, X: Any) -> Inputs:
+def make_inputs(estimator: BaseEstimator, X: Any, weight: np.ndarray | None = None) -> Inputs:
     """Return a shared kernel for an SVC with one of scikit-learn's named kernels, else features.
 
     Features of a decision tree are brought into the form it works on (float32, CSC to fit and CSR to predict), and its
-    parameters checked, once for all labels; see `multilab.methods.transformation._binary.quiet_fit`.
+    parameters checked, once for all labels; see `multilab.methods.transformation._binary.quiet_fit`. Weights of the
+    rows count in the width of a kernel.
     """
     if isinstance(estimator, SVC) and estimator.kernel in _SHARED_KERNELS:
-        return _SharedKernel(estimator, X)
+        return _SharedKernel(estimator, X, weight)
     if type(estimator) in PLAIN_TREES:
         return _TreeFeatures(estimator, X)
     return _Features(estimator, X)
@@ -116,10 +117,10 @@ def _with_column(X: Any, bits: np.ndarray) -> Any:
 class _SharedKernel:
     """One kernel matrix for all labels; gamma is fixed from the features alone, whatever labels are added."""
 
-    def __init__(self, estimator: SVC, X: Any) -> None:
+    def __init__(self, estimator: SVC, X: Any, weight: np.ndarray | None) -> None:
         self.base = clone(estimator).set_params(kernel="precomputed")
         self.kernel, self.degree, self.coef0 = estimator.kernel, estimator.degree, estimator.coef0
-        self.gamma = 1.0 if self.kernel == "linear" else resolve_gamma(estimator.gamma, X)
+        self.gamma = 1.0 if self.kernel == "linear" else resolve_gamma(estimator.gamma, X, weight)
         self._X = X
 
     def training(self) -> Table:

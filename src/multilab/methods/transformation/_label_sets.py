@@ -46,15 +46,15 @@ def distinct_rows(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return Y[first], number
 
 
-def fit_sets(base: BaseEstimator, matrix: Any, classes: np.ndarray) -> SetModel:
-    """Fit a clone of ``base`` on class numbers."""
+def fit_sets(base: BaseEstimator, matrix: Any, classes: np.ndarray, weight: np.ndarray | None = None) -> SetModel:
+    """Fit a clone of ``base`` on class numbers, the rows weighted unless ``weight`` is None."""
     present = np.unique(classes)
     if len(present) == 1:
         return SetModel(None, present)
     model = clone(base)
     if isinstance(model, SVC):
         model.set_params(decision_function_shape="ovo")
-    return SetModel(quiet_fit(model, matrix, classes), present)
+    return SetModel(quiet_fit(model, matrix, classes, weight), present)
 
 
 def one_vs_rest_scores(model: SVC, matrix: Any) -> np.ndarray:

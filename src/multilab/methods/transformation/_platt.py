@@ -20,7 +20,7 @@ class Sigmoid:
         return expit(self.slope * margins + self.offset)
 
 
-def fit_sigmoid(margins: np.ndarray, y: np.ndarray) -> Sigmoid:
+def fit_sigmoid(margins: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Sigmoid:
     """Fit the sigmoid by maximum likelihood on Platt's softened targets.
 
     Parameters
@@ -29,6 +29,8 @@ def fit_sigmoid(margins: np.ndarray, y: np.ndarray) -> Sigmoid:
         Out-of-fold margins f.
     y : ndarray of shape (n,)
         0/1 labels; with n1 ones and n0 zeros the targets are (n1 + 1) / (n1 + 2) and 1 / (n0 + 2).
+    weight : ndarray of shape (n,), optional
+        Weights of the terms of the likelihood; n1 and n0 are their sums. All 1 when None.
 
     Notes
     -----
@@ -36,31 +38,33 @@ def fit_sigmoid(margins: np.ndarray, y: np.ndarray) -> Sigmoid:
     vector machines. Machine Learning 68, 2007), to a gradient of rounding size. scikit-learn's calibration
     minimises the same function by L-BFGS and stops a little earlier.
     """
-    ones = float(np.count_nonzero(y))
-    zeros = len(y) - ones
+    weight = np.ones(len(y)) if weight is None else weight
+    total = float(weight.sum())
+    ones = float(weight[y > 0].sum())
+    zeros = total - ones
     target = np.where(y > 0, (ones + 1.0) / (ones + 2.0), 1.0 / (zeros + 2.0))
     scale = float(np.abs(margins).max()) or 1.0
     design = np.column_stack([margins / scale, np.ones(len(y))])
-    weights = np.array([0.0, np.log((ones + 1.0) / (zeros + 1.0))])
+    line = np.array([0.0, np.log((ones + 1.0) / (zeros + 1.0))])
 
     def loss(w: np.ndarray) -> float:
         z = design @ w
-        return float(np.sum(np.logaddexp(0.0, z) - target * z))
+        return float(np.sum(weight * (np.logaddexp(0.0, z) - target * z)))
 
-    value = loss(weights)
+    value = loss(line)
     for _ in range(_NEWTON_STEPS):
-        p = expit(design @ weights)
-        gradient = design.T @ (p - target)
-        if np.abs(gradient).max() <= 1e-11 * len(y):
+        p = expit(design @ line)
+        gradient = design.T @ (weight * (p - target))
+        if np.abs(gradient).max() <= 1e-11 * total:
             break
-        hessian = design.T @ (design * (p * (1.0 - p))[:, None])
+        hessian = design.T @ (design * (weight * (p * (1.0 - p)))[:, None])
         hessian.flat[::3] += 1e-12  # equal margins leave the slope free: keep it where it is
         direction = -np.linalg.solve(hessian, gradient)
         step, descent = 1.0, float(gradient @ direction)
-        while step > 1e-10 and loss(weights + step * direction) > value + 1e-4 * step * descent:
+        while step > 1e-10 and loss(line + step * direction) > value + 1e-4 * step * descent:
             step /= 2.0
         if step <= 1e-10:
             break
-        weights = weights + step * direction
-        value = loss(weights)
-    return Sigmoid(float(weights[0] / scale), float(weights[1]))
+        line = line + step * direction
+        value = loss(line)
+    return Sigmoid(float(line[0] / scale), float(line[1]))

@@ -8,8 +8,9 @@ from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 
 from multilab.methods._sparse_labels import Layout, label_columns
+from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MultiLabelClassifier
-from multilab.methods.transformation._binary import Calibration, check_calibration, fit_label, score_kind, seeded
+from multilab.methods.transformation._binary import Calibration, check_base, fit_label, score_kind, seeded
 from multilab.methods.transformation._inputs import make_inputs
 
 __all__ = ["BinaryRelevance"]
@@ -32,6 +33,10 @@ class BinaryRelevance(MultiLabelClassifier):
         Labels fitted at the same time; does not change the result.
     random_state : int or RandomState, optional
         Seed of the base classifiers, the same for all labels; None leaves theirs.
+    label_weight : "balanced" or array-like of shape (q,) or (q, 2), optional
+        Weights of the values of each label in its classifier, as ``class_weight`` of scikit-learn; they multiply
+        ``sample_weight``. "balanced": n / (2 n_c) for the value c that n_c of the n rows have. Shape (q,): of the value
+        1, the value 0 counts 1; shape (q, 2): of the values 0 and 1. The base classifier must take weights.
 
     Attributes
     ----------
@@ -76,30 +81,43 @@ class BinaryRelevance(MultiLabelClassifier):
         calibration: Calibration = None,
         n_jobs: int | None = 1,
         random_state: Any = None,
+        label_weight: LabelWeight = None,
     ) -> None:
         self.estimator = estimator
         self.calibration = calibration
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, passed to the base classifier, which must take them. A row of weight 0 is absent.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
 
         Raises
         ------
         MethodError
-            If the calibration is unknown or the base classifier cannot serve it.
+            If the calibration is unknown, or the base classifier cannot serve it or takes no weights.
         """
-        return self._fit(*self._validate_fit(X, y, y_mask))
+        return self._fit(*self._validate_weighted(X, y, sample_weight, y_mask))
 
-    def _fit(self, X: Any, Y: Any) -> Self:
+    def _fit(self, X: Any, Y: Any, sample_weight: np.ndarray | None = None) -> Self:
         base = self._base()
-        check_calibration(base, self.calibration)
-        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X)
+        weights = Weights.of(sample_weight, self.label_weight, Y.shape[1])
+        check_base(base, self.calibration, weights)
+        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X, sample_weight)
         matrix = self._inputs.training().matrix
         # libsvm and the BLAS release the interpreter lock: threads share the one kernel matrix
         self._labels = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(fit_label)(self._inputs.base, matrix, y, self.calibration) for y in label_columns(Y)
+            delayed(fit_label)(self._inputs.base, matrix, y, self.calibration, weights.of_label(label, y))
+            for label, y in enumerate(label_columns(Y))
         )
         return self
 

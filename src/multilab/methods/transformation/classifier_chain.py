@@ -9,8 +9,9 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 from multilab.methods._sparse_labels import Layout, label_column
+from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.transformation._binary import Calibration, check_calibration, fit_label, score_kind, seeded
+from multilab.methods.transformation._binary import Calibration, check_base, fit_label, score_kind, seeded
 from multilab.methods.transformation._inputs import make_inputs
 
 __all__ = ["ClassifierChain"]
@@ -33,6 +34,10 @@ class ClassifierChain(MultiLabelClassifier):
         As in `BinaryRelevance`. The decisions passed on along the chain are those of the calibrated scores.
     random_state : int or RandomState, optional
         Seed of the random order and of the base classifiers; None leaves theirs.
+    label_weight : "balanced" or array-like of shape (q,) or (q, 2), optional
+        Weights of the values of each label in its classifier, as ``class_weight`` of scikit-learn; they multiply
+        ``sample_weight``. "balanced": n / (2 n_c) for the value c that n_c of the n rows have. Shape (q,): of the value
+        1, the value 0 counts 1; shape (q, 2): of the values 0 and 1. The base classifier must take weights.
 
     Attributes
     ----------
@@ -80,14 +85,25 @@ class ClassifierChain(MultiLabelClassifier):
         order: Literal["random"] | Sequence[int] | None = None,
         calibration: Calibration = None,
         random_state: Any = None,
+        label_weight: LabelWeight = None,
     ) -> None:
         self.estimator = estimator
         self.order = order
         self.calibration = calibration
         self.random_state = random_state
+        self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, passed to the base classifier, which must take them. A row of weight 0 is absent.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
 
         Raises
         ------
@@ -95,19 +111,21 @@ class ClassifierChain(MultiLabelClassifier):
             If the order is not a permutation of the labels, or the base classifier cannot serve the
             calibration.
         """
-        return self._fit(*self._validate_fit(X, y, y_mask))
+        return self._fit(*self._validate_weighted(X, y, sample_weight, y_mask))
 
-    def _fit(self, X: Any, Y: Any) -> Self:
+    def _fit(self, X: Any, Y: Any, sample_weight: np.ndarray | None = None) -> Self:
         base = self._base()
-        check_calibration(base, self.calibration)
+        weights = Weights.of(sample_weight, self.label_weight, Y.shape[1])
+        check_base(base, self.calibration, weights)
         self.order_ = self._chain_order()
         self._Y = Y  # its columns are features of later links, complete when they are used
-        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X)
+        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X, sample_weight)
         table = self._inputs.training()
         self._links = []
         for label in self.order_:
             column = label_column(Y, label)
-            self._links.append(fit_label(self._inputs.base, table.matrix, column, self.calibration))
+            weight = weights.of_label(label, column)
+            self._links.append(fit_label(self._inputs.base, table.matrix, column, self.calibration, weight))
             if len(self._links) < self.n_labels_:
                 self._complete(column, table.matrix)
                 table.append(column, column)

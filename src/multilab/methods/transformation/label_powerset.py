@@ -8,8 +8,9 @@ from sklearn.model_selection import KFold
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
+from multilab.methods._weights import Weights
 from multilab.methods.base import MultiLabelClassifier
-from multilab.methods.transformation._binary import Calibration, check_calibration, seeded
+from multilab.methods.transformation._binary import Calibration, check_base, seeded
 from multilab.methods.transformation._inputs import make_inputs
 from multilab.methods.transformation._label_sets import distinct_rows, fit_sets
 from multilab.methods.transformation._platt import Sigmoid, fit_sigmoid
@@ -78,28 +79,35 @@ class LabelPowerset(MultiLabelClassifier):
         self.calibration = calibration
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0, passed to the base classifier, which must take them. A row of weight 0 is absent.
 
         Raises
         ------
         MethodError
             If the calibration is unknown or the base classifier cannot serve it.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight)
         base = SVC() if self.estimator is None else self.estimator
-        check_calibration(base, self.calibration)
-        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X)
+        check_base(base, self.calibration, Weights(weight, None))
+        self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X, weight)
         matrix = self._inputs.training().matrix
         self.label_sets_, classes = distinct_rows(Y)
-        self._model = fit_sets(self._inputs.base, matrix, classes)
+        self._model = fit_sets(self._inputs.base, matrix, classes, weight)
         self._sigmoids = None
         if self.calibration == "sigmoid":
-            sums = self._out_of_fold(matrix, classes)
-            self._sigmoids = [_label_sigmoid(s, y) for s, y in zip(sums.T, Y.T, strict=True)]
+            sums = self._out_of_fold(matrix, classes, weight)
+            self._sigmoids = [_label_sigmoid(s, y, weight) for s, y in zip(sums.T, Y.T, strict=True)]
         return self
 
-    def _out_of_fold(self, matrix: Any, classes: np.ndarray) -> np.ndarray:
+    def _out_of_fold(self, matrix: Any, classes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """Return each training row's label sums from a model that has not seen it, shape (n, q)."""
         sums = np.empty((len(classes), self.n_labels_))
         if len(classes) < 2:
@@ -110,7 +118,7 @@ class LabelPowerset(MultiLabelClassifier):
         for train, test in folds.split(classes):
             known = matrix[np.ix_(train, train)] if pairwise else matrix[train]
             unknown = matrix[np.ix_(test, train)] if pairwise else matrix[test]
-            model = fit_sets(self._inputs.base, known, classes[train])
+            model = fit_sets(self._inputs.base, known, classes[train], None if weight is None else weight[train])
             sums[test] = model.probabilities(unknown) @ self.label_sets_[model.classes]
         return sums
 
@@ -126,9 +134,9 @@ class LabelPowerset(MultiLabelClassifier):
         return self._predict(X)[0]
 
 
-def _label_sigmoid(sums: np.ndarray, y: np.ndarray) -> Sigmoid:
+def _label_sigmoid(sums: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> Sigmoid:
     """Return the sigmoid of one label; of a label with fewer than two rows in a class, the constant 0 or 1."""
     ones = int(y.sum())
     if min(ones, len(y) - ones) < 2:
         return Sigmoid(0.0, np.inf if 2 * ones > len(y) else -np.inf)
-    return fit_sigmoid(sums, y)
+    return fit_sigmoid(sums, y, weight)
