@@ -97,8 +97,8 @@ def scores_of(model: Any, X: Any) -> np.ndarray:
     return model.predict_with_scores(X)[0]
 
 
-def data(q: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    X, Y, X_test = make_data(n=40, q=q)
+def data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    X, Y, X_test = make_data(n=40)
     return X, Y, X_test
 
 
@@ -184,7 +184,8 @@ def test_balanced_values_have_equal_total_weight(rows: list[tuple[bool, float]])
 
 
 def test_boosting_starts_at_the_product_of_both_weights() -> None:
-    X, Y, X_test = data(q=1)
+    X, Y, X_test = data()
+    Y = Y[:, :1]
     balanced = compute_class_weight("balanced", classes=np.array([0, 1]), y=Y[:, 0])[Y[:, 0]]
     for algorithm in ("mh", "adaboost_m1"):
         by_label = AdaBoostMH(6, algorithm, label_weight="balanced").fit(X, Y)
@@ -296,7 +297,9 @@ def test_metadata_routing_passes_the_weights_of_the_training_rows() -> None:
     with config_context(enable_metadata_routing=True):
         for base in bases:
             model = BinaryRelevance(base, calibration="sigmoid").set_fit_request(sample_weight=True)
-            result = cross_validate(model, X, Y, cv=folds, params={"sample_weight": weight}, return_estimator=True)
+            result = cross_validate(
+                model, X, Y, cv=folds, scoring="f1_macro", params={"sample_weight": weight}, return_estimator=True
+            )
             direct = BinaryRelevance(base, calibration="sigmoid").fit(X[rows], Y[rows], sample_weight=weight[rows])
             np.testing.assert_array_equal(result["estimator"][0].predict_proba(X), direct.predict_proba(X))
         search = GridSearchCV(

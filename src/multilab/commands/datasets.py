@@ -78,7 +78,7 @@ def list_cards(_: Any) -> int:
 
 
 def show_card(arguments: Any) -> int:
-    """Print one card, and facts of its prepared data."""
+    """Print one card, and facts of its prepared data with the imbalance of its labels."""
     card = datasets.card(arguments.name)
     meta = datasets.prepared_meta(arguments.name)
     print(f"# {card.location}", card.location.read_text(), sep="\n", end="")
@@ -86,9 +86,28 @@ def show_card(arguments: Any) -> int:
         facts = ["columns", "density", "distinct_label_sets", "rows_without_label", "labels_never_set", "source"]
         facts += ["unobserved_labels"] if meta.get("unobserved_labels") else []
         print("# prepared here: " + ", ".join(f"{name} {meta[name]}" for name in facts if name in meta))
-        for line in _remarks(meta):
+        for line in [*_remarks(meta), *_imbalance(datasets.load(arguments.name))]:
             print(f"# {line}")
     return 0
+
+
+def _imbalance(data: datasets.Dataset) -> list[str]:
+    """Return the measures of label imbalance, and those of the rarest labels."""
+    import numpy as np
+
+    ratios, concurrence, rows = datasets.irlbl(data.Y), datasets.scumble_lbl(data.Y), (data.Y == 1).sum(axis=0)
+    rarest = np.argsort(rows, kind="stable")[:_SHOWN]
+    names = [visible(data.label_names[label]) for label in rarest]
+    width = max(len("rarest labels"), *map(len, names))
+    return [
+        f"imbalance of the labels: MeanIR {datasets.mean_ir(data.Y):.4g}, CVIR {datasets.cvir(data.Y):.4g}, "
+        f"SCUMBLE {datasets.scumble(data.Y):.4f}",
+        f"{'rarest labels':<{width}} {'rows':>7} {'IRLbl':>9} {'SCUMBLELbl':>11}",
+        *(
+            f"{name:<{width}} {rows[label]:>7} {ratios[label]:>9.4g} {concurrence[label]:>11.4f}"
+            for name, label in zip(names, rarest, strict=True)
+        ),
+    ]
 
 
 def fetch_files(arguments: Any) -> int:

@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "dataset": ("Dataset",),
         "errors": ("DatasetError", "DatasetWarning"),
         "fetching": ("fetch",),
+        "imbalance": ("cvir", "irlbl", "mean_ir", "scumble", "scumble_lbl"),
         "prepared": ("load", "prepare", "prepared_meta"),
         "reading": ("check", "read"),
         "synthetic": ("sample_scenario",),
