@@ -20,6 +20,13 @@ CHECK_PARAMS: dict[str, dict[str, Any]] = {
     "ReliefFML": {"k": 3},
 }
 
+_NOT_REPEATED_ROWS = {
+    "bootstrap samples, subsamples and folds are drawn over rows": "EBR ECC EPS MLS RFPCT StackedMLWSE",
+    "of splits that are equal up to rounding, sums over other rows decide": "AdaBoostMH",
+    "the penalty is on one weight per row": "ElasticNetKernelELM",
+    "the tree counts rows for min_samples_leaf, not weights": "CDE RAkEL",
+    "too few rows to determine the weights: the solver stops before its tolerance": "MLWSE",
+}
 # Check -> reason -> classes.
 _REASONS = {
     "check_classifier_multioutput": {
@@ -47,6 +54,8 @@ _REASONS = {
     "check_learns": {
         "hardly any joint probability of a label and a count reaches 1/2": "MLkNNReleased",
     },
+    "check_sample_weight_equivalence_on_dense_data": _NOT_REPEATED_ROWS,
+    "check_sample_weight_equivalence_on_sparse_data": _NOT_REPEATED_ROWS,
     "check_training_permutation": {
         "a subset of columns is judged on contiguous parts of the rows": "MLNB",
         "bootstrap samples are drawn over row numbers": "RFPCT",
