@@ -12,6 +12,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -295,15 +296,16 @@ def test_metadata_routing_passes_the_weights_of_the_training_rows() -> None:
     folds = [(rows, np.setdiff1d(np.arange(len(X)), rows))]
     bases = [LR, make_pipeline(StandardScaler(), clone(LR))]
     with config_context(enable_metadata_routing=True):
+        scorer = get_scorer("f1_macro").set_score_request(sample_weight=False)
         for base in bases:
             model = BinaryRelevance(base, calibration="sigmoid").set_fit_request(sample_weight=True)
             result = cross_validate(
-                model, X, Y, cv=folds, scoring="f1_macro", params={"sample_weight": weight}, return_estimator=True
+                model, X, Y, cv=folds, scoring=scorer, params={"sample_weight": weight}, return_estimator=True
             )
             direct = BinaryRelevance(base, calibration="sigmoid").fit(X[rows], Y[rows], sample_weight=weight[rows])
             np.testing.assert_array_equal(result["estimator"][0].predict_proba(X), direct.predict_proba(X))
         search = GridSearchCV(
-            KernelELM().set_fit_request(sample_weight=True), {"C": [1.0, 10.0]}, cv=folds, scoring="f1_macro"
+            KernelELM().set_fit_request(sample_weight=True), {"C": [1.0, 10.0]}, cv=folds, scoring=scorer
         ).fit(X, Y, sample_weight=weight)
         best = KernelELM(**search.best_params_).fit(X, Y, sample_weight=weight)
         np.testing.assert_array_equal(search.best_estimator_.decision_function(X), best.decision_function(X))
