@@ -9,13 +9,15 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
 from helpers.multilabel_checks import make_data
 from methods.test_estimators import quick_instances
-from multilab.methods import EBR, ECC, MLRBF, BinaryRelevance, ClassifierChain, MLkNN, MLkNNReleased
+from multilab.methods import EBR, ECC, MDDM, MLRBF, BinaryRelevance, ClassifierChain, LSKernelMDDM, MLkNN, MLkNNReleased
+from multilab.methods._observed import centred
 from multilab.methods.base import MethodError, MultiLabelClassifier, MultiLabelTransformer, check_labels
 from multilab.methods.ensembles._members import draw_rows
 
@@ -199,3 +201,32 @@ def test_wrong_labels_are_explained() -> None:
         check_labels([[0, 1], [1, 1]], [[1, 2], [0, 1]], missing=True)
     with pytest.raises(ValueError, match="infinity"):
         check_labels([[0, np.inf], [1, 1]], missing=True)
+
+
+def test_directions_of_observed_covariances() -> None:
+    X, Y, observed, _ = hidden_data()
+    columns = [X[rows].T @ (Y[rows, label] - Y[rows, label].mean()) for label, rows in enumerate(observed.T)]
+    model = fitted(MDDM(variant="proj"), X, Y)
+    left, singular, _ = np.linalg.svd(np.column_stack(columns), full_matrices=False)
+    np.testing.assert_allclose(model.eigenvalues_, singular**2, rtol=1e-9)
+    np.testing.assert_allclose(np.abs(np.sum(model.components_.T * left, axis=0)), 1.0, rtol=1e-9)
+
+
+def test_centred_labels_sum_to_zero() -> None:
+    _, Y, observed, _ = hidden_data()
+    residuals = centred(check_labels(Y, missing=True))
+    assert not residuals[~observed].any()
+    np.testing.assert_allclose(residuals.sum(axis=0), 0.0, atol=1e-12)
+    complete = check_labels(make_data()[1])
+    np.testing.assert_array_equal(centred(complete), complete - complete.mean(axis=0))
+
+
+def test_a_choice_by_f1_counts_observed_labels_only() -> None:
+    X, Y, observed, X_test = hidden_data()
+    method = LSKernelMDDM(eta=[0.01, 1.0], select_by="micro_f1", classifier=MLkNN(k=3))
+    results = [
+        output(fitted(method, X, np.where(observed, Y, filler), y_mask=observed), X_test) for filler in (0.0, 1.0)
+    ]
+    np.testing.assert_array_equal(*results)
+    with pytest.raises(MethodError, match="KNeighborsClassifier cannot learn from partially observed labels"):
+        fitted(method.set_params(classifier=KNeighborsClassifier(3)), X, Y)

@@ -1,11 +1,26 @@
 """Labels and the rows that observe them."""
 
+from typing import Any
+
 import numpy as np
+from sklearn.pipeline import Pipeline
+
+from multilab.methods.base import MethodError
 
 
 def is_partial(Y: np.ndarray) -> bool:
     """Return whether a validated label matrix has unobserved labels (-1): its type says so."""
     return Y.dtype == np.int8
+
+
+def check_learns_from_missing(estimator: Any) -> None:
+    """Raise a `MethodError` if a classifier, or the last step of a pipeline, cannot learn from unobserved labels."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if not getattr(last, "_accepts_missing_labels", False):
+        raise MethodError(
+            f"{type(last).__name__} cannot learn from partially observed labels; the guide on missing labels lists the "
+            "methods that can"
+        )
 
 
 def observed_groups(Y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -36,3 +51,16 @@ def observed_groups(Y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     for label, pattern in enumerate(np.packbits(observed, axis=0).T):
         groups.setdefault(pattern.tobytes(), []).append(label)
     return [(np.array(labels), np.flatnonzero(observed[:, labels[0]])) for labels in groups.values()]
+
+
+def centred(Y: np.ndarray) -> np.ndarray:
+    """Return the labels minus their means, shape (n, q); mean and residuals of a label are those of its observed rows.
+
+    The residual of an unobserved label is 0: a covariance with it is that of the rows that observe the label, and
+    columns sum to 0.
+    """
+    if not is_partial(Y):
+        return Y - Y.mean(axis=0)
+    observed = Y >= 0
+    means = np.where(observed, Y, 0).sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+    return np.where(observed, Y - means, 0.0)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from multilab.methods._observed import check_learns_from_missing, is_partial
 from multilab.methods.base import MethodError
 from multilab.methods.reduction._regression import Regression, regressions
 
@@ -44,11 +45,18 @@ def squared_error(B: np.ndarray) -> Loss:
 
 
 def micro_f1_loss(Y: np.ndarray, classifier: Any) -> Loss:
-    """Return the loss 1 - micro F1 of a clone of the classifier fitted to the embedding; Y has shape (n, q)."""
+    """Return the loss 1 - micro F1 of a clone of the classifier fitted to the embedding; Y has shape (n, q).
+
+    Labels that are not observed (-1) do not count.
+    """
+    if is_partial(Y):
+        check_learns_from_missing(classifier)
 
     def loss(fold: Fold, P: np.ndarray) -> float:
         predicted = clone(classifier).fit(fold.inside @ P, Y[fold.kept]).predict(fold.across @ P)
         true = Y[fold.out]
+        if is_partial(Y):
+            true, predicted = np.where(true < 0, 0, true), np.where(true < 0, 0, predicted)
         positive = float(true.sum()) + float(predicted.sum())
         return 1.0 - (2.0 * float(np.sum(true * predicted)) / positive if positive else 0.0)
 

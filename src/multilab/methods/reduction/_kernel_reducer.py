@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
@@ -15,7 +15,8 @@ from multilab.methods.reduction._training_kernel import Centring, row_blocks, tr
 class KernelReducer(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
     """Embedding Z = K(X, X_train) P with the Gaussian kernel exp(-gamma |x - x'|^2).
 
-    A subclass implements ``coefficients``, and ``_embedding`` if K P is known more accurately than by the product.
+    A subclass implements ``coefficients``, and ``_embedding`` if K P is known more accurately than by the product. Its
+    targets are made of `multilab.methods._observed.centred` labels: an unobserved one counts as its mean.
 
     Attributes
     ----------
@@ -25,25 +26,27 @@ class KernelReducer(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
         gamma of the kernel as a number.
     """
 
+    _accepts_missing_labels: ClassVar[bool] = True
+
     n_components: int | None
     gamma: float | Literal["median", "scale", "auto"]
     gamma_factor: float
     center_kernel: bool
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
 
         Raises
         ------
         MethodError
             If an argument is out of range, or no label varies.
         """
-        self._fit(X, y)
+        self._fit(X, y, y_mask)
         return self
 
-    def fit_transform(self, X: Any, y: Any) -> np.ndarray:
+    def fit_transform(self, X: Any, y: Any, *, y_mask: Any = None) -> np.ndarray:
         """Learn from X and y (see ``fit``) and return the embedding of the training rows, shape (n, r)."""
-        return self._fit(X, y)
+        return self._fit(X, y, y_mask)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the embedding of new rows, shape (m, r)."""
@@ -93,9 +96,9 @@ class KernelReducer(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
         """Return the embedding of the training rows, shape (n, r), after ``coef_`` is set."""
         return K @ self.coef_
 
-    def _fit(self, X: Any, y: Any) -> np.ndarray:
+    def _fit(self, X: Any, y: Any, y_mask: Any) -> np.ndarray:
         """Fit and return the embedding of the training rows, shape (n, r)."""
-        X, Y = self._validate_fit(X, y)
+        X, Y = self._validate_fit(X, y, y_mask)
         K = self._training_kernel(X)
         self.coef_ = self.coefficients(K, X, Y)
         return self._embedding(K)

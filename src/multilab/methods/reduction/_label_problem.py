@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.blas import dgemm
 
+from multilab.methods._observed import centred
 from multilab.methods.base import MethodError
 from multilab.methods.reduction._training_kernel import equal_rows
 
@@ -32,8 +33,8 @@ class LabelDirections:
 
 
 def centred_labels(Y: np.ndarray) -> np.ndarray:
-    """Return Q = H Y, the labels minus their frequencies, shape (n, c)."""
-    return Y - Y.mean(axis=0)
+    """Return Q = H Y, the labels minus their frequencies, shape (n, c); 0 where a label is not observed."""
+    return centred(Y)
 
 
 def group_means(Q: np.ndarray, groups: np.ndarray) -> np.ndarray:

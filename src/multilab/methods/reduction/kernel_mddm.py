@@ -70,6 +70,8 @@ class KernelMDDM(KernelReducer):
     The sign of a column makes the entry of largest magnitude of its covariances with the labels positive, as in
     `LSKernelMDDM`.
 
+    **Missing labels**: an unobserved label counts as its mean among the rows that observe it (its centred value is 0).
+
     References
     ----------
     Y. Zhang, Z.-H. Zhou. Multilabel dimensionality reduction via dependence maximization. ACM TKDD 4(3), 2010.

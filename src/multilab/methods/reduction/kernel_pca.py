@@ -35,7 +35,8 @@ class KernelPCA(KernelReducer):
 
     Notes
     -----
-    Only the number of labels is used. In each eigenvector the entry of largest magnitude is positive.
+    Only the number of labels is used, so that any of them may be unobserved. In each eigenvector the entry of largest
+    magnitude is positive.
 
     References
     ----------

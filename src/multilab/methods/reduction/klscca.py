@@ -19,6 +19,8 @@ class KLSCCA(LSKernelMDDM):
     The targets are B V^T, those of LSkMDDM times an orthogonal matrix. So with all dimensions and the same eta both
     embeddings have the same distances between rows, and ML-kNN predicts the same labels from them except for ties.
 
+    **Missing labels**: as in `LSKernelMDDM`.
+
     There is one column per label, and the columns have no order, because all canonical correlations are 1 if K is
     definite: a smaller ``n_components`` keeps the columns of the first labels. A pseudo-inverse replaces the inverse
     root if labels are constant or copies of others.

@@ -86,6 +86,8 @@ class LSKernelMDDM(KernelReducer):
     are reconstructed from its text: only K K on the right-hand side of (1) makes its proof of Theorem 1 valid. The
     signs of the columns depend on the labels alone.
 
+    **Missing labels**: an unobserved label counts as its mean among the rows that observe it (its centred value is 0).
+
     References
     ----------
     J. Qiu. The LSkMDDM paper (Suzhou University of Science and Technology): (1) to (5), Theorem 1, Lemma 1.

@@ -1,13 +1,14 @@
 """MDDM: linear projections of the instances that depend most on the labels."""
 
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
+from multilab.methods._observed import centred
 from multilab.methods.base import MethodError, MultiLabelTransformer
 
 __all__ = ["MDDM", "dependence_directions"]
@@ -44,6 +45,9 @@ class MDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
 
     Notes
     -----
+    **Missing labels**: a label is centred by its mean among the rows that observe it, and its covariances with the
+    features are sums over these rows.
+
     S = A A' with A = X'H Y, shape (d, q), has at most rank q and is never formed. The directions of "proj" are the left
     singular vectors of A. With the Cholesky factor B = R'R, those of "spc" are R^-1 U, where U has the left singular
     vectors of R^-T A as columns.
@@ -62,20 +66,22 @@ class MDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
     (60, 2)
     """
 
+    _accepts_missing_labels: ClassVar[bool] = True
+
     def __init__(self, variant: Variant = "spc", mu: float = 0.5, n_components: float | None = None) -> None:
         self.variant = variant
         self.mu = mu
         self.n_components = n_components
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
 
         Raises
         ------
         MethodError
             If an argument is out of range, or the features are dependent and ``mu`` is 1.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y = self._validate_fit(X, y, y_mask)
         eigenvalues, directions = dependence_directions(X, Y, self.variant, self.mu)
         if len(eigenvalues) == 0:  # no label varies: all directions have eigenvalue 0
             eigenvalues, directions = np.zeros(1), np.eye(X.shape[1], 1)
@@ -127,7 +133,7 @@ def dependence_directions(X: Any, Y: np.ndarray, variant: Variant, mu: float = 0
         raise MethodError(f"variant={variant!r}: give 'proj' or 'spc'")
     if not 0 <= mu <= 1:
         raise MethodError(f"mu={mu}: give a number in [0, 1]")
-    cross = np.asarray(X.T @ (Y - Y.mean(axis=0)))  # A = X'H Y, (d, q): centring Y is enough
+    cross = np.asarray(X.T @ centred(Y))  # A = X'H Y, (d, q): centring Y is enough
     if variant == "proj":
         U, s, _ = np.linalg.svd(cross, full_matrices=False)
         kept = s > s[:1] * max(cross.shape) * np.finfo(float).eps

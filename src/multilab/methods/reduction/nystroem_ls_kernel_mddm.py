@@ -1,6 +1,6 @@
 """Kernel MDDM by least squares on a Nystroem approximation, for data sets whose kernel matrix is too large."""
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
@@ -51,6 +51,8 @@ class NystroemLSKernelMDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransforme
     -----
     Time is O(n m^2). Memory is O(n q + m^2) and one block of 256 MiB: the (n, m) matrix F is never formed.
 
+    **Missing labels**: an unobserved label counts as its mean among the rows that observe it (its centred value is 0).
+
     References
     ----------
     C. K. I. Williams, M. Seeger. Using the Nystroem method to speed up kernel machines. NIPS 13, 2000.
@@ -64,6 +66,8 @@ class NystroemLSKernelMDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransforme
     >>> model.transform(X).shape
     (60, 2)
     """
+
+    _accepts_missing_labels: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -83,15 +87,15 @@ class NystroemLSKernelMDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransforme
         self.penalty = penalty
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
 
         Raises
         ------
         MethodError
             If an argument is out of range, or no label varies.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y = self._validate_fit(X, y, y_mask)
         if not (self.eta > 0 and self.n_landmarks >= 1) or self.penalty not in ("l2", "rkhs"):
             raise MethodError(
                 f"eta={self.eta} must be positive, n_landmarks={self.n_landmarks} at least 1 and "

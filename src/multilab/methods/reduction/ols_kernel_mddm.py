@@ -51,6 +51,8 @@ class OLSKernelMDDM(KernelReducer):
 
     Notes
     -----
+    **Missing labels**: an unobserved label counts as its mean among the rows that observe it (its centred value is 0).
+
     Both solvers work in the eigenbasis of K, where K is diagonal. The problem is not convex, but it has no duality gap
     if the unconstrained solution is large (see `global_orthonormal_regression`). The scale of the problem is arbitrary:
     P^T P = I sets |P|_F to sqrt(r), the norm of B, while K has eigenvalues up to n.

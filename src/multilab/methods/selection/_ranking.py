@@ -33,15 +33,17 @@ class RankingSelector(SelectorMixin, MultiLabelTransformer):
     def __init__(self, n_features_to_select: float | None = None) -> None:
         self.n_features_to_select = n_features_to_select
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
         """Rank the features of X, shape (n, d), dense or sparse, by their relevance to y, shape (n, q).
+
+        y_mask is True where y is observed, for selectors that accept missing labels.
 
         Raises
         ------
         MethodError
             If an argument is out of range or there are too few instances.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y = self._validate_fit(X, y, y_mask)
         self.scores_ = self._score(X, Y)
         self.ranking_ = np.empty(X.shape[1], dtype=np.int64)
         self.ranking_[np.argsort(-self.scores_, kind="stable")] = np.arange(1, X.shape[1] + 1)

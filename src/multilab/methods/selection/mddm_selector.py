@@ -1,6 +1,6 @@
 """Feature ranking by MDDM: by the weights of the features in the directions that depend most on the labels."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -45,6 +45,8 @@ class MDDMSelector(RankingSelector):
     and rounding errors decide their order. These are drawn at random here, so that the result does not depend on the
     linear algebra library: the ranking is columns 1 to r, then a random order of the others.
 
+    **Missing labels**: as in `MDDM`.
+
     References
     ----------
     Y. Zhang, Z.-H. Zhou. Multi-label dimensionality reduction via dependence maximization. ACM TKDD 4(3), 2010.
@@ -60,6 +62,8 @@ class MDDMSelector(RankingSelector):
     >>> model.transform(X).shape
     (60, 2)
     """
+
+    _accepts_missing_labels: ClassVar[bool] = True
 
     def __init__(
         self,
