@@ -15,6 +15,8 @@ from multilab.methods import (
     KernelELM,
     LabelPowerset,
     MDDMSelector,
+    MLkNN,
+    MLkNNReleased,
     _sparse_labels,
     all_estimators,
     base,
@@ -28,6 +30,9 @@ MODELS = [
     ClassifierChain(),
     EBR(n_estimators=3, random_state=0),
     ECC(n_estimators=3, random_state=0),
+    MLkNN(k=5),
+    MLkNN(k=5, exclude_self=False, s=0.3),
+    MLkNNReleased(k=3),
 ]
 
 

@@ -348,11 +348,11 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         >>> X, y = make_multilabel_classification(n_samples=60, n_features=6, n_classes=3, random_state=0)
         >>> labels, scores = MLkNN(k=5).fit(X, y).predict_top_k(X[:2], k=2)
         >>> labels
-        array([[0, 2],
+        array([[2, 0],
                [0, 1]])
         >>> scores.round(2)
-        array([[0.9 , 0.9 ],
-               [0.86, 0.75]])
+        array([[0.85, 0.72],
+               [0.64, 0.64]])
         """
         check_is_fitted(self, "n_labels_")
         if not 1 <= k <= self.n_labels_:

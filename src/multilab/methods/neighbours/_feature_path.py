@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.linalg.blas import dgemm
 
+from multilab.methods.neighbours._label_counts import label_counts
 from multilab.methods.neighbours._search import _candidates, _exact_distances
-from multilab.methods.neighbours.mlknn import MLkNN, label_counts
+from multilab.methods.neighbours.mlknn import MLkNN
 
 _ROWS = 64  # queries per block of distances, which fits into the cache of a core
 _SETS = 512  # queries per block of candidates

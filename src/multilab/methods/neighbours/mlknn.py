@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
 from multilab.methods._observed import is_partial, observed_groups
+from multilab.methods._sparse_labels import Layout
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.neighbours._label_counts import label_counts, rows_by_count, values_at
+from multilab.methods.neighbours._nearest import Neighbours, neighbour_search
 from multilab.methods.neighbours._search import exact_neighbours
 
 __all__ = ["MLkNN", "one_hot_columns"]
@@ -40,9 +43,16 @@ class MLkNN(MultiLabelClassifier):
         Distances are rounded to about this share of the largest distance from the mean (see `exact_neighbours`). With
         computed features, such as an embedding, 1e-9 turns distances that differ by rounding errors only into ties;
         their order would depend on the processor. Features read from a file do not need it.
+    neighbours : {"exact", "hnsw", "ivf"}, default="exact"
+        How neighbours are searched: "hnsw" (a graph of near rows; fast in many rows) and "ivf" (clusters; not misled
+        by equal rows) are approximate, need the package faiss-cpu (extra ``ann``), and warn where they find less than
+        nine of ten neighbours.
 
     Attributes
     ----------
+    neighbour_recall_ : float
+        1 for exact neighbours; else the share of the approximate neighbours of a seeded sample of up to 200 training
+        rows that are not farther than the k-th exact one.
     prior_ : ndarray of shape (q,)
         Smoothed frequency of each label.
     posterior_ : ndarray of shape (q, k + 1)
@@ -63,7 +73,9 @@ class MLkNN(MultiLabelClassifier):
 
     A new row without a 1 in the one-hot columns of a feature (a value unknown in training) is half a unit from each
     value. A label is assigned iff its probability >= 0.5; the paper leaves a tie to
-    chance. Neighbours are exact, ties go to the lower row index (`multilab.methods.neighbours._search`).
+    chance. Exact neighbours: ties go to the lower row index (`multilab.methods.neighbours._search`).
+
+    A sparse Y is not made dense; `predict_sparse` and `predict_top_k` make no dense scores of all rows.
 
     References
     ----------
@@ -84,6 +96,7 @@ class MLkNN(MultiLabelClassifier):
     """
 
     _accepts_missing_labels: ClassVar[bool] = True
+    _sparse_labels: ClassVar[Layout | None] = "csr"
 
     def __init__(
         self,
@@ -93,6 +106,7 @@ class MLkNN(MultiLabelClassifier):
         scale: Literal["minmax"] | None = None,
         nominal: Sequence[Sequence[int]] | None = None,
         tie_tol: float = 0.0,
+        neighbours: Neighbours = "exact",
     ) -> None:
         self.k = k
         self.s = s
@@ -100,6 +114,7 @@ class MLkNN(MultiLabelClassifier):
         self.scale = scale
         self.nominal = nominal
         self.tie_tol = tie_tol
+        self.neighbours = neighbours
 
     def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q), n > k; y_mask is True where observed.
@@ -112,7 +127,7 @@ class MLkNN(MultiLabelClassifier):
         X, Y = self._validate_fit(X, y, y_mask)
         if not self.s > 0:
             raise MethodError(f"s={self.s}: the smoothing must be positive")
-        self._check_choices(scale=(None, "minmax"))
+        self._check_choices(scale=(None, "minmax"), neighbours=get_args(Neighbours))
         if not 0 <= self.tie_tol < 1:
             raise MethodError(f"tie_tol={self.tie_tol}: it lies in [0, 1)")
         if self.scale is None and self.nominal is not None:
@@ -127,9 +142,17 @@ class MLkNN(MultiLabelClassifier):
         self._Y = Y
         self._groups = observed_groups(Y) if is_partial(Y) else None
         if self._groups is None:
-            neighbours, _ = exact_neighbours(self._X, self.k, exclude_self=self.exclude_self, tie_tol=self.tie_tol)
+            self._search = neighbour_search(self._X, self.k, self.neighbours, self.tie_tol)
+            self.neighbour_recall_ = self._search.recall
+            neighbours = self._search.neighbours(exclude_self=self.exclude_self)
             self.prior_, self.posterior_ = self._probabilities(Y, label_counts(neighbours, Y), self.k)
             return self
+        if self.neighbours != "exact":
+            raise MethodError(
+                f"neighbours={self.neighbours!r} needs labels that are all observed: each set of rows that observes a "
+                "label would need an index of its own; use neighbours='exact'"
+            )
+        self.neighbour_recall_ = 1.0
         self.prior_, self.posterior_ = np.empty(self.n_labels_), np.full((self.n_labels_, self.k + 1), np.nan)
         for labels, rows in self._groups:
             known, k = Y[np.ix_(rows, labels)], self._neighbours_of(rows)
@@ -144,27 +167,24 @@ class MLkNN(MultiLabelClassifier):
         """Return k, or how many neighbours the rows of a group have."""
         return min(self.k, len(rows) - self.exclude_self)
 
-    def _probabilities(self, Y: np.ndarray, counts: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def _probabilities(self, Y: Any, counts: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the prior of the labels, shape (q,), and the posterior for r = 0..k neighbours, shape (q, k + 1).
 
         Parameters
         ----------
-        Y : ndarray of shape (n, q)
-        counts : int ndarray of shape (n, q)
+        Y : ndarray or CSR array of shape (n, q)
+        counts : int ndarray or CSR array of shape (n, q)
             Number of neighbours of each training row that have each label.
         k : int
             Number of neighbours.
         """
-        prior = (self.s + Y.sum(axis=0)) / (2.0 * self.s + len(Y))
+        prior = (self.s + Y.sum(axis=0)) / (2.0 * self.s + Y.shape[0])
         return prior, self._posterior(Y, counts, prior, k)
 
-    def _posterior(self, Y: np.ndarray, counts: np.ndarray, prior: np.ndarray, k: int) -> np.ndarray:
+    def _posterior(self, Y: Any, counts: Any, prior: np.ndarray, k: int) -> np.ndarray:
         """Return P(label | r neighbours have it) for all labels and r = 0..k, shape (q, k + 1)."""
-        q, size = Y.shape[1], k + 1
-        cell = (2 * np.arange(q) + Y) * size + counts
-        # kappa[l, b, r]: training rows with (b = 1) or without label l whose neighbours have it r times
-        kappa = np.bincount(cell.ravel(), minlength=2 * q * size).reshape(q, 2, size)
-        likelihood = (self.s + kappa) / (self.s * size + kappa.sum(axis=2, keepdims=True))
+        kappa = rows_by_count(Y, counts, k)
+        likelihood = (self.s + kappa) / (self.s * (k + 1) + kappa.sum(axis=2, keepdims=True))
         present = prior[:, None] * likelihood[:, 1]
         absent = (1.0 - prior)[:, None] * likelihood[:, 0]
         return present / (present + absent)
@@ -172,8 +192,7 @@ class MLkNN(MultiLabelClassifier):
     def _scores(self, X: Any) -> np.ndarray:
         X = self._scaled(X)
         if self._groups is None:
-            neighbours, _ = exact_neighbours(self._X, self.k, X, tie_tol=self.tie_tol)
-            return self.posterior_[np.arange(self.n_labels_), label_counts(neighbours, self._Y)]
+            return values_at(self.posterior_, label_counts(self._search.neighbours(X), self._Y))
         scores = np.empty((X.shape[0], self.n_labels_))
         for labels, rows in self._groups:
             counts = np.zeros((X.shape[0], len(labels)), dtype=np.int64)
@@ -194,15 +213,6 @@ class MLkNN(MultiLabelClassifier):
         scaled = sp.csr_array(X @ sp.diags_array(self._factors))
         scaled.sort_indices()
         return scaled
-
-
-def label_counts(neighbours: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Return the number of neighbours of each row that have each label, shape (m, q), from their row numbers (m, k)."""
-    m, k = neighbours.shape
-    chosen = sp.csr_array(
-        (np.ones(m * k, dtype=np.int64), neighbours.ravel(), np.arange(0, m * k + 1, k)), shape=(m, len(Y))
-    )
-    return chosen @ Y
 
 
 def one_hot_columns(feature_names: Sequence[str]) -> list[list[int]]:

@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from multilab.methods.neighbours._label_counts import rows_by_count
+from multilab.methods.neighbours._nearest import Neighbours
 from multilab.methods.neighbours.mlknn import MLkNN
 
 __all__ = ["MLkNNReleased"]
@@ -26,7 +28,7 @@ class MLkNNReleased(MLkNN):
         Smoothing of the counts, positive; 1 is Laplace's rule.
     exclude_self : bool, default=False
         Whether a training row is excluded from its own neighbours when frequencies are counted.
-    scale, nominal, tie_tol
+    scale, nominal, tie_tol, neighbours
         See `MLkNN`.
 
     Attributes
@@ -35,6 +37,8 @@ class MLkNNReleased(MLkNN):
         Smoothed frequency of each label.
     posterior_ : ndarray of shape (q, k + 1)
         Joint probability of each label and r = 0..k neighbours that have it.
+    neighbour_recall_
+        See `MLkNN`.
     n_labels_, n_features_in_, classes_
         See `MultiLabelClassifier`.
 
@@ -68,13 +72,12 @@ class MLkNNReleased(MLkNN):
         scale: Literal["minmax"] | None = None,
         nominal: Sequence[Sequence[int]] | None = None,
         tie_tol: float = 0.0,
+        neighbours: Neighbours = "exact",
     ) -> None:
-        super().__init__(k=k, s=s, exclude_self=exclude_self, scale=scale, nominal=nominal, tie_tol=tie_tol)
+        super().__init__(k, s, exclude_self, scale, nominal, tie_tol, neighbours)
 
-    def _posterior(self, Y: np.ndarray, counts: np.ndarray, prior: np.ndarray, k: int) -> np.ndarray:
+    def _posterior(self, Y: Any, counts: Any, prior: np.ndarray, k: int) -> np.ndarray:
         """Return P(label) P(r neighbours have it | label), shape (q, k + 1); see `MLkNN._posterior`."""
-        rows, columns = np.nonzero(Y)
-        kappa: Any = np.zeros((Y.shape[1], k + 1))  # kappa[l, r]: training rows with label l and count r
-        np.add.at(kappa, (columns, counts[rows, columns]), 1.0)
+        kappa = rows_by_count(Y, counts, k)[:, 1]
         likelihood = (self.s + kappa) / (self.s * (k + 1) + kappa.sum(axis=1, keepdims=True))
         return prior[:, None] * likelihood

@@ -1,9 +1,10 @@
-"""Approximate nearest neighbours by an index of Faiss, with their measured recall."""
+"""Search of the nearest rows: exact, or approximate by an index of Faiss with its measured recall."""
 
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,9 +12,48 @@ import scipy.sparse as sp
 from multilab.methods.base import MethodError
 from multilab.methods.neighbours._search import _exact_distances, exact_neighbours
 
+Neighbours = Literal["exact", "hnsw", "ivf"]
+
 _SAMPLE = 200  # rows on which the recall is measured
 _LOW_RECALL = 0.9
 _MAX_BYTES = 2**31  # largest sparse X that is made dense, as float32
+
+
+class NeighbourSearch(Protocol):
+    """Search of the k nearest training rows."""
+
+    @property
+    def recall(self) -> float:
+        """Return the share of the neighbours that are right."""
+
+    def neighbours(self, X: Any = None, *, exclude_self: bool = True) -> np.ndarray:
+        """Return row numbers of the neighbours of each query, or of each training row when None, shape (m, k)."""
+
+
+def neighbour_search(X: Any, k: int, kind: Neighbours = "exact", tie_tol: float = 0.0) -> NeighbourSearch:
+    """Return the search of the k nearest rows of X: by `exact_neighbours`, or an approximate index.
+
+    Raises
+    ------
+    MethodError
+        See `ApproximateSearch`; or tie_tol is given for an approximate search.
+    """
+    if kind == "exact":
+        return _ExactSearch(X, k, tie_tol)
+    if tie_tol:
+        raise MethodError(f"tie_tol={tie_tol} is for neighbours='exact': approximate neighbours have no defined ties")
+    return ApproximateSearch(X, k, kind)
+
+
+@dataclass(frozen=True)
+class _ExactSearch:
+    X: Any
+    k: int
+    tie_tol: float
+    recall: ClassVar[float] = 1.0
+
+    def neighbours(self, X: Any = None, *, exclude_self: bool = True) -> np.ndarray:
+        return exact_neighbours(self.X, self.k, X, exclude_self=exclude_self, tie_tol=self.tie_tol)[0]
 
 
 class ApproximateSearch:
@@ -60,7 +100,7 @@ class ApproximateSearch:
                 f"{min(_SAMPLE, X.shape[0])} rows); use neighbours='exact'"
                 + (", or 'ivf', which equal rows do not mislead" if kind == "hnsw" else ""),
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def neighbours(self, X: Any = None, *, exclude_self: bool = True) -> np.ndarray:
