@@ -46,7 +46,7 @@ def test_single_functions_agree_with_score_all(conventions):
     truth, scores = rng.integers(0, 2, (30, 5)), rng.integers(0, 4, (30, 5)) / 4
     truth[0], truth[1] = 0, 1
     result = score_all(truth, scores, threshold=0.6, conventions=conventions)
-    given = {"scores": scores, "decisions": scores > 0.6}
+    given = {"scores": scores, "probabilities": scores, "decisions": scores > 0.6}
     for name, metric in metrics.registry.DEFINED.items():
         assert metric.function is getattr(metrics, name)
         assert name in metrics.__all__
@@ -170,7 +170,6 @@ def test_refusals_say_what_and_where():
     refused("Y has shape (4, 3) but decisions has shape (2, 3)", TRUTH, SCORES, TRUTH[:2])
     refused("Y has shape (4, 3) but decisions has shape (2, 3)", TRUTH, None, TRUTH[:2])
     refused("Y must hold 0 and 1 only: row 2, label 1 is 3.0", changed(TRUTH, 2, 1, 3), SCORES)
-    refused("Y must hold 0 and 1 only: row 3, label 0 is nan", changed(TRUTH, 3, 0, math.nan), SCORES)
     refused("row 2, label 1 is 2", sp.csr_array(changed(TRUTH, 2, 1, 2)), SCORES)
     refused("decisions must hold 0 and 1 only: row 0, label 1 is 0.2", TRUTH, SCORES, changed(TRUTH, 0, 1, 0.2))
     refused("decisions must hold 0 and 1", TRUTH, SCORES, sp.csc_array(changed(TRUTH, 0, 1, 0.2)))
@@ -207,7 +206,7 @@ def test_conventions_refuse_what_they_do_not_allow():
         ("average_precision", "average_precision_empty"),
         ("one_error", "one_error_empty"),
         ("coverage", "coverage_empty"),
-        ("label_average_precision", "label_average_precision_empty"),
+        ("macro_average_precision", "label_average_precision_empty"),
     ):
         truth = TRUTH if field != "label_average_precision_empty" else TRUTH[:2]
         with pytest.raises(MetricError, match=r": (row|label) 1; the conventions refuse it"):

@@ -11,7 +11,7 @@ import pytest
 
 from multilab import metrics
 from multilab.metrics import MetricError, preset
-from multilab.metrics.inputs import LabelSets
+from multilab.metrics.label_sets import LabelSets
 from multilab.metrics.rank_counts import rank_relevant
 
 NAN = math.nan
@@ -166,10 +166,10 @@ OLD_SKLEARN = preset("sklearn", auc_one_class="error", label_average_precision_e
 TABLE_4 = [
     ("A1", "macro_auc", NAN, NAN, NAN, ValueError),
     ("A1", "micro_auc", 0.882813, NA, 0.882812, 0.882812),
-    ("A1", "label_average_precision", 0.888889, NAN, 0.583333, NAN),
+    ("A1", "macro_average_precision", 0.888889, NAN, 0.583333, NAN),
     ("A2", "macro_auc", 0.625, 0.625, 0.625, 0.625),
     ("A2", "micro_auc", 0.6875, NA, 0.6875, 0.6875),
-    ("A2", "label_average_precision", 0.833333, 0.666667, 0.666667, 0.666667),
+    ("A2", "macro_average_precision", 0.833333, 0.666667, 0.666667, 0.666667),
 ]
 
 
@@ -195,7 +195,7 @@ def test_table_4_auc(row, column, conventions):
 
 def test_table_4_labels_of_a1_behind_mulans_mean():
     for label, expected in ((0, 0.833333), (2, 1.0), (3, 0.833333)):
-        one = metrics.label_average_precision(A1_TRUTH[:, [label]], A1_SCORES[:, [label]], "mulan")
+        one = metrics.macro_average_precision(A1_TRUTH[:, [label]], A1_SCORES[:, [label]], "mulan")
         assert one == pytest.approx(expected, abs=PRINTED)
 
 

@@ -93,7 +93,7 @@ def test_brute_force_of_labels(ties, prediction):
     labels = [brute_list(t, s, ties) for t, s in zip(truth.T, scores.T, strict=True)]
     rules = preset("default", label_average_precision_ties=ties)
     precise = mean_of_defined([label[2] for label in labels])
-    assert same(metrics.label_average_precision(truth, scores, rules), precise)
+    assert same(metrics.macro_average_precision(truth, scores, rules), precise)
     if ties in ("max", "average"):
         rules = preset("default", auc_ties={"max": 0.0, "average": 0.5}[ties])
         expected = 1 - mean_of_defined([label[0] for label in labels])
@@ -254,10 +254,10 @@ def test_the_block_size_does_not_show(conventions, cells, monkeypatch):
     rng = np.random.default_rng(3)
     truth, scores = (rng.random((53, 9)) < 0.3), np.round(rng.random((53, 9)), 1)
     expected = score_all(truth, scores, conventions=conventions)
-    label_wise = metrics.label_average_precision(truth, scores, conventions)
+    label_wise = metrics.macro_average_precision(truth, scores, conventions)
     monkeypatch.setattr(inputs, "BLOCK_CELLS", cells)
     np.testing.assert_equal(score_all(truth, scores, conventions=conventions), expected)
-    np.testing.assert_equal(metrics.label_average_precision(truth, scores, conventions), label_wise)
+    np.testing.assert_equal(metrics.macro_average_precision(truth, scores, conventions), label_wise)
 
 
 def test_perfect_and_reversed_scores():

@@ -58,7 +58,7 @@ def test_auc(random_case):
         micro = theirs.roc_auc_score(truth, scores, average="micro")
         assert close(ours.micro_auc(truth, scores, "sklearn"), micro)
     area = theirs.average_precision_score(truth, scores, average="macro")
-    assert close(ours.label_average_precision(truth, scores, "sklearn"), area)
+    assert close(ours.macro_average_precision(truth, scores, "sklearn"), area)
 
 
 def test_macro_auc_over_the_labels_with_both_classes(random_case):

@@ -17,15 +17,38 @@ from collections.abc import Callable
 
 # ruff: isort: off
 # The modules that define metrics, in the order in which tables list them.
-from multilab.metrics import decision_metrics, auc, ranking_metrics, paper_metrics  # noqa: F401
+from multilab.metrics import decision_metrics, auc, ranking_metrics, top_labels, probability_metrics, paper_metrics  # noqa: F401
 
 # ruff: isort: on
+from multilab.metrics.bootstrap_intervals import BootstrapInterval, bootstrap
 from multilab.metrics.conventions import PRESETS, Conventions, preset
 from multilab.metrics.errors import MetricError
+from multilab.metrics.label_table import confusion_counts, per_label
 from multilab.metrics.registry import DEFINED, METRICS, Metric, metric
+from multilab.metrics.scorers import get_scorer, get_scorer_names
 from multilab.metrics.scoring import score_all
+from multilab.metrics.top_labels import label_propensities
+from multilab.metrics.value_bounds import Bounds, bounds
 
-__all__ = ["METRICS", "PRESETS", "Conventions", "Metric", "MetricError", "metric", "preset", "score_all"]
+__all__ = [
+    "METRICS",
+    "PRESETS",
+    "BootstrapInterval",
+    "Bounds",
+    "Conventions",
+    "Metric",
+    "MetricError",
+    "bootstrap",
+    "bounds",
+    "confusion_counts",
+    "get_scorer",
+    "get_scorer_names",
+    "label_propensities",
+    "metric",
+    "per_label",
+    "preset",
+    "score_all",
+]
 __all__ += sorted(DEFINED)
 
 

@@ -1,4 +1,4 @@
-"""Metrics of the order in which scores put the rows: macro and micro AUC, average precision per label.
+"""Metrics of the order in which scores put the rows or cells: AUC and average precision, macro and micro.
 
 AUC is a quotient of integers: pairs of a positive and a negative, counted through a sort.
 """
@@ -6,6 +6,7 @@ AUC is a quotient of integers: pairs of a positive and a negative, counted throu
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,6 +35,13 @@ def macro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
     >>> round(macro_auc(Y, scores), 4)
     0.8333
     """
+    auc, one_class = label_auc(ranking, conventions)
+    message = "AUC is undefined for a label with one class only: label"
+    return mean_with_rule(auc, one_class, conventions.auc_one_class, message)
+
+
+def label_auc(ranking: Ranking, conventions: Conventions) -> tuple[np.ndarray, np.ndarray]:
+    """Return the area under the ROC curve of each label, and where it is undefined."""
     truth, scores = ranking.truth, ranking.scores
     n_rows, n_labels = truth.shape
     rows_of = truth.transposed()
@@ -44,10 +52,8 @@ def macro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
         above = ranks.above - ranks.above_relevant
         tied = ranks.tied - ranks.tied_relevant
         twice_wrong[start:stop] = ranks.sum_per_list(2 * above + _twice_loss(conventions) * tied)
-    twice_pairs = 2 * positives * (n_rows - positives)
-    auc = (twice_pairs - twice_wrong) / np.maximum(twice_pairs, 1)
-    message = "AUC is undefined for a label with one class only: label"
-    return mean_with_rule(auc, twice_pairs == 0, conventions.auc_one_class, message)
+    twice_pairs = 2 * positives * (truth.label_lengths - positives)
+    return (twice_pairs - twice_wrong) / np.maximum(twice_pairs, 1), twice_pairs == 0
 
 
 def _twice_loss(conventions: Conventions) -> int:
@@ -69,12 +75,29 @@ def micro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
     >>> round(micro_auc(Y, scores), 4)
     0.8611
     """
+    positives = ranking.truth.indices.size
+    negatives = ranking.truth.n_cells - positives
+    if not positives or not negatives:
+        return Value(math.nan)
+    levels = _levels(ranking)
+    twice_wrong = int(np.sum(levels.relevant * (2 * levels.above + _twice_loss(conventions) * levels.tied)))
+    twice_pairs = 2 * positives * negatives
+    return Value((twice_pairs - twice_wrong) / twice_pairs)
+
+
+class _Levels(NamedTuple):
+    """Counts by the distinct scores of relevant cells, ascending: relevant with it, irrelevant above and with it."""
+
+    relevant: np.ndarray
+    above: np.ndarray
+    tied: np.ndarray
+
+
+def _levels(ranking: Ranking) -> _Levels:
+    """Count the cells of the matrix by the scores of the relevant ones."""
     truth, scores = ranking.truth, ranking.scores
     n_rows, n_labels = truth.shape
     positives = truth.indices.size
-    negatives = n_rows * n_labels - positives
-    if not positives or not negatives:
-        return Value(math.nan)
     of_positives = []
     for start, stop in blocks(n_rows, n_labels):
         entries = truth.entries(start, stop)
@@ -88,14 +111,11 @@ def micro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
         up_to += np.searchsorted(ordered, levels, side="right")
     above_relevant = positives - np.cumsum(counts)
     above = n_rows * n_labels - up_to - above_relevant
-    tied = up_to - below - counts
-    twice_wrong = int(np.sum(counts * (2 * above + _twice_loss(conventions) * tied)))
-    twice_pairs = 2 * positives * negatives
-    return Value((twice_pairs - twice_wrong) / twice_pairs)
+    return _Levels(counts, above, up_to - below - counts)
 
 
 @metric(
-    title="Average precision of labels",
+    title="Macro average precision",
     direction="max",
     needs="scores",
     skips="labels",
@@ -103,21 +123,29 @@ def micro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
     conventions=("label_average_precision_ties", "label_average_precision_empty"),
     in_score_all=False,
 )
-def label_average_precision(ranking: Ranking, conventions: Conventions) -> Value | float:
-    """Return the mean over labels of the average precision of the rows ("mean average precision", macro AUPRC).
+def macro_average_precision(ranking: Ranking, conventions: Conventions) -> Value | float:
+    """Return the mean over labels of the average precision of the rows (macro PR AUC).
 
-    Ties among the rows by ``label_average_precision_ties``: ``max`` is scikit-learn's step area (and MEKA's AUPRC on
-    the arrays measured), ``lower_index`` the row order of Mulan. A label without positives follows
-    ``label_average_precision_empty``. Not computed by ``score_all``.
+    It is also called mean average precision (mAP), and is not :func:`average_precision`, which ranks the labels of a
+    row. Ties among the rows by ``label_average_precision_ties``: ``max`` is scikit-learn's step area (and MEKA's AUPRC
+    on the arrays measured), ``lower_index`` the row order of Mulan. A label without positives follows
+    ``label_average_precision_empty``.
 
     Examples
     --------
-    >>> from multilab.metrics import label_average_precision
+    >>> from multilab.metrics import macro_average_precision
     >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
     >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
-    >>> round(label_average_precision(Y, scores), 4)
+    >>> round(macro_average_precision(Y, scores), 4)
     0.8333
     """
+    precision, empty = label_average_precision(ranking, conventions)
+    message = "average precision is undefined for a label without positives: label"
+    return mean_with_rule(precision, empty, conventions.label_average_precision_empty, message)
+
+
+def label_average_precision(ranking: Ranking, conventions: Conventions) -> tuple[np.ndarray, np.ndarray]:
+    """Return the average precision of each label, and where it is undefined."""
     truth, scores = ranking.truth, ranking.scores
     ties = conventions.label_average_precision_ties
     rows_of = truth.transposed()
@@ -126,6 +154,37 @@ def label_average_precision(ranking: Ranking, conventions: Conventions) -> Value
         entries = rows_of.entries(start, stop)
         ranks = rank_relevant(scores.columns(start, stop), entries, by_index=ties in INDEX_RULES)
         precision[start:stop] = average_precisions(ranks, ties)
-    message = "average precision is undefined for a label without positives: label"
-    empty = np.diff(rows_of.indptr) == 0
-    return mean_with_rule(precision, empty, conventions.label_average_precision_empty, message)
+    return precision, np.diff(rows_of.indptr) == 0
+
+
+@metric(
+    title="Micro average precision",
+    direction="max",
+    needs="scores",
+    source="scikit-learn, average_precision_score",
+    conventions=("label_average_precision_empty",),
+    in_score_all=False,
+)
+def micro_average_precision(ranking: Ranking, conventions: Conventions) -> Value | float:
+    """Return the average precision of all cells as one list (micro PR AUC).
+
+    Cells with the same score are one step of the curve, as in scikit-learn. Without any relevant cell:
+    ``label_average_precision_empty``, where ``skip`` is ``nan``.
+
+    Examples
+    --------
+    >>> from multilab.metrics import micro_average_precision
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
+    >>> round(micro_average_precision(Y, scores), 4)
+    0.7556
+    """
+    positives = ranking.truth.indices.size
+    if not positives:
+        message = "average precision is undefined without a relevant cell: matrix"
+        empty = np.ones(1, dtype=bool)
+        value = mean_with_rule(np.zeros(1), empty, conventions.label_average_precision_empty, message).value
+        return Value(value)
+    relevant, above, tied = _levels(ranking)
+    up_to = np.cumsum(relevant[::-1])[::-1]
+    return math.fsum((relevant / positives * (up_to / (up_to + above + tied))).tolist())

@@ -7,7 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from multilab.metrics.inputs import LabelSets, blocks, refuse_other_shape
+from multilab.metrics.inputs import blocks, refuse_other_shape
+from multilab.metrics.label_sets import LabelSets
 
 
 class _DecisionRows(Protocol):
@@ -50,18 +51,21 @@ class DecisionCounts:
     shape : tuple of int
         (n_rows, n_labels).
     by_row, by_label : SetSizes
-        Arrays of shape (n_rows,) and (n_labels,).
+        Arrays of shape (n_rows,) and (n_labels,), over the observed cells.
+    n_cells : int
+        Number of observed cells.
     """
 
     shape: tuple[int, int]
     by_row: SetSizes
     by_label: SetSizes
+    n_cells: int
 
     @property
     def share_wrong(self) -> float:
         """Wrongly decided cells / all cells."""
         wrong = int(self.by_row.true.sum() + self.by_row.predicted.sum() - 2 * self.by_row.hits.sum())
-        return wrong / (self.shape[0] * self.shape[1])
+        return wrong / self.n_cells
 
 
 def count_decisions(truth: LabelSets, decisions: _DecisionRows) -> DecisionCounts:
@@ -82,6 +86,7 @@ def count_decisions(truth: LabelSets, decisions: _DecisionRows) -> DecisionCount
         truth.shape,
         SetSizes(np.diff(truth.indptr), row_predicted, row_hits),
         SetSizes(np.bincount(truth.indices, minlength=n_labels), label_predicted, label_hits),
+        truth.n_cells,
     )
 
 

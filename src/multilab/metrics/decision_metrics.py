@@ -16,7 +16,7 @@ _SCHAPIRE = "Schapire & Singer, BoosTexter, Machine Learning 39 (2000)"
 _YANG = "Yang, Information Retrieval 1 (1999)"
 
 
-@metric("Hamming loss", "min", "decisions", source=_SCHAPIRE)
+@metric("Hamming loss", "min", "decisions", source=_SCHAPIRE, filler="decisions")
 def hamming_loss(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the share of wrongly decided cells of the matrix.
 
@@ -31,7 +31,7 @@ def hamming_loss(counts: DecisionCounts, conventions: Conventions) -> Value | fl
     return counts.share_wrong
 
 
-@metric("Subset accuracy", "max", "decisions", source="Zhu, Ji, Xu & Gong, SIGIR 2005")
+@metric("Subset accuracy", "max", "decisions", source="Zhu, Ji, Xu & Gong, SIGIR 2005", filler="decisions")
 def subset_accuracy(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the share of rows with every label right.
 
@@ -49,7 +49,15 @@ def subset_accuracy(counts: DecisionCounts, conventions: Conventions) -> Value |
     return int(((rows.true == rows.hits) & (rows.predicted == rows.hits)).sum()) / counts.shape[0]
 
 
-@metric("Jaccard", "max", "decisions", skips="rows", source=_GODBOLE, conventions=("jaccard_both_empty",))
+@metric(
+    "Jaccard",
+    "max",
+    "decisions",
+    skips="rows",
+    source=_GODBOLE,
+    conventions=("jaccard_both_empty",),
+    filler="decisions",
+)
 def jaccard(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the mean over rows of intersection / union of true and predicted set.
 
@@ -79,6 +87,7 @@ def jaccard(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     skips="rows",
     source=_GODBOLE,
     conventions=("example_both_empty", "one_empty"),
+    filler="decisions",
 )
 def example_precision(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the mean over rows of hits / predicted labels.
@@ -100,7 +109,13 @@ def example_precision(counts: DecisionCounts, conventions: Conventions) -> Value
 
 
 @metric(
-    "Example recall", "max", "decisions", skips="rows", source=_GODBOLE, conventions=("example_both_empty", "one_empty")
+    "Example recall",
+    "max",
+    "decisions",
+    skips="rows",
+    source=_GODBOLE,
+    conventions=("example_both_empty", "one_empty"),
+    filler="decisions",
 )
 def example_recall(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the mean over rows of hits / true labels.
@@ -121,7 +136,15 @@ def example_recall(counts: DecisionCounts, conventions: Conventions) -> Value | 
     return mean_where_defined(counts.by_row.recall(conventions.example_both_empty, conventions.one_empty))
 
 
-@metric("Example F1", "max", "decisions", skips="rows", source=_GODBOLE, conventions=("example_both_empty",))
+@metric(
+    "Example F1",
+    "max",
+    "decisions",
+    skips="rows",
+    source=_GODBOLE,
+    conventions=("example_both_empty",),
+    filler="decisions",
+)
 def example_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the mean over rows of 2 hits / (true + predicted).
 
@@ -140,7 +163,9 @@ def example_f1(counts: DecisionCounts, conventions: Conventions) -> Value | floa
     return mean_where_defined(counts.by_row.f1(conventions.example_both_empty))
 
 
-@metric("Macro F1", "max", "decisions", skips="labels", source=_YANG, conventions=("macro_both_empty",))
+@metric(
+    "Macro F1", "max", "decisions", skips="labels", source=_YANG, conventions=("macro_both_empty",), filler="decisions"
+)
 def macro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the mean over labels of 2 tp / (2 tp + fp + fn).
 
@@ -157,7 +182,7 @@ def macro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     return mean_where_defined(counts.by_label.f1(conventions.macro_both_empty))
 
 
-@metric("Micro F1", "max", "decisions", source=_YANG, conventions=("micro_both_empty",))
+@metric("Micro F1", "max", "decisions", source=_YANG, conventions=("micro_both_empty",), filler="decisions")
 def micro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the ratio 2 tp / (2 tp + fp + fn) over all cells.
 
@@ -182,6 +207,7 @@ def micro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     source=_YANG,
     conventions=("macro_both_empty", "one_empty"),
     in_score_all=False,
+    filler="decisions",
 )
 def macro_precision(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the mean over labels of hits / predicted rows.
@@ -207,6 +233,7 @@ def macro_precision(counts: DecisionCounts, conventions: Conventions) -> Value |
     source=_YANG,
     conventions=("macro_both_empty", "one_empty"),
     in_score_all=False,
+    filler="decisions",
 )
 def macro_recall(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the mean over labels of hits / true rows.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,7 +31,7 @@ class Entries(NamedTuple):
     starts: np.ndarray  # of each list, one longer than there are lists
 
 
-def _matrix(matrix: Any, name: str) -> np.ndarray | sp.csr_array:
+def matrix_of_numbers(matrix: Any, name: str) -> np.ndarray | sp.csr_array:
     """Validate that an argument is a non-empty numeric matrix; return it as ndarray or canonical CSR."""
     if sp.issparse(matrix):
         array = matrix
@@ -58,19 +59,14 @@ def _dense(part: np.ndarray | sp.csr_array) -> np.ndarray:
     return part if isinstance(part, np.ndarray) else part.toarray()
 
 
-def _refuse_unless_binary(matrix: np.ndarray | sp.csr_array, name: str) -> None:
+def refuse_unless_binary(matrix: np.ndarray | sp.csr_array, name: str) -> None:
     """Raise at the first entry that is neither 0 nor 1."""
     if matrix.dtype.kind == "b":
         return
     if isinstance(matrix, np.ndarray):
         for start, stop in blocks(*matrix.shape):
             block = matrix[start:stop]
-            wrong = (block != 0) & (block != 1)
-            if wrong.any():
-                row, label = np.argwhere(wrong)[0]
-                raise MetricError(
-                    f"{name} must hold 0 and 1 only: row {start + row}, label {label} is {block[row, label]}"
-                )
+            refuse_where((block != 0) & (block != 1), block, start, name)
         return
     wrong = np.flatnonzero((matrix.data != 0) & (matrix.data != 1))
     if wrong.size:
@@ -79,64 +75,99 @@ def _refuse_unless_binary(matrix: np.ndarray | sp.csr_array, name: str) -> None:
         raise MetricError(f"{name} must hold 0 and 1 only: row {row}, label {label} is {value}")
 
 
+def refuse_where(wrong: np.ndarray, block: np.ndarray, start: int, name: str) -> None:
+    """Raise at the first wrong cell of the rows from ``start`` on."""
+    if wrong.any():
+        row, label = np.argwhere(wrong)[0]
+        raise MetricError(f"{name} must hold 0 and 1 only: row {start + row}, label {label} is {block[row, label]}")
+
+
 def refuse_other_shape(first: Any, first_name: str, second: Any, second_name: str) -> None:
     """Raise when two matrices differ in shape; the message names both."""
     if first.shape != second.shape:
         raise MetricError(f"{first_name} has shape {first.shape} but {second_name} has shape {second.shape}")
 
 
-class LabelSets:
-    """0/1 matrix stored as the label indices of each row.
+class _Selection(Protocol):
+    """Bool matrix that is read in blocks."""
+
+    def rows(self, start: int, stop: int) -> np.ndarray: ...
+
+    def columns(self, start: int, stop: int) -> np.ndarray: ...
+
+    def take(self, lines: np.ndarray | None, labels: np.ndarray | None) -> _Selection: ...
+
+
+class Cells:
+    """Matrix that is read in dense blocks; a selection of its rows and labels is applied to each block.
+
+    This is the one rule for large arguments: nothing larger than a block is made dense.
 
     Parameters
     ----------
     matrix : array-like or sparse, shape (n_rows, n_labels)
-        Bool, integer or float, holding 0 and 1 only.
+        Numbers; a missing entry of a sparse matrix is 0.
     name : str
         Name in error messages.
 
     Raises
     ------
     MetricError
-        If it is not a non-empty two-dimensional 0/1 matrix.
+        If it is not a non-empty two-dimensional matrix of numbers.
     """
 
-    def __init__(self, matrix: Any, name: str = "Y") -> None:
-        checked = _matrix(matrix, name)
-        _refuse_unless_binary(checked, name)
-        self.shape: tuple[int, int] = checked.shape
-        if isinstance(checked, np.ndarray):
-            sizes, indices = [], []
-            for start, stop in blocks(*self.shape):
-                rows, labels = np.nonzero(checked[start:stop])
-                sizes.append(np.bincount(rows, minlength=stop - start))
-                indices.append(labels.astype(np.int32))
-            self.indices = np.concatenate(indices)
-            self.indptr = np.concatenate(([0], np.cumsum(np.concatenate(sizes))))
-        else:
-            if not checked.data.all():  # stored zeros
-                checked = checked.copy()
-                checked.eliminate_zeros()
-            self.indptr = checked.indptr.astype(np.int64)
-            self.indices = checked.indices
+    def __init__(self, matrix: Any, name: str) -> None:
+        self.matrix = matrix_of_numbers(matrix, name)
+        self.shape: tuple[int, int] = self.matrix.shape
+        self._lines: np.ndarray | None = None
+        self._labels: np.ndarray | None = None
+        self._observed: _Selection | None = None
+        self._transposed: sp.csc_array | None = None
 
-    def entries(self, start: int, stop: int) -> Entries:
-        """Return the relevant entries of the rows ``start`` to ``stop``, lists counted from ``start``."""
-        starts = self.indptr[start : stop + 1] - self.indptr[start]
-        lists = np.repeat(np.arange(stop - start), np.diff(starts))
-        return Entries(lists, self.indices[self.indptr[start] : self.indptr[stop]], starts)
-
-    def transposed(self) -> LabelSets:
-        """Return the same matrix as the row indices of each label."""
-        ones = np.ones(self.indices.size, dtype=bool)
-        columns = sp.csr_array((ones, self.indices, self.indptr), shape=self.shape).tocsc()
-        other = object.__new__(LabelSets)
-        other.shape = (self.shape[1], self.shape[0])
-        other.indptr, other.indices = columns.indptr.astype(np.int64), columns.indices
+    def take(self, lines: np.ndarray | None = None, labels: np.ndarray | None = None) -> Self:
+        """Return a selection of rows and labels, each an index array (a row may come several times) or None for all."""
+        other = copy.copy(self)
+        if lines is not None:
+            other._lines = lines if self._lines is None else self._lines[lines]
+        if labels is not None:
+            other._labels = labels if self._labels is None else self._labels[labels]
+        n_rows, n_labels = self.shape
+        other.shape = (n_rows if lines is None else lines.size, n_labels if labels is None else labels.size)
+        if self._observed is not None:
+            other._observed = self._observed.take(lines, labels)
         return other
 
+    def hiding(self, observed: _Selection) -> Self:
+        """Return the same cells without the unobserved ones, which are False, or below all scores."""
+        other = copy.copy(self)
+        other._observed = observed
+        return other
 
-class Scores:
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Return the rows ``start`` to ``stop`` as an array of shape (stop - start, n_labels)."""
+        part = self.matrix[start:stop] if self._lines is None else self.matrix[self._lines[start:stop]]
+        block = _dense(part)
+        if self._labels is not None:
+            block = block[:, self._labels]
+        return self._converted(block, None if self._observed is None else self._observed.rows(start, stop))
+
+    def columns(self, start: int, stop: int) -> np.ndarray:
+        """Return the labels ``start`` to ``stop`` as a C-ordered array of shape (stop - start, n_rows)."""
+        labels = slice(start, stop) if self._labels is None else self._labels[start:stop]
+        if isinstance(self.matrix, np.ndarray):
+            part = self.matrix[:, labels]
+        else:
+            if self._transposed is None:
+                self._transposed = self.matrix.tocsc()
+            part = self._transposed[:, labels].toarray()
+        block = np.ascontiguousarray(part.T if self._lines is None else part[self._lines].T)
+        return self._converted(block, None if self._observed is None else self._observed.columns(start, stop))
+
+    def _converted(self, block: np.ndarray, observed: np.ndarray | None) -> np.ndarray:
+        return block
+
+
+class Scores(Cells):
     """Finite real scores, dense or sparse (a missing entry is a score of 0).
 
     Parameters
@@ -153,13 +184,11 @@ class Scores:
     """
 
     def __init__(self, matrix: Any, name: str = "scores") -> None:
-        self._matrix = _matrix(matrix, name)
-        self._columns: sp.csc_array | None = None
-        self.shape: tuple[int, int] = self._matrix.shape
-        if self._matrix.dtype.kind != "f":
+        super().__init__(matrix, name)
+        if self.matrix.dtype.kind != "f":
             return
         for start, stop in blocks(*self.shape):
-            part = self._matrix[start:stop]
+            part = self.matrix[start:stop]
             finite = np.isfinite(part if isinstance(part, np.ndarray) else part.data)
             if not finite.all():
                 block = self.rows(start, stop)
@@ -167,34 +196,35 @@ class Scores:
                 value = block[row, label]
                 raise MetricError(f"{name} must be finite: row {start + row}, label {label} is {value}")
 
-    def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return the rows ``start`` to ``stop`` as an array of shape (stop - start, n_labels)."""
-        return _dense(self._matrix[start:stop])
-
-    def columns(self, start: int, stop: int) -> np.ndarray:
-        """Return the labels ``start`` to ``stop`` as a C-ordered array of shape (stop - start, n_rows)."""
-        if isinstance(self._matrix, np.ndarray):
-            return np.ascontiguousarray(self._matrix[:, start:stop].T)
-        if self._columns is None:
-            self._columns = self._matrix.tocsc()
-        return np.ascontiguousarray(self._columns[:, start:stop].toarray().T)
+    def _converted(self, block: np.ndarray, observed: np.ndarray | None) -> np.ndarray:
+        """Give unobserved cells the score -inf, with which they are ranked below every observed one."""
+        if observed is None:
+            return block
+        block = block.astype(block.dtype if block.dtype.kind == "f" else np.float64)
+        block[~observed] = -np.inf
+        return block
 
 
-def refuse_outside_unit_interval(scores: Scores) -> None:
-    """Raise at the first score that is below 0 or above 1 by more than rounding."""
+def refuse_outside_unit_interval(scores: Scores, decided: bool = True) -> None:
+    """Raise at the first score that is below 0 or above 1 by more than rounding.
+
+    ``decided``: decisions are made from the scores; otherwise they are measured as probabilities.
+    """
     for start, stop in blocks(*scores.shape):
         block = scores.rows(start, stop)
         wrong = (block < -_ROUNDING) | (block > 1 + _ROUNDING)
         if wrong.any():
             row, label = np.argwhere(wrong)[0]
+            where = f"row {start + row}, label {label} is {block[row, label]}"
+            if not decided:
+                raise MetricError(f"probabilities must be in [0, 1]: {where}; calibrate the scores first")
             raise MetricError(
-                "scores must be in [0, 1] unless decisions or threshold is given: "
-                f"row {start + row}, label {label} is {block[row, label]}; "
+                f"scores must be in [0, 1] unless decisions or threshold is given: {where}; "
                 "pass decisions=model.predict(X), or threshold=0 for scores of a decision_function"
             )
 
 
-class Decisions:
+class Decisions(Cells):
     """0/1 matrix of predicted labels.
 
     Parameters
@@ -211,24 +241,25 @@ class Decisions:
     """
 
     def __init__(self, matrix: Any, name: str = "decisions") -> None:
-        checked = _matrix(matrix, name)
-        _refuse_unless_binary(checked, name)
-        self.shape: tuple[int, int] = checked.shape
-        self._matrix = checked
+        super().__init__(matrix, name)
+        refuse_unless_binary(self.matrix, name)
 
-    def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return the rows ``start`` to ``stop`` as a bool array."""
-        return _dense(self._matrix[start:stop]).astype(bool, copy=False)
+    def _converted(self, block: np.ndarray, observed: np.ndarray | None) -> np.ndarray:
+        block = block.astype(bool, copy=False)
+        return block if observed is None else block & observed
 
 
 class ThresholdedScores:
-    """Decisions from scores, block by block: predicted at or above the threshold, or only above it."""
+    """Decisions from scores, block by block: predicted at or above the threshold, or only above it.
 
-    def __init__(self, scores: Scores, threshold: float, rule: str) -> None:
-        if not np.ndim(threshold) == 0 or not np.isfinite(threshold):
+    ``threshold`` is one number, or an array of shape (n_labels,) that the caller has validated.
+    """
+
+    def __init__(self, scores: Scores, threshold: float | np.ndarray, rule: str) -> None:
+        if not isinstance(threshold, np.ndarray) and (np.ndim(threshold) or not np.isfinite(threshold)):
             raise MetricError(f"threshold must be one finite number, got {threshold!r}")
         self.shape = scores.shape
-        self._scores, self._threshold, self._rule = scores, float(threshold), rule
+        self._scores, self._threshold, self._rule = scores, threshold, rule
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return the rows ``start`` to ``stop`` as a bool array."""

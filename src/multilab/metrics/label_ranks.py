@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from multilab.metrics.conventions import Conventions
-from multilab.metrics.inputs import Entries, LabelSets, Scores, blocks, refuse_other_shape
+from multilab.metrics.inputs import Entries, Scores, blocks, refuse_other_shape
+from multilab.metrics.label_sets import LabelSets
 from multilab.metrics.rank_counts import INDEX_RULES, RelevantRanks, rank_relevant
 
 
@@ -18,7 +20,8 @@ class LabelRanks:
 
     Attributes
     ----------
-    n_labels : int
+    n_labels : int, or ndarray of int
+        Labels of each row, without those that are not observed; one number if all rows have the same.
     relevant : ndarray of int
         Relevant labels.
     twice_wrong : ndarray of int
@@ -31,12 +34,18 @@ class LabelRanks:
         Whether the top-ranked label is relevant, by the tie rule of one-error.
     """
 
-    n_labels: int
+    n_labels: int | np.ndarray
     relevant: np.ndarray
     twice_wrong: np.ndarray
     twice_worst: np.ndarray
     precision: np.ndarray
     top_right: np.ndarray
+
+    def take(self, lines: np.ndarray) -> LabelRanks:
+        """Return the ranks of a selection of rows."""
+        n_labels = self.n_labels if isinstance(self.n_labels, int) else self.n_labels[lines]
+        arrays = (self.relevant, self.twice_wrong, self.twice_worst, self.precision, self.top_right)
+        return LabelRanks(n_labels, *(array[lines] for array in arrays))
 
 
 def average_precisions(ranks: RelevantRanks, ties: str) -> np.ndarray:
@@ -78,7 +87,7 @@ def rank_labels(truth: LabelSets, scores: Scores, conventions: Conventions) -> L
         worst[start:stop] = ranks.max_per_list(ranks.twice_rank(c.coverage_ties))
         precision[start:stop] = average_precisions(ranks, c.average_precision_ties)
         right[start:stop] = _top_right(block, entries, ranks, c.one_error_ties)
-    return LabelRanks(n_labels, np.diff(truth.indptr), wrong, worst, precision, right)
+    return LabelRanks(truth.row_lengths, np.diff(truth.indptr), wrong, worst, precision, right)
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,7 @@ class Ranking:
     truth: LabelSets
     scores: Scores
     conventions: Conventions
+    _per_row: dict[Hashable, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         refuse_other_shape(self.truth, "Y", self.scores, "scores")
@@ -104,3 +114,31 @@ class Ranking:
     def rows(self) -> LabelRanks:
         """Ranks of the labels within their row; computed once."""
         return rank_labels(self.truth, self.scores, self.conventions)
+
+    def per_row(self, key: Hashable, function: Callable[[np.ndarray, Entries], np.ndarray]) -> np.ndarray:
+        """Return a number (or several) of each row, computed once per key.
+
+        Parameters
+        ----------
+        key : hashable
+            Identifies the function and its arguments.
+        function : callable
+            ``function(scores, entries)`` of a block of rows; unobserved cells have the score -inf.
+        """
+        if key not in self._per_row:
+            parts = blocks(*self.truth.shape)
+            values = [function(self.scores.rows(*part), self.truth.entries(*part)) for part in parts]
+            self._per_row[key] = np.concatenate(values)
+        return self._per_row[key]
+
+    def take(self, lines: np.ndarray) -> Ranking:
+        """Return the ranking of a selection of rows; what is known of each row is not computed again."""
+        truth, scores = self.truth.take(lines), self.scores.take(lines)
+        if truth.observed is not None and not truth.observed.sizes[1].all():
+            seen = np.flatnonzero(truth.observed.sizes[1])
+            truth, scores = truth.take(None, seen), scores.take(None, seen)
+        known = {key: values[lines] for key, values in self._per_row.items()}
+        other = Ranking(truth, scores, self.conventions, known)
+        if "rows" in vars(self):
+            vars(other)["rows"] = self.rows.take(lines)
+        return other

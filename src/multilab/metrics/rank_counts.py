@@ -23,6 +23,8 @@ class RelevantRanks:
     ----------
     lists : ndarray of int, shape (n_entries,)
         Index of the list of each entry.
+    positions : ndarray of int, shape (n_entries,)
+        Its position in the list.
     starts : ndarray of int, shape (n_lists + 1,)
         Position of the first entry of each list.
     above, tied, later : ndarray of int, shape (n_entries,)
@@ -33,6 +35,7 @@ class RelevantRanks:
     """
 
     lists: np.ndarray
+    positions: np.ndarray
     starts: np.ndarray
     above: np.ndarray
     tied: np.ndarray
@@ -119,7 +122,9 @@ def rank_relevant(scores: np.ndarray, entries: Entries, by_index: bool) -> Relev
     later = np.zeros_like(tied)
     if by_index:
         later = _later_in_tie(scores, lists, positions, not_above[tie], later_relevant, tied != tied_relevant)
-    return RelevantRanks(lists, entries.starts, above, tied, later, above_relevant, tied_relevant, later_relevant)
+    return RelevantRanks(
+        lists, positions, entries.starts, above, tied, later, above_relevant, tied_relevant, later_relevant
+    )
 
 
 def _count_up_to(ordered: np.ndarray, lists: np.ndarray, values: np.ndarray, inclusive: bool) -> np.ndarray:

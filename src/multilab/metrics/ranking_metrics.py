@@ -21,13 +21,22 @@ def _full_rows(rows: LabelRanks, conventions: Conventions) -> np.ndarray | None:
     return rows.relevant == rows.n_labels if conventions.skip_full_rows else None
 
 
-def _mean_worst_rank(rows: LabelRanks, conventions: Conventions, offset: int) -> Value:
+def _mean_worst_rank(rows: LabelRanks, conventions: Conventions, offset: int, normalised: bool = False) -> Value:
     """Return the mean over rows of the worst rank of a relevant label, where the best rank is ``offset``."""
     rule = conventions.coverage_empty
     if offset == 1 and rule == "minus_one":
         rule = "zero"
     message = "coverage is undefined without a relevant label: row"
-    return mean_with_rule(rows.twice_worst / 2 - (1 - offset), rows.relevant == 0, rule, message)
+    worst, empty = rows.twice_worst / 2 - (1 - offset), rows.relevant == 0
+    if not normalised:
+        return mean_with_rule(worst, empty, rule, message)
+    if isinstance(rows.n_labels, int):
+        mean, skipped = mean_with_rule(worst, empty, rule, message)
+        return Value(mean / rows.n_labels, skipped)
+    if rule == "minus_one":
+        worst, rule = np.where(empty, -1.0, worst), "skip"
+        return mean_with_rule(worst / rows.n_labels, np.zeros_like(empty), rule, message)
+    return mean_with_rule(worst / rows.n_labels, empty, rule, message)
 
 
 @metric(
@@ -156,8 +165,8 @@ def coverage(ranking: Ranking, conventions: Conventions) -> Value | float:
     >>> round(coverage(Y, scores, "mulan"), 4)
     0.3333
     """
-    mean, skipped = _mean_worst_rank(ranking.rows, conventions, conventions.coverage_offset)
-    return Value(mean / ranking.rows.n_labels if conventions.coverage_normalised else mean, skipped)
+    normalised = conventions.coverage_normalised
+    return _mean_worst_rank(ranking.rows, conventions, conventions.coverage_offset, normalised)
 
 
 @metric(
@@ -211,5 +220,4 @@ def coverage_normalised(ranking: Ranking, conventions: Conventions) -> Value | f
     >>> round(coverage_normalised(Y, scores, "lamda"), 4)
     0.0
     """
-    mean, skipped = _mean_worst_rank(ranking.rows, conventions, offset=0)
-    return Value(mean / ranking.rows.n_labels, skipped)
+    return _mean_worst_rank(ranking.rows, conventions, offset=0, normalised=True)

@@ -1,7 +1,7 @@
 """Registry of the metrics: the decorator that defines one, and the table of all.
 
 A metric is one decorated function in one of the modules that :mod:`multilab.metrics` imports
-(``decision_metrics``, ``auc``, ``ranking_metrics``, ``paper_metrics``)::
+(``decision_metrics``, ``auc``, ``ranking_metrics``, ``top_labels``, ``probability_metrics``, ``paper_metrics``)::
 
     @metric("Is-error", "min", "scores", skips="rows", source="Crammer & Singer, JMLR 2003",
             conventions=("ranking_loss_ties",))
@@ -10,7 +10,8 @@ A metric is one decorated function in one of the modules that :mod:`multilab.met
         return mean_of(ranking.rows.twice_wrong > 0)
 
 Nothing else has to be edited: ``multilab.metrics.is_error``, :data:`METRICS`, ``score_all``, the definitions in the
-reports and the completion of the shell follow.
+reports and the completion of the shell follow. With ``in_score_all=False`` a metric is not among :data:`METRICS`, which
+every study computes: it is a function, a scorer (``get_scorer``) and a name for ``score_all(..., metrics=[...])``.
 """
 
 from __future__ import annotations
@@ -21,17 +22,20 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from multilab.core.messages import unknown_name
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.decision_counts import DecisionCounts, count_decisions
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Decisions, LabelSets, Scores
+from multilab.metrics.inputs import Decisions, Scores, refuse_outside_unit_interval
 from multilab.metrics.label_ranks import Ranking
+from multilab.metrics.label_sets import LabelSets, observed_only
 from multilab.metrics.values import Value
 
 Direction = Literal["max", "min"]
-Needs = Literal["scores", "decisions"]
+Needs = Literal["scores", "probabilities", "decisions"]
+Fillers = Literal["decisions", "ones"] | None
 Skips = Literal["rows", "labels"] | None
-Formula = Callable[[Any, Conventions], Value | float]
+Formula = Callable[..., Value | float]
 
 
 @dataclass(frozen=True)
@@ -49,20 +53,25 @@ class Metric:
     low, high : float
         Range of the value under the conventions ``default``; ``inf`` where it grows with the number of
         labels.
-    needs : {"scores", "decisions"}
-        What it compares with the true labels.
+    needs : {"scores", "probabilities", "decisions"}
+        What it compares with the true labels; probabilities are scores in [0, 1].
     skips : {"rows", "labels", None}
         What some conventions leave out of its mean; then ``score_all`` has a key ``n_skipped_<name>``.
     conventions : tuple of str
         The fields of :class:`Conventions` that can change its value for given scores or decisions.
+    parameters : dict of str to object
+        Its own keyword arguments with their defaults.
+    filler : {"decisions", "ones", None}
+        What unobserved labels are in the best case: the decisions (the worst case are their opposites), or all
+        relevant. None: ``bounds`` refuses the metric.
     definition : str
         One line: the summary of its docstring without "Return the".
     source : str
         Publication or program that defines it.
     function : callable
-        ``function(Y, scores or decisions, conventions)``.
+        ``function(Y, scores or decisions, conventions, *, y_mask, **parameters)``.
     formula : callable
-        ``formula(ranking or counts, conventions)``, the decorated function.
+        ``formula(ranking or counts, conventions, **parameters)``, the decorated function.
     """
 
     name: str
@@ -73,6 +82,8 @@ class Metric:
     needs: Needs
     skips: Skips
     conventions: tuple[str, ...]
+    parameters: Mapping[str, Any]
+    filler: Fillers
     definition: str
     source: str
     function: Callable[..., float]
@@ -87,9 +98,9 @@ class Metric:
         """Return whether ``a`` is strictly better than ``b``."""
         return a > b if self.direction == "max" else a < b
 
-    def value(self, counts_or_ranking: DecisionCounts | Ranking, conventions: Conventions) -> Value:
+    def value(self, counts_or_ranking: DecisionCounts | Ranking, conventions: Conventions, **parameters: Any) -> Value:
         """Return the value, and the number of rows or labels left out of it."""
-        result = self.formula(counts_or_ranking, conventions)
+        result = self.formula(counts_or_ranking, conventions, **parameters)
         return result if isinstance(result, Value) else Value(float(result))
 
 
@@ -99,18 +110,29 @@ _SCORED: dict[str, Metric] = {}
 DEFINED: Mapping[str, Metric] = MappingProxyType(_DEFINED)
 METRICS: Mapping[str, Metric] = MappingProxyType(_SCORED)
 
+
+def defined(name: str) -> Metric:
+    """Return the metric of this name; refuse an unknown one."""
+    if name not in _DEFINED:
+        raise MetricError(unknown_name("metric", name, _DEFINED))
+    return _DEFINED[name]
+
+
 _SUMMARY = "Return the "
+_PARAMETERS = "Parameters\n----------\n"
 _EXAMPLES = "Examples\n--------"
 _SECTIONS = """\
 Parameters
 ----------
 Y : array-like or sparse, shape (n_rows, n_labels)
-    True labels, 0/1.
-{needs} : array-like or sparse, shape (n_rows, n_labels)
+    True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
+{given} : array-like or sparse, shape (n_rows, n_labels)
     {what}
 conventions : str or Conventions, default "default"
     A preset or your own rules, see :class:`Conventions`. {conventions}
-
+y_mask : array-like or sparse, shape (n_rows, n_labels), optional
+    True where a label of Y was observed. Other cells count as if they did not exist.
+{parameters}
 Returns
 -------
 float
@@ -125,7 +147,11 @@ Notes
 -----
 Source: {source}.
 """
-_WHAT = {"decisions": "Predicted labels, 0/1.", "scores": "Finite scores, larger means more relevant."}
+_WHAT = {
+    "decisions": "Predicted labels, 0/1.",
+    "scores": "Finite scores, larger means more relevant.",
+    "probabilities": "Probabilities in [0, 1].",
+}
 
 
 def metric(
@@ -137,13 +163,14 @@ def metric(
     conventions: tuple[str, ...] = (),
     skips: Skips = None,
     high: float = 1.0,
+    filler: Fillers = None,
     in_score_all: bool = True,
 ) -> Callable[[Formula], Callable[..., float]]:
     """Define a metric by its formula.
 
     Parameters
     ----------
-    title, direction, needs, source, conventions, skips, high
+    title, direction, needs, source, conventions, skips, high, filler
         See :class:`Metric`.
     in_score_all : bool, default True
         Whether ``score_all`` computes it, so that it is in :data:`METRICS`.
@@ -152,8 +179,9 @@ def metric(
     -------
     callable
         Decorator of a function ``formula(counts, conventions)`` (decisions; see :class:`DecisionCounts`) or
-        ``formula(ranking, conventions)`` (scores; see :class:`Ranking`) that returns a number or a :class:`Value`.
-        The decorated function is ``function(Y, scores or decisions, conventions="default") -> float``.
+        ``formula(ranking, conventions)`` (scores, probabilities; see :class:`Ranking`) that returns a number or a
+        :class:`Value`. Keyword-only arguments of the formula are arguments of the metric. The decorated function is
+        ``function(Y, scores or decisions, conventions="default", *, y_mask=None, ...) -> float``.
 
     Raises
     ------
@@ -163,12 +191,13 @@ def metric(
 
     def define(formula: Formula) -> Callable[..., float]:
         name, doc = formula.__name__, inspect.getdoc(formula) or ""
-        _check(name, doc, direction, needs, skips, conventions)
+        _check(name, doc, direction, needs, skips, conventions, filler)
         function = _public_function(formula, needs)
+        keyword_only = (p for p in inspect.signature(formula).parameters.values() if p.kind is p.KEYWORD_ONLY)
+        parameters = MappingProxyType({p.name: p.default for p in keyword_only})
         definition = doc.partition("\n\n")[0].replace("\n", " ").removeprefix(_SUMMARY).rstrip(".")
-        made = Metric(
-            name, title, direction, 0.0, high, needs, skips, conventions, definition, source, function, formula
-        )
+        rules = conventions, parameters, filler
+        made = Metric(name, title, direction, 0.0, high, needs, skips, *rules, definition, source, function, formula)
         function.__doc__ = _document(made, doc)
         _DEFINED[name] = made
         if in_score_all:
@@ -178,7 +207,15 @@ def metric(
     return define
 
 
-def _check(name: str, doc: str, direction: str, needs: str, skips: str | None, conventions: tuple[str, ...]) -> None:
+def _check(
+    name: str,
+    doc: str,
+    direction: str,
+    needs: str,
+    skips: str | None,
+    conventions: tuple[str, ...],
+    filler: str | None,
+) -> None:
     if name in _DEFINED:
         raise MetricError(f"metric {name!r} is defined already, in {_DEFINED[name].function.__module__}")
     if not doc.startswith(_SUMMARY):
@@ -187,6 +224,7 @@ def _check(name: str, doc: str, direction: str, needs: str, skips: str | None, c
         ("direction", direction, get_args(Direction)),
         ("needs", needs, get_args(Needs)),
         ("skips", skips, ("rows", "labels", None)),
+        ("filler", filler, ("decisions", "ones", None)),
         *(("conventions", field, tuple(field.name for field in fields(Conventions))) for field in conventions),
     )
     for argument, value, allowed in choices:
@@ -194,18 +232,39 @@ def _check(name: str, doc: str, direction: str, needs: str, skips: str | None, c
             raise MetricError(f"metric {name!r}: {argument} must be one of {allowed}, got {value!r}")
 
 
+def measure(Y: Any, given: Any, needs: str, conventions: Conventions, y_mask: Any = None) -> DecisionCounts | Ranking:
+    """Return what a formula needs of the observed cells of one prediction."""
+    truth = LabelSets(Y, y_mask=y_mask)
+    if needs == "decisions":
+        return count_decisions(*observed_only(truth, Decisions(given), "decisions"))
+    scores = Scores(given)
+    if needs == "probabilities":
+        refuse_outside_unit_interval(scores, decided=False)
+    return Ranking(*observed_only(truth, scores, "scores"), conventions)
+
+
 def _public_function(formula: Formula, needs: Needs) -> Callable[..., float]:
     """Return the function of matrices that a formula of counts or ranks amounts to."""
 
-    def of_decisions(Y: Any, decisions: Any, conventions: str | Conventions = "default") -> float:
-        counts = count_decisions(LabelSets(Y), Decisions(decisions))
-        return DEFINED[formula.__name__].value(counts, resolve(conventions)).value
-
-    def of_scores(Y: Any, scores: Any, conventions: str | Conventions = "default") -> float:
+    def value(Y: Any, given: Any, conventions: str | Conventions, y_mask: Any, parameters: dict[str, Any]) -> float:
         chosen = resolve(conventions)
-        return DEFINED[formula.__name__].value(Ranking(LabelSets(Y), Scores(scores), chosen), chosen).value
+        measured = measure(Y, given, needs, chosen, y_mask)
+        return DEFINED[formula.__name__].value(measured, chosen, **parameters).value
 
-    function = of_decisions if needs == "decisions" else of_scores
+    def of_decisions(
+        Y: Any, decisions: Any, conventions: str | Conventions = "default", *, y_mask: Any = None, **parameters: Any
+    ) -> float:
+        return value(Y, decisions, conventions, y_mask, parameters)
+
+    def of_scores(
+        Y: Any, scores: Any, conventions: str | Conventions = "default", *, y_mask: Any = None, **parameters: Any
+    ) -> float:
+        return value(Y, scores, conventions, y_mask, parameters)
+
+    function: Any = of_decisions if needs == "decisions" else of_scores
+    signature = inspect.signature(function)
+    own = [p for p in inspect.signature(formula).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    function.__signature__ = signature.replace(parameters=[*list(signature.parameters.values())[:-1], *own])
     function.__name__ = function.__qualname__ = formula.__name__
     function.__module__ = formula.__module__
     return function
@@ -214,9 +273,11 @@ def _public_function(formula: Formula, needs: Needs) -> Callable[..., float]:
 def _document(made: Metric, doc: str) -> str:
     """Return the docstring of the public function: that of the formula with the sections common to all metrics."""
     text, examples, code = doc.partition(_EXAMPLES)
+    text, _, parameters = text.partition(_PARAMETERS)
     rules = ", ".join(f"``{field}``" for field in made.conventions)
     sections = _SECTIONS.format(
-        needs=made.needs,
+        given="decisions" if made.needs == "decisions" else "scores",
+        parameters=parameters.rstrip() + "\n" if parameters else "",
         what=_WHAT[made.needs],
         conventions=f"Those that matter: {rules}." if rules else "The value is the same under all of them.",
         low=f"{made.low:g}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from multilab.metrics.conventions import Conventions, resolve
@@ -9,14 +10,14 @@ from multilab.metrics.decision_counts import DecisionCounts, count_decisions
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import (
     Decisions,
-    LabelSets,
     Scores,
     ThresholdedScores,
     refuse_other_shape,
     refuse_outside_unit_interval,
 )
 from multilab.metrics.label_ranks import Ranking
-from multilab.metrics.registry import METRICS
+from multilab.metrics.label_sets import LabelSets, observed_only
+from multilab.metrics.registry import METRICS, defined
 
 
 def score_all(
@@ -25,8 +26,11 @@ def score_all(
     decisions: Any = None,
     threshold: float | None = None,
     conventions: str | Conventions = "default",
+    *,
+    metrics: Iterable[str] | None = None,
+    y_mask: Any = None,
 ) -> dict[str, float]:
-    """Compute every metric of :data:`METRICS` for one prediction.
+    """Compute every metric of :data:`METRICS`, or those that are named, for one prediction.
 
     Additional memory is a few blocks of 2 million cells and a few numbers per true label; true labels and decisions
     may be sparse. The values do not depend on the order of the rows.
@@ -34,7 +38,7 @@ def score_all(
     Parameters
     ----------
     Y : array-like or sparse, shape (n_rows, n_labels)
-        True labels, 0/1.
+        True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
     scores : array-like or sparse, shape (n_rows, n_labels), or None
         Finite scores, larger means more relevant. None: the ranking metrics are computed on the decisions as
         scores 0 and 1, where the tie rules decide; this requires ``decisions``.
@@ -47,11 +51,15 @@ def score_all(
     conventions : str or Conventions, default "default"
         A preset (default, uniform, sklearn, mulan, meka, lamda, matlab) or single rules; see
         :class:`Conventions`.
+    metrics : iterable of str, optional
+        Names of metrics, with their default parameters; also those that are not in :data:`METRICS`.
+    y_mask : array-like or sparse, shape (n_rows, n_labels), optional
+        True where a label of Y was observed. Other cells count as if they did not exist.
 
     Returns
     -------
     dict of str to float
-        The keys of :data:`METRICS`, then ``n_skipped_<metric>`` for every metric that can leave out rows or
+        The names of the metrics, then ``n_skipped_<metric>`` for every metric that can leave out rows or
         labels. A metric without any row or label to average is ``nan``.
 
     Raises
@@ -59,7 +67,7 @@ def score_all(
     MetricError
         If an argument is not a non-empty matrix, shapes differ, Y or decisions hold anything but 0 and 1,
         scores are not finite, both scores and decisions are None, scores are outside [0, 1] without decisions or
-        threshold, or the conventions refuse a row or label.
+        threshold or are measured as probabilities, a metric is unknown, or the conventions refuse a row or label.
 
     Examples
     --------
@@ -72,21 +80,34 @@ def score_all(
     >>> values = score_all(Y, scores, conventions="mulan")
     >>> values["ranking_loss"], values["n_skipped_ranking_loss"]
     (0.0, 0)
+    >>> score_all(Y, scores, metrics=["macro_f1", "brier_score"])
+    {'macro_f1': 0.5555555555555555, 'brier_score': 0.15111111111111108, 'n_skipped_macro_f1': 0}
     """
     chosen = resolve(conventions)
     if scores is None and decisions is None:
         raise MetricError("score_all needs scores, decisions, or both; got neither")
-    truth = LabelSets(Y)
-    ranked = Scores(decisions, "decisions") if scores is None else Scores(scores)
-    refuse_other_shape(truth, "Y", ranked, "decisions" if scores is None else "scores")
+    chosen_metrics = METRICS if metrics is None else {name: defined(name) for name in metrics}
+    truth = LabelSets(Y, y_mask=y_mask)
+    name = "decisions" if scores is None else "scores"
+    ranked = Scores(decisions if scores is None else scores, name)
+    refuse_other_shape(truth, "Y", ranked, name)
     if decisions is None and threshold is None:
         refuse_outside_unit_interval(ranked)
+    elif any(metric.needs == "probabilities" for metric in chosen_metrics.values()):
+        refuse_outside_unit_interval(ranked, decided=False)
+    measured_truth, ranked = observed_only(truth, ranked, name)
     at = 0.5 if threshold is None else threshold
-    given = ThresholdedScores(ranked, at, chosen.decision) if decisions is None else Decisions(decisions)
+    given = (
+        ThresholdedScores(ranked, at, chosen.decision)
+        if decisions is None
+        else observed_only(truth, Decisions(decisions), "decisions")[1]
+    )
+    ranking = Ranking(measured_truth, ranked, chosen)
     measured: dict[str, DecisionCounts | Ranking] = {
-        "decisions": count_decisions(truth, given),
-        "scores": Ranking(truth, ranked, chosen),
+        "decisions": count_decisions(measured_truth, given),
+        "scores": ranking,
+        "probabilities": ranking,
     }
-    values = {name: metric.value(measured[metric.needs], chosen) for name, metric in METRICS.items()}
+    values = {name: metric.value(measured[metric.needs], chosen) for name, metric in chosen_metrics.items()}
     result = {name: value.value for name, value in values.items()}
-    return result | {f"n_skipped_{name}": values[name].n_skipped for name, m in METRICS.items() if m.skips}
+    return result | {f"n_skipped_{name}": values[name].n_skipped for name, m in chosen_metrics.items() if m.skips}

@@ -1,0 +1,229 @@
+"""True labels as sets per row, and which cells of them were observed.
+
+A cell of Y is not observed where a float Y is NaN, an int8 Y is -1, or ``y_mask`` is False. Every metric is computed as
+if these cells did not exist: a row is measured over its observed labels, a label over the rows that observe it, and a
+row or a label without any observed cell is left out.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from multilab.metrics.errors import MetricError
+from multilab.metrics.inputs import (
+    Cells,
+    Entries,
+    blocks,
+    matrix_of_numbers,
+    refuse_other_shape,
+    refuse_unless_binary,
+    refuse_where,
+)
+
+_Given = TypeVar("_Given", bound=Cells)
+
+
+class _Labels(Cells):
+    """Observed are the cells that are neither NaN nor -1."""
+
+    def _converted(self, block: np.ndarray, observed: np.ndarray | None) -> np.ndarray:
+        return ~np.isnan(block) if block.dtype.kind == "f" else block >= 0
+
+
+class _Mask(Cells):
+    """Observed are the cells that are True."""
+
+    def _converted(self, block: np.ndarray, observed: np.ndarray | None) -> np.ndarray:
+        return block != 0
+
+
+class Observed:
+    """Cells that are observed by all of some matrices, read in blocks.
+
+    Parameters
+    ----------
+    parts : list of Cells
+        Each gives bool blocks.
+    """
+
+    def __init__(self, parts: list[Cells]) -> None:
+        self._parts = parts
+        self.shape = parts[0].shape
+
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Return the rows ``start`` to ``stop`` as a bool array."""
+        return np.logical_and.reduce([part.rows(start, stop) for part in self._parts])
+
+    def columns(self, start: int, stop: int) -> np.ndarray:
+        """Return the labels ``start`` to ``stop`` as a C-ordered bool array of shape (stop - start, n_rows)."""
+        return np.logical_and.reduce([part.columns(start, stop) for part in self._parts])
+
+    def take(self, lines: np.ndarray | None, labels: np.ndarray | None) -> Observed:
+        """Return a selection of rows and labels."""
+        return Observed([part.take(lines, labels) for part in self._parts])
+
+    @cached_property
+    def sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of observed cells of each row and of each label."""
+        of_rows, of_labels = np.zeros(self.shape[0], dtype=np.int64), np.zeros(self.shape[1], dtype=np.int64)
+        for start, stop in blocks(*self.shape):
+            block = self.rows(start, stop)
+            of_rows[start:stop] = block.sum(axis=1)
+            of_labels += block.sum(axis=0)
+        return of_rows, of_labels
+
+
+class LabelSets:
+    """0/1 matrix stored as the label indices of each row.
+
+    Parameters
+    ----------
+    matrix : array-like or sparse, shape (n_rows, n_labels)
+        Bool, integer or float, holding 0 and 1; NaN, or -1 in int8, where a label was not observed.
+    name : str
+        Name in error messages.
+    y_mask : array-like or sparse, shape (n_rows, n_labels), optional
+        True where a label is observed; the values of the matrix elsewhere are ignored.
+
+    Attributes
+    ----------
+    observed : Observed or None
+        None if all cells are.
+
+    Raises
+    ------
+    MetricError
+        If it is not a non-empty two-dimensional 0/1 matrix, or has no observed cell.
+    """
+
+    def __init__(self, matrix: Any, name: str = "Y", y_mask: Any = None) -> None:
+        checked = matrix_of_numbers(matrix, name)
+        self.shape: tuple[int, int] = checked.shape
+        self.observed = _observed(checked, name, y_mask)
+        if self.observed is None:
+            refuse_unless_binary(checked, name)
+        if isinstance(checked, np.ndarray) or self.observed is not None:
+            sizes, indices = [], []
+            cells = Cells(checked, name)
+            for start, stop in blocks(*self.shape):
+                block = cells.rows(start, stop)
+                if self.observed is not None:
+                    seen = self.observed.rows(start, stop)
+                    refuse_where(seen & (block != 0) & (block != 1), block, start, name)
+                    block = seen & (block == 1)
+                rows, labels = np.nonzero(block)
+                sizes.append(np.bincount(rows, minlength=stop - start))
+                indices.append(labels.astype(np.int32))
+            self.indices = np.concatenate(indices)
+            self.indptr = np.concatenate(([0], np.cumsum(np.concatenate(sizes))))
+        else:
+            if not checked.data.all():  # stored zeros
+                checked = checked.copy()
+                checked.eliminate_zeros()
+            self.indptr = checked.indptr.astype(np.int64)
+            self.indices = checked.indices
+
+    @property
+    def row_lengths(self) -> int | np.ndarray:
+        """Number of labels of each row that are observed; one number if all are."""
+        return self.shape[1] if self.observed is None else self.observed.sizes[0]
+
+    @property
+    def label_lengths(self) -> int | np.ndarray:
+        """Number of rows that observe each label; one number if all do."""
+        return self.shape[0] if self.observed is None else self.observed.sizes[1]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of observed cells."""
+        return self.shape[0] * self.shape[1] if self.observed is None else int(self.observed.sizes[0].sum())
+
+    def entries(self, start: int, stop: int) -> Entries:
+        """Return the relevant entries of the rows ``start`` to ``stop``, lists counted from ``start``."""
+        starts = self.indptr[start : stop + 1] - self.indptr[start]
+        lists = np.repeat(np.arange(stop - start), np.diff(starts))
+        return Entries(lists, self.indices[self.indptr[start] : self.indptr[stop]], starts)
+
+    def to_csr(self) -> sp.csr_array:
+        """Return the relevant entries as a sparse bool matrix."""
+        ones = np.ones(self.indices.size, dtype=bool)
+        return sp.csr_array((ones, self.indices, self.indptr), shape=self.shape)
+
+    def transposed(self) -> LabelSets:
+        """Return the same matrix as the row indices of each label; for its entries only."""
+        return self._of(self.to_csr().T.tocsr(), None)
+
+    def take(self, lines: np.ndarray | None = None, labels: np.ndarray | None = None) -> LabelSets:
+        """Return a selection of rows and labels, each an index array or None for all."""
+        csr = self.to_csr()
+        if lines is not None:
+            csr = csr[lines]
+        if labels is not None:
+            csr = csr[:, labels]
+        csr.sort_indices()
+        return self._of(csr, None if self.observed is None else self.observed.take(lines, labels))
+
+    @classmethod
+    def _of(cls, csr: sp.csr_array, observed: Observed | None) -> LabelSets:
+        made = object.__new__(cls)
+        made.shape, made.observed = csr.shape, observed
+        made.indptr, made.indices = csr.indptr.astype(np.int64), csr.indices
+        return made
+
+
+def _observed(matrix: np.ndarray | sp.csr_array, name: str, y_mask: Any) -> Observed | None:
+    """Return the observed cells, or None if all are."""
+    parts: list[Cells] = []
+    if _has_marks(matrix):
+        parts.append(_Labels(matrix, name))
+        if y_mask is None and matrix.dtype == np.int8 and isinstance(matrix, np.ndarray) and matrix.all():
+            raise MetricError(
+                f"{name} holds no 0, and -1 in an int8 matrix is a label that was not observed; "
+                f"for -1/+1 labels pass ({name} > 0)"
+            )
+    if y_mask is not None:
+        mask = _Mask(y_mask, "y_mask")
+        refuse_unless_binary(mask.matrix, "y_mask")
+        refuse_other_shape(matrix, name, mask, "y_mask")
+        parts.append(mask)
+    observed = Observed(parts) if parts else None
+    if observed is None or observed.sizes[0].sum() == observed.shape[0] * observed.shape[1]:
+        return None
+    if not observed.sizes[0].any():
+        raise MetricError(f"no cell of {name} is observed: there is nothing to measure")
+    return observed
+
+
+def _has_marks(matrix: np.ndarray | sp.csr_array) -> bool:
+    """Return whether a float matrix holds NaN, or an int8 matrix -1."""
+    stored = matrix.reshape(-1, matrix.shape[-1]) if isinstance(matrix, np.ndarray) else matrix.data[:, None]
+    if not stored.size or (matrix.dtype.kind != "f" and matrix.dtype != np.int8):
+        return False
+    parts = (stored[start:stop] for start, stop in blocks(*stored.shape))
+    return any(bool(np.isnan(part).any() if part.dtype.kind == "f" else (part == -1).any()) for part in parts)
+
+
+def observed_only(truth: LabelSets, given: _Given, name: str) -> tuple[LabelSets, _Given]:
+    """Return labels and scores (or decisions) without what is not observed.
+
+    Rows and labels without an observed cell are left out; other unobserved cells are hidden, see :meth:`Cells.hiding`.
+
+    Raises
+    ------
+    MetricError
+        If the shapes differ.
+    """
+    refuse_other_shape(truth, "Y", given, name)
+    if truth.observed is None:
+        return truth, given
+    selected: list[np.ndarray | None] = [
+        None if sizes.all() else np.flatnonzero(sizes) for sizes in truth.observed.sizes
+    ]
+    if any(index is not None for index in selected):
+        truth, given = truth.take(*selected), given.take(*selected)
+    assert truth.observed is not None
+    return truth, given.hiding(truth.observed)

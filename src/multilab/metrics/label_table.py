@@ -1,0 +1,224 @@
+"""Tables of one prediction: a row per label, and confusion counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from multilab.metrics.auc import label_auc, label_average_precision
+from multilab.metrics.conventions import Conventions, resolve
+from multilab.metrics.decision_counts import DecisionCounts, count_decisions
+from multilab.metrics.errors import MetricError
+from multilab.metrics.inputs import Decisions, Scores, ThresholdedScores, blocks, refuse_outside_unit_interval
+from multilab.metrics.label_ranks import Ranking
+from multilab.metrics.label_sets import LabelSets, observed_only
+from multilab.metrics.probability_metrics import calibration_gaps, log_losses, squared_errors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["confusion_counts", "per_label"]
+
+
+def per_label(
+    Y: Any,
+    scores: Any = None,
+    decisions: Any = None,
+    threshold: Any = None,
+    conventions: str | Conventions = "default",
+    *,
+    label_names: Any = None,
+    n_bins: int = 10,
+    y_mask: Any = None,
+) -> pd.DataFrame:
+    """Return the metrics of every label as a table.
+
+    Parameters
+    ----------
+    Y : array-like or sparse, shape (n_rows, n_labels)
+        True labels, 0/1; NaN, or -1 in int8, where a label was not observed. The columns of a DataFrame are the names.
+    scores : array-like or sparse, shape (n_rows, n_labels), optional
+        Finite scores, larger means more relevant.
+    decisions : array-like or sparse, shape (n_rows, n_labels), optional
+        Predicted labels, 0/1. None: predicted where the score is at least the threshold.
+    threshold : float or array-like of shape (n_labels,), optional
+        Used only if ``decisions`` is None. None: 0.5, for scores in [0, 1] only.
+    conventions : str or Conventions, default "default"
+        ``macro_both_empty``, ``one_empty``, ``auc_ties``, ``label_average_precision_ties`` and ``decision`` matter.
+    label_names : sequence of str, optional
+        Names of the labels. None: the columns of Y, or numbers from 0.
+    n_bins : int, default 10
+        Bins of the calibration error.
+    y_mask : array-like or sparse, shape (n_rows, n_labels), optional
+        True where a label of Y was observed. Other cells count as if they did not exist.
+
+    Returns
+    -------
+    DataFrame
+        A row per label. ``label``; ``observed`` cells; ``count`` of relevant ones and their share ``prevalence``;
+        ``threshold``; ``predicted`` cells; ``precision``, ``recall``, ``f1``; ``average_precision``, ``auc``; of
+        probabilities ``log_loss``, ``brier_score`` and ``calibration_error``. A value is NaN where it is undefined (AUC
+        of a label with one class only), its argument was not given, or the scores are no probabilities.
+
+    Raises
+    ------
+    MetricError
+        As :func:`score_all`, and if names or thresholds are not one per label.
+
+    Examples
+    --------
+    >>> from multilab.metrics import per_label
+    >>> table = per_label([[1, 0], [0, 1], [1, 0]], [[0.9, 0.2], [0.6, 0.7], [0.8, 0.1]], label_names=["rain", "wind"])
+    >>> table[["label", "count", "precision", "recall", "auc"]]
+      label  count  precision  recall  auc
+    0  rain      2   0.666667     1.0  1.0
+    1  wind      1   1.000000     1.0  1.0
+    """
+    import pandas as pd
+
+    chosen = resolve(conventions)
+    if scores is None and decisions is None:
+        raise MetricError("per_label needs scores, decisions, or both; got neither")
+    names = _names(Y, label_names)
+    truth = LabelSets(Y, y_mask=y_mask)
+    n_labels = truth.shape[1]
+    seen = np.arange(n_labels) if truth.observed is None else np.flatnonzero(truth.observed.sizes[1])
+    columns: dict[str, np.ndarray] = {}
+    limits = np.full(n_labels, np.nan)
+    if scores is not None:
+        given = Scores(scores)
+        probabilities = _in_unit_interval(given)
+        if decisions is None:
+            if threshold is None:
+                refuse_outside_unit_interval(given)
+            limits = _thresholds(threshold, n_labels)
+        observed_truth, ranked = observed_only(truth, given, "scores")
+        ranking = Ranking(observed_truth, ranked, chosen)
+        columns |= _of_scores(ranking, n_bins, probabilities)
+        cells: Any = ThresholdedScores(ranked, limits[seen], chosen.decision)
+    if decisions is not None:
+        observed_truth, cells = observed_only(truth, Decisions(decisions), "decisions")
+    columns |= _of_decisions(count_decisions(observed_truth, cells), chosen)
+    order = ("predicted", "precision", "recall", "f1", *_OF_SCORES)
+    counts = pd.DataFrame({"observed": np.broadcast_to(observed_truth.label_lengths, seen.size)}, index=seen)
+    counts["count"] = np.bincount(observed_truth.indices, minlength=seen.size)
+    counts = counts.reindex(range(n_labels), fill_value=0)
+    measured = pd.DataFrame({name: columns.get(name, np.nan) for name in order}, index=seen).reindex(range(n_labels))
+    measured["predicted"] = measured["predicted"].fillna(0).astype(np.int64)
+    table = pd.concat([counts, measured], axis=1)
+    table.insert(2, "prevalence", table["count"] / table["observed"].where(table["observed"] > 0))
+    table.insert(3, "threshold", limits)
+    table.insert(0, "label", names)
+    return table
+
+
+_OF_SCORES = ("average_precision", "auc", "log_loss", "brier_score", "calibration_error")
+
+
+def _of_decisions(counts: DecisionCounts, conventions: Conventions) -> dict[str, np.ndarray]:
+    sizes, both, one = counts.by_label, conventions.macro_both_empty, conventions.one_empty
+    return {
+        "predicted": sizes.predicted,
+        "precision": sizes.precision(both, one),
+        "recall": sizes.recall(both, one),
+        "f1": sizes.f1(both),
+    }
+
+
+def _of_scores(ranking: Ranking, n_bins: int, probabilities: bool) -> dict[str, np.ndarray]:
+    area, one_class = label_auc(ranking, ranking.conventions)
+    precision, empty = label_average_precision(ranking, ranking.conventions)
+    columns = {"average_precision": np.where(empty, np.nan, precision), "auc": np.where(one_class, np.nan, area)}
+    if not probabilities:
+        return columns
+    gaps, cells = calibration_gaps(ranking, n_bins)
+    for name, losses in (("log_loss", log_losses), ("brier_score", squared_errors)):
+        parts = blocks(*ranking.truth.shape)
+        sums = [losses(ranking.scores.rows(*part), ranking.truth.entries(*part)).sum(axis=0) for part in parts]
+        columns[name] = np.sum(sums, axis=0) / cells
+    return columns | {"calibration_error": np.abs(gaps).sum(axis=1) / cells}
+
+
+def _in_unit_interval(scores: Scores) -> bool:
+    try:
+        refuse_outside_unit_interval(scores)
+    except MetricError:
+        return False
+    return True
+
+
+def _thresholds(threshold: Any, n_labels: int) -> np.ndarray:
+    values = np.asarray(0.5 if threshold is None else threshold, dtype=float)
+    if values.shape not in ((), (n_labels,)) or not np.isfinite(values).all():
+        raise MetricError(f"threshold must be one finite number, or one per label ({n_labels}); got {threshold!r}")
+    return np.broadcast_to(values, n_labels).copy()
+
+
+def _names(Y: Any, label_names: Any) -> list[Any]:
+    names = getattr(Y, "columns", None) if label_names is None else label_names
+    n_labels = np.shape(Y)[1] if np.ndim(Y) == 2 or hasattr(Y, "tocsr") else 0
+    names = list(range(n_labels) if names is None else names)
+    if label_names is not None and len(names) != n_labels:
+        raise MetricError(f"label_names has {len(names)} names but Y has {n_labels} labels")
+    return names
+
+
+def confusion_counts(
+    Y: Any, decisions: Any, by: Literal["label", "row", "all"] = "label", *, label_names: Any = None, y_mask: Any = None
+) -> pd.DataFrame:
+    """Return true and false positives and negatives per label, per row, or of all cells.
+
+    scikit-learn's ``multilabel_confusion_matrix`` has the same numbers as an array of shape (n_labels, 2, 2).
+
+    Parameters
+    ----------
+    Y : array-like or sparse, shape (n_rows, n_labels)
+        True labels, 0/1; NaN, or -1 in int8, where a label was not observed. The columns of a DataFrame are the names.
+    decisions : array-like or sparse, shape (n_rows, n_labels)
+        Predicted labels, 0/1.
+    by : {"label", "row", "all"}, default "label"
+        What a row of the table is.
+    label_names : sequence of str, optional
+        Names of the labels. None: the columns of Y, or numbers from 0.
+    y_mask : array-like or sparse, shape (n_rows, n_labels), optional
+        True where a label of Y was observed. Other cells are not counted.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``tp``, ``fp``, ``fn``, ``tn``, indexed by label name, row number, or "all".
+
+    Raises
+    ------
+    MetricError
+        If an argument is not a non-empty matrix of such values, shapes differ, or ``by`` is unknown.
+
+    Examples
+    --------
+    >>> from multilab.metrics import confusion_counts
+    >>> confusion_counts([[1, 0], [0, 1], [1, 0]], [[1, 0], [1, 1], [1, 0]], label_names=["rain", "wind"])
+           tp  fp  fn  tn
+    label
+    rain    2   1   0   0
+    wind    1   0   0   2
+    """
+    import pandas as pd
+
+    if by not in ("label", "row", "all"):
+        raise MetricError(f'`by` must be "label", "row" or "all", got {by!r}')
+    truth = LabelSets(Y, y_mask=y_mask)
+    names = _names(Y, label_names)
+    of_rows, of_labels = (None, None) if truth.observed is None else truth.observed.sizes
+    given = Decisions(decisions)
+    counts = count_decisions(truth, given if truth.observed is None else given.hiding(truth.observed))
+    n_rows, n_labels = truth.shape
+    sizes, cells, index = {
+        "label": (counts.by_label, n_rows if of_labels is None else of_labels, pd.Index(names, name="label")),
+        "row": (counts.by_row, n_labels if of_rows is None else of_rows, pd.RangeIndex(n_rows, name="row")),
+        "all": (counts.by_label.total(), counts.n_cells, pd.Index(["all"])),
+    }[by]
+    wrong = {"fp": sizes.predicted - sizes.hits, "fn": sizes.true - sizes.hits}
+    table = pd.DataFrame({"tp": sizes.hits, **wrong}, index=index)
+    table["tn"] = cells - sizes.hits - wrong["fp"] - wrong["fn"]
+    return table

@@ -1,0 +1,143 @@
+"""Scorers for scikit-learn: ``scoring=`` of cross-validation and search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from multilab.metrics.conventions import Conventions, resolve
+from multilab.metrics.errors import MetricError
+from multilab.metrics.registry import DEFINED, defined
+
+__all__ = ["get_scorer", "get_scorer_names"]
+
+_METHODS = {
+    "decisions": ("predict",),
+    "probabilities": ("predict_proba",),
+    "scores": ("predict_proba", "decision_function"),
+}
+
+
+def get_scorer_names() -> list[str]:
+    """Return the names of the metrics that :func:`get_scorer` knows, sorted.
+
+    Examples
+    --------
+    >>> from multilab.metrics import get_scorer_names
+    >>> "ranking_loss" in get_scorer_names()
+    True
+    """
+    return sorted(DEFINED)
+
+
+def get_scorer(
+    name: str | Iterable[str], *, conventions: str | Conventions = "default", **parameters: Any
+) -> Callable[[Any, Any, Any], Any]:
+    """Return a scorer ``scorer(estimator, X, Y)`` of a metric, for ``scoring=`` of scikit-learn.
+
+    As in scikit-learn a larger score is better: where smaller values of a metric are better, the sign is negative.
+    Metrics of decisions call ``predict``; metrics of probabilities ``predict_proba``; metrics of scores
+    ``predict_proba``, or ``decision_function`` where there is none. Outputs are arrays of shape (n, q), or lists of one
+    array per label as scikit-learn's multi-output estimators return them.
+
+    Parameters
+    ----------
+    name : str or iterable of str
+        A metric, see :func:`get_scorer_names`. Several names make one scorer that returns a dict and predicts once;
+        scikit-learn accepts it as multi-metric ``scoring=`` too. A dict of single scorers is accepted as well.
+    conventions : str or Conventions, default "default"
+        A preset or your own rules.
+    **parameters
+        Arguments of the metric, for example ``k=3``; only with a single name.
+
+    Returns
+    -------
+    callable
+        Y may have unobserved cells (NaN, or -1 in int8).
+
+    Raises
+    ------
+    MetricError
+        If a metric, a preset or a parameter does not exist; when called, if the estimator has no such method.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.multioutput import MultiOutputClassifier
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from multilab.metrics import get_scorer
+    >>> X, Y = make_multilabel_classification(n_samples=60, random_state=0)
+    >>> trees = MultiOutputClassifier(DecisionTreeClassifier(max_depth=2, random_state=0))
+    >>> scores = cross_val_score(trees, X, Y, cv=3, scoring=get_scorer("ranking_loss", conventions="mulan"))
+    >>> bool((scores <= 0).all())
+    True
+    """
+    rules = resolve(conventions)
+    if isinstance(name, str):
+        return _Scorer((name,), rules, parameters, single=True)
+    return _Scorer(tuple(name), rules, parameters, single=False)
+
+
+class _Scorer:
+    """Scorer of one metric, or of several as a dict; it can be pickled and cloned."""
+
+    def __init__(
+        self, names: tuple[str, ...], conventions: Conventions, parameters: dict[str, Any], single: bool
+    ) -> None:
+        if not names:
+            raise MetricError("get_scorer needs at least one metric")
+        if parameters and not single:
+            raise MetricError("parameters are those of one metric: make a dict of single scorers")
+        for name in names:
+            known = defined(name).parameters
+            unknown = sorted(set(parameters) - set(known))
+            if unknown:
+                raise MetricError(f"{name} has no parameter {unknown[0]!r}; it has: {', '.join(known) or 'none'}")
+        self.names, self.conventions, self.parameters, self.single = names, conventions, parameters, single
+
+    def __repr__(self) -> str:
+        name: Any = self.names[0] if self.single else list(self.names)
+        return f"get_scorer({', '.join([repr(name), *(f'{k}={v!r}' for k, v in self.parameters.items())])})"
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float | dict[str, float]:
+        """Return the score of a fitted estimator on X and true labels y."""
+        outputs: dict[str, Any] = {}
+        values = {}
+        for name in self.names:
+            metric = defined(name)
+            method = _method(estimator, _METHODS[metric.needs], name)
+            if method not in outputs:
+                outputs[method] = label_outputs(getattr(estimator, method)(X), estimator)
+            value = metric.function(y, outputs[method], self.conventions, **self.parameters)
+            values[name] = value if metric.direction == "max" else -value
+        return values[self.names[0]] if self.single else values
+
+
+def _method(estimator: Any, methods: tuple[str, ...], name: str) -> str:
+    """Return the first method that the estimator has."""
+    for method in methods:
+        if hasattr(estimator, method):
+            return method
+    raise MetricError(f"{type(estimator).__name__} has no {' or '.join(methods)}, which the metric {name} needs")
+
+
+def label_outputs(output: Any, estimator: Any) -> Any:
+    """Return the output of an estimator as a matrix (n, q); of a list of arrays per label, the columns of class 1."""
+    if not isinstance(output, list) or not output or np.ndim(output[0]) == 0:
+        return output
+    classes = getattr(estimator, "classes_", None)
+    columns = []
+    for label, part in enumerate(output):
+        values = np.asarray(part)
+        if values.ndim == 2:
+            if classes is None and values.shape[1] != 2:
+                raise MetricError(
+                    f"label {label}: the output has shape {values.shape} and the estimator has no classes_"
+                )
+            column = np.flatnonzero(np.asarray([0, 1] if classes is None else classes[label]) == 1)
+            values = values[:, column[0]] if column.size else np.zeros(len(values))
+        columns.append(values)
+    return np.column_stack(columns)

@@ -1,0 +1,148 @@
+"""Tables per label, confusion counts and bootstrap intervals."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import multilabel_confusion_matrix
+
+from multilab import metrics
+from multilab.metrics import MetricError, bootstrap, confusion_counts, per_label
+from multilab.metrics.registry import DEFINED
+
+
+def case(seed, n=40, q=6):
+    rng = np.random.default_rng(seed)
+    truth = (rng.random((n, q)) < rng.uniform(0.1, 0.6, q)).astype(int)
+    scores = np.clip(np.round(rng.random((n, q)) + 0.3 * truth, 1), 0, 1)
+    truth[:, 0] = 0
+    return truth, scores
+
+
+@pytest.mark.parametrize("hide", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_of_the_table_average_to_the_macro_metrics(seed, hide):
+    truth, scores = case(seed)
+    Y = np.where(np.random.default_rng(9).random(truth.shape) < 0.3, math.nan, truth) if hide else truth
+    decisions = scores >= 0.5
+    table = per_label(Y, scores)
+    np.testing.assert_allclose(table["count"] / table["observed"], table["prevalence"])
+    expected = {
+        "precision": metrics.macro_precision(Y, decisions),
+        "recall": metrics.macro_recall(Y, decisions),
+        "f1": metrics.macro_f1(Y, decisions),
+        "average_precision": metrics.macro_average_precision(Y, scores),
+        "auc": metrics.macro_auc(Y, scores),
+        "calibration_error": metrics.expected_calibration_error(Y, scores),
+    }
+    for column, value in expected.items():
+        assert table[column].mean() == pytest.approx(value, abs=1e-13), column
+    for column in ("log_loss", "brier_score"):
+        mean = np.average(table[column], weights=table["observed"])
+        assert mean == pytest.approx(DEFINED[column].function(Y, scores), abs=1e-13)
+    assert math.isnan(table["auc"][0])
+    same = per_label(sp.csr_array(np.nan_to_num(Y)), sp.csr_array(scores), y_mask=~np.isnan(Y))
+    pd.testing.assert_frame_equal(same, table)
+
+
+def test_names_thresholds_and_what_was_not_given():
+    truth, scores = case(0, q=3)
+    frame = pd.DataFrame(truth, columns=["rain", "wind", "snow"])
+    limits = [0.2, 0.5, 0.9]
+    table = per_label(frame, scores, threshold=limits)
+    assert table["label"].tolist() == list(frame)
+    assert table["threshold"].tolist() == limits
+    assert table["predicted"].tolist() == (scores >= limits).sum(axis=0).tolist()
+    margins = per_label(truth, 4 * scores - 2, threshold=0)
+    assert margins[["log_loss", "brier_score", "calibration_error"]].isna().all(axis=None)
+    np.testing.assert_array_equal(margins["auc"], table["auc"])
+    decided = per_label(truth, decisions=scores >= limits)
+    for column in ("precision", "recall", "f1", "predicted"):
+        np.testing.assert_array_equal(decided[column], table[column])
+    assert decided[["threshold", "auc", "average_precision"]].isna().all(axis=None)
+    assert list(decided) == list(table) == list(margins)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "needs scores, decisions, or both"),
+        ({"scores": [[2.0, 0.1]]}, "threshold=0"),
+        ({"scores": [[0.2, 0.1]], "threshold": [0.1]}, "one per label"),
+        ({"scores": [[0.2, 0.1]], "label_names": ["a"]}, "label_names has 1 names but Y has 2 labels"),
+        ({"decisions": [[0.2, 0.1]]}, "decisions must hold 0 and 1"),
+    ],
+)
+def test_refusals_of_the_table(arguments, message):
+    with pytest.raises(MetricError, match=message):
+        per_label([[1, 0]], **arguments)
+
+
+def test_confusion_counts_are_those_of_sklearn():
+    truth, scores = case(1)
+    decisions = scores >= 0.5
+    for by, samplewise in (("label", False), ("row", True)):
+        expected = multilabel_confusion_matrix(truth, decisions, samplewise=samplewise)
+        counts = confusion_counts(sp.csr_array(truth), sp.csr_array(decisions), by)
+        got = counts[["tn", "fp", "fn", "tp"]].to_numpy()
+        np.testing.assert_array_equal(got, expected.reshape(-1, 4))
+        np.testing.assert_array_equal(confusion_counts(truth, decisions, "all").iloc[0], counts.sum())
+    with pytest.raises(MetricError, match="`by` must be"):
+        confusion_counts(truth, decisions, "cell")
+
+
+@pytest.mark.parametrize("hide", [False, True])
+@pytest.mark.parametrize("name", DEFINED)
+def test_draws_are_those_of_resampled_rows(name, hide):
+    truth, scores = case(2, n=25)
+    if hide:
+        truth = np.where(np.random.default_rng(1).random(truth.shape) < 0.5, math.nan, truth)
+        truth[:, 1] = np.where(np.arange(25) == 3, truth[:, 1], math.nan)  # in few draws observed
+        truth[7] = math.nan
+    given = scores >= 0.5 if DEFINED[name].needs == "decisions" else scores
+    interval = bootstrap(name, truth, given, n_draws=12, level=0.8, random_state=5)
+    rows = np.flatnonzero(~np.isnan(truth.astype(float)).all(axis=1))
+    rng = np.random.default_rng(5)
+    draws = [rows[rng.integers(0, rows.size, rows.size)] for _ in range(12)]
+    values = [DEFINED[name].function(truth[drawn], given[drawn]) for drawn in draws]
+    assert interval.n_undefined == 0
+    assert interval.value == pytest.approx(DEFINED[name].function(truth, given), abs=1e-13)
+    np.testing.assert_allclose([interval.low, interval.high], np.quantile(values, [0.1, 0.9]), atol=1e-12)
+    assert interval.standard_error == pytest.approx(np.std(values, ddof=1), abs=1e-12)
+    assert (interval.level, interval.method, interval.n_draws) == (0.8, "percentile", 12)
+
+
+def test_seeds_parameters_and_undefined_draws():
+    truth, scores = case(3)
+    one = bootstrap("precision_at_k", truth, scores, k=1, n_draws=20, random_state=1)
+    assert one == bootstrap("precision_at_k", truth, scores, k=1, n_draws=20, random_state=np.random.default_rng(1))
+    assert one != bootstrap("precision_at_k", truth, scores, k=1, n_draws=20, random_state=2)
+    rare = np.zeros((5, 1), dtype=int)
+    rare[0] = 1
+    interval = bootstrap("macro_auc", rare, np.arange(5)[:, None] / 5, n_draws=50, random_state=0)
+    assert 0 < interval.n_undefined < 50
+    for arguments, message in (
+        ({"level": 1}, "`level` must be"),
+        ({"n_draws": 1}, "`n_draws` must be"),
+        ({"k": 0}, "`k` must be"),
+    ):
+        with pytest.raises(MetricError, match=message):
+            bootstrap("precision_at_k", truth, scores, **arguments)
+    with pytest.raises(MetricError, match="nan in 3 of 3 draws"):
+        bootstrap("macro_auc", [[0], [0]], [[0.1], [0.2]], n_draws=3)
+
+
+def test_the_standard_error_is_that_of_a_mean():
+    # Brier score of independent rows: a mean of n values. The standard deviation of B draws estimates its error with
+    # a relative standard error of about 1 / sqrt(2 B) = 0.016; 5 of them are allowed.
+    rng = np.random.default_rng(0)
+    truth, scores = (rng.random((400, 3)) < 0.3).astype(int), rng.random((400, 3))
+    of_rows = ((truth - scores) ** 2).mean(axis=1)
+    interval = bootstrap("brier_score", truth, scores, n_draws=2000, random_state=0)
+    error = of_rows.std() / math.sqrt(400)
+    assert interval.standard_error == pytest.approx(error, rel=5 / math.sqrt(2 * 2000))
+    # A normal quantile from B draws has a standard error of about 2.7 / sqrt(B) standard errors at 2.5 %.
+    for border, sign in ((interval.low, -1), (interval.high, 1)):
+        assert border == pytest.approx(of_rows.mean() + sign * 1.96 * error, abs=5 * 2.7 / math.sqrt(2000) * error)
