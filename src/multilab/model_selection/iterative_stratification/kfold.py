@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         Number of folds, at least 2.
     order : {1, 2}, default 1
         1 balances labels, 2 balances pairs of labels as well.
-    random_state : int, default 0
-        Seed; the same folds on every machine.
+    random_state : int, RandomState or None, default 0
+        Seed; the same folds on every machine. None: other folds in every call.
 
     See Also
     --------
@@ -57,7 +58,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
     [[1, 1], [1, 1]]
     """
 
-    def __init__(self, n_splits: int = 5, *, order: int = 1, random_state: int = 0) -> None:
+    def __init__(self, n_splits: int = 5, *, order: int = 1, random_state: Any = 0) -> None:
         self.n_splits = n_splits
         self.order = order
         self.random_state = random_state
@@ -78,18 +79,32 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         DatasetError
             Labels other than 0 and 1, another number of rows in X, or more folds than rows.
         """
-        yield from self._folds(labels_of(X, y), repeat=0)
-
-    def _folds(self, labels: LabelMatrix, repeat: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the folds of one repetition."""
+        labels = labels_of(X, y)
         sizes = fold_sizes(labels.positive.shape[0], self.n_splits)
-        fold_of = stratified_assignment(labels, sizes, order=self.order, seed=self.random_state, repeat=repeat)
-        for fold in range(self.n_splits):
-            yield np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        yield from folds_of(stratified_assignment(labels, sizes, order=self.order, seed=seed_of(self.random_state)))
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of folds."""
         return self.n_splits
+
+
+def folds_of(assignment: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the rows outside and inside each fold, given the fold of every row."""
+    for fold in range(assignment.max() + 1):
+        yield np.flatnonzero(assignment != fold), np.flatnonzero(assignment == fold)
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a seed: the integer itself, a draw of a RandomState, or fresh entropy for None."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if not isinstance(random_state, Integral) or random_state < 0:
+        raise DatasetError(
+            f"random_state must be an integer of at least 0, a RandomState or None, got {random_state!r}"
+        )
+    return int(random_state)
 
 
 def labels_of(X: Any, y: Any) -> LabelMatrix:
