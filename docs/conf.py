@@ -26,6 +26,7 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "multilab_reference",
+    "scikit_learn_tables",
     "mathml",
 ]
 root_doc = "index"

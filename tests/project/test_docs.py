@@ -121,6 +121,11 @@ def test_the_generated_reference_is_listed_and_not_committed() -> None:
         assert [name for name in run.stdout.split() if "generated/" in name or "docs/gallery/" in name] == []
 
 
+def test_generated_restructured_text_is_not_read_as_markdown() -> None:
+    wrong = re.compile(r"^```\{include\} \S+\.inc$", re.MULTILINE)  # MyST's include has no other parser
+    assert [name for name, text in pages().items() if wrong.search(text)] == []
+
+
 def test_glossary_terms_exist() -> None:
     terms = set(re.findall(r"^([a-z][\w ]*)\n  \S", pages()["glossary"], re.MULTILINE))
     assert 12 <= len(terms) <= 25
