@@ -36,6 +36,7 @@ FAMILIES = {
     "forests": "Forests",
     "reduction": "Dimensionality reduction",
     "selection": "Feature selection",
+    "sampling": "Resampling",
 }
 LABELS = ("a", "b", "c", "d")
 TRUTH = ((1, 1, 0, 0), (0, 1, 0, 0), (0, 0, 0, 0))
@@ -184,16 +185,19 @@ def used_by(cls: type, files: dict[str, dict[str, Any]]) -> list[str]:
 def capabilities(cls: type, files: dict[str, dict[str, Any]]) -> list[str]:
     """Return a row of the capability table: what the tags, the methods and the method files say."""
     from sklearn.utils import get_tags
+    from sklearn.utils.validation import has_fit_parameter
 
     estimator: Any = cls()
     tags, parameters, names = get_tags(estimator), estimator.get_params(deep=False), used_by(cls, files)
     scores = {"predict_proba": "probabilities", "decision_function": "margins"}
-    kind = "transformer" if hasattr(estimator, "transform") else "classifier"
+    kinds = {"transform": "transformer", "fit_resample": "sampler"}
+    kind = next((text for name, text in kinds.items() if hasattr(estimator, name)), "classifier")
     return [
         f":ref:`{cls.__name__} <method-{cls.__name__.lower()}>`",
         kind,
         "yes" if tags.input_tags.sparse else "no",
         "yes" if tags.input_tags.allow_nan else "no",
+        "yes" if has_fit_parameter(estimator, "sample_weight") else "no",
         ", ".join(text for name, text in scores.items() if hasattr(estimator, name)) or "–",
         "yes" if "random_state" in parameters else "no",
         "yes" if "n_jobs" in parameters else "no",
@@ -211,6 +215,7 @@ def methods() -> str:
         "Kind",
         "Sparse X",
         "NaN in X",
+        "Weights",
         "Scores",
         "Random",
         "``n_jobs``",
@@ -222,6 +227,7 @@ def methods() -> str:
         f"{sum(map(len, by_family.values()))} estimators in the style of scikit-learn and {len(files)} method files "
         "(``conf/method``) that use them. The table is read from the tags and signatures of the classes and from the "
         "method files: *Sparse X*, whether sparse features are accepted; *NaN*, whether missing features are; "
+        "*Weights*, whether ``fit`` takes ``sample_weight`` (of wrappers: if the base estimator does); "
         "*Scores*, probabilities (``predict_proba``) or margins (``decision_function``); *Random*, whether there is a "
         "``random_state``; *Parallel*, whether there is ``n_jobs``; *Search*, whether a method file names a search "
         "space for ``multilab tune``. ``from multilab.methods import MLkNN`` imports an estimator, ``multilab methods "

@@ -46,6 +46,7 @@ _REASONS = {
     },
     "check_label_permutation": {
         "one base classifier is a chain in the order of the columns": "StackedMLWSE",
+        "labels in the minority get copies in turn, in the order of the columns": "ResampledClassifier",
         "the chain follows the order of the columns": "ClassifierChain",
         "the chain orders are drawn over column numbers": "ECC",
         "the features of later layers, and with them the draws, are in the labels' order": "IMLDF MLDF",
@@ -65,6 +66,7 @@ _REASONS = {
         "the folds are drawn over row numbers": "MLS",
         "the landmarks are drawn by row number": "NystroemKernelELM",
         "the samples are drawn over row numbers": "EBR ECC EPS",
+        "the copies are drawn over row numbers": "ResampledClassifier",
         "which rows share a fold depends on their order": "StackedMLWSE",
     },
     "check_classifiers_train": {

@@ -1,0 +1,1 @@
+"""Resampling of the training rows by label, inside folds only."""
