@@ -8,18 +8,43 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
 from helpers.multilabel_checks import make_data
 from methods.test_estimators import quick_instances
-from multilab.methods import EBR, ECC, MDDM, MLRBF, BinaryRelevance, ClassifierChain, LSKernelMDDM, MLkNN, MLkNNReleased
+from multilab.methods import (
+    EBR,
+    ECC,
+    ELM,
+    MDDM,
+    MLRBF,
+    MLWSE,
+    RELM,
+    AdaBoostMH,
+    BinaryRelevance,
+    ClassifierChain,
+    KernelELM,
+    LabelPowerset,
+    LSKernelMDDM,
+    MLkNN,
+    MLkNNReleased,
+    NystroemKernelELM,
+    ReliefFML,
+    StackedMLWSE,
+)
 from multilab.methods._observed import centred
 from multilab.methods.base import MethodError, MultiLabelClassifier, MultiLabelTransformer, check_labels
+from multilab.methods.ensembles._dependence import chi_square
 from multilab.methods.ensembles._members import draw_rows
+from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
+from multilab.methods.stacking._objective import CoupledLoss, StackingLoss
 
 ESTIMATORS = {n: e for n, e in quick_instances().items() if isinstance(e, MultiLabelClassifier | MultiLabelTransformer)}
 ACCEPTING = {name: e for name, e in ESTIMATORS.items() if e._accepts_missing_labels}
@@ -230,3 +255,130 @@ def test_a_choice_by_f1_counts_observed_labels_only() -> None:
     np.testing.assert_array_equal(*results)
     with pytest.raises(MethodError, match="KNeighborsClassifier cannot learn from partially observed labels"):
         fitted(method.set_params(classifier=KNeighborsClassifier(3)), X, Y)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        KernelELM(C=10.0),
+        KernelELM(kernel="sigmoid", gamma=0.1, C=3.0),
+        KernelELM(C=10.0, label_weight="balanced"),
+        ELM(n_hidden=10),
+        RELM(n_hidden=10, C=10.0),
+        RELM(n_hidden=100, C=10.0, label_weight="balanced"),
+    ],
+    ids=repr,
+)
+def test_least_squares_equals_the_fits_on_observed_rows(method: Any) -> None:
+    X, Y, observed, X_test = hidden_data()
+    for weight in (None, np.linspace(0.5, 2.0, len(X))):
+        model = clone(method).set_params(**({"random_state": 0} if hasattr(method, "random_state") else {}))
+        scores = output(clone(model).fit(X, Y, sample_weight=weight), X_test)
+        for label, rows in enumerate(observed.T):
+            alone = model.fit(X[rows], Y[rows][:, [label]], sample_weight=None if weight is None else weight[rows])
+            np.testing.assert_allclose(scores[:, [label]], output(alone, X_test), rtol=1e-7, atol=1e-7)
+
+
+def test_the_nystroem_machine_with_all_landmarks_is_the_kernel_machine() -> None:
+    X, Y, _, X_test = hidden_data()
+    full = output(fitted(KernelELM(C=10.0), X, Y), X_test)
+    # with all rows as landmarks F F^T is the kernel matrix, and the solution on the observed rows is the same
+    np.testing.assert_allclose(
+        output(fitted(NystroemKernelELM(n_components=60, C=10.0), X, Y), X_test), full, rtol=1e-5, atol=1e-5
+    )
+
+
+def test_dependence_of_labels_on_the_rows_that_observe_both() -> None:
+    _, Y, observed, _ = hidden_data()
+    weight = np.linspace(0.5, 2.0, len(Y))
+    for given in (None, weight):
+        statistic = chi_square(check_labels(Y, missing=True), given)
+        for first, second in ((0, 1), (1, 3), (2, 0)):
+            both = observed[:, first] & observed[:, second]
+            pair = Y[np.ix_(both, [first, second])].astype(np.uint8)
+            expected = chi_square(pair, None if given is None else given[both])[0, 1]
+            assert statistic[first, second] == pytest.approx(expected, rel=1e-12)
+
+
+def test_boosting_of_one_label_equals_the_fit_on_observed_rows() -> None:
+    X, Y, _ = make_data()
+    X = np.vstack([X, X])  # the hidden rows add no other values of a feature, and so no other splits
+    Y = np.vstack([Y, np.full(Y.shape, np.nan)])
+    for algorithm in ("mh", "adaboost_m1"):
+        method = AdaBoostMH(n_rounds=5, algorithm=algorithm)
+        scores = output(fitted(method, X, Y[:, [0]]), X)
+        np.testing.assert_allclose(scores, output(fitted(method, X[:60], Y[:60, [0]]), X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("label_weight", [None, "balanced"])
+def test_stacking_weights_of_a_label_are_a_lasso_on_observed_rows(label_weight: Any) -> None:
+    S, Y, observed, _ = hidden_data()
+    model = fitted(MLWSE(alpha=0.5, beta=0.0, tol=1e-12, label_weight=label_weight), S, Y)
+    for label, rows in enumerate(observed.T):
+        weights = None
+        if label_weight:
+            ones = Y[rows, label].mean()
+            weights = np.where(Y[rows, label] == 1, 0.5 / ones, 0.5 / (1 - ones))
+        lasso = Lasso(alpha=0.5 / rows.sum(), fit_intercept=False, tol=1e-14, max_iter=10**5)
+        lasso.fit(S[rows], Y[rows, label], sample_weight=weights)
+        np.testing.assert_allclose(model.W_[:, label], lasso.coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l21"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_masked_stacking_with_coupling_is_stationary(penalty: str, fit_intercept: bool) -> None:
+    S, Y, observed, _ = hidden_data()
+    method = MLWSE(penalty, alpha=0.3, lam=0.5, beta=0.7, fit_intercept=fit_intercept, tol=1e-13, kkt_tol=1e-12)
+    model = fitted(method, S, Y)
+    residual = np.where(observed, S @ model.W_ + model.intercept_ - np.nan_to_num(Y), 0.0)
+    if fit_intercept:
+        np.testing.assert_allclose(residual.sum(axis=0), 0.0, atol=1e-9)
+    gradient = S.T @ residual + 0.7 * model.W_ @ label_coupling(model.label_affinity_)
+    unit = model.unit_penalty(*model.W_.shape).scaled(0.3 if penalty == "l1" else 0.5)
+    assert unit.kkt_residual(model.W_, gradient) < 1e-5
+
+
+def test_the_coupled_loss_of_complete_labels_is_the_ordinary_one() -> None:
+    S, Y, _ = make_data()
+    H = label_coupling(cosine_affinity(Y))
+    coupled = CoupledLoss.from_scores(S, Y.astype(float), np.ones(Y.shape), 0.7 * H)
+    ordinary = StackingLoss.from_scores(S, Y.astype(float), H, 0.7)
+    W = np.random.default_rng(0).normal(size=(S.shape[1], Y.shape[1]))
+    np.testing.assert_allclose(coupled.apply(W), ordinary.apply(W), rtol=1e-10)
+    np.testing.assert_allclose(coupled.ridge(0.1), ordinary_ridge(S, Y, 0.7 * H, 0.1), rtol=1e-8)
+    assert coupled.value(W, coupled.apply(W)) == pytest.approx(ordinary.value(W, ordinary.apply(W)), rel=1e-12)
+    with pytest.raises(MethodError, match="not convex"):
+        CoupledLoss.from_scores(S, Y.astype(float), np.ones(Y.shape), -1e3 * H)
+    with pytest.raises(MethodError, match="at most 4096"):
+        CoupledLoss.from_scores(np.zeros((2, 3000)), Y[:2].astype(float), np.ones((2, 4)), H)
+
+
+def ordinary_ridge(S: np.ndarray, Y: np.ndarray, coupling: np.ndarray, eta: float) -> np.ndarray:
+    p, q = S.shape[1], Y.shape[1]
+    Q = np.kron(np.eye(q), S.T @ S) + np.kron(coupling, np.eye(p)) + eta * np.eye(p * q)
+    return np.linalg.solve(Q, (S.T @ Y).T.ravel()).reshape(q, p).T
+
+
+def test_affinity_of_labels_on_the_rows_that_observe_both() -> None:
+    _, Y, observed, _ = hidden_data()
+    affinity = cosine_affinity(np.nan_to_num(Y), observed)
+    both = observed[:, 0] & observed[:, 2]
+    assert affinity[0, 2] == pytest.approx(cosine_affinity(Y[np.ix_(both, [0, 2])])[0, 1], rel=1e-12)
+    np.testing.assert_array_equal(np.diag(affinity), 1.0)
+    np.testing.assert_allclose(
+        cosine_affinity(np.nan_to_num(Y), np.ones(Y.shape, dtype=bool)), cosine_affinity(np.nan_to_num(Y)), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("cv", [3, "half", "halves"])
+def test_a_stack_learns_if_its_members_do(cv: Any) -> None:
+    X, Y, observed, X_test = hidden_data()
+    members = [("br", BinaryRelevance(LogisticRegression())), ("scaled", make_pipeline(StandardScaler(), MLkNN(k=5)))]
+    stack = StackedMLWSE(members, final_estimator=MLWSE(alpha=0.5), cv=cv)
+    expected = output(fitted(stack, X, Y), X_test)
+    assert np.isfinite(expected).all()
+    filled = np.where(observed, Y, 1.0)
+    np.testing.assert_array_equal(output(fitted(stack, X, filled, y_mask=observed), X_test), expected)
+    for other in (RandomForestClassifier(5), LabelPowerset(), make_pipeline(ReliefFML(k=3), MLkNN(k=5))):
+        with pytest.raises(MethodError, match="StackedMLWSE cannot learn from partially observed labels"):
+            fitted(StackedMLWSE([*members, ("other", other)], cv=cv), X, Y)

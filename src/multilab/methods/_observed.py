@@ -13,13 +13,20 @@ def is_partial(Y: np.ndarray) -> bool:
     return Y.dtype == np.int8
 
 
+def learns_from_missing(estimator: Any) -> bool:
+    """Return whether a classifier, or each step of a pipeline that sees labels, can learn from unobserved ones."""
+    if isinstance(estimator, Pipeline):
+        supervised = [step for _, step in estimator.steps if hasattr(step, "_accepts_missing_labels")]
+        return estimator.steps[-1][1] in supervised and all(map(learns_from_missing, supervised))
+    return bool(getattr(estimator, "_accepts_missing_labels", False))
+
+
 def check_learns_from_missing(estimator: Any) -> None:
-    """Raise a `MethodError` if a classifier, or the last step of a pipeline, cannot learn from unobserved labels."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    if not getattr(last, "_accepts_missing_labels", False):
+    """Raise a `MethodError` if a classifier cannot learn from unobserved labels."""
+    if not learns_from_missing(estimator):
         raise MethodError(
-            f"{type(last).__name__} cannot learn from partially observed labels; the guide on missing labels lists the "
-            "methods that can"
+            f"{type(estimator).__name__} cannot learn from partially observed labels; the guide on missing labels "
+            "lists the methods that can"
         )
 
 

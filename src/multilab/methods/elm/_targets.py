@@ -6,7 +6,10 @@ from typing import Self
 
 import numpy as np
 
+from multilab.methods._observed import is_partial, observed_groups
 from multilab.methods._weights import Weights
+
+Rows = np.ndarray | None  # None: all rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,33 +24,57 @@ class Targets:
         Which column of ``values`` belongs to each label.
     weight : ndarray of shape (n, 1) or (n, p), or None
         Weights of the rows, the same for all labels or for each column; None: all count 1.
+    observed : list of (columns, rows), or None
+        Columns of ``values`` that are observed in the same rows; None: all are observed in all rows.
     """
 
     values: np.ndarray
     column: np.ndarray
     weight: np.ndarray | None
+    observed: list[tuple[np.ndarray, np.ndarray]] | None = None
 
     @classmethod
     def of(cls, Y: np.ndarray, weights: Weights) -> Self:
-        """Return the targets of 0/1 labels Y (n, q); labels with equal columns and equal weights share one."""
+        """Return the targets of labels Y (n, q), 0/1 or -1; labels with equal columns and weights share one."""
         if not weights.by_label:
             columns, column = np.unique(Y, axis=1, return_inverse=True)
-            return cls(2.0 * columns - 1.0, column, None if weights.rows is None else weights.rows[:, None])
-        keys = Y if isinstance(weights.values, str) else np.vstack([Y, weights.values.T])
-        _, first, column = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-        return cls(2.0 * Y[:, first] - 1.0, column, weights.matrix(Y)[:, first])
+            weight = None if weights.rows is None else weights.rows[:, None]
+        else:
+            keys = Y if isinstance(weights.values, str) else np.vstack([Y, weights.values.T])
+            _, first, column = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+            columns, weight = Y[:, first], weights.matrix(Y)[:, first]
+        return cls(2.0 * columns - 1.0, column, weight, observed_groups(columns) if is_partial(Y) else None)
 
-    def solve(self, solver: Callable[[np.ndarray, np.ndarray | None], np.ndarray]) -> np.ndarray:
-        """Return the coefficients of all columns side by side, solved together where they have the same weights.
+    def solve(self, solver: Callable[[np.ndarray, np.ndarray | None, Rows], np.ndarray]) -> np.ndarray:
+        """Return the coefficients of all columns side by side, solved together where rows and weights are the same.
 
         Parameters
         ----------
         solver : callable
-            Of targets (n, r) and weights (n,) or None; returns shape (k, r).
+            Of targets (m, r), weights (m,) or None, and the m rows that they are on (None: all); returns shape (k, r).
         """
-        if self.weight is None:
-            return solver(self.values, None)
-        if self.weight.shape[1] == 1:
-            return solver(self.values, self.weight[:, 0])
-        columns = range(self.values.shape[1])
-        return np.hstack([solver(self.values[:, [column]], self.weight[:, column]) for column in columns])
+        if self.observed is None:
+            return self._solve(self.values, self.weight, None, solver)
+        parts = []
+        for columns, rows in self.observed:
+            weight = self.weight
+            if weight is not None:
+                weight = weight[rows] if weight.shape[1] == 1 else weight[np.ix_(rows, columns)]
+            parts.append(self._solve(self.values[np.ix_(rows, columns)], weight, rows, solver))
+        coefficients = np.empty((len(parts[0]), self.values.shape[1]))
+        for (columns, _), part in zip(self.observed, parts, strict=True):
+            coefficients[:, columns] = part
+        return coefficients
+
+    @staticmethod
+    def _solve(
+        values: np.ndarray,
+        weight: np.ndarray | None,
+        rows: Rows,
+        solver: Callable[[np.ndarray, np.ndarray | None, Rows], np.ndarray],
+    ) -> np.ndarray:
+        if weight is None:
+            return solver(values, None, rows)
+        if weight.shape[1] == 1:
+            return solver(values, weight[:, 0], rows)
+        return np.hstack([solver(values[:, [j]], weight[:, j], rows) for j in range(values.shape[1])])

@@ -1,6 +1,6 @@
 """Extreme learning machine: least squares of -1/+1 labels on a random hidden layer."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import lstsq
@@ -57,6 +57,8 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
     columns are solved once and get bit-identical scores. Scores that differ by rounding errors only are made equal, see
     `multilab.methods._ties.merge_ties`.
 
+    **Missing labels**: the output weights of a label are the solution on the rows that observe it.
+
     References
     ----------
     Equations (1) to (8) of the ML-EKELM paper; G.-B. Huang, Q.-Y. Zhu, C.-K. Siew. Extreme learning machine:
@@ -74,6 +76,8 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
     (60, 3)
     """
 
+    _accepts_missing_labels: ClassVar[bool] = True
+
     def __init__(
         self,
         n_hidden: int = 500,
@@ -90,7 +94,7 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
         self.threshold = threshold
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Parameters
@@ -99,13 +103,15 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
         y : array-like or sparse matrix of shape (n, q)
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0, of their squared errors. A row of weight 0 is absent.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
 
         Raises
         ------
         MethodError
             If an argument is out of range.
         """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
         if not self.n_hidden >= 1:
             raise MethodError(f"n_hidden={self.n_hidden}: there must be at least one hidden unit")
         if not self.weight_range > 0:
@@ -119,7 +125,9 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
         targets = Targets.of(Y, Weights.of(weight, self.label_weight, self.n_labels_))
         H = hidden_output(X, self.weights_, self.bias_)
         self.column_ = targets.column
-        self.coef_ = targets.solve(lambda values, weight: self._output_weights(H, values, weight))
+        self.coef_ = targets.solve(
+            lambda values, weight, rows: self._output_weights(H if rows is None else H[rows], values, weight)
+        )
         return self
 
     def _output_weights(self, H: np.ndarray, targets: np.ndarray, weight: np.ndarray | None) -> np.ndarray:

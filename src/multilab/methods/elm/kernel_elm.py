@@ -1,6 +1,6 @@
 """Kernel extreme learning machine: ridge regression of -1/+1 labels on a kernel matrix, in closed form."""
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
@@ -65,6 +65,9 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
     BLAS.
     Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
 
+    **Missing labels**: the expansion of a label is the solution on the rows that observe it, 0 on the others: one
+    factorisation per set of rows. A width "scale" or "median" is that of all rows.
+
     References
     ----------
     The comparator of the ML-EKELM paper, its eq. (22); G.-B. Huang, H. Zhou, X. Ding, R. Zhang. Extreme
@@ -80,6 +83,8 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
     array([[1, 1, 1],
            [1, 0, 0]])
     """
+
+    _accepts_missing_labels: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -99,7 +104,7 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
         self.threshold = threshold
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); time O(n^3), memory O(n^2).
 
         Parameters
@@ -108,13 +113,15 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
         y : array-like or sparse matrix of shape (n, q)
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0, of their squared errors. A row of weight 0 is absent.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
 
         Raises
         ------
         MethodError
             If an argument is out of range, or the regularised kernel matrix is singular.
         """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
         if not self.C > 0:
             raise MethodError(f"C={self.C}: it must be positive")
         self._check_threshold()
@@ -125,9 +132,16 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
         omega = self._kernel(X)
         diagonal = omega.diagonal().copy()
 
-        def coefficients(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-            omega.flat[:: len(omega) + 1] = diagonal + 1.0 / (self.C if weight is None else self.C * weight)
-            return _solve_symmetric(omega, values)
+        def coefficients(values: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None) -> np.ndarray:
+            ridge = 1.0 / (self.C if weight is None else self.C * weight)
+            if rows is None:
+                omega.flat[:: len(omega) + 1] = diagonal + ridge
+                return _solve_symmetric(omega, values)
+            part = omega[np.ix_(rows, rows)]
+            part.flat[:: len(part) + 1] += ridge
+            solution = np.zeros((len(omega), values.shape[1]))
+            solution[rows] = _solve_symmetric(part, values)
+            return solution
 
         self.coef_ = targets.solve(coefficients)
         return self

@@ -1,7 +1,7 @@
 """Kernel extreme learning machine on a Nystroem approximation: for more rows than a kernel matrix can have."""
 
 from collections.abc import Iterator
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
@@ -63,6 +63,9 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
     get bit-identical scores.
     Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
 
+    **Missing labels**: the weights of a label are the solution on the rows that observe it; landmarks are drawn from
+    all rows. Each set of rows needs a pass of its own.
+
     References
     ----------
     C. K. I. Williams, M. Seeger. Using the Nystroem method to speed up kernel machines. NIPS 13, 2000.
@@ -78,6 +81,8 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
     >>> model.decision_function(X).shape
     (60, 3)
     """
+
+    _accepts_missing_labels: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -95,7 +100,7 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
         self.threshold = threshold
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Parameters
@@ -104,13 +109,15 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
         y : array-like or sparse matrix of shape (n, q)
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0, of their squared errors. A row of weight 0 is absent.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
 
         Raises
         ------
         MethodError
             If an argument is out of range.
         """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
         if not (self.C > 0 and self.n_components >= 1):
             raise MethodError(f"C={self.C} must be positive and n_components={self.n_components} at least 1")
         self._check_threshold()
@@ -122,7 +129,9 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
         targets = Targets.of(Y, Weights.of(weight, self.label_weight, self.n_labels_))
         self.column_ = targets.column
         whitening = _inverse_root(kernel_matrix(self._Z, gamma=self.gamma_))
-        self.coef_ = targets.solve(lambda values, weight: self._ridge(X, values, weight, whitening))
+        self.coef_ = targets.solve(
+            lambda values, weight, rows: self._ridge(X if rows is None else X[rows], values, weight, whitening)
+        )
         return self
 
     def _ridge(self, X: Any, targets: np.ndarray, weight: np.ndarray | None, whitening: np.ndarray) -> np.ndarray:

@@ -45,6 +45,8 @@ class RELM(ELM):
     matrix is factorised. Eq. (14) of the ML-EKELM paper calls the n-dimensional I L-dimensional, and eq. (15)
     applies the H of the training rows to every row.
 
+    **Missing labels**: as in `ELM`.
+
     References
     ----------
     Equations (13) to (15) of the ML-EKELM paper; W.-Y. Deng, Q.-H. Zheng, L. Chen, X.-B. Xu. Research on
@@ -74,7 +76,7 @@ class RELM(ELM):
         super().__init__(n_hidden, weight_range, random_state, bias_range, threshold, label_weight)
         self.C = C
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Parameters
@@ -83,6 +85,8 @@ class RELM(ELM):
         y : array-like or sparse matrix of shape (n, q)
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0, of their squared errors. A row of weight 0 is absent.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
 
         Raises
         ------
@@ -91,7 +95,7 @@ class RELM(ELM):
         """
         if not self.C > 0:
             raise MethodError(f"C={self.C}: it must be positive")
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, y_mask=y_mask)
 
     def _output_weights(self, H: np.ndarray, targets: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         if weight is not None:

@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 
+from multilab.methods._observed import is_partial
 from multilab.methods.base import MethodError
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 
@@ -18,7 +19,7 @@ def chi_square(Y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
     Parameters
     ----------
     Y : ndarray of shape (n, q)
-        0/1.
+        0/1, or int8 with -1: a pair of labels is counted in the rows that observe both.
     weight : ndarray of shape (n,), optional
         How often each row counts; once when None.
 
@@ -28,6 +29,8 @@ def chi_square(Y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
         n phi^2 with phi = (n n11 - n1 n2) / sqrt(n1 n2 (n - n1)(n - n2)); 0 for a label with one class, and on the
         diagonal.
     """
+    if is_partial(Y):
+        return _observed_chi_square(Y, np.ones(len(Y)) if weight is None else weight)
     n = float(len(Y) if weight is None else weight.sum())
     counts = (Y.T.astype(np.float64) if weight is None else Y.T * weight) @ Y
     ones = np.diag(counts)
@@ -35,6 +38,19 @@ def chi_square(Y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
     spread = ones * (n - ones)
     product = np.outer(spread, spread)
     statistic = np.divide(n * covariance**2, product, out=np.zeros_like(counts), where=product > 0)
+    np.fill_diagonal(statistic, 0.0)
+    return statistic
+
+
+def _observed_chi_square(Y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return `chi_square` of each pair of labels on the rows that observe both."""
+    present, observed = (Y == 1).astype(np.float64), (Y >= 0).astype(np.float64)
+    n, both, first = (
+        (left.T * weight) @ right for left, right in ((observed,) * 2, (present,) * 2, (present, observed))
+    )
+    second = first.T
+    product = first * (n - first) * second * (n - second)
+    statistic = np.divide(n * (n * both - first * second) ** 2, product, out=np.zeros_like(n), where=product > 0)
     np.fill_diagonal(statistic, 0.0)
     return statistic
 

@@ -1,10 +1,11 @@
 """AdaBoost.MH: boosting of decision stumps over pairs of instance and label."""
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import expit, xlogy
 
+from multilab.methods._observed import is_partial
 from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.ensembles._stumps import SplitTable, StumpRound
@@ -66,6 +67,8 @@ class AdaBoostMH(MultiLabelClassifier):
            [1, 0, 0]])
     """
 
+    _accepts_missing_labels: ClassVar[bool] = True
+
     def __init__(
         self,
         n_rounds: int = 100,
@@ -76,7 +79,7 @@ class AdaBoostMH(MultiLabelClassifier):
         self.algorithm = algorithm
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Parameters
@@ -85,16 +88,21 @@ class AdaBoostMH(MultiLabelClassifier):
         y : array-like or sparse matrix of shape (n, q)
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0: the start of D. A row of weight 0 is absent, one of weight 2 counts as two.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
 
         Raises
         ------
         MethodError
             If the algorithm is unknown or the number of rounds is not positive.
         """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
         weights = Weights.of(weight, self.label_weight, self.n_labels_)
         total = float(len(Y) if weight is None else weight.sum()) * self.n_labels_
         D = np.ones(Y.shape) if weights.uniform else weights.matrix(Y)
+        if is_partial(Y):
+            total = float((Y >= 0).sum() if weight is None else weight @ (Y >= 0).sum(axis=1))
+            D, Y = np.where(Y >= 0, D, 0.0), np.where(Y == 1, 1, 0)
         if self.n_rounds < 1:
             raise MethodError(f"n_rounds={self.n_rounds!r} must be 1 or more")
         if self.algorithm == "mh":

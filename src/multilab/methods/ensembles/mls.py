@@ -1,6 +1,6 @@
 """MLS: binary relevance stacked on binary relevance (2BR)."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,6 +63,9 @@ class MLS(MultiLabelClassifier):
     label by itself; here the labels share folds, and with them the kernel of an SVC. MEKA's MBR trains the second level
     on in-sample scores.
 
+    **Missing labels**: both levels fit a label on the rows that observe it, folds balance the observed labels, and the
+    correlation of two labels is that of the rows that observe both.
+
     References
     ----------
     G. Tsoumakas, A. Dimou, E. Spyromitros, V. Mezaris, I. Kompatsiaris, I. Vlahavas. Correlation-based pruning of
@@ -80,6 +83,8 @@ class MLS(MultiLabelClassifier):
     >>> model.predict_proba(X).shape
     (60, 3)
     """
+
+    _accepts_missing_labels: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -103,7 +108,7 @@ class MLS(MultiLabelClassifier):
         self.random_state = random_state
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Parameters
@@ -113,13 +118,15 @@ class MLS(MultiLabelClassifier):
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0, passed to the base classifiers of both levels, which must take them.
             A row of weight 0 is absent.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
 
         Raises
         ------
         MethodError
             If an argument is out of its range or there is a single row.
         """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
         if not 0 < self.meta_labels <= 1 or self.cv < 2:
             raise MethodError(f"meta_labels={self.meta_labels!r} must be in (0, 1], cv={self.cv!r} 2 or more")
         if len(Y) < 2:

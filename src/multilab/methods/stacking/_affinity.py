@@ -5,12 +5,25 @@ import numpy as np
 from multilab.methods.base import MethodError
 
 
-def cosine_affinity(Y: np.ndarray) -> np.ndarray:
+def cosine_affinity(Y: np.ndarray, observed: np.ndarray | None = None) -> np.ndarray:
     """Return the cosine similarities R of the label columns, shape (q, q), symmetric, in [0, 1].
 
     A label that never occurs has no direction; its row and column are zero, so that it couples to nothing
     (the MLWSE paper, below eq. 7, leaves this case open).
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, q)
+    observed : bool ndarray of shape (n, q), optional
+        The cosine of two labels is then that of the rows that observe both.
     """
+    if observed is not None:
+        values = np.where(observed, Y, 0.0).astype(np.float64)
+        squares = (values**2).T @ observed  # of the first label, in the rows that observe the second too
+        norms = np.sqrt(squares * squares.T)
+        affinity = np.divide(values.T @ values, norms, out=np.zeros_like(norms), where=norms > 0)
+        np.fill_diagonal(affinity, np.diag(squares) > 0)
+        return affinity
     columns = np.asarray(Y, dtype=np.float64)
     norms = np.linalg.norm(columns, axis=0)
     unit = columns / np.where(norms > 0, norms, 1.0)

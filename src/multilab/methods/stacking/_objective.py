@@ -11,6 +11,7 @@ from multilab.methods.solvers.problem import SmoothTerm
 # Sums g_i + beta h_j below this share of the largest eigenvalue of G are rounding, not curvature. There are some: G
 # is singular for real scores (a chain's first column repeats binary relevance's) and H 1 = 0.
 _NULL = 1e-10
+_MOST_WEIGHTS = 4096  # of `CoupledLoss`: its eigenbasis takes 128 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,86 @@ class LabelWeightedLoss(SmoothTerm):
     def rotate_back(self, rotated: np.ndarray) -> np.ndarray:
         """Undo :meth:`rotate`."""
         return np.einsum("jpk,kj->pj", self.vectors, rotated)
+
+    def ridge(self, eta: float) -> np.ndarray:
+        """Return the minimum of f + eta ||W||^2 / 2, the paper's starting point."""
+        return self.rotate_back(self.cross_rotated / (self.curvature + eta))
+
+
+@dataclass(frozen=True, eq=False)
+class CoupledLoss(SmoothTerm):
+    r"""Smooth term of MLWSE with weights of its own for each row and label, and with label coupling or intercepts.
+
+    .. math:: f(W) = \tfrac12 \sum_j \sum_i v_{ij} (s_i^T w_j + b_j - y_{ij})^2
+              + \tfrac\beta2 \operatorname{tr}(W H W^T)
+
+    Labels have different Gram matrices, so that only the eigenbasis of all p q weights makes Q diagonal.
+
+    Attributes
+    ----------
+    vectors : ndarray (q p, q p)
+        Eigenvectors of Q for the weights label by label.
+    curvature, cross, cross_rotated, target_square, null
+        See `SmoothTerm`.
+    """
+
+    vectors: np.ndarray
+    cross: np.ndarray
+    cross_rotated: np.ndarray
+    target_square: float
+    curvature: np.ndarray
+    null: float
+
+    @classmethod
+    def from_scores(
+        cls,
+        S: np.ndarray,
+        Y: np.ndarray,
+        weight: np.ndarray,
+        coupling: np.ndarray,
+        *,
+        intercept: bool = False,
+        scale: float = 1.0,
+    ) -> Self:
+        """Build the loss from S (n, p), Y (n, q), weights v (n, q) and beta H (q, q).
+
+        Raises
+        ------
+        MethodError
+            If there are more than 4096 weights, or f would not be convex.
+        """
+        p, q = S.shape[1], Y.shape[1]
+        if p * q > _MOST_WEIGHTS:
+            raise MethodError(
+                f"missing labels with label coupling or intercepts need an eigenbasis of all {p * q} weights, and at "
+                f"most {_MOST_WEIGHTS} are possible: set beta=0 and fit_intercept=False"
+            )
+        Q, cross, square = np.kron(coupling, np.eye(p)), np.empty((p, q)), 0.0
+        for label, (v, y) in enumerate(zip(weight.T, Y.T, strict=True)):
+            scores, targets = S, y
+            if intercept:
+                scores, targets = S - np.average(S, axis=0, weights=v), y - np.average(y, weights=v)
+            own = slice(label * p, (label + 1) * p)
+            Q[own, own] += scale * (scores.T @ (scores * v[:, None]))
+            cross[:, label] = scale * (scores.T @ (v * targets))
+            square += scale * float(np.vdot(v * targets, targets))
+        values, vectors = np.linalg.eigh(Q)
+        if values[0] < -_NULL * values[-1]:
+            raise MethodError(
+                f"the label coupling makes the objective not convex (smallest curvature {values[0]:.3g}); lower beta "
+                "or use laplacian='laplacian'"
+            )
+        rotated = (vectors.T @ cross.T.ravel()).reshape(q, p).T
+        curvature = np.maximum(values, 0.0).reshape(q, p).T
+        return cls(vectors, cross, rotated, square, curvature, _NULL * max(float(values[-1]), 0.0))
+
+    def rotate(self, W: np.ndarray) -> np.ndarray:
+        """Return W in the eigenbasis, in the shape of W."""
+        return (self.vectors.T @ W.T.ravel()).reshape(W.T.shape).T
+
+    def rotate_back(self, rotated: np.ndarray) -> np.ndarray:
+        """Undo `rotate`."""
+        return (self.vectors @ rotated.T.ravel()).reshape(rotated.T.shape).T
 
     def ridge(self, eta: float) -> np.ndarray:
         """Return the minimum of f + eta ||W||^2 / 2, the paper's starting point."""

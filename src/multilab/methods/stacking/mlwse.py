@@ -2,18 +2,19 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from multilab.methods._observed import is_partial
 from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.solvers.penalties import SparseGroupPenalty
 from multilab.methods.solvers.solve import solve
 from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
 from multilab.methods.stacking._groups import classifier_rows, diagonal_support, unit_l1, unit_l21
-from multilab.methods.stacking._objective import LabelWeightedLoss, StackingLoss
+from multilab.methods.stacking._objective import CoupledLoss, LabelWeightedLoss, StackingLoss
 
 __all__ = ["MLWSE"]
 
@@ -103,6 +104,10 @@ class MLWSE(MultiLabelClassifier):
     couples to nothing. Scores S W are real numbers around [0, 1], not confined to it: ``decision_function`` returns
     them, and there is no ``predict_proba``.
 
+    **Missing labels**: the squared error is the sum over the observed labels, and the similarity of two labels is that
+    of the rows that observe both. With label coupling or intercepts that takes an eigendecomposition of all mq q
+    weights (up to 4096) instead of one per label, and not the algorithm "bcd".
+
     References
     ----------
     J. Xiao, M. Liu. Weighted superposition ensemble multiple label classification based on sparse
@@ -131,6 +136,8 @@ class MLWSE(MultiLabelClassifier):
     """
 
     _accepts_sparse = False
+
+    _accepts_missing_labels: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -170,7 +177,7 @@ class MLWSE(MultiLabelClassifier):
         self.threshold = threshold
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
         """Learn the weights.
 
         Parameters
@@ -180,13 +187,15 @@ class MLWSE(MultiLabelClassifier):
         y : array-like or sparse matrix of shape (n, q)
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0, of their squared errors and in the label affinity. A row of weight 0 is absent.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
 
         Raises
         ------
         MethodError
             When the columns of S do not fit labels and groups, or a parameter is out of its range.
         """
-        S, Y, rows = self._validate_weighted(X, y, sample_weight)
+        S, Y, rows = self._validate_weighted(X, y, sample_weight, y_mask)
         loss, penalty, start = self.problem(S, Y, rows)
         self.label_affinity_ = _affinity(Y, rows)
         unit = self.unit_penalty(*loss.cross.shape)
@@ -204,7 +213,7 @@ class MLWSE(MultiLabelClassifier):
         self.W_ = solution.W
         self.intercept_ = np.zeros(self.n_labels_)
         if self.fit_intercept:
-            self.intercept_ = np.average(Y, axis=0, weights=rows) - np.average(S, axis=0, weights=rows) @ solution.W
+            self.intercept_ = _intercept(S, Y, rows, solution.W)
         self.objective_path_ = solution.objective_path
         self.dual_gap_, self.kkt_, self.n_iter_ = solution.gap, solution.kkt, solution.n_iter
         return self
@@ -217,7 +226,7 @@ class MLWSE(MultiLabelClassifier):
         Parameters
         ----------
         S : ndarray of shape (n, mq)
-        Y : ndarray of shape (n, q), 0/1
+        Y : ndarray of shape (n, q), 0/1, or int8 with -1 where a label is not observed
         sample_weight : ndarray of shape (n,), optional
 
         Raises
@@ -227,13 +236,21 @@ class MLWSE(MultiLabelClassifier):
         """
         self._check_arguments()
         weights = Weights.of(sample_weight, self.label_weight, Y.shape[1])
-        targets = Y.astype(np.float64)
-        H = label_coupling(_affinity(targets, sample_weight), self.laplacian)
+        partial = is_partial(Y)
+        H = label_coupling(_affinity(Y, sample_weight), self.laplacian)
+        targets = np.where(Y == 1, 1.0, 0.0) if partial else Y.astype(np.float64)
         scale = 1.0
         if self.loss_scale == "mean":
             scale /= len(S) if sample_weight is None else sample_weight.sum()
-        loss: StackingLoss | LabelWeightedLoss
-        if weights.by_label:
+        loss: StackingLoss | LabelWeightedLoss | CoupledLoss
+        if partial and (self.beta or self.fit_intercept):
+            observed = weights.matrix(Y) * (Y >= 0)
+            loss = CoupledLoss.from_scores(
+                S, targets, observed, self.beta * H, intercept=self.fit_intercept, scale=scale
+            )
+        elif partial:
+            loss = LabelWeightedLoss.from_scores(S, targets, weights.matrix(Y) * (Y >= 0), scale)
+        elif weights.by_label:
             loss = LabelWeightedLoss.from_scores(S, targets, weights.matrix(Y), scale)
         else:
             if self.fit_intercept:
@@ -282,4 +299,15 @@ class MLWSE(MultiLabelClassifier):
 
 def _affinity(Y: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
     """Return the cosine similarities of the label columns, each row counted ``sample_weight`` times."""
+    if is_partial(Y):
+        root = 1.0 if sample_weight is None else np.sqrt(sample_weight)[:, None]
+        return cosine_affinity(root * Y, Y >= 0)
     return cosine_affinity(Y if sample_weight is None else np.sqrt(sample_weight)[:, None] * Y)
+
+
+def _intercept(S: np.ndarray, Y: np.ndarray, sample_weight: np.ndarray | None, W: np.ndarray) -> np.ndarray:
+    """Return the intercepts that go with weights W: those of the means of the rows that observe a label."""
+    if not is_partial(Y):
+        return np.average(Y, axis=0, weights=sample_weight) - np.average(S, axis=0, weights=sample_weight) @ W
+    weight = (Y >= 0) * (1.0 if sample_weight is None else sample_weight[:, None])
+    return ((Y == 1) * weight - S @ W * weight).sum(axis=0) / weight.sum(axis=0)

@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
+from multilab.methods._observed import learns_from_missing
 from multilab.methods._weights import Weights, check_takes_weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.stacking._out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
@@ -77,6 +78,9 @@ class StackedMLWSE(MultiLabelClassifier):
     Scores are real numbers around [0, 1], not confined to it: ``decision_function`` returns them, and there is no
     ``predict_proba``.
 
+    **Missing labels**: as the base classifiers and `MLWSE` treat them; all base classifiers must (of the default ones
+    the label powerset does not). Folds balance the observed labels.
+
     References
     ----------
     J. Xiao, M. Liu. Weighted superposition ensemble multiple label classification based on sparse
@@ -101,6 +105,10 @@ class StackedMLWSE(MultiLabelClassifier):
     1.0
     """
 
+    @property
+    def _accepts_missing_labels(self) -> bool:  # type: ignore[override]
+        return all(learns_from_missing(member) for member in self._members())
+
     def __init__(
         self,
         estimators: Sequence[tuple[str, BaseEstimator]] | None = None,
@@ -115,7 +123,7 @@ class StackedMLWSE(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
 
         Parameters
@@ -125,6 +133,8 @@ class StackedMLWSE(MultiLabelClassifier):
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0, passed to the base classifiers, which must take them, and to the
             meta-learner. A row of weight 0 is absent.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
 
         Raises
         ------
@@ -132,7 +142,7 @@ class StackedMLWSE(MultiLabelClassifier):
             When there is no base classifier, a name is used twice, there are fewer rows than folds, or an argument is
             unknown.
         """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight)
+        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
         members = self._members()
         for member in members:
             check_takes_weights(member, Weights(weight, None))
