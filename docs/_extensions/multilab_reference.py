@@ -282,7 +282,8 @@ def metrics() -> str:
     from multilab import metrics as package
 
     presets = list(package.PRESETS)
-    values = {preset: package.score_all(TRUTH, SCORES, conventions=preset) for preset in presets}
+    defined = package.registry.DEFINED
+    values = {preset: package.score_all(TRUTH, SCORES, conventions=preset, metrics=defined) for preset in presets}
     rows = [
         [f"row {i + 1}", *(f"{'**' * y}{s}{'**' * y}" for y, s in zip(truth, scores, strict=True))]
         for i, (truth, scores) in enumerate(zip(TRUTH, SCORES, strict=True))
@@ -291,7 +292,8 @@ def metrics() -> str:
         heading("Metrics"),
         "Each metric is one function with one definition; a *convention* settles what the definition leaves open: "
         "ties between scores, rows without relevant labels, labels that never occur. "
-        ":func:`~multilab.metrics.score_all` computes all of them at once.\n",
+        ":func:`~multilab.metrics.score_all` computes several at once. "
+        "The guide says :doc:`which metric answers which question </guide/metrics>`.\n",
         heading("The worked example", "-"),
         "Three rows, four labels; relevant labels are bold, a label is predicted where its score is at least 0.5. "
         "Row 1 ties a relevant with an irrelevant label, row 2 ties the two highest scores, row 3 has no relevant "
@@ -299,9 +301,9 @@ def metrics() -> str:
         table(["Scores", *LABELS], rows),
         "The same three rows under each convention; values that differ from ``default`` are bold. *nan*: no value is "
         "defined.\n",
-        table(["Metric", *(f"``{p}``" for p in presets)], [example_row(name, values) for name in package.METRICS]),
+        table(["Metric", *(f"``{p}``" for p in presets)], [example_row(name, values) for name in defined]),
     ]
-    for name, metric in package.METRICS.items():
+    for name, metric in defined.items():
         parts += [
             f".. _metric-{target(name)}:\n",
             heading(plain(metric.title), "-"),
@@ -310,10 +312,16 @@ def metrics() -> str:
     parts += [
         heading("All metrics at once, and conventions", "-"),
         ".. autofunction:: multilab.metrics.score_all\n",
+        *(f".. autofunction:: multilab.metrics.{name}\n" for name in METRIC_FUNCTIONS),
         ".. autofunction:: multilab.metrics.preset\n",
         ".. autoclass:: multilab.metrics.Conventions\n",
     ]
     return "\n".join(parts)
+
+
+METRIC_FUNCTIONS = (
+    "per_label", "confusion_counts", "bootstrap", "bounds", "get_scorer", "get_scorer_names", "label_propensities",
+)  # fmt: skip
 
 
 def example_row(name: str, values: dict[str, dict[str, float]]) -> list[str]:
@@ -326,6 +334,8 @@ def example_row(name: str, values: dict[str, dict[str, float]]) -> list[str]:
 
 def metric_entry(name: str, metric: Any, values: dict[str, dict[str, float]]) -> str:
     """Return the definition of one metric and its value in the example, by convention."""
+    from multilab.metrics import METRICS
+
     by_value: dict[str, list[str]] = {}
     for preset, measured in values.items():
         by_value.setdefault(f"{measured[name]:.4f}", []).append(f"``{preset}``")
@@ -333,7 +343,7 @@ def metric_entry(name: str, metric: Any, values: dict[str, dict[str, float]]) ->
     facts = [
         f"``{name}``: {plain(metric.definition)}.",
         f"{'Larger' if metric.direction == 'max' else 'Smaller'} is better; range {metric.low:g} to {metric.high:g}; "
-        f"computed from {metric.needs}.",
+        f"computed from {metric.needs}." + (" Recorded in every study." if name in METRICS else ""),
         f"Source: {plain(metric.source)}.",
         f"Worked example: {worked}.",
     ]
