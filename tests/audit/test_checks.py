@@ -8,6 +8,7 @@ import pytest
 from multilab.audit import (
     AUDIT_CHECKS,
     AuditCell,
+    AuditError,
     AuditTable,
     TestSize,
     audit_table,
@@ -35,6 +36,11 @@ def findings(cells, check, **sizes):
 
 def faults(cells, check, **sizes):
     return [finding for finding in findings(cells, check, **sizes) if finding.severity == "fault"]
+
+
+def test_a_check_that_is_not_there_is_named():
+    with pytest.raises(AuditError, match="no audit check is called 'out_of_rang'; did you mean 'out_of_range'"):
+        findings(column("hamming_loss", "a", ["0.1"]), "out_of_rang")
 
 
 @pytest.mark.parametrize("text", ["x", "", "1.2.3", "0,5", "--", "nan", "inf", "1e", "e5"])

@@ -17,16 +17,26 @@ from multilab.audit import (
     ranks,
     repeats,
 )
+from multilab.audit.errors import AuditError
 from multilab.audit.registry import AUDIT_CHECKS, AuditFinding
 from multilab.audit.tables import AuditTable
+from multilab.core.messages import unknown_name
 
 # The checks register themselves when their files are imported.
 CHECK_FILES = (formats, granularity, conventions, inequalities, averages, deviations, ranks, rank_tests, repeats)
 
 
 def audit_table(table: AuditTable, checks: Iterable[str] = ()) -> list[AuditFinding]:
-    """Return the findings of all checks (or of some) on a table: faults first, in the order of the checks."""
+    """Return the findings of all checks (or of some) on a table: faults first, in the order of the checks.
+
+    Raises
+    ------
+    AuditError
+        If there is no check of a name.
+    """
     chosen = set(checks) or set(AUDIT_CHECKS)
+    for name in sorted(chosen - set(AUDIT_CHECKS)):
+        raise AuditError(unknown_name("audit check", name, list(AUDIT_CHECKS)))
     findings = [finding for name, check in AUDIT_CHECKS.items() if name in chosen for finding in check(table)]
     return sorted(findings, key=lambda finding: finding.severity != "fault")
 
