@@ -215,6 +215,7 @@ def test_a_finding_of_parts_holds_in_part():
     outcomes = [(Finding.of(parts, {}).outcome, Finding.of(parts, {}).share) for parts in ([1, 1], [1, 0], [0, 0])]
     assert outcomes == [("holds", (2, 2)), ("holds in part", (1, 2)), ("fails", (0, 2))]
     assert Finding.of(iter([True]), {}).share is None
+    assert Finding.of([], {}).outcome == "not testable"
 
 
 @pytest.mark.parametrize(
@@ -344,11 +345,19 @@ def test_nearer_to_the_published_cells(arguments, outcome, nearer):
     result = run_check("nearer_to_published", given, known)
     assert (result.outcome, result.numbers.get("nearer")) == (outcome, nearer)
     if given["others"] == {"near": "micro_f1"}:  # .9 is off by .4 of .5 and .7 of .2
-        assert result.numbers["median relative gap of near"] == "4.50%"
-        assert result.numbers["median relative gap of near by micro_f1"] == "215.00%"
-        assert result.numbers["not nearer"] == "none"
+        assert result.numbers["median gap of near"] == "4.50%"
+        assert result.numbers["median gap of near by micro_f1"] == "215.00%"
+        assert "not nearer" not in result.numbers
     if arguments["others"] == ["far", "tied"]:
-        assert result.numbers["not nearer"] == "accuracy on y"
+        assert result.numbers["not nearer"] == "y"
+
+
+def test_the_description_names_our_quantities():
+    given = {"printed": "m", "method": "a", "others": ["b"], "datasets": ["x"], "at_least": 1}
+    assert describe_check("nearer_to_published", {**given, "metrics": {"accuracy": "jaccard"}}) == (
+        "By accuracy (our Jaccard), on x: our a is nearer to the published m than each of b, in at least 1 cells; "
+        "a cell is one dataset and one measure."
+    )
 
 
 def test_nearer_than_nothing_is_refused():

@@ -170,6 +170,8 @@ def test_a_value_that_is_no_share_of_the_rows_is_recognised() -> None:
     assert run_check("not_one_split", {**arguments, "rows": {"d0": [178], "d1": [10]}}, known).outcome == "fails"
     varied = claims.Evidence(rows.assign(value=[0.505, 0.2], std=[0.0, 0.1]))
     assert run_check("not_one_split", {**arguments, "rows": {"d0": [177, 178]}}, varied).outcome == "fails"
+    unknown = claims.Evidence(rows.assign(value=[0.505, 0.2], std=np.nan))
+    assert run_check("not_one_split", {**arguments, "rows": {"d0": [177, 178]}}, unknown).outcome == "not testable"
 
 
 def test_the_errata_with_a_check_on_the_published_cells_are_right() -> None:

@@ -199,6 +199,14 @@ def test_value_in_some_needs_one_repetition_per_dataset():
     assert result.numbers == {"m on x": "1 of 2", "m on y": "0 of 2"}
 
 
+def test_values_that_vary_from_repetition_to_repetition():
+    known = evidence({("m", "weight"): {"d": [-3.0, 1.0]}, ("m", "other"): {"d": [0.0, 0.5]}})
+    arguments = {"method": "m", "metrics": ["weight"], "dataset": "d", "at_least": 4}
+    assert outcome("ranges_over", arguments, known) == "holds"
+    assert outcome("ranges_over", {**arguments, "at_least": 4.1}, known) == "fails"
+    assert outcome("ranges_over", {**arguments, "metrics": ["weight", "other"]}, known) == "holds in part"
+
+
 def test_checks_of_printed_arithmetic_fail_on_other_numbers():
     known = evidence(
         {

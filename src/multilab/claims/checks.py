@@ -282,6 +282,8 @@ def _text(name: str, value: Any) -> str:
         return _DEFAULTS.get(name, "")
     if name == "excepted":
         return ", ".join(f"{key} at {low} to {high}" for key, (low, high) in value.items())
+    if isinstance(value, Mapping) and name == "metrics":
+        return ", ".join(f"{key} (our {_text(name, one)})" for key, one in value.items())
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_text('', one)}" for key, one in value.items())
     if name == "best" and not isinstance(value, str) and len(value) > 1:

@@ -63,9 +63,14 @@ class Finding:
 
     @classmethod
     def of(cls, holds: bool | Iterable[bool], numbers: Mapping[str, Any]) -> Finding:
-        """Return a finding that holds or fails; given its parts (per metric, say), it may hold in part."""
+        """Return a finding that holds or fails; given its parts (per metric, say), it may hold in part.
+
+        Without a part it is not testable.
+        """
         if isinstance(holds, Iterable):
             parts = [bool(part) for part in holds]
+            if not parts:
+                return cls("not testable", dict(numbers), "there is nothing to check")
             share = sum(parts), len(parts)
             return cls(_outcome(*share), dict(numbers), share=share if len(parts) > 1 else None)
         return cls("holds" if holds else "fails", dict(numbers))

@@ -42,7 +42,7 @@ def nearer_to_published(
         Published metrics; a mapping has our quantity for each.
     datasets : sequence of str
     at_least : int
-        In how many cells, datasets x metrics. A tie is not nearer.
+        In how many cells, datasets x metrics. A tie is not nearer. The numbers have the median relative gaps.
 
     Raises
     ------
@@ -54,16 +54,16 @@ def nearer_to_published(
     columns += others.items() if isinstance(others, Mapping) else [(other, None) for other in others]
     if len(columns) < 2:
         raise ClaimsError("check nearer_to_published: `others` names at least one column")
-    published = pd.concat({metric: evidence.printed(printed, metric, datasets)["mean"] for metric in quantities})
+    cells = {metric: evidence.printed(printed, metric, datasets)["mean"] for metric in quantities}
+    published = pd.concat(cells)
     own, *rest = ((_ours(evidence, column, quantities, datasets) - published).abs() for column in columns)
     near = pd.concat([other - own > _TIE for other in rest], axis=1).all(axis=1)
-    numbers: dict[str, object] = {
-        "nearer": int(near.sum()),
-        "cells": len(near),
-        "not nearer": ", ".join(f"{metric} on {dataset}" for metric, dataset in near.index[~near]) or "none",
-    }
+    numbers: dict[str, object] = {"nearer": int(near.sum()), "cells": len(near)}
+    if not near.all():
+        names = [f"{metric} on {dataset}" if len(cells) > 1 else dataset for metric, dataset in near.index[~near]]
+        numbers["not nearer"] = ", ".join(names)
     for column, gaps in zip(columns, (own, *rest), strict=True):
-        numbers[f"median relative gap of {_title(*column)}"] = f"{(gaps / published.abs()).median():.2%}"
+        numbers[f"median gap of {_title(*column)}"] = f"{(gaps / published.abs()).median():.2%}"
     return Finding.of(int(near.sum()) >= at_least, numbers)
 
 

@@ -56,14 +56,39 @@ def value_is(
     tolerance: float = 1e-9,
 ) -> Finding:
     """Holds for a method and a dataset if a quantity has the value in every repetition."""
-    numbers, parts = {}, []
+    counts = _repetitions_with(evidence, methods, metric, value, datasets, tolerance)
+    return Finding.of([equal == runs for equal, runs in counts.values()], _counted(counts))
+
+
+@check("On each of {datasets}, in at least one repetition: {metric} of {methods} is {value}.")
+def value_in_some(
+    evidence: Evidence,
+    methods: Sequence[str],
+    metric: str,
+    value: float,
+    datasets: Sequence[str],
+    tolerance: float = 1e-9,
+) -> Finding:
+    """Holds for a method and a dataset if a quantity has the value in some repetition."""
+    counts = _repetitions_with(evidence, methods, metric, value, datasets, tolerance)
+    return Finding.of([equal > 0 for equal, _ in counts.values()], _counted(counts))
+
+
+def _repetitions_with(
+    evidence: Evidence, methods: Sequence[str], metric: str, value: float, datasets: Sequence[str], tolerance: float
+) -> dict[str, tuple[int, int]]:
+    """Return per dataset and method in how many repetitions, of how many, a quantity has a value."""
+    counts = {}
     for dataset in datasets:
         runs = evidence.runs(metric, methods, [dataset])
         for method in methods:
             equal = (runs[method] - value).abs() <= tolerance
-            numbers[f"{method} on {dataset}"] = f"{int(equal.sum())} of {len(equal)}"
-            parts.append(equal.all())
-    return Finding.of(parts, numbers)
+            counts[f"{method} on {dataset}"] = int(equal.sum()), len(equal)
+    return counts
+
+
+def _counted(counts: Mapping[str, tuple[int, int]]) -> dict[str, str]:
+    return {name: f"{equal} of {runs}" for name, (equal, runs) in counts.items()}
 
 
 @check("On every dataset: {y} of {method} goes {direction} with {x} by Spearman's correlation.")

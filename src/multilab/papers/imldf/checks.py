@@ -8,6 +8,7 @@ import pandas as pd
 from scipy.stats import ttest_rel
 
 from multilab.claims.checks import check
+from multilab.claims.errors import NotYet
 from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of
 from multilab.datasets import card
 
@@ -103,6 +104,8 @@ def counted_ranks(
 def not_one_split(evidence: Evidence, method: str, metric: str, rows: Mapping[str, Sequence[int]]) -> Finding:
     """Holds if no deviation differs from 0, and no value is a share of the rows of one test set."""
     own = evidence.scores[evidence.scores["method"] == method].dropna(subset=["std"])
+    if own.empty:
+        raise NotYet(f"no deviation of {method}")
     values = evidence.means(metric, [method], list(rows))[method]
     shares = {
         name: [n for n in sizes if any(round(k / n, 3) == round(values[name], 3) for k in range(n + 1))]

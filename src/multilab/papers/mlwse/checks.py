@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.stats import f, spearmanr
 
 from multilab.claims.checks import check
+from multilab.claims.errors import NotYet
 from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of
 from multilab.methods.stacking._affinity import cosine_affinity
 from multilab.statistics import nemenyi_cd, rank_rows, signed_rank_p
@@ -113,16 +114,8 @@ def below_by(
     y: str = "gap",
 ) -> Finding:
     """Holds if every method's ``y`` is below the limit from ``x = at[method]`` on, on every dataset."""
-    numbers: dict[str, Any] = {}
-    below = []
-    for method, bound in at.items():
-        for dataset, rows in evidence.table(table, method=method).groupby("dataset"):
-            late = rows[rows[x] >= bound]
-            if late.empty:
-                return Finding("not testable", numbers, f"{table}.csv stops before {x} {bound} for {method}")
-            numbers[f"{method} on {dataset}"] = float(f"{late[y].max():.3g}")
-            below.append(bool((late[y] < limit).all()))
-    return Finding.of(below, {**numbers, "limit": limit})
+    largest = {name: float(rows[y].max()) for name, rows in _late(evidence, at, table, x).items()}
+    return Finding.of([one < limit for one in largest.values()], {**_rounded(largest), "limit": limit})
 
 
 @check("On every dataset: {y} changes by less than {limit} per iteration from this {x} on: {at}.")
@@ -135,17 +128,30 @@ def settled_by(
     y: str = "gap",
 ) -> Finding:
     """Holds if between all rows from ``x = at[method]`` on, ``y`` changes by less than the limit per unit of ``x``."""
-    numbers: dict[str, Any] = {}
-    settled = []
+    late = _late(evidence, at, table, x, least=2)
+    changes = {name: float((rows[y].diff().abs() / rows[x].diff()).max()) for name, rows in late.items()}
+    return Finding.of([change < limit for change in changes.values()], {**_rounded(changes), "limit": limit})
+
+
+def _late(evidence: Evidence, at: Mapping[str, int], table: str, x: str, least: int = 1) -> dict[str, pd.DataFrame]:
+    """Return per method and dataset the rows of a table from ``x = at[method]`` on, in the order of ``x``.
+
+    Raises
+    ------
+    NotYet
+        If there are fewer than ``least``.
+    """
+    late = {}
     for method, bound in at.items():
         for dataset, rows in evidence.table(table, method=method).groupby("dataset"):
-            late = rows[rows[x] >= bound].sort_values(x)
-            if len(late) < 2:
-                return Finding("not testable", numbers, f"{table}.csv stops before {x} {bound} for {method}")
-            change = float((late[y].diff().abs() / late[x].diff()).max())
-            numbers[f"{method} on {dataset}"] = float(f"{change:.3g}")
-            settled.append(change < limit)
-    return Finding.of(settled, {**numbers, "limit": limit})
+            late[f"{method} on {dataset}"] = kept = rows[rows[x] >= bound].sort_values(x)
+            if len(kept) < least:
+                raise NotYet(f"{table}.csv stops before {x} {bound} for {method}")
+    return late
+
+
+def _rounded(values: Mapping[str, float]) -> dict[str, float]:
+    return {name: float(f"{value:.3g}") for name, value in values.items()}
 
 
 def _grid(evidence: Evidence, table: str, method: str, metric: str, fixed: Mapping[str, Any] | None) -> Any:
@@ -272,26 +278,6 @@ def at_least_best_of(
     return Finding.of(reached, numbers)
 
 
-@check("On each of {datasets}, in at least one repetition: {metric} of {methods} is {value}.")
-def value_in_some(
-    evidence: Evidence,
-    methods: Sequence[str],
-    metric: str,
-    value: float,
-    datasets: Sequence[str],
-    tolerance: float = 1e-9,
-) -> Finding:
-    """Holds if a quantity has the value in some repetition, on every dataset."""
-    numbers, reached = {}, []
-    for dataset in datasets:
-        runs = evidence.runs(metric, methods, [dataset])
-        for method in methods:
-            equal = (runs[method] - value).abs() <= tolerance
-            numbers[f"{method} on {dataset}"] = f"{int(equal.sum())} of {len(equal)}"
-            reached.append(bool(equal.any()))
-    return Finding.of(reached, numbers)
-
-
 @check(
     "By {mixture}, where methods have quantities of their own: the average rank of {best} is below that of the other "
     "ones of {methods}, to {slack} ranks, over {datasets}."
@@ -393,6 +379,14 @@ def never_exceeds(
     inside = above[list(methods)]
     kept = not inside.drop(index=list(but)).any(axis=None) and bool(inside.loc[list(but)].all(axis=None))
     return Finding.of(kept and bool(above[list(others)].any(axis=None)), {f"datasets with {metric} > {of}": numbers})
+
+
+@check("On {dataset}: each of {metrics} of {method} ranges over {at_least} or more, from repetition to repetition.")
+def ranges_over(evidence: Evidence, method: str, metrics: Sequence[str], dataset: str, at_least: float) -> Finding:
+    """Holds for a metric if its largest and smallest run on a dataset differ by at least ``at_least``."""
+    runs = {metric: evidence.runs(metric, [method], [dataset])[method] for metric in metrics}
+    numbers = {metric: f"{values.min():.4g} to {values.max():.4g}" for metric, values in runs.items()}
+    return Finding.of([values.max() - values.min() >= at_least for values in runs.values()], numbers)
 
 
 @check("1 - the printed {metric} of {method} rounds to other values than the printed {other}: {values}.")
