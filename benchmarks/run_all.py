@@ -19,7 +19,7 @@ from typing import Any
 from common import CHECKOUT, arguments, machine
 
 HERE = Path(__file__).resolve().parent
-# forests.py is run separately: it needs far longer than everything else together
+# run separately: forests.py needs far longer than all others together, and the peers of splitters.py need minutes
 SCRIPTS = (
     *("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "elm_path", "elm_tuning", "nystroem"),
     *("selection", "reduction", "pipeline", "memory"),

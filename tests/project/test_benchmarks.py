@@ -202,6 +202,31 @@ def test_selection_finds_the_same_rows_and_curves_and_the_checks_see_a_gap(scrip
     assert selection.hits(social, 1).check.startswith("identical")
 
 
+def test_the_quality_of_folds_is_measured_and_the_checks_see_a_gap(script):
+    splitters = script("splitters")
+    Y = np.repeat(np.array([[1, 1], [1, 0], [0, 0]], dtype=np.uint8), [20, 20, 60], axis=0)
+    even = [(np.setdiff1d(np.arange(100), rows), rows) for rows in np.arange(100).reshape(10, 10).T]
+    assert splitters.quality(Y, even)[:4] == (0, 0, 0, 0)
+    blocks = [(np.setdiff1d(np.arange(100), rows), rows) for rows in np.arange(100).reshape(10, 10)]
+    one = splitters.quality(Y, blocks)
+    assert one.ld == pytest.approx((4 * (10 - 2 / 3) + 6 * 2 / 3 + 2 * (10 - 1 / 4) + 8 / 4) / 20)  # odds 2/3 and 1/4
+    assert one.lpd == pytest.approx((2 * (10 - 1 / 4) + 8 / 4) / 10)
+    assert (one.size, one.empty) == (0, 6 + 8)
+    assert splitters.same_folds(Y).startswith("identical")
+    assert splitters.same_folds(Y, 1 - Y).startswith("DIFFERENT")
+    lines, notes = splitters.compare("blocks", Y, {"random again": splitters.random_folds}, 2)
+    assert [line.met for line in lines] == [True, True]
+    assert len(notes) == 5
+    assert splitters.grouped("blocks", Y, 20, 2)[0][0].claim == "LD of group folds to scikit-learn's, blocks"
+
+
+def test_a_slow_splitter_is_stopped(script):
+    splitters = script("splitters")
+    Y = splitters.synthetic(200, 5)
+    assert splitters.limited(splitters.ours(1), Y, 60).size == 0
+    assert splitters.limited(lambda *_: __import__("time").sleep(60), Y, 0.2) is None
+
+
 def test_stages_are_timed_from_start_to_start(script):
     pipeline = script("pipeline")
     lines = [
