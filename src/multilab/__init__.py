@@ -11,9 +11,19 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_PACKAGES = ("claims", "datasets", "experiments", "metrics", "methods", "model_selection", "reports", "statistics")
+_PACKAGES = (
+    "claims",
+    "datasets",
+    "experiments",
+    "leaderboard",
+    "metrics",
+    "methods",
+    "model_selection",
+    "reports",
+    "statistics",
+)
 
-__all__ = ["__version__", "conf_dir", *_PACKAGES]
+__all__ = ["__version__", "compare", "conf_dir", *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,6 +33,10 @@ def __getattr__(name: str) -> Any:
         from multilab.core import conf_dir
 
         return conf_dir
+    if name == "compare":
+        from multilab.leaderboard import compare
+
+        return compare
     raise AttributeError(f"module 'multilab' has no attribute {name!r}")
 
 

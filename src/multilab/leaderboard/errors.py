@@ -1,0 +1,7 @@
+"""Errors of comparisons."""
+
+from multilab.core import MultilabError
+
+
+class ComparisonError(MultilabError, ValueError):
+    """Estimators, data or arguments that cannot be compared."""

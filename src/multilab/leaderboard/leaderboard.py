@@ -1,0 +1,181 @@
+"""What a comparison of estimators on one dataset found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from multilab.leaderboard.errors import ComparisonError
+from multilab.statistics import corrected_resampled_p, holm, rank_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SECONDS = ("fit_seconds", "predict_seconds")
+
+
+@dataclass(frozen=True, eq=False)
+class Leaderboard:
+    """Results of several methods on the same splits of one dataset.
+
+    Attributes
+    ----------
+    scores : DataFrame
+        Columns split, method, metric, value; ``fit_seconds`` and ``predict_seconds`` are metrics too.
+    methods : tuple of str
+        In the order given.
+    directions : dict of str to {"min", "max"}
+        Of each metric; the first metric orders the tables.
+    test_to_train : float
+        Mean ratio of test rows to training rows.
+    n_splits : int
+    alpha : float
+        Level of the tests.
+    failures : dict of str to str
+        Why a method has no values.
+    """
+
+    scores: pd.DataFrame
+    methods: tuple[str, ...]
+    directions: Mapping[str, str]
+    test_to_train: float
+    n_splits: int
+    alpha: float = 0.05
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def headline(self) -> str:
+        """The first metric."""
+        return next(iter(self.directions))
+
+    def splits(self, metric: str) -> pd.DataFrame:
+        """Return the values of one metric, one row per split, one column per method that finished all splits."""
+        if metric not in (*self.directions, *_SECONDS):
+            raise ComparisonError(f"{metric!r} was not measured; there are {', '.join((*self.directions, *_SECONDS))}")
+        rows = self.scores[self.scores["metric"] == metric]
+        table = rows.pivot(index="split", columns="method", values="value")
+        return table[[name for name in self.methods if name in table and name not in self.failures]]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Mean over the splits: one row per method, the best by the first metric first; seconds are means too."""
+        means = pd.DataFrame({name: self.splits(name).mean(skipna=False) for name in (*self.directions, *_SECONDS)})
+        return means.sort_values(self.headline, ascending=self.directions[self.headline] == "min", kind="stable")
+
+    @property
+    def ranks(self) -> pd.DataFrame:
+        """Rank within each split, averaged over the splits: one row per method, in the order of `table`."""
+        ranks = {
+            name: rank_rows(self.splits(name), direction).mean()
+            for name, direction in self.directions.items()
+            if not self.splits(name).isna().to_numpy().any()
+        }
+        return pd.DataFrame(ranks).reindex(self.table.index)
+
+    def tests(self, metric: str | None = None) -> pd.DataFrame:
+        """Return the best method compared with each other one by the corrected resampled t test.
+
+        Parameters
+        ----------
+        metric : str, optional
+            The first one by default.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by method: ``advantage``, the mean by which the best method is better, ``p``, ``p_holm`` and
+            ``differs``. Empty with a single split, from which nothing follows.
+        """
+        metric = metric or self.headline
+        values = self.splits(metric).dropna(axis=1)
+        columns = ["advantage", "p", "p_holm", "differs"]
+        if self.n_splits < 2 or values.shape[1] < 2:
+            return pd.DataFrame(columns=columns)
+        sign = 1 if self.directions.get(metric, "min") == "max" else -1
+        means = (sign * values.mean()).sort_values(ascending=False, kind="stable")
+        best, others = means.index[0], means.index[1:]
+        p = [corrected_resampled_p(values[best] - values[other], self.test_to_train) for other in others]
+        adjusted = holm(p)
+        rows = {"advantage": [means[best] - means[other] for other in others], "p": p, "p_holm": adjusted}
+        return pd.DataFrame(rows | {"differs": adjusted <= self.alpha}, index=others).rename_axis(f"{best} against")
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """The method with the best mean of the first metric, then those that the test does not separate from it."""
+        tests = self.tests()
+        return (str(self.table.index[0]), *(str(name) for name in tests.index[~tests["differs"].astype(bool)]))
+
+    def summary(self) -> str:
+        """Return the finding in a sentence or two."""
+        if not len(self.table):
+            return "No method finished."
+        first, *level = self.best
+        place = f"{self.headline} ({'lower' if self.directions[self.headline] == 'min' else 'higher'} is better)"
+        text = f"{first} has the best {place} over {self.n_splits} splits."
+        if self.n_splits < 2:
+            return f"{text} One split shows no difference."
+        if level:
+            fastest = self.table.loc[[first, *level], "fit_seconds"].idxmin()
+            text += f" Not significantly worse at {self.alpha:g}: {', '.join(level)}; the fastest of them is {fastest}."
+        elif len(self.table) > 1:
+            text += f" Every other method is significantly worse at {self.alpha:g}."
+        return text
+
+    def to_latex(self, digits: int = 4) -> str:
+        """Return `table` as LaTeX, the best value of each metric in bold."""
+        texts = self._formatted(digits, "\\textbf{{{}}}", _latex)
+        return texts.rename(columns=_latex).to_latex()
+
+    def plot(self, metric: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw one metric by method: each split a dot, the mean a bar; needs matplotlib.
+
+        Parameters
+        ----------
+        metric : str, optional
+            The first one by default.
+        ax : matplotlib Axes, optional
+            Of a new figure by default.
+        """
+        import matplotlib.pyplot as plt  # of the extra `lab`
+
+        metric = metric or self.headline
+        values = self.splits(metric)[self.table.index[::-1]]
+        if ax is None:
+            ax = plt.subplots(figsize=(6, 0.8 + 0.35 * values.shape[1]), layout="constrained")[1]
+        for height, name in enumerate(values.columns):
+            ax.plot(values[name], [height] * len(values), "o", color="0.6", markersize=4)
+            ax.plot([values[name].mean()], [height], "|", color="black", markersize=14, markeredgewidth=2)
+        ax.set_yticks(range(values.shape[1]), list(values.columns))
+        better = {"min": "lower is better", "max": "higher is better"}.get(self.directions.get(metric, "min"))
+        ax.set_xlabel(f"{metric} ({better}), each split and the mean")
+        return ax
+
+    def _formatted(self, digits: int, bold: str, protect: Any = str) -> pd.DataFrame:
+        table = self.table
+        texts = table.map(lambda value: f"{value:.{digits}f}" if value == value else "–")
+        for metric, direction in self.directions.items():
+            best = table[metric].min() if direction == "min" else table[metric].max()
+            texts[metric] = [
+                bold.format(text) if value == best else text
+                for value, text in zip(table[metric], texts[metric], strict=True)
+            ]
+        return texts.rename(index=protect).rename_axis(None)
+
+    def _notes(self) -> list[str]:
+        return [self.summary(), *(f"{name} failed: {reason}" for name, reason in self.failures.items())]
+
+    def __repr__(self) -> str:
+        return "\n".join([self._formatted(4, "{}").to_string(), *self._notes()])
+
+    def _repr_html_(self) -> str:
+        table = self._formatted(4, "<b>{}</b>", lambda name: escape(str(name))).to_html(escape=False, border=0)
+        return table + "".join(f"<p>{escape(note)}</p>" for note in self._notes())
+
+
+def _latex(text: str) -> str:
+    """Return a name with the characters that LaTeX reads as commands escaped."""
+    return "".join(f"\\{letter}" if letter in "_&%$#{}" else letter for letter in str(text))
