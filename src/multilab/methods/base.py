@@ -208,6 +208,9 @@ class _MultiLabelInput:
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
+        if sp.issparse(X) and X.indices.dtype != np.int32 and max(X.nnz, *X.shape) <= np.iinfo(np.int32).max:
+            # scikit-learn's linear models take no other indices
+            X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
         return X
 
 
