@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from multilab.datasets.column_roles import canonical_csr
 from multilab.datasets.ignored_columns import id_like_features
 from multilab.datasets.raw_data import RawData
 
+_BLOCK = 2**24  # labels made dense at a time
+
 
 def data_digest(X: Any, Y: np.ndarray, feature_names: Sequence[str], label_names: Sequence[str]) -> str:
     """Return the sha256 (64 hex digits) of a dataset: matrices, their shapes and the names.
@@ -22,8 +26,9 @@ def data_digest(X: Any, Y: np.ndarray, feature_names: Sequence[str], label_names
     X : ndarray or sparse of shape (n, d)
         Features. A dense matrix and a sparse one of the same values have different digests, since methods may treat
         them differently.
-    Y : ndarray of shape (n, q)
-        Labels, 0 and 1; -1 in an int8 Y, and NaN in a float Y, where one was not observed.
+    Y : ndarray or CSR array of shape (n, q)
+        Labels, 0 and 1; -1 in an int8 Y, and NaN in a float Y, where one was not observed. A dense matrix and a sparse
+        one of the same values have the same digest.
     feature_names, label_names : sequence of str
         Names of the columns.
 
@@ -39,11 +44,21 @@ def data_digest(X: Any, Y: np.ndarray, feature_names: Sequence[str], label_names
     return json_digest(
         {
             "X": ["csr" if sp.issparse(X) else "dense", list(map(int, X.shape)), array_digest(*arrays)],
-            "Y": array_digest(_stored_labels(Y)),
+            "Y": _sparse_digest(Y) if sp.issparse(Y) else array_digest(_stored_labels(Y)),
             "feature_names": list(feature_names),
             "label_names": list(label_names),
         }
     )
+
+
+def _sparse_digest(Y: Any) -> str:
+    """Return `array_digest` of the uint8 matrix, one block of rows after another; equal for a dense and a sparse Y."""
+    step = max(1, _BLOCK // Y.shape[1])
+    blocks = (Y[start : start + step].toarray().astype(np.uint8) for start in range(0, Y.shape[0], step))
+    sha = hashlib.sha256(f"{np.dtype(np.uint8).str}{Y.shape}".encode())
+    for block in blocks:
+        sha.update(block.tobytes())
+    return sha.hexdigest()
 
 
 def _stored_labels(Y: np.ndarray) -> np.ndarray:
@@ -52,6 +67,12 @@ def _stored_labels(Y: np.ndarray) -> np.ndarray:
     if hidden is None or not hidden.any():
         return np.ascontiguousarray(Y, dtype=np.uint8)
     return np.ascontiguousarray(np.where(hidden, -1, Y), dtype=np.int8)
+
+
+def _distinct_rows(present: Any) -> int:
+    if sp.issparse(present):
+        return len({present.indices[a:b].tobytes() for a, b in pairwise(present.indptr)})
+    return len({row.tobytes() for row in np.packbits(present, axis=1)})
 
 
 def describe(raw: RawData) -> dict[str, Any]:
@@ -81,7 +102,8 @@ def describe(raw: RawData) -> dict[str, Any]:
     (100, 20, 7, 2.25)
     """
     n, q = raw.Y.shape
-    present, hidden = raw.Y == 1, raw.Y == -1 if raw.Y.dtype == np.int8 else None
+    hidden = raw.Y == -1 if raw.Y.dtype == np.int8 else None
+    present = raw.Y.astype(bool) if sp.issparse(raw.Y) else raw.Y == 1
     per_row = present.sum(axis=1, dtype=np.int64)
     cardinality = float(per_row.sum() / n) if n else 0.0
     complete = slice(None)
@@ -96,9 +118,9 @@ def describe(raw: RawData) -> dict[str, Any]:
         "labels": q,
         "cardinality": cardinality,
         "density": cardinality / q,
-        "distinct_label_sets": len({row.tobytes() for row in np.packbits(present[complete], axis=1)}),
+        "distinct_label_sets": _distinct_rows(present[complete]),
         "rows_without_label": int((per_row == 0).sum()),
-        "labels_never_set": int((~present.any(axis=0)).sum()),
+        "labels_never_set": int((present.sum(axis=0) == 0).sum()),
         "unobserved_labels": 0 if hidden is None else int(hidden.sum()),
         "missing_values": raw.missing_values,
         "imputed_values": raw.imputed_values,

@@ -6,6 +6,7 @@ import warnings
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,9 @@ class Dataset:
         Name of the card.
     X : ndarray or scipy.sparse.csr_array of shape (n, d), float64
         Features; dense and C-contiguous, or CSR with sorted indices.
-    Y : ndarray of shape (n, q), uint8, C-contiguous
-        Labels, 0 or 1; int8 with -1 where one was not observed, if any was not.
+    Y : ndarray of shape (n, q), uint8, C-contiguous; or scipy.sparse.csr_array, uint8
+        Labels, 0 or 1; int8 with -1 where one was not observed, if any was not. Sparse for many labels: see
+        `multilab.datasets.svmlight.label_matrix`.
     feature_names, label_names : list of str
         Names of the columns of ``X`` and of ``Y``; one-hot columns of a nominal feature are
         ``feature=value``.
@@ -56,7 +58,7 @@ class Dataset:
 
     name: str
     X: Any
-    Y: np.ndarray
+    Y: Any
     feature_names: list[str]
     label_names: list[str]
     splits: NamedSplits = field(default_factory=dict)
@@ -111,7 +113,7 @@ def build_dataset(
     for split, rule in (splits or {}).items():
         if split in named:
             raise DatasetError(f"{name}: the split {split} is defined by the files and by the card")
-        named[split] = _by_rule(name, split, rule, len(raw.Y))
+        named[split] = _by_rule(name, split, rule, raw.Y.shape[0])
     description = describe(raw)
     for feature in description["id_like"]:
         warnings.warn(
@@ -138,7 +140,7 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
         raw = _read(paths, "train+test", reader)
         if raw.train_rows is None:
             raise DatasetError("has no training and test set", paths["train+test"])
-        return raw, _first(raw.train_rows, len(raw.Y))
+        return raw, _first(raw.train_rows, raw.Y.shape[0])
     roles = [role for role in ("full", "train", "test") if role in paths]
     files = [_read(paths, role, reader) for role in roles]
     if reader.get("text") == "one_hot":
@@ -151,7 +153,7 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
     head, tail = files
     _require_same_columns(head, tail, paths["test"])
     raw = _stacked(head, tail)
-    return raw, _first(len(head.Y), len(raw.Y))
+    return raw, _first(head.Y.shape[0], raw.Y.shape[0])
 
 
 def _read(paths: Mapping[str, Path], role: str, reader: Mapping[str, Any]) -> RawData:
@@ -177,9 +179,15 @@ def _stacked(head: RawData, tail: RawData) -> RawData:
     X = canonical_csr(sp.vstack([head.X, tail.X])) if sparse else np.vstack([head.X, tail.X])
     missing = head.missing_values + tail.missing_values
     notes = tuple(dict.fromkeys([*head.notes, *tail.notes]))
-    kind = np.int8 if np.int8 in (head.Y.dtype, tail.Y.dtype) else np.uint8
-    Y = np.vstack([head.Y.astype(kind, copy=False), tail.Y.astype(kind, copy=False)])
-    return replace(head, X=X, Y=Y, missing_values=missing, notes=notes)
+    return replace(head, X=X, Y=_stacked_labels(head.Y, tail.Y), missing_values=missing, notes=notes)
+
+
+def _stacked_labels(head: Any, tail: Any) -> Any:
+    """Return the labels of both files; CSR if those of one are, int8 if some of one were not observed."""
+    if sp.issparse(head) or sp.issparse(tail):
+        return sp.csr_array(sp.vstack([sp.csr_array(head), sp.csr_array(tail)]))
+    kind = np.int8 if np.int8 in (head.dtype, tail.dtype) else np.uint8
+    return np.vstack([head.astype(kind, copy=False), tail.astype(kind, copy=False)])
 
 
 def _require_same_columns(one: RawData, other: RawData, path: Path) -> None:
@@ -202,7 +210,7 @@ def _matched(full: RawData, files: list[RawData], paths: list[Path]) -> list[np.
     matched = []
     for file, path in zip(files, paths, strict=True):
         _require_same_columns(full, file, path)
-        rows = np.empty(len(file.Y), dtype=np.int64)
+        rows = np.empty(file.Y.shape[0], dtype=np.int64)
         for i, key in enumerate(_row_keys(file)):
             if not waiting[key]:
                 raise DatasetError(f"row {i + 1} is missing, or occurs less often, in the full file", path)
@@ -213,7 +221,9 @@ def _matched(full: RawData, files: list[RawData], paths: list[Path]) -> list[np.
 
 def _row_keys(raw: RawData) -> list[bytes]:
     """Return every row's features and labels as bytes: equal bytes are equal rows."""
-    labels = [row.tobytes() for row in raw.Y]
+    Y = sp.csr_array(raw.Y)  # one file of a set may have sparse labels and another dense ones
+    cells = np.column_stack([Y.indices.astype(np.int64), Y.data.astype(np.int64)])
+    labels = [cells[a:b].tobytes() for a, b in pairwise(Y.indptr)]
     if not sp.issparse(raw.X):
         return [row.tobytes() + y for row, y in zip(np.ascontiguousarray(raw.X), labels, strict=True)]
     bounds = raw.X.indptr

@@ -1,9 +1,9 @@
 """Prepared datasets: arrays and characteristics, stored below the data folder.
 
-``<data_dir>/prepared/<name>-<first 16 digits of the key>/`` holds ``X.npy`` (or ``X.npz`` for CSR),
-``Y.npy``, ``named_splits.npz`` and ``meta.json``. The key depends on everything that decides the content: reader
-options, checksums of the files, arguments of a generator, named splits, and the code of the readers. A complete store
-is renamed to its final name; one whose files do not have the recorded checksums is rebuilt.
+``<data_dir>/prepared/<name>-<first 16 digits of the key>/`` holds ``X.npy`` and ``Y.npy`` (``X.npz`` and ``Y.npz`` for
+CSR), ``named_splits.npz`` and ``meta.json``. The key depends on everything that decides the content: reader options,
+checksums of the files, arguments of a generator, named splits, and the code of the readers. A complete store is renamed
+to its final name; one whose files do not have the recorded checksums is rebuilt.
 
 Importing this module, and :func:`prepared_meta`, need neither NumPy nor SciPy.
 """

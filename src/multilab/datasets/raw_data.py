@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 
 @dataclass(frozen=True, eq=False)
 class RawData:
@@ -17,7 +15,7 @@ class RawData:
     X : ndarray or scipy.sparse.csr_array of shape (n, d), float64
         Features; nominal ones already as 0/1 columns. Dense and C-contiguous, or CSR with sorted indices and
         no stored zeros.
-    Y : ndarray of shape (n, q), uint8, C-contiguous
+    Y : ndarray of shape (n, q), uint8, C-contiguous; or CSR where sparse rows have many labels
         Labels, 0 or 1, in the order of the file's columns; int8 with -1 where one was not observed, if any was not.
     feature_names, label_names : list of str
         Names of the columns of ``X`` and of ``Y``. One-hot columns are called ``attribute=value``.
@@ -38,7 +36,7 @@ class RawData:
     """
 
     X: Any
-    Y: np.ndarray
+    Y: Any
     feature_names: list[str]
     label_names: list[str]
     original_features: int

@@ -21,14 +21,15 @@ _ATTEMPTS = 20
 
 
 def to_bytes(dataset: Dataset) -> dict[str, bytes]:
-    """Return the files of a store, by name: ``X.npy`` or ``X.npz`` (CSR), ``Y.npy``, ``named_splits.npz``."""
-    X = dataset.X
-    if sp.issparse(X):
-        shape = np.array(X.shape, dtype=np.int64)
-        content = {"X.npz": _saved(np.savez, data=X.data, indices=X.indices, indptr=X.indptr, shape=shape)}
-    else:
-        content = {"X.npy": _saved(np.save, X)}
-    content["Y.npy"] = _saved(np.save, dataset.Y)
+    """Return the files of a store, by name: ``X.npy`` or ``X.npz`` (CSR), so for ``Y``, ``named_splits.npz``."""
+    content = {}
+    for name, matrix in (("X", dataset.X), ("Y", dataset.Y)):
+        if sp.issparse(matrix):
+            shape = np.array(matrix.shape, dtype=np.int64)
+            arrays = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
+            content[f"{name}.npz"] = _saved(np.savez, **arrays, shape=shape)
+        else:
+            content[f"{name}.npy"] = _saved(np.save, matrix)
     indices = {f"{name}/train": train for name, (train, _) in dataset.splits.items()}
     indices |= {f"{name}/test": test for name, (_, test) in dataset.splits.items()}
     content["named_splits.npz"] = _saved(np.savez, **indices)
@@ -37,24 +38,26 @@ def to_bytes(dataset: Dataset) -> dict[str, bytes]:
 
 def from_bytes(name: str, meta: Mapping[str, Any], content: Mapping[str, bytes]) -> Dataset:
     """Return the dataset of a store: the inverse of :func:`to_bytes`, with names and digest from ``meta``."""
-    if meta["sparse"]:
-        arrays = _loaded(content["X.npz"])
-        triple = (arrays["data"], arrays["indices"], arrays["indptr"])
-        X = sp.csr_array(triple, shape=tuple(arrays["shape"]))
-        X.has_sorted_indices = True
-    else:
-        X = _loaded(content["X.npy"])
     named = _loaded(content["named_splits.npz"])
     return Dataset(
         name=name,
-        X=X,
-        Y=_loaded(content["Y.npy"]),
+        X=_matrix(content, "X"),
+        Y=_matrix(content, "Y"),
         feature_names=meta["feature_names"],
         label_names=meta["label_names"],
         splits={split: (named[f"{split}/train"], named[f"{split}/test"]) for split in meta["splits"]},
         digest=meta["digest"],
         features=meta["features"],
     )
+
+
+def _matrix(content: Mapping[str, bytes], name: str) -> Any:
+    if f"{name}.npy" in content:
+        return _loaded(content[f"{name}.npy"])
+    arrays = _loaded(content[f"{name}.npz"])
+    matrix = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"]))
+    matrix.has_sorted_indices = True
+    return matrix
 
 
 def write_folder(folder: Path, content: Mapping[str, bytes], is_valid: Callable[[], bool]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +16,20 @@ from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, decode, read_bytes, require_cells
 from multilab.datasets.number_parsing import to_number
 from multilab.datasets.raw_data import RawData
+
+DENSE_LABELS = 2**24
+"""Largest label matrix that the readers of sparse rows return dense: 16 MiB."""
+
+
+def label_matrix(rows: np.ndarray, labels: np.ndarray, shape: tuple[int, int]) -> Any:
+    """Return the uint8 label matrix of the given entries, dense up to `DENSE_LABELS` entries, else canonical CSR."""
+    if shape[0] * shape[1] <= DENSE_LABELS:
+        Y = np.zeros(shape, dtype=np.uint8)
+        Y[rows, labels] = 1
+        return Y
+    sparse = sp.csr_array((np.ones(len(rows), dtype=np.uint8), (rows, labels)), shape=shape)
+    sparse.data[:] = 1  # a label that is given twice is given
+    return sparse
 
 
 @dataclass(frozen=True)
@@ -64,8 +79,7 @@ class SparseRows:
             entry = order[int(np.flatnonzero(repeated)[0])]
             line = self.lines[self.feature_rows[entry]]
             raise DatasetError(f"feature index {self.features[entry]} is given twice", self.path, line)
-        Y = np.zeros((n, shape[1]), dtype=np.uint8)
-        Y[self.label_rows, k] = 1
+        Y = label_matrix(self.label_rows, k, (n, shape[1]))
         X = canonical_csr(sp.coo_array((self.values, (self.feature_rows, j)), shape=(n, shape[0])))
         names = [f"f{i}" for i in range(1, shape[0] + 1)]
         return RawData(X, Y, names, list(label_names), original_features=shape[0])
@@ -78,6 +92,13 @@ class SparseRows:
                 f"{what} index {shown} is not among the {count} from {first} to {count - 1 + first}", self.path, line
             )
         return index
+
+
+def require_labels(rows: int, labels: int, path: PathLike, limits: Limits) -> None:
+    """Refuse a label matrix that is out of proportion to its file, and a dense one beyond ``max_cells``."""
+    if rows * labels > DENSE_LABELS:
+        limits = replace(limits, max_cells=rows * labels)
+    require_cells(rows, labels, "the label matrix", path, limits, itemsize=1)
 
 
 def parse_sparse_rows(lines: Iterable[tuple[int, str]], path: PathLike) -> SparseRows:
@@ -164,7 +185,7 @@ def read_svmlight(
     Returns
     -------
     RawData
-        ``X`` is CSR; features are called ``f1``, ``f2``, ...
+        ``X`` is CSR, and ``Y`` too where it has more than 2^24 entries; features are called ``f1``, ``f2``, ...
 
     Raises
     ------
@@ -187,7 +208,7 @@ def read_svmlight(
         raise DatasetError("no row has a feature", path)
     if d + q > limits.max_columns:  # before the names are created
         raise DatasetError(f"{d + q} columns, more than the limit of {limits.max_columns}", path)
-    require_cells(len(rows.lines), q, "the label matrix", path, limits, itemsize=1)
+    require_labels(len(rows.lines), q, path, limits)
     names = label_names if label_names is not None else [str(k + first[1]) for k in range(q)]
     return rows.to_raw((d, q), first, names)
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from multilab.core.files import PathLike
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import Limits, decode, read_bytes, require_cells
+from multilab.datasets.file_access import Limits, decode, read_bytes
 from multilab.datasets.raw_data import RawData
-from multilab.datasets.svmlight import parse_sparse_rows
+from multilab.datasets.svmlight import parse_sparse_rows, require_labels
 
 
 def read_xc(path: PathLike, label_names: Sequence[str] | None = None, limits: Limits | None = None) -> RawData:
@@ -21,13 +21,12 @@ def read_xc(path: PathLike, label_names: Sequence[str] | None = None, limits: Li
     label_names : sequence of str, optional
         Names of the q labels, default ``0``, ``1``, ...
     limits : Limits, optional
-        Upper bounds of sizes. The label matrix is dense, so that sets with hundreds of
-        thousands of labels are refused.
+        Upper bounds of sizes; ``max_columns`` also bounds the labels, ``max_cells`` a dense label matrix only.
 
     Returns
     -------
     RawData
-        ``X`` is CSR; features are called ``f1``, ``f2``, ...
+        ``X`` is CSR, and ``Y`` too where it has more than 2^24 entries; features are called ``f1``, ``f2``, ...
 
     Raises
     ------
@@ -51,7 +50,7 @@ def read_xc(path: PathLike, label_names: Sequence[str] | None = None, limits: Li
         lines.pop()
     if len(lines) != n + 1:
         raise DatasetError(f"{n} rows are announced, the file has {len(lines) - 1}", path, 1)
-    require_cells(n, q, "the label matrix", path, limits, itemsize=1)
+    require_labels(n, q, path, limits)
     names = [str(k) for k in range(q)] if label_names is None else label_names
     if len(names) != q:
         raise DatasetError(f"{len(names)} label names for {q} labels", path, 1)

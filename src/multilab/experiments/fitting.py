@@ -71,7 +71,7 @@ def _splits(dataset: str, protocol: str) -> list[Any]:
 def indices(ref: SplitRef) -> tuple[np.ndarray, np.ndarray]:
     """Return the training and the test rows of a split."""
     if ref.split < 0:
-        every = np.arange(len(_dataset(ref.dataset).Y))
+        every = np.arange(_dataset(ref.dataset).Y.shape[0])
         train, test = every, every[:0]
     else:
         splits = _splits(ref.dataset, ref.protocol)
