@@ -198,12 +198,19 @@ def capabilities(cls: type, files: dict[str, dict[str, Any]]) -> list[str]:
         "yes" if tags.input_tags.sparse else "no",
         "yes" if tags.input_tags.allow_nan else "no",
         "yes" if has_fit_parameter(estimator, "sample_weight") else "no",
+        learns_from_missing(cls),
         ", ".join(text for name, text in scores.items() if hasattr(estimator, name)) or "–",
         "yes" if "random_state" in parameters else "no",
         "yes" if "n_jobs" in parameters else "no",
         ", ".join(f"``{name}``" for name in names) or "–",
         "yes" if any(files[name].get("search") for name in names) else "no",
     ]
+
+
+def learns_from_missing(cls: type) -> str:
+    """Return whether a class learns from partially observed labels; of some its members decide."""
+    accepts = getattr(cls, "_accepts_missing_labels", False)
+    return "if its members do" if isinstance(accepts, property) else "yes" if accepts else "no"
 
 
 @page
@@ -216,6 +223,7 @@ def methods() -> str:
         "Sparse X",
         "NaN in X",
         "Weights",
+        "Missing labels",
         "Scores",
         "Random",
         "``n_jobs``",
@@ -228,6 +236,7 @@ def methods() -> str:
         "(``conf/method``) that use them. The table is read from the tags and signatures of the classes and from the "
         "method files: *Sparse X*, whether sparse features are accepted; *NaN*, whether missing features are; "
         "*Weights*, whether ``fit`` takes ``sample_weight`` (of wrappers: if the base estimator does); "
+        "*Missing labels*, whether it learns from partially observed ones (:doc:`/guide/missing-labels`); "
         "*Scores*, probabilities (``predict_proba``) or margins (``decision_function``); *Random*, whether there is a "
         "``random_state``; *Parallel*, whether there is ``n_jobs``; *Search*, whether a method file names a search "
         "space for ``multilab tune``. ``from multilab.methods import MLkNN`` imports an estimator, ``multilab methods "

@@ -30,6 +30,7 @@ from multilab.methods import (
     AdaBoostMH,
     BinaryRelevance,
     ClassifierChain,
+    ElasticNetKernelELM,
     KernelELM,
     LabelPowerset,
     LSKernelMDDM,
@@ -266,6 +267,8 @@ def test_a_choice_by_f1_counts_observed_labels_only() -> None:
         ELM(n_hidden=10),
         RELM(n_hidden=10, C=10.0),
         RELM(n_hidden=100, C=10.0, label_weight="balanced"),
+        ElasticNetKernelELM(lam=0.5, alpha=0.3, tol=1e-10),
+        ElasticNetKernelELM(lam=0.5, alpha=0.3, tol=1e-10, fit_intercept=True, loss_scale="mean"),
     ],
     ids=repr,
 )
@@ -277,6 +280,17 @@ def test_least_squares_equals_the_fits_on_observed_rows(method: Any) -> None:
         for label, rows in enumerate(observed.T):
             alone = model.fit(X[rows], Y[rows][:, [label]], sample_weight=None if weight is None else weight[rows])
             np.testing.assert_allclose(scores[:, [label]], output(alone, X_test), rtol=1e-7, atol=1e-7)
+
+
+def test_rows_selected_for_all_labels_need_all_labels() -> None:
+    X, Y, _, _ = hidden_data()
+    with pytest.raises(MethodError, match="ElasticNetKernelELM cannot learn from partially observed labels"):
+        fitted(ElasticNetKernelELM("l21"), X, Y)
+    model = fitted(ElasticNetKernelELM(lam=0.5, alpha=0.3), X, Y)
+    assert 0 <= model.dual_gap_ <= model.tol
+    assert model.objective_path_.shape == (1,)
+    with pytest.raises(MethodError, match="watched with complete labels only"):
+        ElasticNetKernelELM(solver="cd").fit_watched(X, Y, print)
 
 
 def test_the_nystroem_machine_with_all_landmarks_is_the_kernel_machine() -> None:

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from multilab.methods._kernels import kernel_matrix, resolve_gamma
+from multilab.methods._observed import is_partial, observed_groups
 from multilab.methods._ties import merge_ties
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.elm._elastic_net import elastic_net
@@ -100,6 +102,10 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
     scores; under "l21" they count as often as they are. Scores that differ by rounding errors only are made equal, see
     `multilab.methods._ties.merge_ties`.
 
+    **Missing labels**: with "l1" the problem of a label is that of the rows that observe it, its weights 0 on the
+    others; gaps, KKT residuals and iterations are the largest of these problems, ``objective_path_`` holds the sum of
+    their objectives. A width "scale" or "median" is that of all rows.
+
     Objective and gap belong to the convex problem; the authors' runs stop after a few sweeps, far from its
     minimum (``solver="cd"``, ``stop="step"``, ``tol=0.4``; conf/method/mlekelm_released.yaml).
 
@@ -151,7 +157,11 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
         self.stop = stop
         self.threshold = threshold
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    @property
+    def _accepts_missing_labels(self) -> bool:  # type: ignore[override]
+        return self.penalty == "l1"  # "l21" selects the same training points for all labels
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); memory O(n^2).
 
         Parameters
@@ -161,13 +171,15 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0, of their squared errors; only for ridge "frobenius". A row of weight 0 is absent.
             A weight of 2 is not the row twice, since the penalty is on one coefficient per row.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed; only for penalty "l1".
 
         Raises
         ------
         MethodError
             If an argument is out of range, or two do not go together.
         """
-        return self._solve_path(X, y, sample_weight=sample_weight)
+        return self._solve_path(X, y, sample_weight=sample_weight, y_mask=y_mask)
 
     def fit_watched(self, X: Any, y: Any, watch: Callable[[float], object]) -> Self:
         """Fit by coordinate descent, calling ``watch`` with the objective at beta = 0 and after each sweep.
@@ -184,14 +196,23 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
         return self._solve_path(X, y, watch)
 
     def _solve_path(
-        self, X: Any, y: Any, watch: Callable[[float], object] | None = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        watch: Callable[[float], object] | None = None,
+        sample_weight: Any = None,
+        y_mask: Any = None,
     ) -> Self:
         self._check_arguments()
         if self.ridge == "rkhs" and sample_weight is not None:
             raise MethodError("sample_weight goes with ridge='frobenius' only; KernelELM has weights with the other")
-        X, Y, rows = self._validate_weighted(X, y, sample_weight)
+        X, Y, rows = self._validate_weighted(X, y, sample_weight, y_mask)
         self.gamma_ = resolve_gamma(self.gamma, X, rows)
         self._X = X
+        if is_partial(Y):
+            if watch:
+                raise MethodError("the sweeps can be watched with complete labels only")
+            return self._solve_observed(X, Y, rows)
         distinct, self.column_, counts = np.unique(Y, axis=1, return_inverse=True, return_counts=True)
         weights = np.sqrt(counts) if self.penalty == "l21" else np.ones(len(counts))
         omega = kernel_matrix(X, kernel="rbf", gamma=self.gamma_)
@@ -225,6 +246,23 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        return self
+
+    def _solve_observed(self, X: Any, Y: np.ndarray, weight: np.ndarray | None) -> Self:
+        """Solve for the labels that are observed in the same rows at a time, on these rows alone."""
+        distinct, self.column_ = np.unique(Y, axis=1, return_inverse=True)
+        self.coef_, self.intercept_ = np.zeros(distinct.shape), np.zeros(distinct.shape[1])
+        parts = []
+        for columns, rows in observed_groups(distinct):
+            part = clone(self).set_params(gamma=self.gamma_)
+            part.fit(X[rows], distinct[np.ix_(rows, columns)], None if weight is None else weight[rows])
+            self.coef_[np.ix_(rows, columns)] = part.coef_[:, part.column_]
+            self.intercept_[columns] = part.intercept_[part.column_]
+            parts.append(part)
+        self.lambda_max_ = max(part.lambda_max_ for part in parts)
+        self.objective_path_ = np.array([sum(part.objective_path_[-1] for part in parts)])
+        self.dual_gap_, self.kkt_ = (max(getattr(part, name) for part in parts) for name in ("dual_gap_", "kkt_"))
+        self.n_iter_ = max(part.n_iter_ for part in parts)
         return self
 
     def _solve(
