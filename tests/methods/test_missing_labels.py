@@ -24,6 +24,7 @@ from multilab.methods import (
     ECC,
     ELM,
     MDDM,
+    MLNB,
     MLRBF,
     MLWSE,
     RELM,
@@ -42,6 +43,7 @@ from multilab.methods import (
 )
 from multilab.methods._observed import centred
 from multilab.methods.base import MethodError, MultiLabelClassifier, MultiLabelTransformer, check_labels
+from multilab.methods.bayes._gaussian import HeldOut
 from multilab.methods.ensembles._dependence import chi_square
 from multilab.methods.ensembles._members import draw_rows
 from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
@@ -172,6 +174,35 @@ def test_neighbours_of_a_label_that_few_rows_observe() -> None:
     alone = fitted(MLkNN(k=2), X[:3], Y[:3, [0]])
     np.testing.assert_array_equal(output(model, X_test)[:, [0]], output(alone, X_test))
     np.testing.assert_array_equal(output(model, X_test)[:, 1], np.full(len(X_test), 2 / 3))  # the smoothed prior
+
+
+def test_gaussians_equal_the_fits_on_observed_rows() -> None:
+    X, Y, observed, X_test = hidden_data()
+    method = MLNB(components=None, generations=0)
+    scores = output(fitted(method, X, Y), X_test)
+    for label, rows in enumerate(observed.T):
+        alone = output(fitted(method, X[rows], Y[rows][:, [label]]), X_test)
+        np.testing.assert_allclose(scores[:, [label]], alone, rtol=1e-12, atol=1e-12)
+
+
+def test_held_out_losses_count_observed_labels() -> None:
+    X, Y, observed, _ = hidden_data()
+    labels = check_labels(Y, missing=True)
+    held_out, subsets = HeldOut(X, labels, 3, 1.0), np.eye(X.shape[1], dtype=bool)
+    expected = []
+    for subset in subsets:
+        scores = held_out.ratios[:, :, subset].sum(axis=2) + held_out.prior
+        losses = []
+        for rows in np.array_split(np.arange(len(X)), 3):
+            hamming = ((scores[rows] >= 0) != (labels[rows] == 1))[observed[rows]].mean()
+            ranking = [
+                np.mean([s_pos <= s_neg for s_pos in s[y == 1] for s_neg in s[y == 0]])
+                for s, y in zip(scores[rows], labels[rows], strict=True)
+                if (y == 1).any() and (y == 0).any()
+            ]
+            losses.append((hamming + np.mean(ranking)) / 2)
+        expected.append(np.mean(losses))
+    np.testing.assert_allclose(held_out.losses(subsets), expected, rtol=1e-9)
 
 
 def test_radial_basis_functions_use_observed_rows() -> None:

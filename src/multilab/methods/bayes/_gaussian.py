@@ -5,6 +5,8 @@ from typing import Self
 
 import numpy as np
 
+from multilab.methods._observed import is_partial, observed_groups
+
 # Lower bound of a standard deviation, relative to the range of the column: a column that is constant in a class would
 # determine all decisions. It is well above the rounding errors of a variance of 0.
 _LEAST_SPREAD = 1e-6
@@ -38,14 +40,17 @@ class LabelGaussians:
         Parameters
         ----------
         X : ndarray of shape (n, d)
-        Y : ndarray of shape (n, q), 0/1
+        Y : ndarray of shape (n, q), 0/1, or int8 with -1 where a label is not observed
         s : float
             Smoothing of the prior.
 
         Notes
         -----
-        A class with one row has the standard deviation of all rows; an empty class also has their mean.
+        A class with one row has the standard deviation of all rows; an empty class also has their mean. The estimates
+        of a label are those of the rows that observe it; without any its score is 0.
         """
+        if is_partial(Y):
+            return cls._fit_observed(X, Y, s)
         n = len(X)
         sizes = np.stack([n - Y.sum(axis=0), Y.sum(axis=0)]).astype(np.float64)[:, :, None]
         # centred columns: the variance as mean of squares less squared mean loses few digits
@@ -62,6 +67,16 @@ class LabelGaussians:
         spreads = np.sqrt(np.maximum(variances, np.where(least > 0, least, 1.0) ** 2))
         prior = (s + sizes[:, :, 0]) / (2.0 * s + n)
         return cls(np.log(prior[1] / prior[0]), means + centre, spreads)
+
+    @classmethod
+    def _fit_observed(cls, X: np.ndarray, Y: np.ndarray, s: float) -> Self:
+        q, d = Y.shape[1], X.shape[1]
+        log_odds, means, spreads = np.zeros(q), np.zeros((2, q, d)), np.ones((2, q, d))
+        for labels, rows in observed_groups(Y):
+            if len(rows):
+                part = cls.fit(X[rows], Y[np.ix_(rows, labels)].astype(np.uint8), s)
+                log_odds[labels], means[:, labels], spreads[:, labels] = part.log_odds, part.means, part.spreads
+        return cls(log_odds, means, spreads)
 
     def ratios(self, X: np.ndarray, label: int) -> np.ndarray:
         """Return log p(x_f | label) - log p(x_f | no label) for all rows and columns f, shape (m, d)."""
@@ -81,7 +96,8 @@ class HeldOut:
     Parameters
     ----------
     X : ndarray of shape (n, d)
-    Y : ndarray of shape (n, q), 0/1
+    Y : ndarray of shape (n, q), 0/1, or int8 with -1 where a label is not observed
+        Losses count observed labels only.
     folds : int
         Number of contiguous folds of the rows.
     s : float
@@ -97,8 +113,8 @@ class HeldOut:
         self.Y = Y
         self.ratios = np.empty((n, q, X.shape[1]))  # of each row by the model without its fold
         self.prior = np.empty((n, q))
-        sizes = Y.sum(axis=1, dtype=np.int64)
-        ranked = (sizes > 0) & (sizes < q)
+        sizes, others = (Y == 1).sum(axis=1), (Y == 0).sum(axis=1)
+        ranked = (sizes > 0) & (others > 0)
         # weights of a wrong decision and of a wrongly ordered pair of each row in the mean losses over the folds
         self._of_decisions, self._of_pairs = np.empty(n), np.zeros(n)
         for rows in np.array_split(np.arange(n), folds):
@@ -107,11 +123,9 @@ class HeldOut:
             self.prior[rows] = _exact(model.log_odds)
             for label in range(q):
                 self.ratios[rows, label] = _exact(model.ratios(X[rows], label))
-            self._of_decisions[rows] = 1.0 / (folds * len(rows) * q)
+            self._of_decisions[rows] = 1.0 / (folds * max(int((sizes + others)[rows].sum()), 1))
             usable = rows[ranked[rows]]
-            self._of_pairs[usable] = (
-                1.0 / (folds * len(usable) * sizes[usable] * (q - sizes[usable])) if len(usable) else 0
-            )
+            self._of_pairs[usable] = 1.0 / (folds * len(usable) * sizes[usable] * others[usable]) if len(usable) else 0
 
     def losses(self, subsets: np.ndarray) -> np.ndarray:
         """Return the mean over the folds of (Hamming loss + ranking loss) / 2 for each subset, shape (p,).
@@ -129,11 +143,11 @@ class HeldOut:
         chosen = np.where(subsets.any(axis=1, keepdims=True), subsets, True).astype(np.float64)
         # (p, n, q): one matrix product for all subsets, because log-odds add up over columns
         every = (chosen @ self.ratios.reshape(n * q, -1).T).reshape(-1, n, q) + self.prior
-        rows, labels = np.nonzero(self.Y)
+        rows, labels = np.nonzero(self.Y == 1)
         losses = np.empty(len(subsets))
         step = max(1, _COMPARED // q)
         for index, scores in enumerate(every):
-            wrong = ((scores >= 0) != self.Y).sum(axis=1) @ self._of_decisions
+            wrong = (((scores >= 0) != (self.Y == 1)) & (self.Y >= 0)).sum(axis=1) @ self._of_decisions
             for start in range(0, len(rows), step):
                 row, label = rows[start : start + step], labels[start : start + step]
                 above = (scores[row] >= scores[row, label][:, None]) & (self.Y[row] == 0)
@@ -148,7 +162,7 @@ class HeldOut:
         """
         total, counted = np.zeros(self.ratios.shape[2]), 0
         for label, y in enumerate(self.Y.T):
-            if y.any() and not y.all():
+            if (y == 1).any() and (y == 0).any():
                 signs = np.sign(self.ratios[:, label])
                 total += 0.5 + 0.25 * (signs[y == 1].mean(axis=0) - signs[y == 0].mean(axis=0))
                 counted += 1

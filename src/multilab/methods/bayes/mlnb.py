@@ -1,7 +1,7 @@
 """MLNB: naive Bayes per label on principal components selected by a genetic search."""
 
 import math
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,6 +48,9 @@ class MLNB(MultiLabelClassifier):
     ranking loss in cross-validation. Scores are log-odds. They add up over columns, so one matrix product gives those
     of a population of subsets.
 
+    **Missing labels**: prior and Gaussians of a label are those of the rows that observe it, and the losses of the
+    search count observed labels only.
+
     Deviation: the principal components are computed from the training rows; the original computes them from training
     and test rows together, which is leakage.
 
@@ -66,6 +69,8 @@ class MLNB(MultiLabelClassifier):
     (60, 3)
     """
 
+    _accepts_missing_labels: ClassVar[bool] = True
+
     def __init__(
         self,
         components: float | None = 0.3,
@@ -82,15 +87,15 @@ class MLNB(MultiLabelClassifier):
         self.s = s
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
+        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
 
         Raises
         ------
         MethodError
             If an argument is out of range.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y = self._validate_fit(X, y, y_mask)
         if self.components is not None and not 0 < self.components <= 1:
             raise MethodError(f"components={self.components}: give a share in (0, 1] or None")
         if not self.s > 0:

@@ -1,6 +1,6 @@
 """Feature selection by the genetic search of MLNB for naive Bayes."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,6 +47,8 @@ class MLNBSelector(RankingSelector):
     are not features: that is ``MLNB(components=0.3)``, or a pipeline of ``PCA`` of scikit-learn, this selector and
     another classifier. The publication gives no order of the kept features; the balanced accuracy is our choice.
 
+    **Missing labels**: as in `MLNB`.
+
     References
     ----------
     M.-L. Zhang, J. M. Peña, V. Robles. Feature selection for multi-label naive Bayes classification. Information
@@ -61,6 +63,8 @@ class MLNBSelector(RankingSelector):
     >>> bool(model.get_support().any())
     True
     """
+
+    _accepts_missing_labels: ClassVar[bool] = True
 
     def __init__(
         self, population: int = 20, generations: int = 100, folds: int = 10, s: float = 1.0, random_state: Any = None
