@@ -249,7 +249,7 @@ def test_no_group_is_on_both_sides_and_no_move_or_exchange_is_better(data, order
 
 @fast
 @given(data=grouped(), order=orders, seed=seeds)
-def test_the_fold_of_a_group_depends_neither_on_the_order_of_rows_nor_on_its_name(data, order, seed):
+def test_the_fold_of_a_group_depends_neither_on_the_order_of_rows_nor_on_names_in_the_same_order(data, order, seed):
     Y, groups = data
     if len(set(groups)) < 2:
         return

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from pandas import isna
 from sklearn.model_selection import BaseCrossValidator
 
 from multilab.datasets.errors import DatasetError
@@ -109,7 +110,7 @@ def _group_matrix(groups: Any, n: int) -> sp.csr_array:
     array = np.asarray(groups)
     if array.shape != (n,):
         raise DatasetError(f"groups must have one value per row, shape ({n},), and have shape {array.shape}")
-    if (array != array).any() or (array.dtype == object and any(value is None for value in array)):
+    if isna(array).any():
         raise DatasetError("groups hold missing values: give every row a group")
     names, group = np.unique(array, return_inverse=True)
     return sp.csr_array((np.ones(n, dtype=np.int64), (group, np.arange(n))), shape=(len(names), n))
