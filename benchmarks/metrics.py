@@ -1,20 +1,24 @@
-"""All metrics of a large prediction at once: sparse truth and decisions, 100,000 x 1,000.
+"""All metrics of a large prediction at once, 100,000 x 1,000 with sparse truth; single ones against scikit-learn.
 
     python benchmarks/metrics.py
 
 The scores are dense (0.8 GB in double precision) and made before the clock starts. A part of the rows is scored again
-with dense arguments; all values must be equal to 1e-12.
+with dense arguments; all values must be equal to 1e-12. scikit-learn's functions get dense truth, once with many rows
+and once with many labels; where it has no function for several labels, a loop takes the mean over labels, as its users
+do. The values must be equal to 1e-12. A bootstrap is compared with 100 calls of the function on the rows of each draw.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from common import Line, arguments, show
+from common import Line, arguments, race, show
+from multilab import metrics as ours
 from multilab.experiments.measuring import Meter
 from multilab.metrics import score_all
 
@@ -46,10 +50,76 @@ def same_values(one: dict[str, float], other: dict[str, float], what: str) -> st
     return f"DIFFERENT on {what}: {', '.join(wrong)}" if wrong else f"sparse = dense in {len(one)} values on {what}"
 
 
+def sklearn_functions() -> dict[str, Callable[[np.ndarray, np.ndarray], float]]:
+    """Return scikit-learn's functions by our names."""
+    from sklearn import metrics as theirs
+
+    def over_labels(function: Callable[[np.ndarray, np.ndarray], float]) -> Callable[[np.ndarray, np.ndarray], float]:
+        return lambda Y, P: float(np.mean([function(y, p) for y, p in zip(Y.T, P.T, strict=True)]))
+
+    return {
+        "macro_average_precision": lambda Y, P: theirs.average_precision_score(Y, P, average="macro"),
+        "micro_average_precision": lambda Y, P: theirs.average_precision_score(Y, P, average="micro"),
+        "macro_auc": lambda Y, P: theirs.roc_auc_score(Y, P, average="macro"),
+        "log_loss": over_labels(lambda y, p: theirs.log_loss(y, p, labels=[0, 1])),
+        "brier_score": over_labels(theirs.brier_score_loss),
+        "ndcg_at_k": lambda Y, P: theirs.ndcg_score(Y, P, k=5),
+        "ranking_loss": theirs.label_ranking_loss,
+        "average_precision": theirs.label_ranking_average_precision_score,
+    }
+
+
+def against_sklearn(n: int, q: int, repeats: int) -> list[Line]:
+    """Time single metrics and scikit-learn's functions on dense truth and probabilities."""
+    Y, scores, _ = prediction(n, q)
+    truth, P = Y.toarray(), scores / scores.max()
+    lines = []
+    for name, theirs in sklearn_functions().items():
+        function = ours.registry.DEFINED[name].function
+        runners = {"multilab": lambda f=function: f(truth, P, "sklearn"), "sklearn": lambda f=theirs: f(truth, P)}
+        seconds, values = race(runners, repeats)
+        ratio = seconds["sklearn"] / seconds["multilab"]
+        same = np.isclose(values["multilab"], values["sklearn"], rtol=1e-12, atol=0)
+        check = "equal values" if same else f"DIFFERENT: {values}"
+        text = f"{ratio:.1f} x as fast ({1000 * seconds['multilab']:.0f} ms)"
+        lines.append(Line(f"{name} on {n} x {q} against scikit-learn", text, ">= 1 x", ratio >= 1, check))
+    return lines
+
+
+def bootstraps(n: int, q: int, repeats: int) -> list[Line]:
+    """Time 100 draws and 100 calls on resampled rows."""
+    Y, scores, _ = prediction(n, q)
+    truth, P = Y.toarray(), scores / scores.max()
+    lines = []
+    for name in ("macro_f1", "ranking_loss", "log_loss", "macro_auc"):
+        metric = ours.registry.DEFINED[name]
+        given = scores >= 0.9 if metric.needs == "decisions" else P
+
+        def loop(metric: Any = metric, given: np.ndarray = given) -> tuple[float, float]:
+            rng = np.random.default_rng(0)
+            draws = [rng.integers(0, n, n) for _ in range(100)]
+            values = [metric.function(truth[rows], given[rows]) for rows in draws]
+            low, high = np.quantile(values, [0.025, 0.975])
+            return low, high
+
+        def draws(name: str = name, given: np.ndarray = given) -> tuple[float, float]:
+            interval = ours.bootstrap(name, truth, given, n_draws=100, random_state=0)
+            return interval.low, interval.high
+
+        seconds, values = race({"multilab": draws, "loop": loop}, repeats)
+        ratio = seconds["loop"] / seconds["multilab"]
+        same = np.allclose(values["multilab"], values["loop"], rtol=1e-12, atol=0)
+        check = "equal intervals" if same else f"DIFFERENT: {values}"
+        text = f"{ratio:.1f} x as fast ({1000 * seconds['multilab']:.0f} ms)"
+        lines.append(Line(f"bootstrap of {name}, {n} x {q}, 100 draws, against a loop", text, check=check))
+    return lines
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--labels", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=5)
     chosen = parser.parse_args(argv)
     data = prediction(chosen.rows, chosen.labels)
     meter: Any = Meter()
@@ -58,7 +128,12 @@ def main(argv: list[str] | None = None) -> None:
     check = dense_agrees(data, min(chosen.rows, 2000))
     value = f"{meter.seconds:.1f} s, {meter.peak_mb:.0f} MiB besides the arguments"
     line = Line(f"score_all on {chosen.rows} x {chosen.labels}", value, "< 30 s", meter.seconds < 30, check)
-    show("Metrics", [line], json_path=chosen.json)
+    lines = [line]
+    with threadpool_limits(1):
+        for n, q in ((20_000, 20), (2_000, 500)):
+            lines += against_sklearn(n, q, chosen.repeats)
+        lines += bootstraps(2_000, 50, chosen.repeats)
+    show("Metrics", lines, json_path=chosen.json)
 
 
 if __name__ == "__main__":

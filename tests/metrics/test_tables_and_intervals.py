@@ -1,6 +1,8 @@
 """Tables per label, confusion counts and bootstrap intervals."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -114,6 +116,30 @@ def test_draws_are_those_of_resampled_rows(name, hide):
     assert (interval.level, interval.method, interval.n_draws) == (0.8, "percentile", 12)
 
 
+@pytest.mark.parametrize("name", ["macro_auc", "macro_average_precision"])
+@pytest.mark.parametrize("conventions", ["default", "mulan", "sklearn"])
+def test_draws_without_a_second_sort_are_those_with_one(name, conventions, monkeypatch):
+    truth, scores = case(4, n=30)
+    truth = np.where(np.random.default_rng(3).random(truth.shape) < 0.2, math.nan, truth)
+    rules = metrics.preset(conventions, auc_one_class="skip")
+    quick = bootstrap(name, truth, scores, rules, n_draws=20, random_state=0)
+    monkeypatch.setattr("multilab.metrics.label_draws._BLOCKS", 0)
+    slow = bootstrap(name, truth, scores, rules, n_draws=20, random_state=0)
+    np.testing.assert_allclose([slow.low, slow.high], [quick.low, quick.high], rtol=1e-13)
+
+
+def test_functions_of_ones_own():
+    from sklearn.metrics import hamming_loss
+
+    truth, scores = case(5)
+    named = bootstrap("hamming_loss", truth, scores >= 0.5, n_draws=15, random_state=3)
+    assert bootstrap(hamming_loss, truth, scores >= 0.5, n_draws=15, random_state=3).low == pytest.approx(named.low)
+    with pytest.raises(MetricError, match="Y has 40 rows but the second argument has 39"):
+        bootstrap(hamming_loss, truth, scores[1:] >= 0.5)
+    with pytest.raises(MetricError, match="y_mask is for metrics by name"):
+        bootstrap(hamming_loss, truth, truth, y_mask=truth)
+
+
 def test_seeds_parameters_and_undefined_draws():
     truth, scores = case(3)
     one = bootstrap("precision_at_k", truth, scores, k=1, n_draws=20, random_state=1)
@@ -146,3 +172,37 @@ def test_the_standard_error_is_that_of_a_mean():
     # A normal quantile from B draws has a standard error of about 2.7 / sqrt(B) standard errors at 2.5 %.
     for border, sign in ((interval.low, -1), (interval.high, 1)):
         assert border == pytest.approx(of_rows.mean() + sign * 1.96 * error, abs=5 * 2.7 / math.sqrt(2000) * error)
+
+
+@pytest.mark.slow
+def test_sparse_arguments_are_not_made_dense():
+    # A separate process, since the peak of a process never falls: 50 million cells, 400 MB as float64, 16 MB a block.
+    program = """
+import numpy as np, scipy.sparse as sp
+from multilab import metrics
+rng = np.random.default_rng(0)
+ones = lambda size: np.ones(size, dtype=np.uint8)
+draw = lambda share, sampler: sp.random_array((50000, 1000), density=share, rng=rng, format="csr", data_sampler=sampler)
+truth, mask, scores = draw(0.005, ones), draw(0.02, ones), draw(0.02, rng.random)
+names = ["log_loss", "brier_score", "expected_calibration_error", "precision_at_k", "ndcg_at_k",
+         "macro_average_precision", "micro_average_precision"]
+def run(rows):
+    Y, P, M = truth[:rows], scores[:rows], mask[:rows]
+    metrics.score_all(Y, P, metrics=names)
+    metrics.score_all(Y, P, metrics=["macro_f1", "log_loss", "macro_auc"], y_mask=M)
+    metrics.per_label(Y, P)
+run(50)
+def peak():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+before = peak()
+run(50000)
+print((peak() - before) / 1024)
+"""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("peak memory is read from /proc")
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert float(run.stdout) < 200  # MB

@@ -42,6 +42,9 @@ def macro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
 
 def label_auc(ranking: Ranking, conventions: Conventions) -> tuple[np.ndarray, np.ndarray]:
     """Return the area under the ROC curve of each label, and where it is undefined."""
+    drawn = ranking.drawn_labels
+    if drawn is not None:
+        return drawn.auc(_twice_loss(conventions))
     truth, scores = ranking.truth, ranking.scores
     n_rows, n_labels = truth.shape
     rows_of = truth.transposed()
@@ -148,6 +151,9 @@ def label_average_precision(ranking: Ranking, conventions: Conventions) -> tuple
     """Return the average precision of each label, and where it is undefined."""
     truth, scores = ranking.truth, ranking.scores
     ties = conventions.label_average_precision_ties
+    drawn = ranking.drawn_labels if ties == "max" else None
+    if drawn is not None:
+        return drawn.average_precision()
     rows_of = truth.transposed()
     precision = np.zeros(truth.shape[1])
     for start, stop in blocks(truth.shape[1], truth.shape[0]):

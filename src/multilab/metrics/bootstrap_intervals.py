@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,7 +53,7 @@ class BootstrapInterval:
 
 
 def bootstrap(
-    metric: str,
+    metric: str | Callable[..., float],
     Y: Any,
     given: Any,
     conventions: str | Conventions = "default",
@@ -67,13 +67,14 @@ def bootstrap(
     """Return a percentile interval of a metric over resampled instances.
 
     Every draw takes n of the n rows with replacement. The fitted model stays the same: the interval covers the choice
-    of test rows only. Metrics of rows and of decisions need no second pass over the matrices; AUC, average precision of
-    labels and calibration error are computed from the rows of each draw.
+    of test rows only. Metrics of rows and of decisions need no second pass over the matrices, macro AUC and macro
+    average precision no second sort (up to 8 million cells); the others are computed from the rows of each draw.
 
     Parameters
     ----------
-    metric : str
-        Name of a metric.
+    metric : str or callable
+        Name of a metric, or a function ``metric(Y, given, **parameters) -> float`` of your own, which gets the rows of
+        each draw (without ``conventions`` and ``y_mask``).
     Y : array-like or sparse, shape (n_rows, n_labels)
         True labels, 0/1; NaN, or -1 in int8, where a label was not observed.
     given : array-like or sparse, shape (n_rows, n_labels)
@@ -112,12 +113,16 @@ def bootstrap(
     >>> interval.value, round(interval.low, 2), round(interval.high, 2)
     (0.25, 0.2, 0.3)
     """
-    chosen, definition = resolve(conventions), defined(metric)
     if not 0 < level < 1:
         raise MetricError(f"`level` must be in (0, 1), got {level}")
     if n_draws < 2:
         raise MetricError(f"`n_draws` must be >= 2, got {n_draws}")
     rng = np.random.default_rng(random_state)
+    if callable(metric):
+        if y_mask is not None:
+            raise MetricError("y_mask is for metrics by name: mark unobserved cells in Y for a function of your own")
+        return _interval(*_values_of_function(metric, Y, given, parameters, rng, n_draws), level, str(metric))
+    chosen, definition = resolve(conventions), defined(metric)
     if definition.needs == "decisions":
         truth, decisions = observed_only(LabelSets(Y, y_mask=y_mask), Decisions(given), "decisions")
         sample: Any = count_decisions(truth, decisions)
@@ -127,13 +132,36 @@ def bootstrap(
         draws = _drawn_rankings(sample, rng, n_draws)
     value = definition.value(sample, chosen, **parameters).value
     values = np.array([definition.value(draw, chosen, **parameters).value for draw in draws])
-    undefined = np.isnan(values)
+    return _interval(value, values, level, metric)
+
+
+def _interval(value: float, values: np.ndarray, level: float, name: str) -> BootstrapInterval:
+    n_draws, undefined = values.size, np.isnan(values)
     if undefined.sum() > n_draws - 2:
-        raise MetricError(f"{metric} is nan in {undefined.sum()} of {n_draws} draws: there is no interval")
+        raise MetricError(f"{name} is nan in {undefined.sum()} of {n_draws} draws: there is no interval")
     values = values[~undefined]
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     error = float(values.std(ddof=1))
     return BootstrapInterval(value, float(low), float(high), level, error, n_draws, int(undefined.sum()))
+
+
+def _values_of_function(
+    function: Callable[..., float],
+    Y: Any,
+    given: Any,
+    parameters: dict[str, Any],
+    rng: np.random.Generator,
+    n_draws: int,
+) -> tuple[float, np.ndarray]:
+    """Return the value of a function on all rows, and on those of each draw."""
+    Y, given = (matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix) for matrix in (Y, given))
+    n_rows = Y.shape[0]
+    if given.shape[0] != n_rows:
+        raise MetricError(f"Y has {n_rows} rows but the second argument has {given.shape[0]}")
+    drawn = (rng.integers(0, n_rows, n_rows) for _ in range(n_draws))
+    return float(function(Y, given, **parameters)), np.array(
+        [function(Y[rows], given[rows], **parameters) for rows in drawn]
+    )
 
 
 def _drawn_rankings(ranking: Ranking, rng: np.random.Generator, n_draws: int) -> Iterator[Ranking]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from multilab.metrics.conventions import Conventions
 from multilab.metrics.inputs import Entries, Scores, blocks, refuse_other_shape
+from multilab.metrics.label_draws import DrawnLabels, SortedLabels, sort_labels
 from multilab.metrics.label_sets import LabelSets
 from multilab.metrics.rank_counts import INDEX_RULES, RelevantRanks, rank_relevant
 
@@ -106,6 +107,7 @@ class Ranking:
     scores: Scores
     conventions: Conventions
     _per_row: dict[Hashable, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    _source: tuple[Ranking, np.ndarray] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         refuse_other_shape(self.truth, "Y", self.scores, "scores")
@@ -131,6 +133,19 @@ class Ranking:
             self._per_row[key] = np.concatenate(values)
         return self._per_row[key]
 
+    @cached_property
+    def sorted_labels(self) -> SortedLabels | None:
+        """Rows of each label by their scores; None if there are too many cells to keep."""
+        return sort_labels(self.truth, self.scores)
+
+    @property
+    def drawn_labels(self) -> DrawnLabels | None:
+        """Counts by the sorted labels of the ranking that this is a selection of; None if there is none."""
+        ranking, lines = self._source or (None, None)
+        if ranking is None or lines is None or ranking.sorted_labels is None:
+            return None
+        return ranking.sorted_labels.draw(lines)
+
     def take(self, lines: np.ndarray) -> Ranking:
         """Return the ranking of a selection of rows; what is known of each row is not computed again."""
         truth, scores = self.truth.take(lines), self.scores.take(lines)
@@ -138,7 +153,7 @@ class Ranking:
             seen = np.flatnonzero(truth.observed.sizes[1])
             truth, scores = truth.take(None, seen), scores.take(None, seen)
         known = {key: values[lines] for key, values in self._per_row.items()}
-        other = Ranking(truth, scores, self.conventions, known)
+        other = Ranking(truth, scores, self.conventions, known, (self, lines))
         if "rows" in vars(self):
             vars(other)["rows"] = self.rows.take(lines)
         return other
