@@ -31,13 +31,16 @@ def binary_classes(y: Any) -> tuple[np.ndarray | None, Any]:
     """
     if (y.ndim if hasattr(y, "ndim") else np.asarray(y).ndim) != 1:
         return None, y
-    array = check_array(y, dtype=None, ensure_2d=False, input_name="y")
-    if type_of_target(array, input_name="y") != "binary":
+    try:
+        array = check_array(y, dtype=None, ensure_2d=False, input_name="y")
+        kind, classes = type_of_target(array, input_name="y"), np.unique(array)
+    except TypeError as error:  # bytes; None among texts
+        raise MethodError(f"y of one dimension must hold two classes, numbers or texts: {error}") from error
+    if kind != "binary":
         raise MethodError(
             f"{describe_target(array)} y of one dimension must hold two classes; "
             "for more, pass one 0/1 column per class, as sklearn.preprocessing.LabelBinarizer makes them"
         )
-    classes = np.unique(array)
     if len(classes) < 2:
         raise MethodError(f"y holds one class only, {classes.tolist()}: a classification needs two")
     return classes, (array == classes[1])[:, None]
