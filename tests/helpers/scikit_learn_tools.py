@@ -18,7 +18,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -75,6 +75,8 @@ def not_applicable(estimator: Any, title: str) -> str | None:
         return "`fit` takes X and y only"
     if title == "scikit-learn inside" and not {"estimator", "estimators"} & set(estimator.get_params(deep=False)):
         return "it has no base estimator"
+    if title.endswith("AdaBoostClassifier") and "sample_weight" not in metadata(estimator):
+        return "`fit` takes no `sample_weight`"
     return None
 
 
@@ -183,6 +185,13 @@ def ensembles(estimator: Any) -> None:
         BaggingClassifier(estimator, n_estimators=2, random_state=0),
     ):
         assert set(model.fit(X, y).predict(NEW)) <= {"yes", "no"}
+
+
+@tool("for one label: AdaBoostClassifier", CLASSIFIER_TOOLS)
+def boosting(estimator: Any) -> None:
+    """With a one-dimensional y and weights of the rows; scikit-learn refuses label matrices there."""
+    y = np.where(Y[:, 0] == 1, "yes", "no")
+    assert set(AdaBoostClassifier(estimator, n_estimators=2).fit(X, y).predict(NEW)) <= {"yes", "no"}
 
 
 @tool("for one label: CalibratedClassifierCV, TunedThresholdClassifierCV", CLASSIFIER_TOOLS)
