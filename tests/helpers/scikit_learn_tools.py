@@ -257,7 +257,8 @@ def inside(estimator: Any) -> None:
         members = [("labels", MultiOutputClassifier(linear)), ("chain", ClassifierChain(linear))]
         model = clone(estimator).set_params(estimators=members)
     else:
-        model = clone(estimator).set_params(estimator=linear)
+        of_label_matrices = isinstance(getattr(estimator, "_base", int)(), MultiLabelClassifier)
+        model = clone(estimator).set_params(estimator=MultiOutputClassifier(linear) if of_label_matrices else linear)
     assert model.fit(X, Y).predict(NEW).shape == (len(NEW), Y.shape[1])
 
 
