@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import has_fit_parameter
 
 from helpers.multilabel_checks import make_data
 from methods.test_estimators import quick_instances
@@ -115,6 +116,18 @@ def test_a_label_observed_nowhere_counts_as_never_set(name: str) -> None:
     np.testing.assert_array_equal(
         output(fitted(ESTIMATORS[name], X, Y), X_test), output(fitted(ESTIMATORS[name], X, never), X_test)
     )
+
+
+WEIGHTED = {name: e for name, e in ACCEPTING.items() if has_fit_parameter(e, "sample_weight")}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_rows_of_weight_0_are_absent(name: str) -> None:
+    X, Y, _, X_test = hidden_data()
+    Y[:50, 1] = np.nan  # only rows without weight observe it
+    weight = np.r_[np.ones(50), np.zeros(10)]
+    expected = output(fitted(WEIGHTED[name], X[:50], Y[:50], sample_weight=np.ones(50)), X_test)
+    np.testing.assert_array_equal(output(fitted(WEIGHTED[name], X, Y, sample_weight=weight), X_test), expected)
 
 
 BASES = [

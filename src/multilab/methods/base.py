@@ -427,7 +427,10 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         if weight.all():
             return X, Y, weight.copy()
         rows = np.flatnonzero(weight)
-        return X[rows], Y[rows], weight[rows]
+        Y = Y[rows]
+        if Y.dtype == np.int8 and not sp.issparse(Y):  # a label may have lost the rows that observe it
+            Y[:, (Y < 0).all(axis=0)] = 0
+        return X[rows], Y, weight[rows]
 
     def _set_labels(self, n_labels: int, classes: np.ndarray | None = None, names: np.ndarray | None = None) -> None:
         self.n_labels_ = n_labels
