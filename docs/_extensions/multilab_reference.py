@@ -37,6 +37,7 @@ FAMILIES = {
     "reduction": "Dimensionality reduction",
     "selection": "Feature selection",
     "sampling": "Resampling",
+    "decision": "Decisions",
 }
 LABELS = ("a", "b", "c", "d")
 TRUTH = ((1, 1, 0, 0), (0, 1, 0, 0), (0, 0, 0, 0))
@@ -157,7 +158,8 @@ def families() -> dict[str, list[type]]:
 
     classes: dict[str, list[type]] = {}
     for cls in all_estimators():
-        classes.setdefault(cls.__module__.split(".")[2], []).append(cls)
+        _, package, family, *_ = cls.__module__.split(".")
+        classes.setdefault(family if package == "methods" else package, []).append(cls)
     known = [name for name in FAMILIES if name in classes]
     return {name: classes[name] for name in [*known, *sorted(set(classes) - set(known))]}
 
@@ -254,13 +256,14 @@ def methods() -> str:
 def family_page(family: str) -> str:
     """Return the page of one family: the documentation of its estimators and the method files that use them."""
     files = method_files()
-    package = import_module(f"multilab.methods.{family}")
+    package = import_module(f"multilab.{family}" if family == "decision" else f"multilab.methods.{family}")
+    importable = "multilab.decision" if family == "decision" else "multilab.methods"
     parts = [heading(FAMILIES.get(family, family.capitalize())), first_sentence(package) + "\n"]
     for cls in families()[family]:
         parts += [
             f".. _method-{cls.__name__.lower()}:\n",
             heading(cls.__name__, "-"),
-            f".. autoclass:: multilab.methods.{cls.__name__}\n",
+            f".. autoclass:: {importable}.{cls.__name__}\n",
         ]
         for name in used_by(cls, files):
             parts.append(method_file(name, files[name]))
@@ -488,6 +491,7 @@ def functions() -> str:
     about = {
         "datasets": "Read, check and describe data",
         "model_selection": "Splitters and stored splits",
+        "decision": "Maximise a metric over thresholds",
         "statistics": "Compare methods over data sets",
     }
     parts = [
@@ -499,6 +503,8 @@ def functions() -> str:
         parts += [heading(f"multilab.{name}: {title.lower()}", "-"), first_sentence(package) + "\n"]
         for member in package.__all__:
             thing = getattr(package, member)
+            if inspect.isclass(thing) and name == "decision":
+                continue  # on the page of methods
             kind = "autoclass" if inspect.isclass(thing) else "autofunction" if callable(thing) else "autodata"
             parts.append(f".. {kind}:: multilab.{name}.{member}\n")
     return "\n".join(parts)

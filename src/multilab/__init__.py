@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _PACKAGES = (
     "claims",
     "datasets",
+    "decision",
     "experiments",
     "leaderboard",
     "metrics",

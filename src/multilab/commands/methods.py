@@ -17,6 +17,8 @@ from multilab.experiments.stored import setting_text
 def family(method: Method) -> str:
     """Return the package the method's last estimator comes from: ``neighbours``, or ``sklearn`` of another library."""
     targets = _targets(method.identity())
+    if targets[0].startswith("multilab.decision."):
+        return "decision"
     own = [target for target in targets if target.startswith("multilab.methods.")]
     return own[0].split(".")[2] if own else targets[0].split(".")[0]
 

@@ -18,7 +18,10 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
 PREPROCESSING = ("none", "minmax", "standard")
 
-_CODE_WITHIN = ("multilab.methods", "multilab.model_selection.iterative_stratification", "multilab.metrics")
+_CODE_WITHIN = (
+    *("multilab.decision", "multilab.methods", "multilab.metrics"),
+    "multilab.model_selection.iterative_stratification",
+)
 
 
 @dataclass(frozen=True)
@@ -88,10 +91,11 @@ class Method:
         return cls(name=name, target=target, params=values, **{"title": name, **fields})
 
     def with_params(self, changes: Mapping[str, Any]) -> Method:
-        """Return the method with some arguments changed; ``preprocessing`` may be among them."""
+        """Return the method with some arguments changed; ``preprocessing`` and ``base_scores`` may be among them."""
         changes = dict(changes)
         scaling = changes.pop("preprocessing", self.preprocessing)
-        return replace(self, params={**self.params, **changes}, preprocessing=scaling)
+        base_scores = tuple(changes.pop("base_scores", self.base_scores))
+        return replace(self, params={**self.params, **changes}, preprocessing=scaling, base_scores=base_scores)
 
     def identity(self) -> dict[str, Any]:
         """Return what decides the fitted estimator."""

@@ -13,8 +13,16 @@ _PACKAGE = __name__.rpartition(".")[0]
 _CLASS = re.compile(r"^class ([A-Za-z]\w*)\s*[(:]", re.MULTILINE)
 
 
-def public_classes() -> dict[str, str]:
-    """Return the public top-level classes of the package, by name, without importing anything.
+# A package above this one whose estimators meet the same contract; only its name is known here.
+_ABOVE = "decision"
+
+
+def public_classes(package: str = "methods") -> dict[str, str]:
+    """Return the public top-level classes of a package, by name, without importing anything.
+
+    Parameters
+    ----------
+    package : {"methods", "decision"}
 
     Returns
     -------
@@ -27,11 +35,12 @@ def public_classes() -> dict[str, str]:
         If two files define a class of the same name.
     """
     modules: dict[str, str] = {}
-    for path in sorted(_ROOT.rglob("*.py")):
-        relative = path.relative_to(_ROOT).with_suffix("")
+    root = _ROOT.parent / package
+    for path in sorted(root.rglob("*.py")):
+        relative = path.relative_to(root).with_suffix("")
         if path.name.startswith("_") or any(part.startswith((".", "_")) for part in relative.parts):
             continue
-        module = ".".join((_PACKAGE, *relative.parts))
+        module = ".".join((_PACKAGE.rpartition(".")[0], package, *relative.parts))
         for name in _CLASS.findall(path.read_text(encoding="utf-8")):
             if name in modules:
                 raise ImportError(f"two methods are called {name}: in {modules[name]} and in {module}; rename one")
@@ -57,12 +66,15 @@ def find_class(name: str) -> type:
 
 
 def all_estimators() -> list[type]:
-    """Return every public estimator class of the package, in alphabetical order; imports all its modules.
+    """Return every public estimator class of ``multilab.methods`` and ``multilab.decision``, in alphabetical order.
 
     An estimator is a subclass of ``sklearn.base.BaseEstimator`` outside ``multilab.methods.base`` that is not
-    abstract.
+    abstract. All modules of the two packages are imported.
     """
     from sklearn.base import BaseEstimator
 
-    classes = (find_class(name) for name, module in sorted(public_classes().items()) if module != f"{_PACKAGE}.base")
+    modules = sorted((public_classes() | public_classes(_ABOVE)).items())
+    classes = (
+        getattr(importlib.import_module(module), name) for name, module in modules if module != f"{_PACKAGE}.base"
+    )
     return [c for c in classes if issubclass(c, BaseEstimator) and not inspect.isabstract(c)]

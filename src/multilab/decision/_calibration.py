@@ -1,0 +1,133 @@
+"""Calibration maps, one per label, fitted to held-out scores."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression
+
+from multilab.methods.base import MethodError
+
+CalibrationMethod = Literal["sigmoid", "isotonic", "beta", "temperature"]
+METHODS = ("sigmoid", "isotonic", "beta", "temperature")
+_LEAST = 1e-6  # probabilities are moved into [1e-6, 1 - 1e-6] before logarithms
+_Bounds = Sequence[tuple[float | None, float | None]]
+
+
+class CalibrationMap(Protocol):
+    """Fitted calibration of all labels."""
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Return probabilities of scores, both of shape (n, q)."""
+
+
+def fit_calibration(
+    method: str, scores: np.ndarray, Y: np.ndarray, weights: np.ndarray, probabilities: bool
+) -> CalibrationMap:
+    """Fit a calibration map to held-out scores of shape (n, q) and labels; ``probabilities``: the scores are in [0, 1].
+
+    Raises
+    ------
+    MethodError
+        If the method is unknown, or is "beta" and the scores are margins.
+    """
+    if method not in METHODS:
+        raise MethodError(f"calibration {method!r} is unknown: give {', '.join(map(repr, METHODS))}")
+    if method == "beta" and not probabilities:
+        raise MethodError("beta calibration needs probabilities: the estimator has no predict_proba; give 'sigmoid'")
+    share = np.average(Y, axis=0, weights=weights) if weights.sum() > 0 else Y.mean(axis=0)
+    constant = np.where((share == 0) | (share == 1), share, np.nan)
+    if method == "isotonic":
+        fitted = [
+            IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(s, y, weights)
+            for s, y in zip(scores.T, Y.T, strict=True)
+        ]
+        return _Isotonic(constant, fitted)
+    features = _FEATURES[method] if method != "temperature" else partial(_log_odds, probabilities=probabilities)
+    design = features(scores)
+    targets = _softened(Y, weights)
+    bounds = _BOUNDS[method]
+    if method == "temperature":
+        used = np.isnan(constant)
+        shared = _fit_logistic(
+            design[:, used].reshape(-1, 1), targets[:, used].ravel(), np.repeat(weights, used.sum()), bounds
+        )
+        return _Logistic(constant, features, np.tile(shared, (Y.shape[1], 1)))
+    coef = np.stack([_fit_logistic(design[:, j], targets[:, j], weights, bounds) for j in range(Y.shape[1])])
+    return _Logistic(constant, features, coef)
+
+
+@dataclass(frozen=True)
+class _Logistic:
+    """Probability expit(coefficients . features); a label with one class in training keeps its share."""
+
+    constant: np.ndarray
+    features: Callable[[np.ndarray], np.ndarray]
+    coef: np.ndarray
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        P = expit(np.einsum("nqm,qm->nq", self.features(scores), self.coef))
+        return np.where(np.isnan(self.constant), P, self.constant)
+
+
+@dataclass(frozen=True)
+class _Isotonic:
+    constant: np.ndarray
+    labels: list[IsotonicRegression]
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        P = np.column_stack([label.predict(s) for label, s in zip(self.labels, scores.T, strict=True)])
+        return np.where(np.isnan(self.constant), P, self.constant)
+
+
+def _line(scores: np.ndarray) -> np.ndarray:
+    return np.stack([scores, np.ones_like(scores)], axis=2)
+
+
+def _two_logarithms(scores: np.ndarray) -> np.ndarray:
+    P = np.clip(scores, _LEAST, 1 - _LEAST)
+    return np.stack([np.log(P), -np.log1p(-P), np.ones_like(P)], axis=2)
+
+
+def _log_odds(scores: np.ndarray, probabilities: bool) -> np.ndarray:
+    return (logit(np.clip(scores, _LEAST, 1 - _LEAST)) if probabilities else scores)[:, :, None]
+
+
+_FEATURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sigmoid": _line, "beta": _two_logarithms}
+
+
+_BOUNDS: dict[str, _Bounds] = {
+    "sigmoid": [(None, None), (None, None)],
+    "beta": [(0, None), (0, None), (None, None)],
+    "temperature": [(0, None)],
+}
+
+
+def _softened(Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return Platt's targets: (n1 + 1) / (n1 + 2) for positives, 1 / (n0 + 2) for negatives."""
+    ones = weights @ Y
+    zeros = weights.sum() - ones
+    return np.where(Y > 0, (ones + 1) / (ones + 2), 1 / (zeros + 2))
+
+
+def _fit_logistic(design: np.ndarray, target: np.ndarray, weights: np.ndarray, bounds: _Bounds) -> np.ndarray:
+    """Return the coefficients of the smallest weighted log loss, from those of a constant probability."""
+    if not len(design) or not weights.sum() > 0:
+        return np.ones(design.shape[1])
+    scale = np.abs(design).max(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    scaled, weights = design / scale, weights / weights.sum()
+    start = np.zeros(design.shape[1])
+    if bounds[-1] == (None, None):  # the intercept
+        start[-1] = logit(np.clip(weights @ target, _LEAST, 1 - _LEAST))
+
+    def loss(w: np.ndarray) -> Any:
+        z = scaled @ w
+        return weights @ (np.logaddexp(0.0, z) - target * z), scaled.T @ (weights * (expit(z) - target))
+
+    options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
+    return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x / scale

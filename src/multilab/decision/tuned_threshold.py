@@ -1,0 +1,239 @@
+"""Decisions of any multi-label classifier, tuned on held-out scores."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from multilab.decision._calibration import CalibrationMethod, fit_calibration
+from multilab.decision._cuts import LOWEST
+from multilab.decision._guarantees import guaranteed
+from multilab.decision._held_out import HeldOutClassifier, HeldOutScores
+from multilab.decision.expected_f1 import expected_f1_decisions
+from multilab.decision.label_thresholds import LabelCurves
+from multilab.decision.nested_decisions import OBJECTIVES, best_k, best_nested, label_ranks
+from multilab.methods.base import MethodError
+
+__all__ = ["TunedThresholdClassifier"]
+
+_POLICIES = ("per_label", "global", "top_k", "cost", "expected", "fixed")
+_PER_LABEL = ("macro_f1", "micro_f1", "hamming_loss")
+
+
+class TunedThresholdClassifier(HeldOutClassifier):
+    """Any multi-label classifier with decisions tuned for an objective.
+
+    The training rows are scored out of fold, the decisions that are best for the objective on those scores are
+    computed exactly, and the estimator is fitted again on all rows. Thresholds tuned on scores of rows that the
+    estimator was fitted on overfit with it and are never used.
+
+    Parameters
+    ----------
+    estimator : multi-label classifier or "precomputed", optional
+        With ``predict_proba`` (an array, or a list of arrays as of scikit-learn's forests) or ``decision_function``.
+        ``BinaryRelevance(LogisticRegression())`` when None. "precomputed": X holds held-out probabilities in ``fit``
+        and the probabilities of new rows in ``predict``, shape (n, q).
+    objective : {"macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy"}, default="macro_f1"
+        Metric of the held-out rows to optimise, under the default conventions of `multilab.metrics`.
+    policy : {"per_label", "global", "top_k", "cost", "expected", "fixed"}, default="per_label"
+        "per_label": one threshold per label, exact for macro F1, micro F1 and Hamming loss. "global": one threshold for
+        all labels, exact for all objectives. "top_k": the k labels of highest score in every row. "cost": one threshold
+        per label with the smallest cost of errors; "objective" is not used. "expected": per row the set with
+        the largest expected example F1 if labels are independent and the probabilities right (objective "example_f1").
+        "fixed": probability >= 0.5 or margin >= 0; nothing is tuned.
+    cv : int, splitter, iterable of (train, test) or "prefit", default=5
+        Folds of the held-out scores; a number means `IterativeStratifiedKFold`. "prefit", or an estimator inside
+        scikit-learn's ``FrozenEstimator``: the estimator is fitted already, and must not have seen the rows of ``fit``.
+    calibration : {None, "sigmoid", "isotonic", "beta", "temperature"}, default=None
+        Calibrate the scores first, on the same held-out rows (see `CalibratedMultiLabelClassifier`).
+    k : int or "cardinality", optional
+        Labels per row with "top_k": a number, or the mean number of labels in training (rounded half up); best for the
+        objective when None.
+    cost : pair (false positive, false negative), default=(1.0, 1.0)
+        Costs of "cost": numbers, or arrays of shape (q,).
+    guarantee : ("recall" or "precision", level), optional
+        Restrict the thresholds of each label, with "per_label" and "cost", to those that have at least this recall or
+        precision with probability ``confidence``; see Notes.
+    confidence : float, default=0.9
+        Confidence of the guarantee, of each label by itself.
+    n_jobs : int, optional
+        Folds fitted at the same time; does not change the result.
+    random_state : int or RandomState, optional
+        Seed of the estimator's copies and of the folds; with None the estimator keeps its own, and the folds have
+        seed 0.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Fitted on all rows (with "prefit": the one that was given).
+    thresholds_ : ndarray of shape (q,)
+        Of all policies but "top_k" and "expected": a label is assigned where its score is at least its threshold. +inf:
+        never; the most negative number: always.
+    k_ : int
+        Labels per row, with "top_k" only.
+    folds_ : list of (train, test) or None
+        Folds of the held-out scores; None if the estimator was fitted already.
+    n_features_in_, n_labels_, classes_
+        See `MultiLabelClassifier`.
+
+    Notes
+    -----
+    **Ties.** Of decisions that are equally good on the held-out rows (to 1e-12) those are taken that assign fewest
+    labels. A threshold is midway between two scores; scores that differ by rounding only (2^-30 of the largest)
+    are never separated. In "top_k" a tie goes to the label with the lower index. So constant scores are all assigned or
+    all not, whichever is better.
+
+    **Labels with one class in training** are never, or always, assigned, under every policy but "fixed". Where scores
+    are not informative, F1 is largest if a label is assigned to every row; "hamming_loss" then assigns the
+    commoner class. One row is enough for an estimator that is fitted already; folds need two.
+
+    **Guarantee.** "recall" uses the exact binomial bound, "precision" Learn then Test with Bonferroni's correction; if
+    no threshold can be guaranteed, every row is assigned (recall) or none (precision). It holds for rows of the
+    distribution of the held-out rows and for the models that scored these: exactly with "prefit", as an
+    approximation with folds, since the final estimator is another model, fitted on more rows. It takes no
+    ``sample_weight``.
+
+    ``predict_proba`` and ``decision_function`` give the scores that are compared with the thresholds.
+
+    References
+    ----------
+    Z. C. Lipton, C. Elkan, B. Naryanaswamy. Optimal thresholding of classifiers to maximize F1 measure. ECML PKDD 2014.
+    N. Ye, K. M. A. Chai, W. S. Lee, H. L. Chieu. Optimizing F-measures: a tale of two approaches. ICML 2012.
+    A. N. Angelopoulos et al. Learn then test: calibrating predictive algorithms to achieve risk control.
+    Annals of Applied Statistics 19, 2025.
+
+    Examples
+    --------
+    >>> from multilab.decision import TunedThresholdClassifier
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = make_multilabel_classification(n_samples=120, n_features=6, n_classes=3, random_state=0)
+    >>> forest = RandomForestClassifier(n_estimators=20, random_state=0)
+    >>> model = TunedThresholdClassifier(forest, objective="macro_f1", cv=3).fit(X[:80], y[:80])
+    >>> model.thresholds_.shape
+    (3,)
+    >>> model.predict(X[80:]).shape
+    (40, 3)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        objective: Literal["macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy"] = "macro_f1",
+        policy: Literal["per_label", "global", "top_k", "cost", "expected", "fixed"] = "per_label",
+        *,
+        cv: Any = 5,
+        calibration: CalibrationMethod | None = None,
+        k: int | Literal["cardinality"] | None = None,
+        cost: Any = (1.0, 1.0),
+        guarantee: tuple[Literal["recall", "precision"], float] | None = None,
+        confidence: float = 0.9,
+        n_jobs: int | None = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.objective = objective
+        self.policy = policy
+        self.cv = cv
+        self.calibration = calibration
+        self.k = k
+        self.cost = cost
+        self.guarantee = guarantee
+        self.confidence = confidence
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Fit the estimator and its decisions to X of shape (n, d) and y of shape (n, q).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n, d)
+            Passed on to the estimator as it is.
+        y : array-like or sparse matrix of shape (n, q)
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows in the objective, and in the estimator if its ``fit`` takes them.
+        **fit_params
+            Passed on to the estimator's ``fit``, by request where metadata routing is enabled.
+
+        Raises
+        ------
+        MethodError
+            If an argument is unknown or does not fit the others, or there are fewer rows than folds.
+        """
+        self._check_arguments()
+        held = self._fit_held_out(X, y, sample_weight, fit_params)
+        scores = held.scores
+        self._calibrate = None
+        if self.calibration is not None:
+            proba = hasattr(self._base(), "predict_proba")
+            self._calibrate = fit_calibration(self.calibration, scores, held.Y, held.weights, proba)
+            scores = self._calibrate(scores)
+        seen = held.Y[held.weights > 0]
+        self._never, self._always = ~seen.any(axis=0), seen.all(axis=0)
+        for name in ("thresholds_", "k_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if self.policy == "top_k":
+            self.k_ = self._number(scores, held)
+        elif self.policy == "fixed":
+            self.thresholds_ = np.full(self.n_labels_, 0.5 if self._score_kind() == "probability" else 0.0)
+        elif self.policy != "expected":
+            thresholds = self._tuned_thresholds(self._with_constants(scores), held)
+            self.thresholds_ = np.where(self._never, np.inf, np.where(self._always, LOWEST, thresholds))
+        return self
+
+    def _check_arguments(self) -> None:
+        self._check_choices(objective=OBJECTIVES, policy=_POLICIES)
+        if self.policy == "per_label" and self.objective not in _PER_LABEL:
+            raise MethodError(
+                f"policy='per_label' has no exact maximiser of {self.objective!r}: give policy='global' or 'top_k'"
+                + (", or 'expected'" if self.objective == "example_f1" else "")
+            )
+        if self.policy == "expected" and self.objective != "example_f1":
+            raise MethodError(f"policy='expected' is for objective='example_f1', got {self.objective!r}")
+        if self.policy == "expected" and self._score_kind() != "probability":
+            raise MethodError("policy='expected' needs probabilities: give calibration='sigmoid'")
+        if self.guarantee is not None and self.policy not in ("per_label", "cost"):
+            raise MethodError(f"`guarantee` needs policy='per_label' or 'cost', got {self.policy!r}")
+        whole = isinstance(self.k, int | np.integer) and not isinstance(self.k, bool) and self.k >= 0
+        if not (whole or self.k is None or self.k == "cardinality"):
+            raise MethodError(f"k={self.k!r}: give a number of labels >= 0, 'cardinality' or None")
+
+    def _number(self, scores: np.ndarray, held: HeldOutScores) -> int:
+        if self.k == "cardinality":
+            return int(np.floor(held.Y.sum(axis=1).mean() + 0.5))
+        if self.k is not None:
+            return int(self.k)
+        return best_k(held.Y, self._with_constants(scores), self.objective, held.weights)
+
+    def _tuned_thresholds(self, scores: np.ndarray, held: HeldOutScores) -> np.ndarray:
+        if self.policy == "global":
+            return np.full(self.n_labels_, best_nested(held.Y, scores, held.weights, self.objective))
+        curves = LabelCurves.of(held.Y, scores, held.weights)
+        if self.guarantee is not None:
+            if not np.all(held.weights == 1):
+                raise MethodError("`guarantee` counts rows and takes no sample_weight")
+            measure, level = self.guarantee
+            curves = guaranteed(curves, measure, level, self.confidence)
+        if self.policy == "cost" or self.objective == "hamming_loss":
+            return curves.thresholds(curves.cost_cuts(self.cost if self.policy == "cost" else (1.0, 1.0)))
+        return curves.thresholds(curves.macro_f1_cuts() if self.objective == "macro_f1" else curves.micro_f1_cuts())
+
+    def _with_constants(self, scores: np.ndarray) -> np.ndarray:
+        """Return the scores with -inf for labels without, and +inf for labels with all training rows."""
+        return np.where(self._never, -np.inf, np.where(self._always, np.inf, scores))
+
+    def _score_kind(self) -> str:
+        return "probability" if self.calibration is not None or hasattr(self._base(), "predict_proba") else "margin"
+
+    def _scores(self, X: Any) -> np.ndarray:
+        scores = self._base_scores(X, self.n_labels_)
+        return scores if self._calibrate is None else self._calibrate(scores)
+
+    def _decide(self, scores: np.ndarray) -> np.ndarray:
+        if self.policy == "expected":
+            return expected_f1_decisions(np.where(self._never, 0.0, np.where(self._always, 1.0, scores)))
+        if self.policy == "top_k":
+            scores = self._with_constants(scores)
+            return ((label_ranks(scores) < self.k_) | np.isposinf(scores)) & ~np.isneginf(scores)
+        return scores >= self.thresholds_
