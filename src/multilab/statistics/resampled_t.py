@@ -43,7 +43,7 @@ def corrected_resampled_p(differences: np.ndarray, test_to_train: float) -> floa
     --------
     >>> from multilab.statistics import corrected_resampled_p
     >>> round(corrected_resampled_p([0.02, 0.03, 0.01, 0.02, 0.02], 0.25), 4)
-    0.0132
+    0.0135
     """
     values = np.asarray(differences, dtype=float)
     if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
