@@ -1,10 +1,10 @@
-"""Many labels and many rows: split, fit, predict and metrics with a sparse Y, in a process of its own each.
+"""Many labels and many rows: split, fit, predict and metrics with a sparse Y, each in a separate process.
 
     python benchmarks/many_labels.py
 
 Two sets made from a seed, both with a sparse Y from beginning to end: documents like those of Eurlex (15,000 rows,
 5,000 sparse features, 4,000 labels, 5 of them a row) and points (100,000 rows, 100 features, 100 labels). Each run is a
-process of its own that draws the data, splits off 20 % by iterative stratification, fits, predicts the decisions and
+separate process that draws the data, splits off 20 % by iterative stratification, fits, predicts the decisions and
 the five best labels, and computes metrics; its peak memory is that of the process. The base learner of binary relevance
 is linear: ``SGDClassifier(max_iter=5, tol=None)``. ML-kNN has exact and approximate neighbours.
 
@@ -45,17 +45,17 @@ K = 5
 
 
 def documents(n: int, d: int, q: int, seed: int = 0) -> tuple[sp.csr_array, sp.csr_array]:
-    """Return rows of words: those of their labels, whose frequencies fall as a power, and common ones."""
+    """Return rows of terms: those of their labels, whose frequencies fall as a power, and common ones."""
     rng = np.random.default_rng(seed)
     frequency = 1.0 / np.arange(1, q + 1) ** 0.8
     size = 1 + rng.poisson(4, size=n)
     rows = np.repeat(np.arange(n), size)
     labels = rng.choice(q, size=len(rows), p=frequency / frequency.sum())
     used = rng.random((len(rows), 20)) < 0.6
-    words = np.append(rng.integers(d, size=(q, 20))[labels][used], rng.zipf(1.3, size=30 * n) % d)
+    terms = np.append(rng.integers(d, size=(q, 20))[labels][used], rng.zipf(1.3, size=30 * n) % d)
     owners = np.append(np.repeat(rows, used.sum(axis=1)), np.repeat(np.arange(n), 30))
-    cells = owners.astype(np.int32), words.astype(np.int32)  # scikit-learn's linear models take no other indices
-    X = sp.csr_array((np.ones(len(words)), cells), shape=(n, d))
+    cells = owners.astype(np.int32), terms.astype(np.int32)  # scikit-learn's linear models take no other indices
+    X = sp.csr_array((np.ones(len(terms)), cells), shape=(n, d))
     X.data = np.log1p(X.data)
     Y = sp.csr_array((np.ones(len(rows), dtype=np.uint8), (rows, labels)), shape=(n, q))
     Y.data[:] = 1
@@ -118,7 +118,7 @@ def ranked(labels: np.ndarray, q: int) -> sp.csr_array:
 
 
 def child(data: str, method: str, sizes: tuple[int, int, int]) -> Line:
-    """Run in a process of its own and return its line."""
+    """Run in a separate process and return its line."""
     command = [sys.executable, str(Path(__file__).resolve()), "--run", data, method, *map(str, sizes)]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(CHECKOUT / "src"), *map(str, peer_folders())])}
     output = subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
