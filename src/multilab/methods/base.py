@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from multilab.methods._array_api import keep_namespace, to_numpy
 from multilab.methods._sparse_labels import Layout, canonical_labels, refusal_of_dense
 from multilab.methods._targets import binary_classes, describe_target, label_names, to_frame
 from multilab.methods.errors import MethodError
@@ -179,6 +180,7 @@ class _MultiLabelInput:
         if y is None:
             raise MethodError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         X = self._validate_features(X, ensure_min_samples=self._min_samples)
+        y, y_mask = to_numpy(y), to_numpy(y_mask)
         names = label_names(y)
         classes, y = binary_classes(y)
         Y = canonical_labels(y, self._sparse_labels) if self._sparse_labels and y_mask is None else None
@@ -204,7 +206,7 @@ class _MultiLabelInput:
 
     def _validate_features(self, X: Any, **options: Any) -> Any:
         accepted = "csr" if self._accepts_sparse else False
-        X = validate_data(self, X, accept_sparse=accepted, dtype=np.float64, **options)
+        X = validate_data(self, to_numpy(X), accept_sparse=accepted, dtype=np.float64, **options)
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -262,6 +264,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     def _fit(self, X: Any, Y: Any, sample_weight: np.ndarray | None = None) -> Self:
         raise NotImplementedError(f"{type(self).__name__} cannot be fitted on validated input")
 
+    @keep_namespace
     def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return scores (float64) and decisions (0/1, int64), both of shape (n, q), in one pass over X.
 
@@ -271,6 +274,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         scores, decisions = self._predict(X)
         return scores, decisions.astype(np.int64)
 
+    @keep_namespace
     def predict(self, X: Any) -> np.ndarray:
         """Return the 0/1 decisions of shape (n, q), int64; classes of shape (n,) after a fit on such a y."""
         decisions = self.predict_with_scores(X)[1]
@@ -323,6 +327,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         parts = [sp.csr_array(decisions.astype(np.int64)) for _, decisions in self._predict_blocks(X)]
         return sp.csr_array(sp.vstack(parts))
 
+    @keep_namespace
     def predict_top_k(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
         """Return the k labels with the highest scores of each instance, computed in blocks as `predict_sparse`.
 
@@ -375,11 +380,13 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
             yield self._predict(X[start : start + step])
 
     @available_if(lambda self: self._score_kind() == "probability")
+    @keep_namespace
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return one score in [0, 1] per instance and label, shape (n, q); (n, 2) after a fit on y of shape (n,)."""
         return self._as_probabilities(self._scores(self._validate_predict(X)))
 
     @available_if(lambda self: self._score_kind() != "probability")
+    @keep_namespace
     def decision_function(self, X: Any) -> np.ndarray:
         """Return one real score per instance and label, shape (n, q).
 

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 from scipy.special import expit
 
+from multilab.methods._array_api import keep_namespace
 from multilab.methods._kernels import kernel_matrix, resolve_gamma
 from multilab.methods._ties import merge_ties
 from multilab.methods._weights import LabelWeight, Weights
@@ -146,6 +147,7 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
         self.coef_ = targets.solve(coefficients)
         return self
 
+    @keep_namespace
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return 1 / (1 + exp(-2 (f - threshold))), shape (m, q): ordered as f, 0.5 at the threshold."""
         return self._as_probabilities(expit(2.0 * (self._scores(self._validate_predict(X)) - self.threshold)))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
+from multilab.methods._array_api import keep_namespace
 from multilab.methods._kernels import kernel_matrix
 from multilab.methods.base import MultiLabelTransformer
 from multilab.methods.reduction._training_kernel import Centring, row_blocks, training_kernel
@@ -44,10 +45,12 @@ class KernelReducer(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
         self._fit(X, y, y_mask)
         return self
 
+    @keep_namespace
     def fit_transform(self, X: Any, y: Any, *, y_mask: Any = None) -> np.ndarray:
         """Learn from X and y (see ``fit``) and return the embedding of the training rows, shape (n, r)."""
         return self._fit(X, y, y_mask)
 
+    @keep_namespace
     def transform(self, X: Any) -> np.ndarray:
         """Return the embedding of new rows, shape (m, r)."""
         X = self._validate_transform(X)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
+from multilab.methods._array_api import keep_namespace
 from multilab.methods._observed import centred
 from multilab.methods.base import MethodError, MultiLabelTransformer
 
@@ -92,6 +93,7 @@ class MDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
         self.mean_ = np.asarray(X.mean(axis=0)).ravel()
         return self
 
+    @keep_namespace
     def transform(self, X: Any) -> np.ndarray:
         """Return the projections of the centred rows on the directions, shape (m, r)."""
         X = self._validate_transform(X)

@@ -7,6 +7,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 
+from multilab.methods._array_api import keep_namespace
 from multilab.methods._kernels import kernel_matrix
 from multilab.methods.base import MethodError, MultiLabelTransformer
 from multilab.methods.reduction._label_problem import centred_labels, label_directions
@@ -124,6 +125,7 @@ class NystroemLSKernelMDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransforme
         self.residual_ = float(np.sqrt(max(1.0 + (np.vdot(W, G @ W) - 2.0 * np.vdot(W, target)) / count, 0.0)))
         return self
 
+    @keep_namespace
     def transform(self, X: Any) -> np.ndarray:
         """Return the embedding of rows, shape (m, r)."""
         X = self._validate_transform(X)
