@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from multilab.methods import (
     EBR,
     ECC,
+    MLWSE,
     BinaryRelevance,
     ClassifierChain,
     KernelELM,
@@ -17,11 +18,13 @@ from multilab.methods import (
     MDDMSelector,
     MLkNN,
     MLkNNReleased,
+    StackedMLWSE,
     _sparse_labels,
     all_estimators,
     base,
 )
 from multilab.methods.base import MethodError
+from multilab.methods.stacking import _objective
 
 MODELS = [
     BinaryRelevance(LogisticRegression()),
@@ -148,6 +151,32 @@ def test_predict_top_k_refuses_more_labels_than_there_are():
     model = BinaryRelevance(LogisticRegression()).fit(X, Y)
     with pytest.raises(MethodError, match="k=7: it lies between 1 and the 6 labels"):
         model.predict_top_k(X, 7)
+
+
+def test_float32_scores_of_a_stack_are_summed_in_float64_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    S, Y = rng.random((300, 12)).astype(np.float32), (rng.random((300, 4)) < 0.3).astype(float)
+    expected = S.astype(float).T @ S.astype(float), S.astype(float).T @ Y
+    for entries in (1, 100, 10**6):
+        monkeypatch.setattr(_objective, "_BLOCK_SCORES", entries)
+        for product, exact in zip(_objective._products(S, Y), expected, strict=True):
+            assert product.dtype == np.float64
+            np.testing.assert_allclose(product, exact, rtol=1e-12)
+
+
+@pytest.mark.parametrize("cv", [3, "halves"])
+def test_a_stack_with_float32_scores(cv):
+    X, Y = make_data(60)
+    members = [("mlknn", MLkNN(k=5)), ("br", BinaryRelevance(LogisticRegression()))]
+    scores = {}
+    for kind in ("float64", "float32"):
+        model = StackedMLWSE(members, MLWSE(alpha=0.1), cv=cv, random_state=0, score_type=kind).fit(X, sp.csr_array(Y))
+        assert model.base_scores_.dtype == kind
+        scores[kind] = model.decision_function(X)
+        assert scores[kind].dtype == np.float64
+    np.testing.assert_allclose(scores["float32"], scores["float64"], rtol=0, atol=1e-4)
+    with pytest.raises(MethodError, match="score_type='float16': give 'float64' or 'float32'"):
+        StackedMLWSE(members, score_type="float16").fit(X, Y)
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)

@@ -156,6 +156,7 @@ class _MultiLabelInput:
     """Tags and validation of input that classifiers and transformers share."""
 
     _accepts_sparse: ClassVar[bool] = True
+    _feature_types: ClassVar[tuple[type, ...]] = (np.float64,)  # types that X keeps; any other becomes the first
     _sparse_labels: ClassVar[Layout | None] = None  # then a sparse Y reaches `_fit` as canonical uint8 CSR or CSC
     _accepts_missing_labels: ClassVar[bool] = False  # then `fit` has an argument `y_mask` and Y may hold -1 (int8)
     _min_samples: ClassVar[int] = 1
@@ -206,7 +207,7 @@ class _MultiLabelInput:
 
     def _validate_features(self, X: Any, **options: Any) -> Any:
         accepted = "csr" if self._accepts_sparse else False
-        X = validate_data(self, to_numpy(X), accept_sparse=accepted, dtype=np.float64, **options)
+        X = validate_data(self, to_numpy(X), accept_sparse=accepted, dtype=list(self._feature_types), **options)
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -306,6 +307,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         b      1     0
         c      0     1
         """
+        X = to_numpy(X)
         values = self.predict_with_scores(X)[0] if scores else self.predict(X)
         return to_frame(values, getattr(self, "label_names_", None), X)
 

@@ -11,6 +11,7 @@ from multilab.methods.solvers.problem import SmoothTerm
 # Sums g_i + beta h_j below this share of the largest eigenvalue of G are rounding, not curvature. There are some: G
 # is singular for real scores (a chain's first column repeats binary relevance's) and H 1 = 0.
 _NULL = 1e-10
+_BLOCK_SCORES = 2**22  # float32 scores converted at a time: 32 MiB
 _MOST_WEIGHTS = 4096  # of `CoupledLoss`: its eigenbasis takes 128 MiB
 
 
@@ -144,6 +145,19 @@ class CoupledLoss(SmoothTerm):
         return self.rotate_back(self.cross_rotated / (self.curvature + eta))
 
 
+def _products(S: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return S^T S and S^T Y in float64; of float32 scores by blocks of rows, without a float64 copy of S."""
+    if S.dtype != np.float32:
+        return S.T @ S, S.T @ Y
+    gram, cross = np.zeros((S.shape[1], S.shape[1])), np.zeros((S.shape[1], Y.shape[1]))
+    step = max(1, _BLOCK_SCORES // S.shape[1])
+    for start in range(0, len(S), step):
+        block = S[start : start + step].astype(np.float64)
+        gram += block.T @ block
+        cross += block.T @ Y[start : start + step]
+    return gram, cross
+
+
 @dataclass(frozen=True, eq=False)
 class StackingLoss(SmoothTerm):
     r"""Smooth term f(W) of the MLWSE objectives, in terms of a Gram matrix: nothing here has n rows.
@@ -196,7 +210,7 @@ class StackingLoss(SmoothTerm):
             raise MethodError(f"S has {S.shape[0]} rows and Y has {Y.shape[0]}")
         if H.shape != (Y.shape[1], Y.shape[1]):
             raise MethodError(f"H has shape {H.shape}, and Y has {Y.shape[1]} labels")
-        gram, cross = scale * (S.T @ S), scale * (S.T @ Y)
+        gram, cross = (scale * product for product in _products(S, Y))
         score_values, score_vectors = np.linalg.eigh(gram)
         label_values, label_vectors = np.linalg.eigh(H)
         loss = cls(

@@ -19,6 +19,7 @@ def out_of_fold_scores(
     seed: int | None = None,
     n_jobs: int | None = 1,
     sample_weight: np.ndarray | None = None,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return S, row i scored by the model that was fitted without row i's fold.
 
@@ -37,10 +38,12 @@ def out_of_fold_scores(
         Folds fitted at the same time; does not change the result.
     sample_weight : ndarray of shape (n,), optional
         Weights of the rows in the fits.
+    out : ndarray of shape (n, q), optional
+        Where the scores are written, of any float type; a new float64 array when None.
 
     Returns
     -------
-    ndarray of shape (n, q), float64
+    ndarray of shape (n, q)
 
     Raises
     ------
@@ -53,7 +56,7 @@ def out_of_fold_scores(
         delayed(_score_fold)(estimator, X, Y, train, test, fold_seed(seed, k), sample_weight)
         for k, (train, test) in enumerate(parts)
     )
-    scores = np.empty(Y.shape, dtype=np.float64)
+    scores = np.empty(Y.shape, dtype=np.float64) if out is None else out
     for (_, test), part in zip(parts, scored, strict=True):
         scores[test] = part
     return scores

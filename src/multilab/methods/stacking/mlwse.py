@@ -136,6 +136,7 @@ class MLWSE(MultiLabelClassifier):
     """
 
     _accepts_sparse = False
+    _feature_types = (np.float64, np.float32)
 
     _accepts_missing_labels: ClassVar[bool] = True
 
@@ -183,7 +184,8 @@ class MLWSE(MultiLabelClassifier):
         Parameters
         ----------
         X : array-like of shape (n, mq)
-            S, out-of-fold scores, classifier by classifier.
+            S, out-of-fold scores, classifier by classifier. Of float32 scores the products are summed in float64,
+            block by block; with weights, intercepts or unobserved labels they become float64 at once.
         y : array-like or sparse matrix of shape (n, q)
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, >= 0, of their squared errors and in the label affinity. A row of weight 0 is absent.
@@ -237,6 +239,8 @@ class MLWSE(MultiLabelClassifier):
         self._check_arguments()
         weights = Weights.of(sample_weight, self.label_weight, Y.shape[1])
         partial = is_partial(Y)
+        if partial or weights.by_label:
+            S = S.astype(np.float64, copy=False)
         H = label_coupling(_affinity(Y, sample_weight), self.laplacian)
         targets = np.where(Y == 1, 1.0, 0.0) if partial else Y.astype(np.float64)
         scale = 1.0
@@ -253,6 +257,8 @@ class MLWSE(MultiLabelClassifier):
         elif weights.by_label:
             loss = LabelWeightedLoss.from_scores(S, targets, weights.matrix(Y), scale)
         else:
+            if self.fit_intercept or sample_weight is not None:
+                S = S.astype(np.float64, copy=False)
             if self.fit_intercept:
                 S = S - np.average(S, axis=0, weights=sample_weight)
                 targets = targets - np.average(targets, axis=0, weights=sample_weight)

@@ -50,6 +50,9 @@ class StackedMLWSE(MultiLabelClassifier):
     random_state : int or RandomState, optional
         Seed of the base classifiers and of the folds; with None the base classifiers keep their own, and the
         folds have seed 0.
+    score_type : {"float64", "float32"}, default="float64"
+        Type of ``base_scores_``; "float32" halves the memory for many rows and labels, and rounds the scores to seven
+        digits.
 
     Attributes
     ----------
@@ -116,12 +119,14 @@ class StackedMLWSE(MultiLabelClassifier):
         cv: int | Literal["half", "halves"] = 5,
         n_jobs: int | None = 1,
         random_state: Any = None,
+        score_type: Literal["float64", "float32"] = "float64",
     ) -> None:
         self.estimators = estimators
         self.final_estimator = final_estimator
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.score_type = score_type
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
         """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
@@ -143,6 +148,7 @@ class StackedMLWSE(MultiLabelClassifier):
             unknown.
         """
         X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
+        self._check_choices(score_type=("float64", "float32"))
         members = self._members()
         for member in members:
             check_takes_weights(member, Weights(weight, None))
@@ -171,16 +177,18 @@ class StackedMLWSE(MultiLabelClassifier):
     def _fit_folds(
         self, members: Members, final: MLWSE, X: Any, Y: np.ndarray, folds: Folds, seed: Seed, weight: Weight
     ) -> None:
-        self.base_scores_ = np.hstack(
-            [out_of_fold_scores(member, X, Y, folds, seed, self.n_jobs, weight) for member in members]
-        )
+        q = self.n_labels_
+        self.base_scores_ = np.empty((X.shape[0], len(members) * q), dtype=self.score_type)
+        for number, member in enumerate(members):
+            part = self.base_scores_[:, number * q : (number + 1) * q]
+            out_of_fold_scores(member, X, Y, folds, seed, self.n_jobs, weight, out=part)
         models = self._fit_members(members, X, Y, fold_seed(seed, len(folds)), weight)
         self._runs = [(models, clone(final).fit(self.base_scores_, Y, weight))]
 
     def _fit_halves(
         self, members: Members, final: MLWSE, X: Any, Y: np.ndarray, folds: Folds, seed: Seed, weight: Weight
     ) -> None:
-        self.base_scores_ = np.full((X.shape[0], len(members) * self.n_labels_), np.nan)
+        self.base_scores_ = np.full((X.shape[0], len(members) * self.n_labels_), np.nan, dtype=self.score_type)
         self._runs = []
         for number, (half, other) in enumerate(folds):
             learned, scored = (None, None) if weight is None else (weight[half], weight[other])
