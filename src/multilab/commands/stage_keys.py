@@ -15,7 +15,7 @@ from multilab.papers import analyses_of, find
 
 STAGES = ("preprocess", "base_scores", "train", "analyses", "evaluate", "stats", "publish")
 """The stages of a pipeline after ``keys``, in their order."""
-TABLES = ("scores.csv", "keys.csv", "measured.csv", "tuned.csv", "sampling.csv")
+TABLES = ("scores.csv", "keys.csv", "measured.csv", "tuned.csv", "sampling.csv", "labels.csv")
 """The tables of a report that are computed from stored cells."""
 
 _PACKAGE = Path(__file__).parents[1]
@@ -46,6 +46,8 @@ def stage_keys(study: Study) -> dict[str, list[str]]:
     paper = find(study.paper) if study.paper else None
     published = [json_digest(paper.texts("names.yaml", "published.csv"))] if paper else []
     keys["evaluate"] = [json_digest(keys["train"]), evaluation_digest(), *published]
+    if study.label_counts:
+        keys["evaluate"].append(code_digest("multilab.experiments.label_counts", "multilab.experiments.label_counts"))
     description = [repr(study), *(repr(study.method(name)) for name in study.all_methods)]
     packages = [_package(name) for name in ("statistics", "reports", "claims", "commands")]
     packages += [paper.report_digest] if paper else []

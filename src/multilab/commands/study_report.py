@@ -38,7 +38,9 @@ def write_report(study: Study) -> Path:
     written = [path.name for path in folder.glob("statistics-*.json")]
     for name in written:
         (folder / name).unlink()
-    own = comparisons(study, scores, study.datasets, study.methods, study.control)
+    own = comparisons(
+        study, scores, study.datasets, study.methods, study.control if study.control in study.methods else None
+    )
     means = headline_metrics(study, scores)
     contents: dict[str, Any] = {
         "study": described(study),

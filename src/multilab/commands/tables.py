@@ -10,6 +10,7 @@ from multilab.experiments.analysis_units import Unit
 from multilab.experiments.cells import Cell, all_cells
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluation import evaluate, measurements, sampling_errors, tuned
+from multilab.experiments.label_counts import decisions_by_label
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.papers import find
@@ -34,6 +35,10 @@ def write_tables(study: Study, store: Store) -> list[Cell]:
     published = find(study.paper).tables if study.paper else None
     scores = evaluate(study, cells, store, published)
     errors = sampling_errors(study, cells, store, published)
+    if study.label_counts:
+        write_table(folder / "labels.csv", decisions_by_label(cells, store))
+    else:
+        (folder / "labels.csv").unlink(missing_ok=True)
     write_results(folder, scores, measurements(cells, store), tuned(cells, store), errors)
     record_checksums(folder, TABLES)
     return cells

@@ -204,6 +204,8 @@ class Study:
         The paper that the results are compared with (see :mod:`multilab.papers`).
     kind : str
         What the study's own columns are for: one of :data:`KINDS`.
+    label_counts : bool
+        Whether the counts of decisions per label are written too (``labels.csv``), for the report by label frequency.
     title, description, notes : str
         Display only.
     """
@@ -231,6 +233,7 @@ class Study:
     paper: str | None = None
     variants: dict[str, Variant] = field(default_factory=dict)
     kind: str = "fair"
+    label_counts: bool = False
 
     @property
     def all_methods(self) -> tuple[str, ...]:

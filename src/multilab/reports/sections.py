@@ -19,6 +19,7 @@ from multilab.reports.paper.friedman import friedman_tables
 from multilab.reports.paper.names import ReportedPaper
 from multilab.reports.paper.rank_figures import paper_rank_figures
 from multilab.reports.paper.tables import paper_tables
+from multilab.reports.tables.control import control_view
 from multilab.reports.tables.costs import cost_tables
 from multilab.reports.tables.scores import ScoreTable, score_table
 from multilab.reports.tables.variants import variant_views
@@ -98,6 +99,7 @@ def sections(
         Section("result", "Result", _some(headline=headline)),
         Section("ranks", "Ranks", {"ranked": ranked, "headline": headline} if ranked else {}),
         Section("metrics", "Metrics", {"views": views, "headline": headline}),
+        Section("control", "Control", _some(view=control_view(report))),
         Section("variants", "Variants", _some(views=variant_views(report))),
         Section("data", "Data", {"card_columns": _card_columns(report), "protocol": flat(report.info.get("protocol"))}),
         Section("learned", "Learned", _learned(report, each)),

@@ -1,0 +1,131 @@
+"""Comparison with the control of each variant: split by split on every dataset, and label by label."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from multilab.reports.data import ReportData, VariantData, metric_direction, metric_title
+from multilab.reports.tables.entry import signed_text
+from multilab.statistics import corrected_resampled_p, holm
+from multilab.statistics.result_files import read_table
+
+_LABELS = {"dataset", "method", "label", "rows", "positives", "predicted", "hits"}
+_BORDERS = (0.0, 0.02, 0.05, 0.1, 0.25, 1.0)
+
+
+@dataclass(frozen=True)
+class ControlTable:
+    """Methods (rows) compared with the control, per metric or per bin of label frequency (columns).
+
+    ``rows`` has, per method, its title and the cells: text and the sign of the mean gain.
+    """
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+
+
+@dataclass(frozen=True)
+class ControlView:
+    """The control's title, the numbers of comparisons, and the tables."""
+
+    control: str
+    comparisons: int
+    alpha: float
+    metrics: ControlTable
+    frequency: ControlTable | None
+
+
+def control_view(report: ReportData) -> ControlView | None:
+    """Return what the variants that hold the study's control gain over it; ``None`` if none does."""
+    control = report.info.get("control")
+    variants = [variant for variant in report.variants if f"{control}-{variant.name}" in variant.methods]
+    if not variants:
+        return None
+    bases = list(dict.fromkeys(base for v in variants for base in v.methods.values() if base != control))
+    gains = pd.concat(_gains(report, variants, str(control)), ignore_index=True)
+    titles = {
+        base: str((report.info.get("method_titles") or {}).get(base) or _title(report, variants, base))
+        for base in bases
+    }
+    rows = tuple((titles[b], tuple(_cell(gains, b, metric, report.alpha) for metric in report.metrics)) for b in bases)
+    heads = tuple(metric_title(metric) for metric in report.metrics)
+    return ControlView(
+        _title(report, variants, str(control)),
+        gains[["dataset", "variant"]].drop_duplicates().shape[0],
+        report.alpha,
+        ControlTable(heads, rows),
+        _by_frequency(report, variants, str(control), titles),
+    )
+
+
+def _title(report: ReportData, variants: list[VariantData], base: str) -> str:
+    name = next(v.name for v in variants if f"{base}-{v.name}" in v.methods)
+    return report.method_title(f"{base}-{name}").removesuffix(f" ({name})")
+
+
+def _gains(report: ReportData, variants: list[VariantData], control: str) -> Iterator[pd.DataFrame]:
+    """Yield the mean gain and the p value of every column, dataset and metric; a positive gain is better."""
+    for variant in variants:
+        scores = report.scores[report.scores["method"].isin(variant.methods)]
+        wide = scores.pivot_table(index=["metric", "dataset", "split"], columns="method", values="value")
+        sign = wide.index.get_level_values("metric").map(lambda m: -1.0 if metric_direction(m) == "min" else 1.0)
+        for column, base in variant.methods.items():
+            if base == control or column not in wide:
+                continue
+            differences = (wide[column] - wide[f"{control}-{variant.name}"]) * sign
+            grouped = differences.groupby(["metric", "dataset"])
+            table = grouped.agg(gain="mean", p=_p_of_folds).reset_index()
+            yield table.assign(base=base, variant=variant.name)
+
+
+def _p_of_folds(differences: pd.Series) -> float:
+    """Return the p value of the differences on k folds, 1 for a single split."""
+    k = len(differences)
+    return corrected_resampled_p(differences.to_numpy(), 1 / (k - 1)) if k > 1 else 1.0
+
+
+def _cell(gains: pd.DataFrame, base: str, metric: str, alpha: float) -> tuple[str, int]:
+    """Return the mean gain, the datasets won and lost, and how many of these significantly (Holm)."""
+    rows = gains[(gains["base"] == base) & (gains["metric"] == metric)]
+    if rows.empty:
+        return "–", 0
+    gain, significant = rows["gain"].to_numpy(), holm(rows["p"].tolist()) < alpha
+    counts = [int(part.sum()) for part in (gain > 0, significant & (gain > 0), gain < 0, significant & (gain < 0))]
+    text = f"{signed_text(float(gain.mean()), 3)} ({counts[0]} better, {counts[1]}*; {counts[2]} worse, {counts[3]}*)"
+    return text, int(np.sign(gain.mean()))
+
+
+def _by_frequency(
+    report: ReportData, variants: list[VariantData], control: str, titles: dict[str, str]
+) -> ControlTable | None:
+    """Return the mean gain in the F1 of single labels by the frequency of the label."""
+    path = report.folder / "labels.csv"
+    if not path.is_file():
+        return None
+    labels = read_table(path, _LABELS)
+    total = labels["predicted"] + labels["positives"]
+    labels["f1"] = np.where(total > 0, 2 * labels["hits"] / total.where(total > 0, 1), 0.0)
+    labels["bin"] = pd.cut(labels["positives"] / labels["rows"], _BORDERS, labels=False, include_lowest=True)
+    wide = labels.pivot(index=["dataset", "label", "bin"], columns="method", values="f1")
+    bins = sorted(labels["bin"].unique())
+    numbers = wide.groupby("bin").size()
+    heads = tuple(f"{_range(int(b))} ({numbers[b]} labels)" for b in bins)
+    rows = []
+    for base, title in titles.items():
+        gains = pd.concat(
+            [
+                wide[f"{base}-{v.name}"] - wide[f"{control}-{v.name}"]
+                for v in variants
+                if f"{base}-{v.name}" in wide and f"{control}-{v.name}" in wide
+            ]
+        )
+        means = gains.groupby("bin").mean()
+        rows.append((title, tuple((signed_text(float(means[b]), 3), int(np.sign(means[b]))) for b in bins)))
+    return ControlTable(heads, tuple(rows))
+
+
+def _range(number: int) -> str:
+    low, high = _BORDERS[number], _BORDERS[number + 1]
+    return f"≤ {high:.0%}" if low == 0 else f"> {low:.0%}" if high == 1 else f"{low:.0%} to {high:.0%}"
