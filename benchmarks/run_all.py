@@ -19,7 +19,8 @@ from typing import Any
 from common import CHECKOUT, arguments, machine
 
 HERE = Path(__file__).resolve().parent
-# run separately: forests.py needs far longer than all others together, and the peers of splitters.py need minutes
+# run separately: forests.py needs far longer than all others together, the peers of splitters.py minutes, and
+# many_labels.py half an hour
 SCRIPTS = (
     *("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "elm_path", "elm_tuning", "nystroem"),
     *("selection", "reduction", "pipeline", "memory"),

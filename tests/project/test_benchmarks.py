@@ -250,3 +250,17 @@ def test_memory_lists_the_largest_cell_first(script, tmp_path):
         record = {"peak_mb": megabytes, "label": f"cell {key[0]}", "dataset": "scenario1"}
         Store(tmp_path).write(key, {"scores": np.zeros(1)}, record, "")
     assert [row[:2] for row in script("memory").peaks(tmp_path)] == [(8.0, "cell b"), (3.0, "cell a")]
+
+
+@pytest.mark.parametrize("data", ["documents", "points"])
+@pytest.mark.parametrize("method", ["br", "mlknn-exact"])
+def test_many_labels_run_from_end_to_end(script, monkeypatch, data, method):
+    """A small version of the benchmark, in which a dense copy of Y is refused."""
+    from multilab.methods import _sparse_labels
+
+    monkeypatch.setattr(_sparse_labels, "MAX_DENSE_BYTES", 0)
+    result = script("many_labels").run(data, method, (300, 60, 40))
+    assert list(result["seconds"]) == ["data", "split", "fit", "predict", "metrics"]
+    assert 0 < result["micro_f1"] < 1
+    assert 0 < result["precision_at_5"] <= 1
+    assert result["peak"] < script("many_labels").LIMIT
