@@ -13,7 +13,7 @@ import pandas as pd
 from multilab import datasets, metrics, model_selection
 from multilab.methods import ELM, RFPCT, KernelELM, MLkNN
 from multilab.reports import cd_diagram
-from multilab.statistics import compare
+from multilab.statistics import compare_methods
 
 methods = {
     "ML-kNN": MLkNN(),
@@ -34,7 +34,7 @@ print(table.round(4))
 # %%
 # All numbers of the diagram come from the one comparison that is printed here.
 
-comparison = compare(table, "min", metric="Hamming loss")
+comparison = compare_methods(table, "min", metric="Hamming loss")
 print("average ranks", {name: round(rank, 2) for name, rank in comparison.ranks.items()})
 print(f"critical difference {comparison.cd_nemenyi:.2f}")
 

@@ -11,7 +11,7 @@ import pytest
 from multilab.claims.derived import fill_derived
 from multilab.claims.selectors import mask
 from multilab.papers import find
-from multilab.statistics import bonferroni_dunn_cd, compare, nemenyi_cd
+from multilab.statistics import bonferroni_dunn_cd, compare_methods, nemenyi_cd
 from multilab.statistics.posthoc import bonferroni_dunn_q, nemenyi_q
 
 MLWSE = ["mlwse_l1", "mlwse_l21"]
@@ -26,7 +26,7 @@ def table_of(cells: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 def compared(cells: pd.DataFrame, metric: str, **options):
     direction = cells.loc[cells["metric"] == metric, "direction"].iloc[0]
-    return compare(table_of(cells, metric), direction, **{"tie_correction": False, **options})
+    return compare_methods(table_of(cells, metric), direction, **{"tie_correction": False, **options})
 
 
 def ranked(cells: pd.DataFrame) -> pd.DataFrame:

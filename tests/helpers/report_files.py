@@ -8,7 +8,7 @@ import pandas as pd
 
 from multilab.claims.verdicts import COLUMNS
 from multilab.core import canonical_json
-from multilab.statistics import compare, summarise
+from multilab.statistics import compare_methods, summarise
 from multilab.statistics.result_files import write_results
 
 DIRECTIONS = {"hamming_loss": "min", "average_precision": "max", "coverage": "min", "macro_f1": "max"}
@@ -47,7 +47,7 @@ def write_fake_study(
     seconds = pd.DataFrame(measured, columns=["dataset", "split", "method", *costs, "key"])
     write_results(folder, table, seconds, pd.DataFrame())
     statistics = {
-        metric: compare(
+        metric: compare_methods(
             summarise(table, metric, list(datasets), list(methods)).mean,
             direction,
             control=control,

@@ -17,7 +17,7 @@ from multilab.statistics import (
     bayesian_signed_rank,
     bonferroni_dunn_cd,
     cliques,
-    compare,
+    compare_methods,
     friedman,
     holm,
     iman_davenport,
@@ -106,11 +106,11 @@ def test_f_critical_values_of_the_papers(k, n, alpha, critical):
 )
 def test_lwmf_tables_give_the_recomputed_statistics(metric, chi2, p, F, F_uncorrected):
     table, direction = printed(metric)
-    result = compare(table, direction, alpha=0.10, control="lwmf", metric=metric)
+    result = compare_methods(table, direction, alpha=0.10, control="lwmf", metric=metric)
     assert round(result.chi2, 2) == chi2
     assert round(result.chi2_p, 3 if p > 0.01 else 4) == p
     assert round(result.F, 2) == F
-    assert round(compare(table, direction, tie_correction=False).F, 2) == F_uncorrected
+    assert round(compare_methods(table, direction, tie_correction=False).F, 2) == F_uncorrected
     assert result.rejected
     assert result.F_crit < result.F
 
@@ -126,7 +126,7 @@ def test_lwmf_control_differences():
     gaps = {"average_precision": [2.25, 3.25, 2.83, 1.25], "coverage": [1.50, 2.67, 2.00, 2.17]}
     for metric, beyond in expected.items():
         table, direction = printed(metric)
-        result = compare(table, direction, alpha=0.10, control="lwmf")
+        result = compare_methods(table, direction, alpha=0.10, control="lwmf")
         assert result.beyond_control == beyond
         if metric in gaps:
             assert [round(result.ranks[m] - result.ranks["lwmf"], 2) for m in METHODS[:4]] == gaps[metric]
@@ -145,7 +145,7 @@ def test_friedman_equals_scipy(decimals):
     for seed in range(20):
         table = random_table(7, 5, seed, decimals)
         expected = stats.friedmanchisquare(*table.to_numpy().T)
-        result = compare(table, "min")
+        result = compare_methods(table, "min")
         assert result.chi2 == pytest.approx(expected.statistic, rel=1e-12, abs=1e-12)
         assert result.chi2_p == pytest.approx(expected.pvalue, rel=1e-10)
 
@@ -179,7 +179,7 @@ def test_nemenyi_agrees_with_a_simulated_range():
 
 
 def test_nemenyi_p_values_and_decisions_agree():
-    result = compare(random_table(12, 6, 4), "min")
+    result = compare_methods(random_table(12, 6, 4), "min")
     assert len(result.nemenyi) == 15
     for pair in result.nemenyi:
         assert pair.difference == pytest.approx(result.ranks[pair.b] - result.ranks[pair.a])
@@ -247,7 +247,7 @@ def test_wilcoxon_table_counts_directions_and_control():
 def test_wilcoxon_separates_when_it_should():
     table = random_table(10, 3, 8)
     table["m2"] = table["m0"] + 1
-    result = {(p.a, p.b): p for p in compare(table, "min").wilcoxon}
+    result = {(p.a, p.b): p for p in compare_methods(table, "min").wilcoxon}
     assert result["m0", "m2"].differs
     assert result["m0", "m2"].p == pytest.approx(2 / 2**10)
     assert result["m0", "m2"].p_holm >= result["m0", "m2"].p
@@ -288,30 +288,30 @@ def test_bayesian_test_of_equal_and_unequal_methods():
 @pytest.mark.parametrize("control", [None, "m1"])
 def test_comparison_survives_json(control):
     pytest.importorskip("baycomp")
-    result = compare(random_table(5, 4, 10), "max", control=control, metric="macro_f1", rope=0.01)
+    result = compare_methods(random_table(5, 4, 10), "max", control=control, metric="macro_f1", rope=0.01)
     text = canonical_json(result.to_dict())
     assert text == canonical_json(
-        compare(random_table(5, 4, 10), "max", control=control, metric="macro_f1", rope=0.01).to_dict()
+        compare_methods(random_table(5, 4, 10), "max", control=control, metric="macro_f1", rope=0.01).to_dict()
     )
     assert Comparison.from_dict(json.loads(text)) == result
 
 
 def test_column_order_changes_nothing_but_the_order():
     table = random_table(7, 5, 11)
-    one, two = compare(table, "min"), compare(table[table.columns[::-1]], "min")
+    one, two = compare_methods(table, "min"), compare_methods(table[table.columns[::-1]], "min")
     assert one.ranks == two.ranks
     assert (one.chi2, one.F, one.groups, one.nemenyi) == (two.chi2, two.F, two.groups, two.nemenyi)
 
 
 def test_small_tables_give_notes_instead_of_errors():
-    alone = compare(random_table(5, 1), "min")
+    alone = compare_methods(random_table(5, 1), "min")
     assert (alone.ranks, alone.F, alone.cd_nemenyi, alone.groups) == ({"m0": 1.0}, None, None, ())
     assert "nothing to compare" in alone.notes[0]
-    single = compare(random_table(1, 4), "min")
+    single = compare_methods(random_table(1, 4), "min")
     assert single.F is None
     assert single.cd_nemenyi > 3
     assert any("too few" in note for note in single.notes)
-    nothing = compare(pd.DataFrame(columns=["a", "b"], dtype=float), "min")
+    nothing = compare_methods(pd.DataFrame(columns=["a", "b"], dtype=float), "min")
     assert (nothing.n, nothing.k, nothing.ranks) == (0, 2, {})
     for result in (alone, single, nothing):
         assert Comparison.from_dict(json.loads(canonical_json(result.to_dict()))) == result
@@ -319,7 +319,7 @@ def test_small_tables_give_notes_instead_of_errors():
 
 def test_three_datasets_that_agree_give_an_infinite_f():
     table = pd.DataFrame(np.arange(12).reshape(3, 4), columns=list("abcd"))
-    result = compare(table, "min")
+    result = compare_methods(table, "min")
     assert math.isinf(result.F)
     assert (result.p, result.rejected) == (0.0, True)
     assert any("infinite" in note for note in result.notes)
@@ -328,7 +328,7 @@ def test_three_datasets_that_agree_give_an_infinite_f():
 
 
 def test_all_ties_give_no_difference():
-    result = compare(pd.DataFrame(np.ones((4, 3)), columns=list("abc")), "max")
+    result = compare_methods(pd.DataFrame(np.ones((4, 3)), columns=list("abc")), "max")
     assert (result.chi2, result.F, result.rejected) == (0.0, 0.0, False)
     assert result.groups == (("a", "b", "c"),)
     assert {pair.p for pair in result.wilcoxon} == {1.0}
@@ -337,7 +337,7 @@ def test_all_ties_give_no_difference():
 def test_unfinished_cells_are_named():
     table = random_table(4, 3, 12)
     table.loc["d2", "m1"] = np.nan
-    result = compare(table, "min")
+    result = compare_methods(table, "min")
     assert result.dataset_ranks["d2"]["m1"] == 3
     assert "m1 on d2" in result.notes[0]
 
@@ -355,7 +355,7 @@ def test_unfinished_cells_are_named():
 )
 def test_errors_name_what_is_wrong(change, word):
     with pytest.raises(StatisticsError, match=word) as caught:
-        compare(**change(random_table(3, 3)))
+        compare_methods(**change(random_table(3, 3)))
     assert isinstance(caught.value, MultilabError)
     assert isinstance(caught.value, ValueError)
 

@@ -5,7 +5,7 @@ from typing import Any
 from multilab.experiments.study import Study
 from multilab.metrics import METRICS
 from multilab.statistics import average_ranks as ranks_of
-from multilab.statistics import compare, rounded_means, summarise
+from multilab.statistics import compare_methods, rounded_means, summarise
 
 
 def compared_groups(study: Study) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -20,7 +20,7 @@ def comparisons(
     """Return the comparison of some columns over some datasets, by metric of the study."""
     settings = {"alpha": study.alpha, "control": control, "rope": study.rope, "seed": study.seed}
     means = {metric: summarise(scores, metric, datasets, columns).mean for metric in study.metrics}
-    return {m: compare(mean, METRICS[m].direction, metric=m, **settings).to_dict() for m, mean in means.items()}
+    return {m: compare_methods(mean, METRICS[m].direction, metric=m, **settings).to_dict() for m, mean in means.items()}
 
 
 def headline_metrics(study: Study, scores: Any) -> dict[str, dict[str, float]]:

@@ -13,7 +13,7 @@ import pandas as pd
 from multilab.claims.verdicts import Agreement
 from multilab.metrics import METRICS
 from multilab.reports.errors import ReportError
-from multilab.statistics import Comparison, StatisticsError, Summary, compare, rank_rows, summarise
+from multilab.statistics import Comparison, StatisticsError, Summary, compare_methods, rank_rows, summarise
 from multilab.statistics.result_files import read_measured, read_scores, read_table
 
 _PUBLISHED = {"table", "dataset", "method", "metric", "printed_mean", "printed_std", "our_metric", "our_mean"}
@@ -284,7 +284,7 @@ def load_comparisons(
             options = {key: info[key] for key in ("alpha", "rope", "seed") if key in info}
             known = control if control in summary.mean else None
             direction = metric_direction(metric)
-            comparisons[metric] = compare(summary.mean, direction, control=known, metric=metric, **options)
+            comparisons[metric] = compare_methods(summary.mean, direction, control=known, metric=metric, **options)
     return comparisons
 
 

@@ -1,7 +1,7 @@
 """Comparison of methods over datasets: ranks, Friedman, post-hoc and Bayesian tests.
 
 The package knows a results table only (datasets x methods of mean metric values). Everything a report prints or
-draws comes from the one :class:`Comparison` that :func:`compare` returns, so that tests and diagrams cannot
+draws comes from the one :class:`Comparison` that :func:`compare_methods` returns, so that tests and diagrams cannot
 contradict each other.
 """
 
@@ -13,7 +13,7 @@ from multilab.core.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "comparison": ("Comparison", "compare"),
+        "comparison": ("Comparison", "compare_methods"),
         "errors": ("StatisticsError",),
         "omnibus": ("friedman", "iman_davenport"),
         "posthoc": ("RankPair", "bonferroni_dunn_cd", "cliques", "nemenyi_cd"),

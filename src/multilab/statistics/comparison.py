@@ -127,7 +127,7 @@ class Comparison:
             raise StatisticsError(f"not a stored comparison: {error}") from error
 
 
-def compare(
+def compare_methods(
     table: pd.DataFrame,
     direction: str,
     alpha: float = 0.05,
@@ -177,8 +177,8 @@ def compare(
     --------
     >>> import pandas as pd
     >>> table = pd.DataFrame({"a": [0.1, 0.2, 0.3], "b": [0.2, 0.4, 0.4], "c": [0.3, 0.3, 0.5]}, ["x", "y", "z"])
-    >>> from multilab.statistics import compare
-    >>> comparison = compare(table, "min", metric="ranking_loss")
+    >>> from multilab.statistics import compare_methods
+    >>> comparison = compare_methods(table, "min", metric="ranking_loss")
     >>> comparison.ranks
     {'a': 1.0, 'b': 2.3333333333333335, 'c': 2.6666666666666665}
     >>> round(comparison.F, 3), round(comparison.p, 3), comparison.rejected

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multilab.statistics import compare
+from multilab.statistics import compare_methods
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
@@ -24,7 +24,7 @@ def axes():
 
 def test_diagram_shows_ranks_and_groups_of_the_comparison():
     table = pd.DataFrame(np.random.default_rng(0).random((8, 6)) + np.arange(6) / 3, columns=list("abcdef"))
-    comparison = compare(table, "min", control="a")
+    comparison = compare_methods(table, "min", control="a")
     ax = axes()
     cd_diagram(comparison, ax, {"a": "Alpha $1"})
     texts = {text.get_text() for text in ax.texts}
@@ -45,14 +45,14 @@ def test_diagram_shows_ranks_and_groups_of_the_comparison():
 def test_diagrams_refuse_what_they_cannot_show():
     table = pd.DataFrame(np.ones((3, 2)), columns=["a", "b"])
     with pytest.raises(ReportError, match="bonferroni-dunn"):
-        cd_diagram(compare(table, "min"), axes(), test="bonferroni-dunn")
+        cd_diagram(compare_methods(table, "min"), axes(), test="bonferroni-dunn")
     with pytest.raises(ReportError, match="nothing to compare"):
-        cd_diagram(compare(table[["a"]], "min"), axes())
+        cd_diagram(compare_methods(table[["a"]], "min"), axes())
 
 
 def test_diagram_says_when_no_two_methods_can_differ():
     ax = axes()
-    cd_diagram(compare(pd.DataFrame([[1.0, 2.0, 3.0]], columns=list("abc")), "min"), ax)
+    cd_diagram(compare_methods(pd.DataFrame([[1.0, 2.0, 3.0]], columns=list("abc")), "min"), ax)
     assert any("no two methods can differ" in text.get_text() for text in ax.texts)
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from multilab.claims.checks import check
 from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of
 from multilab.claims.naming import half_unit
-from multilab.statistics import compare
+from multilab.statistics import compare_methods
 
 _CURVES = "feature_curves"
 _TIE = 1e-12
@@ -146,7 +146,7 @@ def critical_difference(
 ) -> Finding:
     """Holds if Bonferroni-Dunn's critical difference rounds to ``right`` and not to ``wrong``."""
     table = evidence.means(metric, methods, datasets)
-    cd = compare(table, direction_of(metric), alpha, control=methods[0], metric=metric).cd_bonferroni_dunn
+    cd = compare_methods(table, direction_of(metric), alpha, control=methods[0], metric=metric).cd_bonferroni_dunn
     number = float("nan") if cd is None else float(cd)
     fits = {text: abs(number - float(text)) <= half_unit(text) for text in (right, wrong)}
     return Finding.of(fits[right] and not fits[wrong], {"CD": round(number, 4), "datasets": len(table)})
@@ -242,7 +242,7 @@ def separated(
     numbers: dict[str, Any] = {}
     count = 0
     for metric in metrics:
-        comparison = compare(
+        comparison = compare_methods(
             evidence.means(metric, methods, datasets), direction_of(metric), alpha, control=control, metric=metric
         )
         better = [m for m in comparison.beyond_control if comparison.ranks[m] > comparison.ranks[control]]

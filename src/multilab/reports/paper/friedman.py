@@ -12,7 +12,7 @@ from multilab.reports.figures import Figure
 from multilab.reports.figures.ranks import rank_figure, rank_text
 from multilab.reports.paper.names import PaperNames, ReportedPaper
 from multilab.reports.tables.entry import number
-from multilab.statistics import Comparison, compare, summarise
+from multilab.statistics import Comparison, compare_methods, summarise
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _compare_measured(report: ReportData, cells: pd.DataFrame) -> Comparison | N
 def _compare(report: ReportData, means: pd.DataFrame, metric: str, quantity: str) -> Comparison | None:
     if min(means.shape) < 2 or not metric_direction(quantity):
         return None
-    return compare(means, metric_direction(quantity), report.alpha, metric=metric, tie_correction=False)
+    return compare_methods(means, metric_direction(quantity), report.alpha, metric=metric, tie_correction=False)
 
 
 def _row(
