@@ -59,3 +59,8 @@ def test_a_study_without_a_control_in_its_variants_has_no_such_section(folder):
     path = folder / "study.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"control": None}))
     assert control_view(load_report(folder)) is None
+
+
+def test_a_study_whose_variants_differ_in_their_scores_has_no_such_section(folder):
+    (folder / "labels.csv").unlink()
+    assert control_view(load_report(folder)) is None

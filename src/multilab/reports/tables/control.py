@@ -11,7 +11,8 @@ from multilab.reports.tables.entry import signed_text
 from multilab.statistics import corrected_resampled_p, holm
 from multilab.statistics.result_files import read_table
 
-_LABELS = {"dataset", "method", "label", "rows", "positives", "predicted", "hits"}
+LABELS = "labels.csv"
+_COLUMNS = {"dataset", "method", "label", "rows", "positives", "predicted", "hits"}
 _BORDERS = (0.0, 0.02, 0.05, 0.1, 0.25, 1.0)
 
 
@@ -34,11 +35,16 @@ class ControlView:
     comparisons: int
     alpha: float
     metrics: ControlTable
-    frequency: ControlTable | None
+    frequency: ControlTable
 
 
 def control_view(report: ReportData) -> ControlView | None:
-    """Return what the variants that hold the study's control gain over it; ``None`` if none does."""
+    """Return what the variants that hold the study's control gain over it; ``None`` in a study without label counts.
+
+    Only such a study has variants in which all methods decide on the same scores.
+    """
+    if not (report.folder / LABELS).is_file():
+        return None
     control = report.info.get("control")
     variants = [variant for variant in report.variants if f"{control}-{variant.name}" in variant.methods]
     if not variants:
@@ -99,12 +105,9 @@ def _cell(gains: pd.DataFrame, base: str, metric: str, alpha: float) -> tuple[st
 
 def _by_frequency(
     report: ReportData, variants: list[VariantData], control: str, titles: dict[str, str]
-) -> ControlTable | None:
+) -> ControlTable:
     """Return the mean gain in the F1 of single labels by the frequency of the label."""
-    path = report.folder / "labels.csv"
-    if not path.is_file():
-        return None
-    labels = read_table(path, _LABELS)
+    labels = read_table(report.folder / LABELS, _COLUMNS)
     total = labels["predicted"] + labels["positives"]
     labels["f1"] = np.where(total > 0, 2 * labels["hits"] / total.where(total > 0, 1), 0.0)
     labels["bin"] = pd.cut(labels["positives"] / labels["rows"], _BORDERS, labels=False, include_lowest=True)
