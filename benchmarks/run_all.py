@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 # many_labels.py half an hour
 SCRIPTS = (
     *("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "elm_path", "elm_tuning", "nystroem"),
-    *("selection", "reduction", "pipeline", "memory"),
+    *("selection", "reduction", "decisions", "pipeline", "memory"),
 )
 
 

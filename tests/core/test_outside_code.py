@@ -152,7 +152,7 @@ def test_a_method_of_the_package_inside_one_of_ones_own_is_followed(folder, sour
     source("exclude_self=self.exclude_self,", "exclude_self=False,", "methods/neighbours")
     moved = key("mymodule.Own")
     assert moved != before
-    source("+= 1.0 / self.C", "+= 0.5 / self.C", "methods/elm")
+    source("ridge = 1.0 / (self.C", "ridge = 0.5 / (self.C", "methods/elm")
     assert key("mymodule.Own") == moved, "another method does not count"
 
 

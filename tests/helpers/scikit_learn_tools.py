@@ -34,6 +34,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from helpers.multilabel_checks import make_data
+from multilab.decision._held_out import HeldOutClassifier
 from multilab.methods.base import MultiLabelClassifier, MultiLabelTransformer
 from multilab.methods.neighbours.mlknn import MLkNN
 
@@ -233,6 +234,8 @@ def routing(estimator: Any) -> None:
     for name in metadata(estimator):
         with config_context(enable_metadata_routing=True):
             routed = clone(estimator).set_fit_request(**{name: True})
+            if isinstance(estimator, HeldOutClassifier) and estimator.estimator is None:  # the member requests it too
+                routed.set_params(estimator=estimator._base().set_fit_request(**{name: True}))
             if name == "sample_weight":
                 routed.set_score_request(sample_weight=True)
             made = cross_validate(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as theirs
 
-from metrics.test_unobserved_labels import BY_CELL, BY_LABEL, BY_ROW
+from metrics.test_metrics_unobserved_labels import BY_CELL, BY_LABEL, BY_ROW
 from multilab import metrics
 from multilab.metrics.registry import DEFINED
 

@@ -264,3 +264,14 @@ def test_many_labels_run_from_end_to_end(script, monkeypatch, data, method):
     assert 0 < result["micro_f1"] < 1
     assert 0 < result["precision_at_5"] <= 1
     assert result["peak"] < script("many_labels").LIMIT
+
+
+def test_decisions_reach_the_same_f1_and_the_checks_see_a_gap(script, monkeypatch):
+    decisions = script("decisions")
+    Y, P = decisions.data(300, 4)
+    assert decisions.per_label(Y, P, 1).check.startswith("identical F1")
+    assert decisions.one_cut(Y, P, 1).check.startswith("identical F1")
+    assert decisions.expected(P[:40], 1).check == "identical decisions of 40 rows"
+    assert decisions.same_f1(0.5, 0.6).startswith("DIFFERENT")
+    monkeypatch.setattr(decisions, "all_nested", lambda P: 1 - decisions.expected_f1_decisions(P))
+    assert decisions.expected(P[:40], 1).check == "DIFFERENT: 40 of 40 rows"
