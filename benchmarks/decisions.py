@@ -1,4 +1,4 @@
-"""Exact thresholds per label and exact expected F1: time beside scikit-learn's searches, and the same values.
+"""Exact thresholds per label and exact expected F1: time next to scikit-learn's curves, and the same values.
 
     python benchmarks/decisions.py
 
