@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from multilab.reports.data import load_report
+from multilab.reports.finding import finding
 from multilab.reports.tables.control import control_view
 
 
@@ -64,3 +65,9 @@ def test_a_study_without_a_control_in_its_variants_has_no_such_section(folder):
 def test_a_study_whose_variants_differ_in_their_scores_has_no_such_section(folder):
     (folder / "labels.csv").unlink()
     assert control_view(load_report(folder)) is None
+
+
+def test_the_finding_is_what_gains_most_by_each_metric(folder):
+    first, second = finding(load_report(folder))
+    assert first.startswith("Tuned gains most over Half in Macro F1: +0.040 (1 better, 1*; 1 worse, 0*), mean of 2 ")
+    assert second == "The largest gains by other metrics: Hamming loss: Tuned −0.040 (1 better, 0*; 1 worse, 1*)."

@@ -1,6 +1,7 @@
 """Finding of a study in up to three sentences, written from its numbers."""
 
 from multilab.reports.data import ReportData, metric_title
+from multilab.reports.tables.control import control_view
 from multilab.reports.tables.entry import number, p_text
 from multilab.statistics import Comparison
 
@@ -8,8 +9,16 @@ from multilab.statistics import Comparison
 def finding(report: ReportData) -> tuple[str, ...]:
     """Return who leads in the headline metric, by how much, and whether the difference is significant.
 
+    In a study of decisions on the same scores: what gains most over the control, by metric.
+
     Empty where the methods are not ranked: fewer than two methods, or a metric without a direction.
     """
+    view = control_view(report)
+    if view:
+        (title, method, text), *others = view.leaders
+        rest = "; ".join(f"{name}: {best} {gain}" for name, best, gain in others)
+        first = f"{method} gains most over {view.control} in {title}: {text}, mean of {view.comparisons} comparisons"
+        return f"{first} of data set and variant, * significantly.", f"The largest gains by other metrics: {rest}."
     metric = report.primary[0] if report.primary else None
     comparison = report.comparisons.get(metric) if metric else None
     if metric is None or comparison is None or comparison.k < 2:

@@ -29,13 +29,17 @@ class ControlTable:
 
 @dataclass(frozen=True)
 class ControlView:
-    """The control's title, the numbers of comparisons, and the tables."""
+    """The control's title, the numbers of comparisons, and the tables.
+
+    ``leaders`` has per metric its title, the method of the largest mean gain, and its cell.
+    """
 
     control: str
     comparisons: int
     alpha: float
     metrics: ControlTable
     frequency: ControlTable
+    leaders: tuple[tuple[str, str, str], ...]
 
 
 def control_view(report: ReportData) -> ControlView | None:
@@ -57,12 +61,17 @@ def control_view(report: ReportData) -> ControlView | None:
     }
     rows = tuple((titles[b], tuple(_cell(gains, b, metric, report.alpha) for metric in report.metrics)) for b in bases)
     heads = tuple(metric_title(metric) for metric in report.metrics)
+    best = gains.groupby(["metric", "base"], sort=False)["gain"].mean().unstack("metric").idxmax()
+    leaders = tuple(
+        (metric_title(m), titles[best[m]], _cell(gains, best[m], m, report.alpha)[0]) for m in report.metrics
+    )
     return ControlView(
         _title(report, variants, str(control)),
         gains[["dataset", "variant"]].drop_duplicates().shape[0],
         report.alpha,
         ControlTable(heads, rows),
         _by_frequency(report, variants, str(control), titles),
+        leaders,
     )
 
 
