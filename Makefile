@@ -54,7 +54,7 @@ docs: $(READY) ## build the documentation site in docs/_build/html; warnings are
 
 lock: ## regenerate requirements.lock: one version of each package for 3.11 to 3.13 (needs uv)
 	uv pip compile --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url \
-	  --custom-compile-command "make lock" --extra lab --extra docs --extra dev --quiet pyproject.toml -o requirements.lock
+	  --custom-compile-command "make lock" --extra lab --extra docs --extra dev --extra postgres --quiet pyproject.toml -o requirements.lock
 
 clean: ## remove what the pipeline made here; the store of cells stays
 	rm -rf results .plan mlflow.db mlflow.db.lock mlartifacts; git clean -fdxq reports/quick
