@@ -19,6 +19,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "imbalance": ("cvir", "irlbl", "mean_ir", "scumble", "scumble_lbl"),
         "prepared": ("load", "prepare", "prepared_meta"),
         "reading": ("check", "read"),
+        "frame_reading": ("read_frames",),
         "synthetic": ("sample_scenario",),
     },
 )

@@ -11,26 +11,27 @@ import scipy.sparse as sp
 from multilab.core.files import PathLike
 from multilab.datasets.arff_header import Header, parse_header
 from multilab.datasets.arff_rows import parse_rows
-from multilab.datasets.column_roles import LabelOptions, TableColumn, features_and_labels
+from multilab.datasets.coded_table import CodedTable
+from multilab.datasets.column_roles import LabelOptions, TableColumn
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, decode, read_bytes
 from multilab.datasets.ignored_columns import dropped_note, positions_left
 from multilab.datasets.number_parsing import dense_numbers, sparse_numbers
-from multilab.datasets.raw_data import RawData
 
 
 def read_arff(
-    path: PathLike, options: LabelOptions, limits: Limits, drop: Sequence[str] = (), missing_labels: bool = False
-) -> RawData:
+    path: PathLike, options: LabelOptions | None, limits: Limits, drop: Sequence[str] = (), missing_labels: bool = False
+) -> CodedTable:
     """Read an ARFF file, dense or sparse, compressed or not.
 
     Parameters
     ----------
     path : path-like
         The file.
-    options : LabelOptions
-        Which attributes are the labels. Without any, ``-C n`` in the relation name decides: the first n attributes,
-        or the last n for ``-C -n``; otherwise ``-C`` is ignored (filters leave wrong ones).
+    options : LabelOptions or None
+        Which attributes are the labels; None: no attribute is. If no option is set, ``-C n`` in the relation name
+        decides: the first n attributes, or the last n for ``-C -n``; otherwise ``-C`` is ignored (filters leave wrong
+        ones).
     limits : Limits
         Upper bounds of sizes.
     drop : sequence of str
@@ -40,8 +41,8 @@ def read_arff(
 
     Returns
     -------
-    RawData
-        ``X`` is CSR for a file of sparse rows, else dense. Labels are in the order of the file's columns,
+    CodedTable
+        CSR for a file of sparse rows, else dense. Labels are in the order of the file's columns,
         whatever the order of the XML. A label may be numeric, or nominal with the values 0 and 1, or true and false in
         any order and case.
 
@@ -64,11 +65,13 @@ def read_arff(
     if len(kept) < len(columns):
         table, columns = table[:, kept], [columns[j] for j in kept]
         labels = np.searchsorted(kept, labels)
-    return features_and_labels(table, columns, labels, path, limits, notes=dropped_note(drop))
+    return CodedTable(table, columns, labels, path, limits, dropped_note(drop))
 
 
-def _labels(header: Header, options: LabelOptions, kept: Sequence[int], path: PathLike) -> np.ndarray:
+def _labels(header: Header, options: LabelOptions | None, kept: Sequence[int], path: PathLike) -> np.ndarray:
     """Return the positions of the labels: ``-C`` counts all attributes, other options those that are kept."""
+    if options is None:
+        return np.empty(0, dtype=np.intp)
     columns = [header.columns[j] for j in kept]
     if options.given():
         return np.asarray(kept)[options.choose(columns, path)]

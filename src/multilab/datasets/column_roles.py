@@ -1,4 +1,4 @@
-"""Features and labels of a table: which columns are labels, and how nominal columns are coded."""
+"""Columns of a table, and the options that choose its labels."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ import scipy.sparse as sp
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, decode, read_bytes, require_cells
+from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, decode, read_bytes
 from multilab.datasets.labels_xml import read_label_names
 from multilab.datasets.number_parsing import to_number
-from multilab.datasets.raw_data import RawData
 
 
 @dataclass(frozen=True)
@@ -135,159 +134,3 @@ def canonical_csr(matrix: Any) -> sp.csr_array:
         csr.indices = csr.indices.astype(np.int32, copy=False)
         csr.indptr = csr.indptr.astype(np.int32, copy=False)
     return csr
-
-
-def features_and_labels(
-    table: Any,
-    columns: Sequence[TableColumn],
-    labels: np.ndarray,
-    path: PathLike,
-    limits: Limits,
-    notes: Sequence[str] = (),
-) -> RawData:
-    """Split a table into features and labels and code the nominal features.
-
-    Parameters
-    ----------
-    table : ndarray or CSR of shape (n, m)
-        Numeric columns hold their numbers, nominal ones the position of the value in ``TableColumn.values``;
-        missing values are NaN. Label values have been checked to be 0, 1 or, if they may be missing, NaN.
-    columns : sequence of TableColumn
-        The m columns.
-    labels : ndarray of int
-        Positions of the label columns.
-    path, limits
-        For the error when the label matrix would be too large.
-    notes : sequence of str
-        Notes of the reader, see `RawData`.
-
-    Returns
-    -------
-    RawData
-        A nominal feature with the values 0 and 1 is one 0/1 column; any other nominal feature with values
-        a, b, ... is one 0/1 column ``name=a``, ``name=b``, ... per value, at the position of the feature.
-    """
-    require_cells(table.shape[0], len(labels), "the label matrix", path, limits, itemsize=1)
-    features = np.setdiff1d(np.arange(len(columns)), labels)
-    Y, hidden = _codes(table[:, labels])
-    flipped = [k for k, j in enumerate(labels) if not columns[j].plain]
-    for k in flipped:
-        Y[:, k] = np.asarray(columns[labels[k]].numbers)[Y[:, k]]
-    if hidden is not None:
-        Y = Y.astype(np.int8)
-        Y[hidden] = -1
-    values = table[:, features]
-    missing = int(np.isnan(values.data if sp.issparse(values) else values).sum())
-    chosen = [columns[j] for j in features]
-    if all(c.plain for c in chosen):
-        X, names = values, [c.name for c in chosen]
-    else:
-        X, names = _coded(values, chosen, path, limits)
-    X = canonical_csr(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64) + 0.0  # no -0.0
-    return RawData(
-        X=X,
-        Y=np.ascontiguousarray(Y),
-        feature_names=names,
-        label_names=[columns[j].name for j in labels],
-        original_features=len(chosen),
-        nominal_features=sum(c.values is not None for c in chosen),
-        missing_values=missing,
-        nominal=_nominal(chosen),
-        notes=tuple(notes),
-    )
-
-
-def _codes(labels: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the codes of the labels, 0 or 1, and where they are missing, or None if none is."""
-    values = labels.data if sp.issparse(labels) else labels
-    if not np.isnan(values).any():
-        codes = labels.astype(np.uint8)
-        return codes.toarray() if sp.issparse(codes) else codes, None
-    dense = labels.toarray() if sp.issparse(labels) else labels
-    hidden = np.isnan(dense)
-    return np.where(hidden, 0, dense).astype(np.uint8), hidden
-
-
-def _nominal(columns: Sequence[TableColumn]) -> tuple[tuple[str, int, int], ...]:
-    """Return name, first and one past the last coded column of every nominal feature."""
-    widths = [c.width for c in columns]
-    stops = np.cumsum(widths).tolist()
-    spans = zip(columns, widths, stops, strict=True)
-    return tuple((c.name, stop - width, stop) for c, width, stop in spans if c.values is not None)
-
-
-def _coded(values: Any, columns: Sequence[TableColumn], path: PathLike, limits: Limits) -> tuple[Any, list[str]]:
-    """Return the features with every nominal column as 0/1 columns, and their names."""
-    names: list[str] = []
-    for column in columns:
-        expands = not column.plain and not column.binary
-        names += [f"{column.name}={value}" for value in column.values or ()] if expands else [column.name]
-        if len(names) > limits.max_columns:
-            raise DatasetError(f"more than {limits.max_columns} columns, nominal values counted", path, column.line)
-    coded = _coded_sparse if sp.issparse(values) else _coded_dense
-    return coded(values, columns, len(names), path, limits), names
-
-
-def _coded_dense(
-    values: np.ndarray, columns: Sequence[TableColumn], width: int, path: PathLike, limits: Limits
-) -> np.ndarray:
-    require_cells(len(values), width, "the table, one column per nominal value,", path, limits)
-    X = np.zeros((len(values), width))
-    start = 0
-    for j, column in enumerate(columns):
-        codes, stop = values[:, j], start + column.width
-        if column.plain:
-            X[:, start] = codes
-        else:
-            absent = np.isnan(codes)
-            code = np.where(absent, 0, codes).astype(np.intp)
-            if column.binary:
-                X[:, start] = np.asarray(column.numbers)[code]
-            else:
-                X[np.arange(len(codes)), start + code] = 1.0
-            X[absent, start:stop] = np.nan
-        start = stop
-    return X
-
-
-def _coded_sparse(
-    values: Any, columns: Sequence[TableColumn], width: int, path: PathLike, limits: Limits
-) -> sp.csr_array:
-    """Code the columns of a sparse table; an entry that a row lacks has the first value of its column."""
-    n = values.shape[0]
-    by_column = sp.csc_array(values)
-    absent = np.add.reduceat(np.append(np.isnan(by_column.data), False), by_column.indptr[:-1], dtype=np.int64)
-    absent[np.diff(by_column.indptr) == 0] = 0  # for an empty column, reduceat returns the next entry
-    entries = sum(n + int(k) * c.width for k, c in zip(absent, columns, strict=True) if not c.plain)
-    require_cells(entries, 1, "the coded table", path, limits, itemsize=24)
-    rows, positions, data = list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
-    start = 0
-    for j, column in enumerate(columns):
-        stored = slice(by_column.indptr[j], by_column.indptr[j + 1])
-        if column.plain:
-            row, position, value = by_column.indices[stored], np.array([start]), by_column.data[stored]
-        else:
-            codes = np.zeros(n)
-            codes[by_column.indices[stored]] = by_column.data[stored]
-            row, position, value = _entries(codes, column, start)
-        rows.append(row)
-        positions.append(np.broadcast_to(position, row.shape))
-        data.append(value)
-        start += column.width
-    coordinates = np.concatenate(rows), np.concatenate(positions)
-    return sp.coo_array((np.concatenate(data), coordinates), shape=(n, width)).tocsr()
-
-
-def _entries(codes: np.ndarray, column: TableColumn, start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows, columns and values of one coded column; a missing code gives NaN in each of its columns."""
-    absent = np.flatnonzero(np.isnan(codes))
-    present = np.flatnonzero(~np.isnan(codes))
-    code = codes[present].astype(np.intp)
-    if column.binary:
-        position, value = np.full(len(present), start), np.asarray(column.numbers)[code]
-    else:
-        position, value = start + code, np.ones(len(present))
-    wide = column.width
-    rows = np.concatenate([present, np.repeat(absent, wide)])
-    positions = np.concatenate([position, np.tile(np.arange(start, start + wide), len(absent))])
-    return rows, positions, np.concatenate([value, np.full(len(absent) * wide, np.nan)])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from multilab.core.files import PathLike
 from multilab.datasets.arff import read_arff
 from multilab.datasets.characteristics import describe
+from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, decode, name_memory_errors, plain_name, read_head
@@ -137,42 +137,82 @@ def read(
     >>> raw.X.tolist(), raw.Y.tolist()
     ([[120.0], [60.0]], [[1, 0], [0, 1]])
     """
-    choices = (("text", text, Text), ("missing", missing, Missing), ("missing_labels", missing_labels, MissingLabels))
-    for name, value, kinds in choices:
-        allowed = get_args(kinds)
-        if value not in allowed:
-            raise DatasetError(f"{name} must be one of {', '.join(allowed)}, not {value!r}", path)
-    kind = _format(path) if format is None else format
-    limits = limits or Limits()
+    for name, value, kinds in (("text", text, Text), ("missing", missing, Missing)):
+        _check_choice(name, value, get_args(kinds), path)
     options = LabelOptions(labels_xml, label_names, labels_first, labels_last, label_columns, label_prefix)
-    dropped = names_to_drop(drop)
-    if kind not in ("arff", "csv", "parquet"):
-        _refuse_columns(options, dropped, kind, path)
-    if text != "error" and kind not in ("csv", "parquet"):
-        raise DatasetError(f"the format '{kind}' has no option text", path)
-    unobserved = missing_labels == "keep"
-    if unobserved and kind not in ("arff", "csv", "parquet"):
-        raise DatasetError(f"the format '{kind}' has no option missing_labels", path)
-    if kind == "arff":
-        raw = read_arff(path, options, limits, dropped, unobserved)
-    elif kind == "csv":
-        raw = read_csv(path, options, limits, dropped, text, unobserved)
-    elif kind == "parquet":
-        raw = read_parquet(path, options, limits, dropped, text, unobserved)
-    elif kind == "mat":
-        raw = read_matlab(path, keys, label_names, limits)
-    elif kind == "svmlight":
-        raw = read_svmlight(path, label_names, n_features, first_feature, first_label, limits)
-    elif kind == "xc":
-        raw = read_xc(path, label_names, limits)
-    else:
-        raise DatasetError(f"unknown format '{kind}', expected one of {', '.join(sorted(set(FORMATS.values())))}")
+    content = read_content(
+        path,
+        options,
+        format=format,
+        keys=keys,
+        n_features=n_features,
+        first_feature=first_feature,
+        first_label=first_label,
+        drop=drop,
+        text=text,
+        missing_labels=missing_labels,
+        limits=limits,
+    )
+    raw = content.encode() if isinstance(content, CodedTable) else content
     if raw.missing_values and missing == "error":
         raise missing_error(raw, path)
     return impute(raw, path) if missing == "impute" else raw
 
 
-def _format(path: PathLike) -> str:
+def read_content(
+    path: PathLike,
+    options: LabelOptions | None,
+    *,
+    format: str | None = None,
+    keys: Mapping[str, str] | None = None,
+    n_features: int | None = None,
+    first_feature: int | None = None,
+    first_label: int | None = None,
+    drop: Sequence[str] | str | None = None,
+    text: str = "error",
+    missing_labels: str = "error",
+    limits: Limits | None = None,
+    text_columns: Collection[str] = (),
+) -> CodedTable | RawData:
+    """Return the table of a file with named columns before it is encoded; of other formats the matrices.
+
+    Parameters are those of :func:`read`; ``options`` None means that no column is a label, ``text`` may be "keep" (text
+    columns are nominal, however many different values they have), and ``text_columns`` of a CSV file are text whatever
+    their values.
+    """
+    _check_choice("missing_labels", missing_labels, get_args(MissingLabels), path)
+    kind = file_format(path) if format is None else format
+    limits = limits or Limits()
+    dropped = names_to_drop(drop)
+    if kind not in ("arff", "csv", "parquet"):
+        _refuse_columns(options, dropped, kind, path)
+    if text == "one_hot" and kind not in ("csv", "parquet"):
+        raise DatasetError(f"the format '{kind}' has no option text", path)
+    unobserved = missing_labels == "keep"
+    if unobserved and kind not in ("arff", "csv", "parquet"):
+        raise DatasetError(f"the format '{kind}' has no option missing_labels", path)
+    label_names = None if options is None else options.label_names
+    if kind == "arff":
+        return read_arff(path, options, limits, dropped, unobserved)
+    if kind == "csv":
+        return read_csv(path, options, limits, dropped, text, unobserved, text_columns)
+    if kind == "parquet":
+        return read_parquet(path, options, limits, dropped, text, unobserved)
+    if kind == "mat":
+        return read_matlab(path, keys, label_names, limits)
+    if kind == "svmlight":
+        return read_svmlight(path, label_names, n_features, first_feature, first_label, limits)
+    if kind == "xc":
+        return read_xc(path, label_names, limits)
+    raise DatasetError(f"unknown format '{kind}', expected one of {', '.join(sorted(set(FORMATS.values())))}")
+
+
+def _check_choice(name: str, value: str, allowed: Sequence[str], path: PathLike) -> None:
+    if value not in allowed:
+        raise DatasetError(f"{name} must be one of {', '.join(allowed)}, not {value!r}", path)
+
+
+def file_format(path: PathLike) -> str:
     """Return the format by the extension; a ``.txt`` file may also be svmlight."""
     kind = find_format(path)
     if kind != "xc":
@@ -182,8 +222,10 @@ def _format(path: PathLike) -> str:
     return "svmlight" if any(":" in token for token in first) else "xc"
 
 
-def _refuse_columns(options: LabelOptions, drop: Sequence[str], kind: str, path: PathLike) -> None:
-    given = [name for name, value in asdict(options).items() if value is not None and name != "label_names"]
+def _refuse_columns(options: LabelOptions | None, drop: Sequence[str], kind: str, path: PathLike) -> None:
+    given = [
+        name for name, value in vars(options or LabelOptions()).items() if value is not None and name != "label_names"
+    ]
     given += ["drop"] if drop else []
     if given:
         raise DatasetError(f"the format '{kind}' has no option {', '.join(given)}", path)
@@ -217,7 +259,7 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
     (2, 1, '1 feature values are missing, th')
     """
     options = {name: value for name, value in options.items() if value is not None}
-    kind = options.get("format") or _format(path)
+    kind = options.get("format") or file_format(path)
     if kind == "arff" and not set(LabelOptions.__dataclass_fields__) & set(options):
         stem = plain_name(path)[0]
         stems = (stem, stem.removesuffix("-train").removesuffix("-test"))

@@ -10,18 +10,19 @@ import os
 import re
 import warnings
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from multilab.core.files import PathLike
-from multilab.datasets.column_roles import LabelOptions, TableColumn, features_and_labels
+from multilab.datasets.coded_table import CodedTable
+from multilab.datasets.column_roles import LabelOptions, TableColumn
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, decode, plain_name, read_bytes, require_cells
 from multilab.datasets.ignored_columns import dropped_note, positions_left
 from multilab.datasets.number_parsing import dense_numbers, to_number
-from multilab.datasets.raw_data import RawData
 
 _MISSING = frozenset({"", "?", "na", "nan", "null"})
 _TRUTH = {"true": 1.0, "false": 0.0}
@@ -31,19 +32,20 @@ _INFINITE = frozenset({"inf", "+inf", "-inf", "infinity", "+infinity", "-infinit
 # The first record: quoted fields may hold delimiters and line breaks. Possessive, so that nothing backtracks.
 _FIRST_RECORD = re.compile(r'(?:[^"\n]++|"[^"]*+")*+')
 _QUOTED = re.compile(r'"[^"]*+"')
-_MAX_CATEGORIES = 1000
-_MAX_CATEGORY = 100  # characters
+MAX_CATEGORIES = 1000
+MAX_CATEGORY = 100  # characters
 _TEXT_HINT = "; for text set text to 'one_hot', or leave the column out (drop)"
 
 
 def read_csv(
     path: PathLike,
-    options: LabelOptions,
+    options: LabelOptions | None,
     limits: Limits,
     drop: Sequence[str] = (),
     text: str = "error",
     missing_labels: bool = False,
-) -> RawData:
+    text_columns: Collection[str] = (),
+) -> CodedTable:
     """Read a CSV file whose first line names the columns.
 
     Parameters
@@ -51,21 +53,24 @@ def read_csv(
     path : path-like
         The file. Fields are separated by the one of comma, semicolon and tab that is most frequent in the first line
         outside of quotes; in a ``.tsv`` file by tabs, if the first line has one.
-    options : LabelOptions
-        Which columns are the labels.
+    options : LabelOptions or None
+        Which columns are the labels; None: no column is.
     limits : Limits
         Upper bounds of sizes.
     drop : sequence of str
         Names of columns that are dropped.
-    text : {"error", "one_hot"}
-        Whether a feature of text is refused, or becomes one 0/1 column ``name=value`` per value, sorted. Text is a
-        column most of whose different values are neither numbers nor ``true`` and ``false``.
+    text : {"error", "one_hot", "keep"}
+        Whether a feature of text is refused, nominal (of at most 1,000 different values), or nominal without a
+        limit. Text is a column most of whose different values are neither numbers nor ``true`` and ``false``; values
+        are sorted.
     missing_labels : bool
         Whether a label may be missing.
+    text_columns : collection of str
+        Names of columns that are text, whatever their values.
 
     Returns
     -------
-    RawData
+    CodedTable
         Dense. ``true`` and ``false`` are 1 and 0; an empty field, ``?``, ``NA``, ``NaN`` and ``null`` are missing
         values, all of them in any case. A first column without a name is the index that pandas and R write: it is left
         out, and ``notes`` says so.
@@ -74,7 +79,7 @@ def read_csv(
     ------
     DatasetError
         With the line: wrong number of fields, no or no finite number, missing or non-binary label, a column
-        name that is empty or repeated, no row. Further: a text column of more than 1,000 different values.
+        name that is empty or repeated, no row.
     """
     content = decode(read_bytes(path, limits))
     head = _first_record(content)
@@ -87,21 +92,26 @@ def read_csv(
     notes = [_index_note("the first column has no name", path)] if index else []
     kept = [j for j in positions_left(names, drop, path) if j or not index]
     columns = _columns(names, kept, path)
-    labels = options.choose(columns, path)
+    labels = choose_labels(options, columns, path)
+    numeric = not text_columns or not {column.name for column in columns} & set(text_columns)
     table = None
-    if reader.line_num == 1 and content.isascii() and (delimiter == "," or "," not in content[len(head) :]):
+    if numeric and reader.line_num == 1 and content.isascii() and (delimiter == "," or "," not in content[len(head) :]):
         table = dense_numbers(content[len(head) :].replace(delimiter, ",").encode("ascii"), len(names))
     if table is not None:
         table = table if len(kept) == len(names) else table[:, kept]
     if table is None or not np.isin(table[:, labels], (0.0, 1.0)).all():
         cells, lines, fault = _read_cells(reader, len(names), kept, path)
         require_cells(len(lines), len(columns), "the table", path, limits)
-        table = _numbers_and_codes(cells, lines, columns, labels, text, path, missing_labels)
+        table = _numbers_and_codes(cells, lines, columns, labels, text, path, missing_labels, text_columns)
         if fault is not None:
             raise fault
-        notes += _text_note(columns, len(table), path, limits)
     require_cells(len(table), len(columns), "the table", path, limits)
-    return features_and_labels(table, columns, labels, path, limits, notes=(*notes, *dropped_note(drop)))
+    return _checked(CodedTable(table, columns, labels, path, limits, (*notes, *dropped_note(drop))), text, len(notes))
+
+
+def choose_labels(options: LabelOptions | None, columns: Sequence[TableColumn], path: PathLike) -> np.ndarray:
+    """Return the positions of the label columns; none without options."""
+    return np.empty(0, dtype=np.intp) if options is None else options.choose(columns, path)
 
 
 def _first_record(content: str) -> str:
@@ -175,6 +185,7 @@ def _numbers_and_codes(
     text: str,
     path: PathLike,
     missing_labels: bool,
+    text_columns: Collection[str],
 ) -> np.ndarray:
     """Return the numbers of all columns, and the codes of text columns, which become nominal in ``columns``.
 
@@ -187,15 +198,16 @@ def _numbers_and_codes(
     table = np.empty((len(lines), len(columns)))
     faults = list[tuple[int, str]]()
     for j, column in enumerate(columns):
-        numbers = _usual_numbers(cells[j])
+        is_text = column.name in text_columns
+        numbers = None if is_text else _usual_numbers(cells[j])
         if numbers is not None and (not is_label[j] or _are_labels(numbers, missing_labels).all()):
             table[:, j] = numbers
             continue
         positions: dict[str, int] = {}
         codes = np.array([positions.setdefault(cell, len(positions)) for cell in cells[j]], dtype=np.int64)
         values = [_value(cell) for cell in positions]
-        if text == "one_hot" and not is_label[j] and _is_text(values):
-            columns[j], meaning = _categories(column.name, list(positions), path)
+        if text != "error" and not is_label[j] and (is_text or _is_text(values)):
+            columns[j], meaning = _categories(column.name, list(positions))
         else:
             meaning = np.array([math.nan if value is None else value for value in values])
             fault = _first_fault(positions, values, column.name, bool(is_label[j]), missing_labels)
@@ -264,36 +276,44 @@ def _first_fault(
     return None
 
 
-def _categories(name: str, texts: Sequence[str], path: PathLike) -> tuple[TableColumn, np.ndarray]:
+def _categories(name: str, texts: Sequence[str]) -> tuple[TableColumn, np.ndarray]:
     """Return a nominal column of the sorted texts and the code of each text, NaN of a missing one."""
     values = sorted({cell for cell in texts if cell.lower() not in _MISSING})
-    longest = max(map(len, values), default=0)
-    if not values or len(values) > _MAX_CATEGORIES or longest > _MAX_CATEGORY:
-        raise DatasetError(
-            f"column '{name[:60]}' holds {len(values)} different texts of up to {longest} characters, one-hot columns "
-            f"are for 1 to {_MAX_CATEGORIES} texts of up to {_MAX_CATEGORY} characters; leave it out (drop)",
-            path,
-        )
     position = {value: float(k) for k, value in enumerate(values)}
     return TableColumn(name, tuple(values), 1), np.array([position.get(cell, math.nan) for cell in texts])
 
 
-def _text_note(columns: Sequence[TableColumn], rows: int, path: PathLike, limits: Limits) -> list[str]:
-    text = [column for column in columns if column.values is not None]
-    require_cells(rows, sum(len(c.values or ()) for c in text), "the one-hot columns of the text", path, limits)
-    shown = ", ".join(f"{c.name[:60]!r} ({len(c.values or ())} values)" for c in text[:10])
-    more = f" and {len(text) - 10} more" if len(text) > 10 else ""
-    return [f"text became one-hot columns: {shown}{more}"] if text else []
+def _checked(table: CodedTable, text: str, notes: int) -> CodedTable:
+    """Return the table with a note about its text, the last but that of dropped columns; refuse what one-hot cannot."""
+    columns = [column for column in table.columns if column.values is not None]
+    if text != "one_hot" or not columns:
+        return table
+    for column in columns:
+        values = column.values or ()
+        longest = max(map(len, values), default=0)
+        if not values or len(values) > MAX_CATEGORIES or longest > MAX_CATEGORY:
+            raise DatasetError(
+                f"column '{column.name[:60]}' holds {len(values)} different texts of up to {longest} characters, "
+                f"one-hot columns are for 1 to {MAX_CATEGORIES} texts of up to {MAX_CATEGORY} characters; leave it out "
+                "(drop)",
+                table.path,
+            )
+    width = sum(len(column.values or ()) for column in columns)
+    require_cells(len(table.values), width, "the one-hot columns of the text", table.path, table.limits)
+    shown = ", ".join(f"{c.name[:60]!r} ({len(c.values or ())} values)" for c in columns[:10])
+    more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
+    note = f"text became one-hot columns: {shown}{more}"
+    return replace(table, notes=(*table.notes[:notes], note, *table.notes[notes:]))
 
 
 def read_parquet(
     path: PathLike,
-    options: LabelOptions,
+    options: LabelOptions | None,
     limits: Limits,
     drop: Sequence[str] = (),
     text: str = "error",
     missing_labels: bool = False,
-) -> RawData:
+) -> CodedTable:
     """Read a Parquet file of numeric and boolean columns.
 
     Parameters
@@ -303,7 +323,7 @@ def read_parquet(
 
     Returns
     -------
-    RawData
+    CodedTable
         Dense. Null and NaN are missing values. The index columns that the file's own pandas metadata name are left
         out, and ``notes`` says so.
 
@@ -332,9 +352,9 @@ def read_parquet(
         index = _index_names(schema)
         kept = [j for j in positions_left(schema.names, drop, path) if schema.names[j] not in index]
         columns = _columns(schema.names, kept, path)
-        labels = options.choose(columns, path)
+        labels = choose_labels(options, columns, path)
         for j, position in enumerate(kept):
-            _require_numbers(schema.field(position), path, text == "one_hot" and j not in labels)
+            _require_numbers(schema.field(position), path, text != "error" and j not in labels)
         table = file.read(columns=[column.name for column in columns])
     except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, DatasetError):
@@ -345,8 +365,7 @@ def read_parquet(
         columns[j], values[:, j] = _parquet_column(table.column(column.name), column, path)
     _check_labels(values, columns, labels, path, missing_labels)
     notes = [_index_note(f"{name[:60]!r} is the index by the file's pandas metadata", path) for name in index]
-    notes += _text_note(columns, rows, path, limits)
-    return features_and_labels(values, columns, labels, path, limits, notes=(*notes, *dropped_note(drop)))
+    return _checked(CodedTable(values, columns, labels, path, limits, (*notes, *dropped_note(drop))), text, len(notes))
 
 
 def _is_string(kind: Any) -> bool:
@@ -388,7 +407,7 @@ def _parquet_column(data: Any, column: TableColumn, path: PathLike) -> tuple[Tab
             data.validate(full=True)  # a damaged file may hold invalid UTF-8
         except ArrowException as error:
             raise DatasetError(f"the text of column '{column.name[:60]}' is damaged ({error})", path) from None
-        return _parquet_text(data, column.name, path)
+        return _parquet_text(data, column.name)
     numbers = compute.cast(data, "float64", safe=False).to_numpy().astype(np.float64)
     if np.isinf(numbers).any():
         row = int(np.flatnonzero(np.isinf(numbers))[0]) + 1
@@ -396,7 +415,7 @@ def _parquet_column(data: Any, column: TableColumn, path: PathLike) -> tuple[Tab
     return column, numbers
 
 
-def _parquet_text(data: Any, name: str, path: PathLike) -> tuple[TableColumn, np.ndarray]:
+def _parquet_text(data: Any, name: str) -> tuple[TableColumn, np.ndarray]:
     from pyarrow import types
 
     coded = data if types.is_dictionary(data.type) else data.dictionary_encode()
@@ -405,7 +424,7 @@ def _parquet_text(data: Any, name: str, path: PathLike) -> tuple[TableColumn, np
     present, codes = np.unique(codes, return_inverse=True)
     dictionary = chunks[0].dictionary
     texts = [(dictionary[k].as_py() or "").strip() if k >= 0 else "" for k in present.tolist()]
-    column, meaning = _categories(name, texts, path)
+    column, meaning = _categories(name, texts)
     return column, meaning[codes]
 
 
