@@ -1,8 +1,8 @@
-"""Comparison of methods over datasets: ranks, Friedman, post-hoc and Bayesian tests.
+"""Comparison of methods over datasets (ranks, Friedman, post-hoc and Bayesian tests), and tests of drift.
 
-The package knows a results table only (datasets x methods of mean metric values). Everything a report prints or
-draws comes from the one :class:`Comparison` that :func:`compare_methods` returns, so that tests and diagrams cannot
-contradict each other.
+The package knows tables and arrays only (datasets x methods of mean metric values; counts of values). Everything a
+report prints or draws comes from the one :class:`Comparison` that :func:`compare_methods` returns, so that tests and
+diagrams cannot contradict each other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from multilab.core.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "calibration": ("CalibrationBins", "calibration_drift", "calibration_sums"),
         "comparison": ("Comparison", "compare_methods"),
+        "drift": ("DriftReport", "feature_drift", "judge_drift", "prevalence_drift"),
         "errors": ("StatisticsError",),
         "omnibus": ("friedman", "iman_davenport"),
         "posthoc": ("RankPair", "bonferroni_dunn_cd", "cliques", "nemenyi_cd"),
@@ -28,5 +30,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "wilcoxon_holm",
         ),
         "summary": ("Summary", "rounded_means", "summarise"),
+        "two_samples": ("category_p", "fisher_p", "ks_distances", "ks_p_values", "share_distance"),
+        "value_counts": ("ValueCounts", "count_values", "pooled_counts"),
     },
 )
