@@ -26,7 +26,7 @@ _VERBS = {
     "tune": "search hyperparameters on a dataset                   tune dataset=emotions method=mlwse_l21",
     "results": "tables of the stored results                          results dataset=emotions [--csv|--latex]",
     "methods": "list the methods, show their arguments                methods list|show",
-    "datasets": "list the datasets, check a file of your own           datasets list|show|fetch|check",
+    "datasets": "list the datasets, add a file of your own             datasets list|show|fetch|check|add",
     "report": "rebuild the page of a study from its committed files  report study=mlwse-core",
     "publish": "show a study in MLflow                                publish study=quick",
     "gate": "recompute and compare with the committed numbers      gate [--study mlwse-core --sample 20]",

@@ -253,7 +253,7 @@ _ARGUMENTS_OF_VERB: dict[str, Callable[[list[str], str], list[str]]] = {
         metric=metrics,
         dataset=_DATASETS,
     ),
-    "datasets": _verbs(list=list, show=_DATASETS, fetch=_DATASETS, check=list),
+    "datasets": _verbs(list=list, show=_DATASETS, fetch=_DATASETS, check=list, add=list),
     "methods": _verbs(list=list, show=_METHODS),
     "completion": _verbs(bash=list, zsh=list, fish=list),
     "keys": _of_study("--adopt"),

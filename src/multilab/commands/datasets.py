@@ -3,6 +3,8 @@
 import argparse
 import json
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from multilab import datasets
@@ -21,9 +23,17 @@ def add_check_options(verbs: Any) -> None:
         "The options are those under `reader:` of a dataset card, with '-' for '_'.",
         allow_abbrev=False,
     )
+    add_reader_options(check)
+    check.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_reader_options(check: argparse.ArgumentParser) -> None:
+    """Add the path of a data file and the options of the readers to a parser."""
     check.add_argument("path")
     which = check.add_mutually_exclusive_group()
-    which.add_argument("--label-columns", "--labels", metavar="A,B", help="label columns, or a file of them")
+    which.add_argument(
+        "--label-columns", "--labels", metavar="A,B", help="label columns, patterns such as 'tag_*', or a file of them"
+    )
     which.add_argument("--label-prefix", metavar="TEXT", help="labels are the columns whose names begin with TEXT")
     which.add_argument("--labels-first", type=int, metavar="N", help="the first N columns are labels")
     which.add_argument("--labels-last", type=int, metavar="N", help="the last N columns are labels")
@@ -46,7 +56,6 @@ def add_check_options(verbs: Any) -> None:
     check.add_argument("--n-features", type=int, metavar="N", help="number of features of an svmlight file")
     check.add_argument("--first-feature", type=int, choices=[0, 1], help="index of its first feature")
     check.add_argument("--first-label", type=int, choices=[0, 1], help="index of its first label")
-    check.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _names(text: str) -> list[str]:
@@ -121,11 +130,8 @@ def fetch_files(arguments: Any) -> int:
 def check_file(arguments: Any) -> int:
     """Read a data file and print what is in it; refuse what `multilab train` would refuse."""
     options = {name: value for name, value in vars(arguments).items() if name not in ("verb", "path", "json")}
-    try:
+    with naming_options(options):
         content = datasets.check(arguments.path, **options)
-    except datasets.DatasetError as error:  # it names the options as a card and Python do
-        reason = re.sub(rf"\b({'|'.join(name for name in options if '_' in name)})\b", _as_option, error.reason)
-        raise datasets.DatasetError(reason, error.path, error.line) from None
     if arguments.json:
         print(json.dumps(content, indent=1))
     else:
@@ -138,8 +144,16 @@ def check_file(arguments: Any) -> int:
     return 0
 
 
-def _as_option(name: re.Match[str]) -> str:
-    return "--" + name[0].replace("_", "-")
+@contextmanager
+def naming_options(options: Iterable[str]) -> Iterator[None]:
+    """Name the options in the message of an error as the command line does, not as a card and Python do."""
+    try:
+        yield
+    except datasets.DatasetError as error:
+        every, unusual = "|".join(options), "|".join(name for name in options if "_" in name)
+        forms = rf"\b({every})=|(?<=\()({every})(?=\))|\b({unusual})\b"
+        reason = re.sub(forms, lambda name: "--" + name[0].replace("_", "-").replace("=", " "), error.reason)
+        raise datasets.DatasetError(reason, error.path, error.line) from None
 
 
 def _shown(value: Any) -> str:

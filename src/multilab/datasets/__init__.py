@@ -11,7 +11,7 @@ from multilab.core.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "catalogue": ("Card", "card", "card_folders", "cards"),
+        "catalogue": ("Card", "card", "card_folders", "cards", "own_dir"),
         "characteristics": ("describe",),
         "dataset": ("Dataset",),
         "errors": ("DatasetError", "DatasetWarning"),
@@ -20,6 +20,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "prepared": ("load", "prepare", "prepared_meta"),
         "reading": ("check", "read"),
         "frame_reading": ("read_frames",),
+        "own_cards": ("add_dataset", "plan_reading"),
+        "profiling": ("profile_table",),
         "synthetic": ("sample_scenario",),
     },
 )

@@ -1,7 +1,7 @@
 """Dataset cards: name, files and expected content of a dataset.
 
-A card is one YAML file, ``conf/dataset/<name>.yaml``, or a file in a folder listed in ``MULTILAB_CARDS``, see
-:func:`card_folders`. Nothing heavy is imported here.
+A card is one YAML file, ``conf/dataset/<name>.yaml``, ``data/own/<name>.yaml`` of the current folder, or a file in a
+folder listed in ``MULTILAB_CARDS``, see :func:`card_folders`. Nothing heavy is imported here.
 """
 
 from __future__ import annotations
@@ -195,11 +195,13 @@ def card(name: str) -> Card:
 
 
 def card_folders() -> list[Path]:
-    """Return the folders that hold dataset cards: those of ``MULTILAB_CARDS``, then the package's own.
+    """Return the folders that hold dataset cards, the only rule for where cards are.
 
-    ``MULTILAB_CARDS`` lists folders, separated as in ``PATH``. Each holds the cards ``*.yaml`` itself or in a subfolder
-    ``dataset/``; if ``dataset/`` has a card, only its cards count. A folder that does not exist is left out. This is
-    the only reader of ``MULTILAB_CARDS``: every command finds the same cards.
+    They are the folders of ``MULTILAB_CARDS``, ``data/own`` of the current folder (`own_dir`, where
+    ``multilab datasets add`` writes), and the package's own cards. Their order decides nothing: a name that two of them
+    have is an error. ``MULTILAB_CARDS`` lists folders, separated as in ``PATH``. Each holds the cards ``*.yaml`` itself
+    or in a subfolder ``dataset/``; if ``dataset/`` has a card, only its cards count. A folder that does not exist is
+    left out.
 
     Examples
     --------
@@ -209,7 +211,13 @@ def card_folders() -> list[Path]:
     """
     listed = [Path(folder) for folder in os.environ.get("MULTILAB_CARDS", "").split(os.pathsep) if folder]
     own = [sub if any((sub := folder / "dataset").glob("*.yaml")) else folder for folder in listed]
-    return list(dict.fromkeys(folder.resolve() for folder in [*own, conf_dir() / "dataset"] if folder.is_dir()))
+    every = [*own, own_dir(), conf_dir() / "dataset"]
+    return list(dict.fromkeys(folder.resolve() for folder in every if folder.is_dir()))
+
+
+def own_dir() -> Path:
+    """Return the folder of the current project's own datasets: cards, and data files that git ignores."""
+    return Path("data", "own")
 
 
 def _parse(content: Any, path: Path) -> Card:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
+from multilab.datasets.card_checks import did_you_mean
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, decode, read_bytes
 from multilab.datasets.labels_xml import read_label_names
@@ -86,7 +88,8 @@ class LabelOptions:
             )
         chosen = self._mask(columns, path)
         if not chosen.any():
-            raise DatasetError(f"no column is a label by {options[0]}", path)
+            known = _shown_names([column.name for column in columns])
+            raise DatasetError(f"no column is a label by {options[0]}{known}", path)
         if chosen.all():
             raise DatasetError(f"every column is a label by {options[0]}: no feature is left", path)
         return np.flatnonzero(chosen)
@@ -103,11 +106,17 @@ class LabelOptions:
             return position < count if self.labels_first is not None else position >= m - count
         source, wanted = self._wanted(path)
         known = {c.name for c in columns}
-        for name, line in wanted.items():
+        for name, line in list(wanted.items()):
             if name not in known:
+                if matched := fnmatch.filter(sorted(known), name) if _is_pattern(name) else []:
+                    wanted |= dict.fromkeys(matched, line)
+                    continue
                 is_list_file = line is not None and self.labels_xml is None  # it may be any file: not quoted
                 shown = "the name on this line" if is_list_file else f"label '{excerpt(name)}'"
-                raise DatasetError(f"{shown} is not a column of {Path(path).name}", source, line)
+                if _is_pattern(name) and not is_list_file:
+                    raise DatasetError(f"no column matches '{excerpt(name)}'{_shown_names(known)}", source, line)
+                hint = did_you_mean(name, known) if line is None else ""
+                raise DatasetError(f"{shown} is not a column of {Path(path).name}{hint[:200]}", source, line)
         return np.array([c.name in wanted for c in columns])
 
     def _wanted(self, path: PathLike) -> tuple[PathLike, dict[str, int | None]]:
@@ -122,6 +131,17 @@ class LabelOptions:
             lines = decode(read_bytes(names, Limits(max_bytes=MAX_NAMES_BYTES))).split("\n")
             return names, {text.strip(): i for i, text in enumerate(lines, 1) if text.strip()}
         return path, dict.fromkeys(names)
+
+
+def _is_pattern(name: str) -> bool:
+    return "*" in name or "?" in name
+
+
+def _shown_names(names: Collection[str]) -> str:
+    """Return some column names for a message."""
+    first = sorted(names)[:5]
+    more = ", ..." if len(names) > len(first) else ""
+    return f"; columns are {', '.join(excerpt(repr(name), 40) for name in first)}{more}" if first else ""
 
 
 def canonical_csr(matrix: Any) -> sp.csr_array:

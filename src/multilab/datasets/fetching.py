@@ -58,9 +58,10 @@ def fetch(
 ) -> list[Path]:
     """Return the verified files of a dataset, downloading missing ones.
 
-    Searched in this order: the folder ``MULTILAB_DATA`` (a mirror: the card's paths, the file itself or
-    with ``.xz``, ``.bz2`` or ``.gz``), ``<data_dir>/raw/<name>/``, the folder of the card itself, and
-    then the public address of the card; downloads are stored in the second.
+    A file without a public address is searched in the folder of the card first. All are searched in this order:
+    the folder ``MULTILAB_DATA`` (a mirror: the card's paths, the file itself or with ``.xz``, ``.bz2`` or ``.gz``),
+    ``<data_dir>/raw/<name>/``, the folder of the card itself, and then the public address of the card; downloads are
+    stored in the second.
 
     Parameters
     ----------
@@ -117,6 +118,8 @@ def _find(wanted: Card, file: CardFile, base: str, timeout: float, progress: Pro
     mirror = os.environ.get("MULTILAB_DATA")
     locations = [("mirror", Path(mirror) / file.path)] if mirror else []
     locations += [("cache", cached), ("local", wanted.location.parent / file.path)]
+    if not file.addressed:  # your own file: no other folder may hold another one of its name
+        locations.insert(0, locations.pop())
     for origin, location in locations:
         for ending in _ENDINGS:
             candidate = location.with_name(location.name + ending)

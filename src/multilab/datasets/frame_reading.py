@@ -76,6 +76,11 @@ def read_frames(
     content = read_content(
         path, LabelOptions(**chosen) if labelled else None, text="keep", text_columns=text_columns, **options
     )
+    return as_frames(content)
+
+
+def as_frames(content: CodedTable | RawData) -> RawTable:
+    """Return what `multilab.datasets.reading.read_content` returns as data frames."""
     if isinstance(content, CodedTable):
         return RawTable(*content.frames(), tuple(content.notes))
     return RawTable(*_frames(content), content.notes)

@@ -72,10 +72,15 @@ def id_like_features(raw: RawData) -> list[str]:
                 features[name] = None
             continue
         values = by_column[:, [j]].toarray().ravel() if sp.issparse(raw.X) else by_column[:, j]
-        named = _has_identifier_name(name) and (values == 0).sum() <= 1 and len(np.unique(values)) > 2
-        if named or _numbers_rows(values):
+        if looks_like_identifier(name, values):
             features[name] = None
     return list(features)
+
+
+def looks_like_identifier(name: str, values: np.ndarray) -> bool:
+    """Return whether a feature of integers looks like a row identifier, see `id_like_features`."""
+    named = _has_identifier_name(name) and (values == 0).sum() <= 1 and len(np.unique(values)) > 2
+    return named or _numbers_rows(values)
 
 
 def _candidates(raw: RawData) -> np.ndarray:

@@ -157,12 +157,12 @@ def _ready(name: str, progress: ProgressCallback | None) -> tuple[Prepared, dict
 
 def _key(wanted: Card) -> str:
     files = [file for file in wanted.files if not file.is_variant]
-    sums = [[file.role, file.sha256] for file in files if file.sha256]
-    if len(sums) < len(files):  # your own data, without checksums in the card: the content decides
+    own = [file for file in files if not file.addressed]  # the content decides
+    sums = [[file.role, file.sha256] for file in files if file.addressed]
+    if own:
         from multilab.datasets.fetching import find_files
 
-        unknown = replace(wanted, files=tuple(file for file in files if not file.sha256))
-        sums += [[one.file.role, one.sha256] for one in find_files(unknown)]  # never a download: no address
+        sums += [[one.file.role, one.sha256] for one in find_files(replace(wanted, files=tuple(own)))]
     label_files = {key: _names_digest(path) for key, path in wanted.label_files.items()}
     return json_digest(
         {

@@ -20,7 +20,7 @@ from multilab.datasets.matlab import read_matlab
 from multilab.datasets.missing_values import impute, missing_error
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.svmlight import read_svmlight
-from multilab.datasets.tabular import read_csv, read_parquet
+from multilab.datasets.tabular import one_hot_text, read_csv, read_parquet
 from multilab.datasets.xc import read_xc
 
 Missing = Literal["error", "keep", "impute"]
@@ -88,8 +88,9 @@ def read(
         Default: by the extension; a ``.txt`` file is svmlight if its first line is a row of that.
     labels_xml, labels_first, labels_last, label_columns, label_prefix : optional
         For files with named columns, one of: Mulan's XML file; the number of first or of last columns; the
-        names of the label columns, as a sequence, one text with commas, or a file with one name per line; or
-        their prefix. Without any of these, ``-C n`` in the relation name of an ARFF file is used.
+        names of the label columns, as a sequence, one text with commas, or a file with one name per line, where
+        ``*`` and ``?`` match any text and any character (``tag_*``); or their prefix. Without any of these, ``-C n``
+        in the relation name of an ARFF file is used.
     label_names : sequence of str, optional
         Names of the labels of a file that has none (``mat``, ``svmlight``, ``xc``); otherwise as
         ``label_columns``.
@@ -153,10 +154,16 @@ def read(
         missing_labels=missing_labels,
         limits=limits,
     )
-    raw = content.encode() if isinstance(content, CodedTable) else content
-    if raw.missing_values and missing == "error":
-        raise missing_error(raw, path)
-    return impute(raw, path) if missing == "impute" else raw
+    return encode_content(content, text, missing, path)
+
+
+def encode_content(content: CodedTable | RawData, text: str, missing: str, path: PathLike) -> RawData:
+    """Return the matrices of what :func:`read_content` returns, by the options of :func:`read`."""
+    if isinstance(content, CodedTable):
+        content = (one_hot_text(content) if text == "one_hot" else content).encode()
+    if content.missing_values and missing == "error":
+        raise missing_error(content, path)
+    return impute(content, path) if missing == "impute" else content
 
 
 def read_content(
@@ -260,12 +267,8 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
     """
     options = {name: value for name, value in options.items() if value is not None}
     kind = options.get("format") or file_format(path)
-    if kind == "arff" and not set(LabelOptions.__dataclass_fields__) & set(options):
-        stem = plain_name(path)[0]
-        stems = (stem, stem.removesuffix("-train").removesuffix("-test"))
-        candidates = [xml for xml in (Path(path).with_name(s + ".xml") for s in stems) if xml.is_file()]
-        if candidates:
-            options["labels_xml"] = candidates[0]
+    if not set(LabelOptions.__dataclass_fields__) & set(options) and (sibling := labels_xml_of(path, kind)):
+        options["labels_xml"] = sibling
     missing = options.pop("missing", "error")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DatasetWarning)  # it is among the notes
@@ -278,3 +281,12 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
         "label_names": raw.label_names,
         "refused": refused,
     }
+
+
+def labels_xml_of(path: PathLike, format: str | None = None) -> Path | None:
+    """Return the XML file next to an ARFF file that names its labels, if there is one."""
+    if (format or file_format(path)) != "arff":
+        return None
+    stem = plain_name(path)[0]
+    stems = (stem, stem.removesuffix("-train").removesuffix("-test"))
+    return next((xml for xml in (Path(path).with_name(s + ".xml") for s in stems) if xml.is_file()), None)

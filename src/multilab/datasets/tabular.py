@@ -60,9 +60,8 @@ def read_csv(
     drop : sequence of str
         Names of columns that are dropped.
     text : {"error", "one_hot", "keep"}
-        Whether a feature of text is refused, nominal (of at most 1,000 different values), or nominal without a
-        limit. Text is a column most of whose different values are neither numbers nor ``true`` and ``false``; values
-        are sorted.
+        Whether a feature of text is refused; otherwise it is nominal, however many different values it has. Text is
+        a column most of whose different values are neither numbers nor ``true`` and ``false``; values are sorted.
     missing_labels : bool
         Whether a label may be missing.
     text_columns : collection of str
@@ -106,7 +105,7 @@ def read_csv(
         if fault is not None:
             raise fault
     require_cells(len(table), len(columns), "the table", path, limits)
-    return _checked(CodedTable(table, columns, labels, path, limits, (*notes, *dropped_note(drop))), text, len(notes))
+    return CodedTable(table, columns, labels, path, limits, (*notes, *dropped_note(drop)))
 
 
 def choose_labels(options: LabelOptions | None, columns: Sequence[TableColumn], path: PathLike) -> np.ndarray:
@@ -283,10 +282,10 @@ def _categories(name: str, texts: Sequence[str]) -> tuple[TableColumn, np.ndarra
     return TableColumn(name, tuple(values), 1), np.array([position.get(cell, math.nan) for cell in texts])
 
 
-def _checked(table: CodedTable, text: str, notes: int) -> CodedTable:
-    """Return the table with a note about its text, the last but that of dropped columns; refuse what one-hot cannot."""
+def one_hot_text(table: CodedTable) -> CodedTable:
+    """Return the table with a note about its text columns; refuse text that one-hot columns are not for."""
     columns = [column for column in table.columns if column.values is not None]
-    if text != "one_hot" or not columns:
+    if not columns:
         return table
     for column in columns:
         values = column.values or ()
@@ -302,8 +301,7 @@ def _checked(table: CodedTable, text: str, notes: int) -> CodedTable:
     require_cells(len(table.values), width, "the one-hot columns of the text", table.path, table.limits)
     shown = ", ".join(f"{c.name[:60]!r} ({len(c.values or ())} values)" for c in columns[:10])
     more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
-    note = f"text became one-hot columns: {shown}{more}"
-    return replace(table, notes=(*table.notes[:notes], note, *table.notes[notes:]))
+    return replace(table, notes=(*table.notes, f"text became one-hot columns: {shown}{more}"))
 
 
 def read_parquet(
@@ -365,7 +363,7 @@ def read_parquet(
         columns[j], values[:, j] = _parquet_column(table.column(column.name), column, path)
     _check_labels(values, columns, labels, path, missing_labels)
     notes = [_index_note(f"{name[:60]!r} is the index by the file's pandas metadata", path) for name in index]
-    return _checked(CodedTable(values, columns, labels, path, limits, (*notes, *dropped_note(drop))), text, len(notes))
+    return CodedTable(values, columns, labels, path, limits, (*notes, *dropped_note(drop)))
 
 
 def _is_string(kind: Any) -> bool:

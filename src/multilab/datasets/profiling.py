@@ -1,0 +1,237 @@
+"""Profile of a table before it becomes a dataset: kinds of columns, duplicates, leaks and label counts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from multilab.datasets.frame_reading import RawTable
+from multilab.datasets.ignored_columns import looks_like_identifier
+from multilab.datasets.tabular import MAX_CATEGORIES, MAX_CATEGORY
+
+_MIN_TEXTS = 20  # of fewer rows, different texts are common
+
+
+@dataclass(frozen=True)
+class LabelCount:
+    """Counts of a label: rows that have it, rows that lack it, rows where it was not observed."""
+
+    name: str
+    positive: int
+    negative: int
+    unobserved: int
+
+    @property
+    def constant(self) -> bool:
+        """Whether the label is never set, or always."""
+        return not self.positive or not self.negative
+
+
+@dataclass(frozen=True)
+class TableProfile:
+    """What a table holds, and which of its columns should be no features.
+
+    Attributes
+    ----------
+    rows, features : int
+        Number of rows, and of feature columns before one-hot coding.
+    kinds : dict of str to int
+        Number of feature columns per kind: ``numbers``, ``integers``, ``0/1``, ``text``, ``constant``, ``empty``.
+    text : dict of str to int
+        Text columns that one-hot columns are for, with the number of their different values.
+    free_text : dict of str to int
+        Text columns that are mostly different from row to row, or have too many or too long values.
+    missing : dict of str to int
+        Features with missing values, and the number of them.
+    empty, constant, identifiers : list of str
+        Features without any value, with one value only, and that look like row identifiers.
+    leaks : dict of str to str
+        Features whose name or values repeat a label, and the reason.
+    duplicates, conflicts : int
+        Rows whose features equal those of an earlier row, and those of them with other labels than the first such row.
+    labels : list of LabelCount
+        The labels, in the order of the file.
+    """
+
+    rows: int
+    features: int
+    kinds: dict[str, int] = field(default_factory=dict)
+    text: dict[str, int] = field(default_factory=dict)
+    free_text: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)
+    empty: list[str] = field(default_factory=list)
+    constant: list[str] = field(default_factory=list)
+    identifiers: list[str] = field(default_factory=list)
+    leaks: dict[str, str] = field(default_factory=dict)
+    duplicates: int = 0
+    conflicts: int = 0
+    labels: list[LabelCount] = field(default_factory=list)
+
+
+def profile_table(table: RawTable) -> TableProfile:
+    r"""Return the profile of a table.
+
+    Parameters
+    ----------
+    table : RawTable
+        Features and labels as `multilab.datasets.read_frames` returns them.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from multilab.datasets import profile_table, read_frames
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "songs.csv"
+    >>> _ = path.write_text("tempo,key,is_sad,happy,sad\n120,C,0,1,0\n,D,1,0,1\n120,C,0,1,1\n90,C,0,0,1\n")
+    >>> profile = profile_table(read_frames(path, labels_last=2))
+    >>> profile.text, profile.missing, profile.duplicates, profile.conflicts
+    ({'key': 2}, {'tempo': 1}, 1, 1)
+    >>> profile.leaks
+    {'is_sad': "its name holds that of the label 'sad'"}
+    """
+    kinds: dict[str, int] = {}
+    result = TableProfile(len(table.features), table.features.shape[1], kinds)
+    for name, column in table.features.items():
+        kind = _kind(str(name), column, result)
+        kinds[kind] = kinds.get(kind, 0) + 1
+    result.labels.extend(_label_counts(table.labels))
+    result.leaks.update(_leaks(table))
+    duplicates, conflicts = _duplicates(table)
+    return TableProfile(**{**vars(result), "duplicates": duplicates, "conflicts": conflicts})
+
+
+def _kind(name: str, column: pd.Series, result: TableProfile) -> str:
+    """Return the kind of a feature, and note in ``result`` what is special about it."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return _text_kind(name, column, result)
+    if isinstance(column.dtype, pd.SparseDtype):
+        values = np.asarray(column.array.sp_values, dtype=np.float64)
+        if len(values) < len(column):
+            values = np.append(values, 0.0)
+    else:
+        values = column.to_numpy(dtype=np.float64)
+    absent = int(np.isnan(values).sum())
+    if absent:
+        result.missing[name] = absent
+        values = values[~np.isnan(values)]
+    if not len(values):
+        result.empty.append(name)
+        return "empty"
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        result.constant.append(name)
+        return "constant"
+    if not (values == np.floor(values)).all():
+        return "numbers"
+    if low == 0 and high == 1:
+        return "0/1"
+    if len(values) == len(column) and looks_like_identifier(name, values):
+        result.identifiers.append(name)
+    return "integers"
+
+
+def _text_kind(name: str, column: pd.Series, result: TableProfile) -> str:
+    present = int(column.notna().sum())
+    if present < len(column):
+        result.missing[name] = len(column) - present
+    categories = column.cat.remove_unused_categories().cat.categories
+    count = len(categories)
+    if not count:
+        result.empty.append(name)
+        return "empty"
+    if count == 1:
+        result.constant.append(name)
+    longest = max(len(text) for text in categories)
+    mostly_different = present > _MIN_TEXTS and count > present / 2
+    if mostly_different or count > MAX_CATEGORIES or longest > MAX_CATEGORY:
+        result.free_text[name] = count
+    else:
+        result.text[name] = count
+    return "text"
+
+
+def _label_counts(labels: pd.DataFrame) -> list[LabelCount]:
+    counts = []
+    for name, column in labels.items():
+        values = column.to_numpy()
+        positive, unobserved = int((values == 1).sum()), int((values == -1).sum())
+        counts.append(LabelCount(str(name), positive, len(values) - positive - unobserved, unobserved))
+    return counts
+
+
+def _leaks(table: RawTable) -> dict[str, str]:
+    """Return the features whose name or values repeat a label."""
+    by_pattern: dict[bytes, str] = {}
+    for name, column in table.labels.items():
+        values = column.to_numpy()
+        if (values == 1).any() and (values == 0).any() and not (values == -1).any():
+            for pattern in (values == 1, values == 0):
+                by_pattern.setdefault(np.packbits(pattern).tobytes(), str(name))
+    plain_labels = {_plain(str(name)): str(name) for name in table.labels}
+    tokens = {label: name for label, name in plain_labels.items() if len(label) >= 3}
+    search = re.compile("|".join(rf"(?<![^_]){re.escape(label)}(?![^_])" for label in tokens)) if tokens else None
+    leaks: dict[str, str] = {}
+    for name, column in table.features.items():
+        feature = _plain(str(name))
+        pattern = _two_valued(column)
+        if pattern is not None and (label := by_pattern.get(pattern)) is not None:
+            leaks[str(name)] = f"its values determine the label {label!r}"
+        elif feature in plain_labels:
+            leaks[str(name)] = f"it has the name of the label {plain_labels[feature]!r}"
+        elif search is not None and (match := search.search(feature)):
+            leaks[str(name)] = f"its name holds that of the label {tokens[match[0]]!r}"
+    return leaks
+
+
+def _plain(name: str) -> str:
+    """Return a name in small letters, its parts separated by underscores."""
+    return re.sub(r"[\W_]+", "_", name.lower()).strip("_")
+
+
+def _two_valued(column: pd.Series) -> bytes | None:
+    """Return which rows have the larger of a feature's two values, or None if it has not two."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        values = column.cat.codes.to_numpy()
+        values = values if (values >= 0).all() else None
+    elif isinstance(column.dtype, pd.SparseDtype):
+        values = np.asarray(column)
+    else:
+        values = column.to_numpy()
+    if values is None or not len(values):
+        return None
+    low, high = values.min(), values.max()
+    if not low < high or not ((values == low) | (values == high)).all():
+        return None
+    return np.packbits(values == high).tobytes()
+
+
+def _duplicates(table: RawTable) -> tuple[int, int]:
+    """Return how many rows repeat the features of an earlier row, and how many of them have other labels than that."""
+    first: dict[int, Any] = {}
+    if table.features.empty:
+        return 0, 0
+    keys = _row_hashes(table.features)
+    labels = _row_hashes(table.labels)
+    duplicates = conflicts = 0
+    for key, label in zip(keys.tolist(), labels.tolist(), strict=True):
+        if key not in first:
+            first[key] = label
+            continue
+        duplicates += 1
+        conflicts += label != first[key]
+    return duplicates, conflicts
+
+
+def _row_hashes(frame: pd.DataFrame) -> np.ndarray:
+    """Return a 64-bit hash of every row."""
+    total = np.zeros(len(frame), dtype=np.uint64)
+    for column in frame:
+        values = frame[column]
+        if isinstance(values.dtype, pd.SparseDtype):
+            values = values.sparse.to_dense()
+        of_column = pd.util.hash_array(values.to_numpy() if values.dtype != "category" else values.cat.codes.to_numpy())
+        total = total * np.uint64(6364136223846793005) + of_column
+    return total
