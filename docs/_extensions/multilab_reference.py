@@ -493,6 +493,7 @@ def functions() -> str:
         "model_selection": "Splitters and stored splits",
         "decision": "Maximise a metric over thresholds",
         "statistics": "Compare methods over data sets",
+        "testing": "Check your estimators",
     }
     parts = [
         heading("Library functions"),

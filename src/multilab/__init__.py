@@ -22,6 +22,7 @@ _PACKAGES = (
     "model_selection",
     "reports",
     "statistics",
+    "testing",
 )
 
 __all__ = ["__version__", "compare", "conf_dir", *_PACKAGES]

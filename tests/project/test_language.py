@@ -84,6 +84,7 @@ CLEAN: tuple[str, ...] = (
         "reports",
         "stages",
         "statistics",
+        "testing",
     ),
     *("conf", "docs", "benchmarks", "scripts", ".github", "tests"),
     *("README.md", "CHANGELOG.md", "ROADMAP.md", "CONTRIBUTING.md", "Makefile", "pyproject.toml"),
