@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from multilab.methods import MLkNN
+
 __all__ = ["CHECK_PARAMS", "expected_failures"]
 
 # Of estimators that have no YAML file: the others name theirs there under ``check_params``.
@@ -17,6 +19,7 @@ CHECK_PARAMS: dict[str, dict[str, Any]] = {
     "NystroemLSKernelMDDM": {"n_components": 3, "n_landmarks": 20},
     "OLSKernelMDDM": {"max_iter": 50, "n_components": 3},
     "PPTReliefF": {"k": 3},
+    "PortfolioStack": {"cv": 2, "estimators": [("pairs", MLkNN(k=2)), ("triples", MLkNN(k=3))], "n_rounds": 3},
     "RFML": {"k": 3},
     "ReliefFML": {"k": 3},
 }
@@ -36,6 +39,7 @@ _REASONS = {
     "check_classifiers_multilabel_output_format_predict_proba": {
         "a score is exactly 1 or 0 where prototypes agree": "MLARAM",
         "scores are exactly 0 or 1": "RAkELd",
+        "scores are exactly 0 or 1 where they are clipped": "PortfolioStack",
         "scores are exactly 0 or 1 in pure leaves": "MLS PrunedSets",
         "scores are exactly 0 or 1 where members agree": "CDE EBR ECC EPS RAkEL",
         "scores are exactly 0 or 1 where trees agree": "ERFPCT IMLDF MLDF RFPCT",
@@ -68,7 +72,7 @@ _REASONS = {
         "the landmarks are drawn by row number": "NystroemKernelELM",
         "the samples are drawn over row numbers": "EBR ECC EPS",
         "the copies are drawn over row numbers": "ResampledClassifier",
-        "which rows share a fold depends on their order": "CalibratedMultiLabelClassifier StackedMLWSE",
+        "which rows share a fold depends on their order": "CalibratedMultiLabelClassifier PortfolioStack StackedMLWSE",
     },
     "check_classifiers_train": {
         "half of the votes assign a label; argmax takes the first class": "EBR",
