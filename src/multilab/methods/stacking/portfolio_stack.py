@@ -89,7 +89,7 @@ class PortfolioStack(MultiLabelClassifier):
     >>> from multilab.methods import MLkNN, PortfolioStack, RFPCT
     >>> from sklearn.datasets import make_multilabel_classification
     >>> X, y = make_multilabel_classification(n_samples=90, n_features=6, n_classes=3, random_state=0)
-    >>> portfolio = [("mlknn", MLkNN(k=5)), ("forest", RFPCT(n_trees=10))]
+    >>> portfolio = [("mlknn", MLkNN(k=5)), ("forest", RFPCT(n_estimators=10))]
     >>> model = PortfolioStack(portfolio, cv=3, random_state=0).fit(X, y)
     >>> sorted(model.validation_)
     ['forest', 'greedy', 'l1', 'l21', 'mlknn']
@@ -194,9 +194,7 @@ class PortfolioStack(MultiLabelClassifier):
         named = _by_name("final_estimators", final) if len(final) else {}
         for name, estimator in named.items():
             if not isinstance(estimator, MLWSE) or name == "greedy":
-                raise MethodError(
-                    f"final_estimators must be MLWSE, none of the name 'greedy'; got {name!r}: {estimator!r}"
-                )
+                raise MethodError(f"final_estimators must be MLWSE, none named 'greedy'; got {name!r}: {estimator!r}")
         greedy = partial(_greedy_weights, value=value, n_rounds=self.n_rounds)
         return {"greedy": greedy, **{name: partial(_mlwse_weights, estimator) for name, estimator in named.items()}}
 
