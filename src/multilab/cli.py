@@ -24,6 +24,7 @@ _VERBS = {
     "new": "the files of a new study: settings and pipeline       new study NAME",
     "train": "fit and score a method; -m sweeps                     train dataset=emotions method=mlwse_l1",
     "tune": "search hyperparameters on a dataset                   tune dataset=emotions method=mlwse_l21",
+    "compare": "a portfolio of methods on one dataset, in a time budget  compare dataset=emotions budget=5m",
     "results": "tables of the stored results                          results dataset=emotions [--csv|--latex]",
     "methods": "list the methods, show their arguments                methods list|show",
     "datasets": "list the datasets, add a file of your own             datasets list|show|fetch|check|add",
@@ -112,6 +113,8 @@ def _run(verb: str, rest: list[str]) -> int:
     except KeyboardInterrupt:
         print("stopped; what is finished is kept, the next run continues", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        raise
     except Exception as error:
         message = _one_line(verb, error)
         if message is None or os.environ.get("MULTILAB_TRACEBACK"):

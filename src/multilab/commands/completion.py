@@ -183,6 +183,12 @@ def _tune(given: list[str], current: str) -> list[str]:
     return [*_named(current, {**_RUN, "tune.storage": _choices("sqlite:///trials.db")}), "method.", "-m"]
 
 
+def _compare(given: list[str], current: str) -> list[str]:
+    budgets, folds = _choices("90s", "10m", "2h"), _choices("3", "5", "10")
+    values = {"dataset": _DATASETS, "methods": _METHODS, "budget": budgets, "metric": metrics, "cv": folds}
+    return [*_named(current, values), "out="]
+
+
 def _of_study(*options: str) -> Callable[[list[str], str], list[str]]:
     return lambda given, current: [*_named(current, {"study": _STUDIES}), *options]
 
@@ -229,6 +235,7 @@ def _results(given: list[str], current: str) -> list[str]:
 _ARGUMENTS_OF_VERB: dict[str, Callable[[list[str], str], list[str]]] = {
     "train": _train,
     "tune": _tune,
+    "compare": _compare,
     "results": _results,
     "cells": _cells,
     "new": _verbs(study=list),

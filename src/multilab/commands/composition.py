@@ -158,7 +158,7 @@ def _checked_argument(argument: str, multirun: bool) -> str:
         raise ExperimentError(f"{argument}: write {_CARDS}=NAME; `{command('multilab')} datasets list` lists them")
     chosen = _chosen(argument.lstrip("+"))
     for dataset in chosen:
-        _check_dataset(dataset)
+        check_dataset(dataset)
     if len(chosen) > 1 and not multirun:
         raise ExperimentError(f"{argument} names {len(chosen)} datasets; add -m to run all of them")
     return f"{_CARDS}={','.join(chosen)}"
@@ -180,7 +180,7 @@ def _chosen(argument: str) -> list[str]:
     return [item.text if isinstance(item, QuotedString) else str(item) for item in override.sweep_iterator()]
 
 
-def _check_dataset(name: str) -> None:
+def check_dataset(name: str) -> None:
     """Refuse a dataset without a valid card, or one that cannot be had."""
     known = datasets.cards()
     if name not in known:
@@ -198,7 +198,7 @@ def check_settings(cfg: Any, method: str) -> None:
     MultilabError
         In one line: what is wrong, and what there is.
     """
-    _check_dataset(str(cfg.dataset))
+    check_dataset(str(cfg.dataset))
     _check_number("seed", cfg.seed, 0)
     if not isinstance(cfg.publish, bool):
         raise ExperimentError(f"publish must be true or false, not {cfg.publish!r}")

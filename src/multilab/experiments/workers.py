@@ -82,7 +82,7 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], n_jobs: int) -> Ite
 
     # A forked worker is there in milliseconds, where a fresh Python takes half a second; elsewhere forking is not safe.
     context = get_context("fork" if sys.platform == "linux" else "spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=begin_worker)
     return _finished(pool, [pool.submit(work, item) for item in items])
 
 
@@ -119,7 +119,7 @@ def _one_by_one(cells: list[Cell], store: Store) -> Iterator[tuple[str, str | No
             yield from (fresh.submit(_outcome, cell, store).result() for cell in cells)
 
 
-def _begin_worker() -> None:
+def begin_worker() -> None:
     """Die at once when interrupted, and with the parent: a worker of a killed parent would wait for work for ever."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = parent_process()

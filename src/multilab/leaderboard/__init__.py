@@ -8,5 +8,11 @@ from __future__ import annotations
 from multilab.core.lazy import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(
-    __name__, {"comparing": ("compare",), "errors": ("ComparisonError",), "leaderboard": ("Leaderboard",)}
+    __name__,
+    {
+        "comparing": ("compare",),
+        "errors": ("ComparisonError",),
+        "leaderboard": ("Leaderboard",),
+        "recommendation": ("Recommendation", "recommend"),
+    },
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from multilab.leaderboard.errors import ComparisonError
-from multilab.statistics import corrected_resampled_p, holm, rank_rows
+from multilab.statistics import corrected_resampled_interval, corrected_resampled_p, holm, rank_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,6 +102,72 @@ class Leaderboard:
         adjusted = holm(p)
         rows = {"advantage": [means[best] - means[other] for other in others], "p": p, "p_holm": adjusted}
         return pd.DataFrame(rows | {"differs": adjusted <= self.alpha}, index=others).rename_axis(f"{best} against")
+
+    def intervals(self, metric: str | None = None, level: float = 0.95) -> pd.DataFrame:
+        """Return the mean of a metric with its confidence interval, by the variance of the corrected resampled t test.
+
+        Parameters
+        ----------
+        metric : str, optional
+            The first one by default; seconds are possible.
+        level : float, default=0.95
+
+        Returns
+        -------
+        DataFrame
+            Indexed by method, in the order of `table`: ``mean``, ``low``, ``high``; NaN ends with a single split. The
+            intervals of two methods may overlap although the test finds a difference, since the splits are paired.
+        """
+        values = self.splits(metric or self.headline).reindex(columns=self.table.index)
+        rows = {name: self._interval(values[name], level) for name in values}
+        return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "low", "high"])
+
+    def difference(self, first: str, second: str, metric: str | None = None, level: float = 0.95) -> pd.Series:
+        """Return by how much one method is better than another: the paired difference with its interval.
+
+        Parameters
+        ----------
+        first, second : str
+            Methods with values on all splits.
+        metric : str, optional
+            The first one by default.
+        level : float, default=0.95
+
+        Returns
+        -------
+        Series
+            ``mean``, ``low``, ``high``, positive where the first is better; ``p`` without correction for several
+            tests; ``wins``, the number of splits on which the first is better.
+        """
+        metric = metric or self.headline
+        values = self.splits(metric)
+        sign = 1 if self.directions.get(metric, "min") == "max" else -1
+        gains = sign * (values[first] - values[second])
+        mean, low, high = self._interval(gains, level)
+        p = corrected_resampled_p(gains, self.test_to_train) if self.n_splits > 1 else float("nan")
+        return pd.Series({"mean": mean, "low": low, "high": high, "p": p, "wins": int((gains > 0).sum())})
+
+    def _interval(self, values: pd.Series, level: float) -> tuple[float, float, float]:
+        if self.n_splits < 2 or values.isna().any():
+            return float(values.mean(skipna=False)), float("nan"), float("nan")
+        return corrected_resampled_interval(values, self.test_to_train, level)
+
+    @property
+    def seconds(self) -> pd.Series:
+        """Mean seconds of a fit with its prediction, by method, in the order of `table`."""
+        table = self.table
+        return table["fit_seconds"] + table["predict_seconds"]
+
+    @property
+    def pareto(self) -> tuple[str, ...]:
+        """The methods than which none is both better in the first metric and faster, the fastest first."""
+        sign = 1 if self.directions[self.headline] == "max" else -1
+        quality, seconds = sign * self.table[self.headline], self.seconds
+        front: list[str] = []
+        for name in seconds.dropna().sort_values(kind="stable").index:
+            if quality[name] == quality[name] and (not front or quality[name] > quality[front[-1]]):
+                front.append(str(name))
+        return tuple(front)
 
     @property
     def best(self) -> tuple[str, ...]:

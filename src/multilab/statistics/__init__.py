@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "omnibus": ("friedman", "iman_davenport"),
         "posthoc": ("RankPair", "bonferroni_dunn_cd", "cliques", "nemenyi_cd"),
         "ranks": ("average_ranks", "rank_rows"),
-        "resampled_t": ("corrected_resampled_p",),
+        "resampled_t": ("corrected_resampled_interval", "corrected_resampled_p"),
         "signed_rank": (
             "BayesPair",
             "SignedRankPair",

@@ -45,13 +45,61 @@ def corrected_resampled_p(differences: np.ndarray, test_to_train: float) -> floa
     >>> round(corrected_resampled_p([0.02, 0.03, 0.01, 0.02, 0.02], 0.25), 4)
     0.0135
     """
-    values = np.asarray(differences, dtype=float)
-    if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
+    values = _checked(differences, test_to_train)
+    mean = float(values.mean())
+    if np.all(values == values[0]):
+        return 1.0 if mean == 0 else 0.0
+    t = mean / _standard_error(values, test_to_train)
+    return float(2 * student.sf(abs(t), len(values) - 1))
+
+
+def corrected_resampled_interval(
+    values: np.ndarray, test_to_train: float, level: float = 0.95
+) -> tuple[float, float, float]:
+    """Return the mean of a metric, or of a difference, over splits, and the ends of its confidence interval.
+
+    Parameters
+    ----------
+    values : array-like of shape (J,)
+        Values on J >= 2 splits of one dataset, finite.
+    test_to_train : float
+        Number of test rows divided by the number of training rows, 1 / (k - 1) for k folds.
+    level : float, default=0.95
+        Confidence.
+
+    Returns
+    -------
+    tuple of float
+        Mean, lower end, upper end. 0 is outside the interval of a difference exactly if
+        :func:`corrected_resampled_p` is below ``1 - level``.
+
+    Raises
+    ------
+    StatisticsError
+        As :func:`corrected_resampled_p`, and if the level is not in (0, 1).
+
+    Examples
+    --------
+    >>> from multilab.statistics import corrected_resampled_interval
+    >>> [round(value, 3) for value in corrected_resampled_interval([0.02, 0.03, 0.01, 0.02, 0.02], 0.25)]
+    [0.02, 0.007, 0.033]
+    """
+    array = _checked(values, test_to_train)
+    if not 0 < level < 1:
+        raise StatisticsError(f"level={level}: it must be in (0, 1)")
+    mean = float(array.mean())
+    half = float(student.ppf((1 + level) / 2, len(array) - 1)) * _standard_error(array, test_to_train)
+    return mean, mean - half, mean + half
+
+
+def _checked(values: np.ndarray, test_to_train: float) -> np.ndarray:
+    array = np.asarray(values, dtype=float)
+    if array.ndim != 1 or len(array) < 2 or not np.isfinite(array).all():
         raise StatisticsError("the corrected resampled t test needs at least two finite differences")
     if not test_to_train > 0:
         raise StatisticsError(f"test_to_train={test_to_train}: it must be positive")
-    mean, variance = float(values.mean()), float(values.var(ddof=1))
-    if np.all(values == values[0]):
-        return 1.0 if mean == 0 else 0.0
-    t = mean / math.sqrt((1 / len(values) + test_to_train) * variance)
-    return float(2 * student.sf(abs(t), len(values) - 1))
+    return array
+
+
+def _standard_error(values: np.ndarray, test_to_train: float) -> float:
+    return math.sqrt((1 / len(values) + test_to_train) * float(values.var(ddof=1)))

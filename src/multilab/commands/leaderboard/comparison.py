@@ -1,0 +1,166 @@
+"""`multilab compare`: plan, fit, tune, report."""
+
+import shlex
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from multilab.commands.leaderboard.board import CellScores
+from multilab.commands.leaderboard.curve import learning_curve
+from multilab.commands.leaderboard.display import Display
+from multilab.commands.leaderboard.effects import Effects, held_out_effects
+from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan_entries, total
+from multilab.commands.leaderboard.portfolio import Portfolio, load_portfolio
+from multilab.commands.leaderboard.request import Request
+from multilab.commands.leaderboard.results import Results, write_files
+from multilab.commands.leaderboard.running import run_entries
+from multilab.datasets import card, load
+from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.fitting import indices
+from multilab.experiments.store import Store
+from multilab.experiments.workers import jobs
+from multilab.leaderboard import Leaderboard, recommend
+from multilab.metrics import per_label
+
+__all__ = ["run_comparison"]
+
+_SHARE_OF_FITS = 0.7
+"""Share of the budget for the fits; the rest is for thresholds and the learning curve."""
+
+
+def run_comparison(request: Request) -> int:
+    """Compare the methods, write the report and print the leaderboard with the recommendation.
+
+    Returns
+    -------
+    int
+        0; 1 if no method but the baseline finished.
+    """
+    began, store, n_jobs = time.monotonic(), Store(), jobs()
+    portfolio = load_portfolio()
+    entries, sizes, facts = _entries(request, portfolio)
+    entries = plan_entries(entries, sizes, store)
+    print(_plan_text(request, entries, sizes, n_jobs), flush=True)
+
+    metrics = tuple(dict.fromkeys([request.metric, *portfolio.metrics]))
+    scores = CellScores(load(request.dataset).Y, store, metrics)
+    end = began + request.budget
+    fits_end = began + _SHARE_OF_FITS * request.budget
+    with Display(entries, scores, f"{request.dataset}, {request.cv} folds", end) as display:
+        run_entries(entries, store, request.budget, fits_end, n_jobs, display)
+        board = scores.leaderboard(entries, portfolio.alpha)
+        effects = labels = curve = None
+        finished = {entry.name: entry for entry in entries if entry.name not in board.failures}
+        if set(finished) - {portfolio.baseline}:
+            display.message("thresholds and calibration on held-out scores")
+            ordered = [finished[str(name)] for name in board.table.index]
+            middle = time.monotonic() + 0.6 * max(end - time.monotonic(), 0)
+            effects = held_out_effects(ordered, scores, sizes, request.metric, middle, n_jobs)
+        recommendation = recommend(_final_board(board, effects), portfolio.baseline)
+        chosen = finished.get((recommendation.method or "").partition(" + ")[0])
+        if chosen is None and set(finished) - {portfolio.baseline}:  # the best, though not better than the baseline
+            chosen = next(finished[str(n)] for n in board.table.index if n != portfolio.baseline)
+        if chosen is not None:
+            labels = label_table(chosen, scores, request.dataset)
+            display.message(f"learning curve of {chosen.name}")
+            curve = learning_curve(chosen, scores, sizes, end, n_jobs)
+    commands = _commands(request, chosen, recommendation.method)
+    results = Results(
+        request, entries, scores, board, recommendation, commands, facts, effects=effects, labels=labels, curve=curve
+    )
+    path = write_files(results)
+    print(_closing_text(results, store, time.monotonic() - began, path.parent))
+    return 0 if set(finished) - {portfolio.baseline} else 1
+
+
+def _entries(request: Request, portfolio: Portfolio) -> tuple[list[Contestant], Sizes, dict[str, object]]:
+    """Return the methods with their cells, the sizes of the dataset, and what identifies it."""
+    chosen = portfolio.select(request.methods)
+    if all(candidate.name != portfolio.baseline for candidate in chosen):
+        chosen = [portfolio.candidates[portfolio.baseline], *chosen]
+    refs = split_refs(request.dataset, request.protocol)
+    data = load(request.dataset)
+    train, test = indices(refs[0])  # also keeps the data in this process, from which the workers are forked
+    share = len(train) / (len(train) + len(test))
+    sizes = Sizes(data.X.shape[0], data.X.shape[1], data.Y.shape[1], share)
+    entries = [Contestant(candidate, [Cell("train", ref, candidate.method) for ref in refs]) for candidate in chosen]
+    facts = {
+        "name": request.dataset,
+        "title": card(request.dataset).title,
+        "digest": refs[0].dataset_digest,
+        "rows": sizes.n,
+        "features": sizes.d,
+        "labels": sizes.q,
+    }
+    return entries, sizes, facts
+
+
+def _plan_text(request: Request, entries: Sequence[Contestant], sizes: Sizes, n_jobs: int) -> str:
+    """Return the plan: an estimate per method in running order, and what will not fit."""
+    lines = [
+        f"{request.dataset}: {sizes.n} rows, {sizes.d} features, {sizes.q} labels; {request.cv} stratified folds, "
+        f"{n_jobs} fits at a time, budget {duration(request.budget)}",
+        f"  {'method':<20}{'estimated for all folds':<26}why",
+    ]
+    left = _SHARE_OF_FITS * request.budget
+    for entry in entries:
+        stored = not entry.keys
+        expected = "stored" if stored else entry.expected()
+        left -= entry.wall(n_jobs)
+        late = " (beyond the budget)" if left < 0 and not stored else ""
+        lines.append(f"  {entry.name:<20}{expected + late:<26}{entry.candidate.reason}".rstrip())
+    known = [entry.factor for entry in entries if entry.seconds]
+    accuracy = f", half of such estimates are within a factor {max(known):.1f}" if known else ""
+    lines.append(f"  together about {duration(total(entries, n_jobs))}{accuracy}")
+    return "\n".join(lines)
+
+
+def _final_board(board: Leaderboard, effects: Effects | None) -> Leaderboard:
+    """Return the leaderboard that is recommended from: with tuned thresholds where the metric depends on decisions."""
+    if effects is None or effects.thresholds.empty or board.headline != effects.objective:
+        return board
+    return effects.board(board)
+
+
+def label_table(entry: Contestant, scores: CellScores, dataset: str) -> pd.DataFrame:
+    """Return the metrics of every label over the held-out rows of all folds."""
+    rows = [indices(cell.split_ref)[1] for cell in entry.cells]
+    arrays = [scores.store.arrays(cell.key) for cell in entry.cells]
+    data = load(dataset)
+    stacked = {name: [a[name] for a in arrays] for name in ("scores", "decisions")}
+    order = [row for part in rows for row in part]
+    return per_label(
+        data.Y[order],
+        np.vstack(stacked["scores"]),
+        np.vstack(stacked["decisions"]),
+        label_names=list(data.label_names),
+    )
+
+
+def _commands(request: Request, chosen: Contestant | None, recommended: str | None) -> list[str]:
+    """Return the commands that come next."""
+    if chosen is None or recommended is None or not chosen.candidate.in_conf:
+        return []
+    changes = [f"method.{name}={_value(value)}" for name, value in chosen.candidate.changes.items()]
+    arguments = [f"dataset={request.dataset}", f"method={chosen.name}", *changes]
+    arguments += [f"protocol=kfold{request.cv}"] if request.cv in (3, 5, 10) else []
+    return [" ".join(["multilab train", *map(shlex.quote, arguments)])]
+
+
+def _value(value: object) -> str:
+    return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)
+
+
+def _closing_text(results: Results, store: Store, seconds: float, folder: object) -> str:
+    board, request = results.board, results.request
+    names = [request.metric, *[m for m in board.directions if m != request.metric][:4]]
+    table = board.table[names].map(lambda v: f"{v:.4f}" if v == v else "-")
+    table["fit seconds"] = board.table["fit_seconds"].map(lambda v: f"{v:.3g}")
+    lines = [table.rename_axis(None).to_string()] if len(table) else []
+    lines += [f"{entry.name}: {entry.status}: {entry.note}" for entry in results.entries if entry.note]
+    lines += ["", *results.recommendation.sentences, ""]
+    lines += [f"next: {line}" for line in results.commands]
+    lines.append(f"{duration(seconds)}; the fits are kept in {store.root}, the results are in {folder}")
+    return "\n".join(lines)

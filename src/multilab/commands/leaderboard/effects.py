@@ -1,0 +1,174 @@
+"""What thresholds and calibration would change: both learned on out-of-fold scores of the training rows only."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from multilab.commands.leaderboard.board import CellScores, metric_values
+from multilab.commands.leaderboard.plan import Contestant, Sizes, held_out_seconds
+from multilab.core import MultilabError
+from multilab.decision import CalibratedMultiLabelClassifier, TunedThresholdClassifier
+from multilab.experiments.cells import Cell, scores_cell
+from multilab.experiments.deadlines import run_cells_within
+from multilab.experiments.fitting import indices
+from multilab.experiments.store import Store
+from multilab.leaderboard import Leaderboard
+
+__all__ = ["Effects", "held_out_effects", "objective_of", "tuned_name"]
+
+_INNER = {"folds": 3, "order": 1}
+_PER_LABEL = ("macro_f1", "micro_f1", "hamming_loss")
+_GLOBAL = ("example_f1", "subset_accuracy")
+_CALIBRATION = ("log_loss", "brier_score", "expected_calibration_error")
+_Values = dict[str, dict[str, float]]
+
+
+@dataclass
+class Effects:
+    """Effects of thresholds and of calibration on the held-out rows.
+
+    Attributes
+    ----------
+    objective : str
+        What the thresholds are tuned for.
+    thresholds : DataFrame
+        Columns split, method, decision ("as predicted" or "tuned"), metric, value.
+    calibration : DataFrame
+        Columns split, method, scores ("as predicted" or "sigmoid"), metric, value.
+    seconds : dict of str to float
+        Mean seconds of the out-of-fold scores by method.
+    left_out : dict of str to str
+        Why a method has no effects.
+    """
+
+    objective: str
+    thresholds: pd.DataFrame
+    calibration: pd.DataFrame
+    seconds: dict[str, float]
+    left_out: dict[str, str]
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods whose thresholds were tuned."""
+        return list(dict.fromkeys(self.thresholds["method"]))
+
+    def board(self, board: Leaderboard) -> Leaderboard:
+        """Return the leaderboard of the decision metrics with a row more per method with tuned thresholds."""
+        tuned = self.thresholds[self.thresholds["decision"] == "tuned"].drop(columns="decision")
+        metrics = [name for name in board.directions if name in set(tuned["metric"])]
+        cost = board.scores[board.scores["metric"].isin(["fit_seconds", "predict_seconds"])]
+        cost = cost[cost["method"].isin(self.methods)].copy()
+        added = cost["method"].map(self.seconds).where(cost["metric"] == "fit_seconds", 0.0)
+        cost["value"] += added
+        extra = pd.concat([tuned[tuned["metric"].isin(metrics)], cost])
+        scores = board.scores[board.scores["metric"].isin([*metrics, "fit_seconds", "predict_seconds"])]
+        names = [tuned_name(name) for name in self.methods]
+        return replace(
+            board,
+            scores=pd.concat([scores, extra.assign(method=extra["method"].map(tuned_name))], ignore_index=True),
+            methods=(*board.methods, *names),
+            directions={name: board.directions[name] for name in metrics},
+        )
+
+
+def tuned_name(method: str) -> str:
+    """Return the name of a method with tuned thresholds."""
+    return f"{method} + thresholds"
+
+
+def objective_of(metric: str) -> str:
+    """Return what thresholds are tuned for: the metric itself where it can be maximised exactly, else macro F1."""
+    return metric if metric in (*_PER_LABEL, *_GLOBAL) else "macro_f1"
+
+
+def held_out_effects(
+    entries: Sequence[Contestant], scores: CellScores, sizes: Sizes, metric: str, deadline: float, n_jobs: int
+) -> Effects:
+    """Score the training rows out of fold, method by method until the deadline, and tune thresholds and calibration.
+
+    Parameters
+    ----------
+    entries : sequence of Contestant
+        Finished methods, the most interesting first.
+    scores : CellScores
+    sizes : Sizes
+    metric : str
+        First metric of the comparison.
+    deadline : float
+        By ``time.monotonic``.
+    n_jobs : int
+
+    Returns
+    -------
+    Effects
+    """
+    objective, store = objective_of(metric), scores.store
+    thresholds: list[tuple[object, ...]] = []
+    calibration: list[tuple[object, ...]] = []
+    seconds: dict[str, float] = {}
+    left_out: dict[str, str] = {}
+    for entry in entries:
+        reason = _run(entry, store, sizes, deadline, n_jobs)
+        if reason:
+            left_out[entry.name] = reason
+            continue
+        try:
+            rows = [_effects(cell, scores, objective) for cell in entry.cells]
+        except MultilabError as error:  # labels that were not observed
+            left_out[entry.name] = str(error)
+            continue
+        for cell, (decided, calibrated) in zip(entry.cells, rows, strict=True):
+            where = (cell.split_ref.split, entry.name)
+            thresholds += [(*where, kind, name, value) for kind, v in decided.items() for name, value in v.items()]
+            calibration += [(*where, kind, name, value) for kind, v in calibrated.items() for name, value in v.items()]
+        seconds[entry.name] = float(np.mean([store.record(held_out_cell(c).key)["fit_seconds"] for c in entry.cells]))
+    return Effects(
+        objective,
+        pd.DataFrame(thresholds, columns=["split", "method", "decision", "metric", "value"]),
+        pd.DataFrame(calibration, columns=["split", "method", "scores", "metric", "value"]),
+        seconds,
+        left_out,
+    )
+
+
+def held_out_cell(cell: Cell) -> Cell:
+    """Return the cell of the out-of-fold scores of the training rows of a train cell."""
+    return scores_cell(cell, _INNER)
+
+
+def _run(entry: Contestant, store: Store, sizes: Sizes, deadline: float, n_jobs: int) -> str:
+    """Compute the out-of-fold scores; return why they are not there, empty if they are."""
+    if entry.candidate.method.base_scores:
+        return "it reads out-of-fold scores itself; `multilab fit` tunes it"
+    cells = [held_out_cell(cell) for cell in entry.cells]
+    missing = [cell for cell in cells if not store.has(cell.key)]
+    left = deadline - time.monotonic()
+    needed = held_out_seconds(entry, sizes, _INNER["folds"]) * len(missing) / min(n_jobs, len(cells))
+    if missing and needed > left:
+        return "the budget is used up"
+    outcome = run_cells_within(missing, store, left, n_jobs)
+    if outcome.failures:
+        return next(iter(outcome.failures.values()))
+    return "the budget is used up" if outcome.stopped else ""
+
+
+def _effects(cell: Cell, scores: CellScores, objective: str) -> tuple[_Values, _Values]:
+    """Return the metrics of decisions and of probabilities of one split, as predicted and tuned."""
+    train, test = indices(cell.split_ref)
+    Y = scores.Y
+    before, held = scores.store.arrays(cell.key), scores.store.arrays(held_out_cell(cell).key)["scores"]
+    policy = "per_label" if objective in _PER_LABEL else "global"
+    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=policy).fit(held, Y[train])  # type: ignore[index]
+    decided = {"as predicted": before["decisions"], "tuned": np.asarray(tuned.predict(before["scores"]))}
+    Y_test = Y[test]  # type: ignore[index]
+    names = [name for name in scores.metrics if name not in _CALIBRATION]
+    thresholds = {kind: metric_values(Y_test, before["scores"], d, names) for kind, d in decided.items()}
+    if min(held.min(), before["scores"].min()) < 0 or max(held.max(), before["scores"].max()) > 1:
+        return thresholds, {}
+    calibrated = CalibratedMultiLabelClassifier("precomputed", method="sigmoid").fit(held, Y[train])  # type: ignore[index]
+    probabilities = {"as predicted": before["scores"], "sigmoid": calibrated.predict_proba(before["scores"])}
+    values = {k: metric_values(Y_test, p, before["decisions"], _CALIBRATION) for k, p in probabilities.items()}
+    return thresholds, values
