@@ -179,16 +179,16 @@ def test_an_argument_that_the_yaml_does_not_name_needs_no_plus(capfd, monkeypatc
     ],
 )
 def test_hydra_does_not_see_the_cards_by_any_path(path, card, checkout):
-    from hydra._internal.core_plugins.file_config_source import FileConfigSource
+    from hydra._internal.core_plugins import file_config_source
 
-    from multilab.commands.composition import SettingsSource
+    from multilab.commands.composition import FileConfigSource
 
-    source = SettingsSource("main", f"file://{checkout / 'conf'}")
+    source = FileConfigSource("main", f"file://{checkout / 'conf'}")
     if card:
         assert not source.is_group(path)
         assert not source.is_config(path)
     else:
-        plain = FileConfigSource("main", f"file://{checkout / 'conf'}")
+        plain = file_config_source.FileConfigSource("main", f"file://{checkout / 'conf'}")
         assert source.is_group(path) == plain.is_group(path)
         assert source.is_config(path) == plain.is_config(path)
     assert "dataset" not in source.list("", None)

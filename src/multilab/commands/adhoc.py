@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from hydra.core.hydra_config import HydraConfig
 
-from multilab.commands.composition import cells_of, compose_and_run, metric_names, settings_of
+from multilab.commands.composition import cells_at_once, cells_of, compose_and_run, metric_names, settings_of
 from multilab.commands.progress import ProgressBar, print_warnings
 from multilab.core import canonical_json, json_digest, write_atomically
 from multilab.experiments.errors import ExperimentError
@@ -18,8 +18,8 @@ from multilab.experiments.workers import run_cells
 def run_job(cfg: Any) -> float:
     """Run the cells of one Hydra job, print their metrics and leave a note for the publication at the end."""
     settings = settings_of(cfg)
-    cells, store = cells_of(settings), Store()
-    failed = run_cells(cells, store, progress=ProgressBar(f"{settings['method']} on {settings['dataset']}"))
+    cells, store, n_jobs = cells_of(settings), Store(), cells_at_once(HydraConfig.get().launcher)
+    failed = run_cells(cells, store, n_jobs, ProgressBar(f"{settings['method']} on {settings['dataset']}"))
     if failed:
         label, reason = next(iter(failed.items()))
         raise ExperimentError(f"{len(failed)} of {len(cells)} cells failed, the first ({label}) with: {reason}")

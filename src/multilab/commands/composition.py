@@ -14,8 +14,8 @@ from typing import Any
 
 import hydra
 from hydra import compose
+from hydra._internal.core_plugins import file_config_source
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra._internal.core_plugins.file_config_source import FileConfigSource
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -44,8 +44,11 @@ _CARDS = "dataset"
 _EXTRAS = {"joblib": "joblib", "ray": "ray", "ray_aws": "ray", "submitit_local": "slurm", "submitit_slurm": "slurm"}
 
 
-class SettingsSource(FileConfigSource):
-    """Hydra's folder of YAML files without the folder of dataset cards, which Hydra must not compose."""
+class FileConfigSource(file_config_source.FileConfigSource):
+    """Hydra's folder of YAML files without the folder of dataset cards, which Hydra must not compose.
+
+    It has the name of the class it replaces: in the processes of a launcher Hydra compares the two by name.
+    """
 
     def is_group(self, config_path: str) -> bool:
         """Tell whether the path is a group of settings."""
@@ -112,7 +115,7 @@ def compose_and_run(task: Callable[[Any], Any], argv: Sequence[str], program: st
         For everything a user can fix, in one line.
     """
     Plugins.instance()  # registers Hydra's own sources, of which one is replaced
-    SourcesRegistry.instance().types["file"] = SettingsSource
+    SourcesRegistry.instance().types["file"] = FileConfigSource
     OmegaConf.register_new_resolver("multilab_datasets", lambda: ", ".join(cards()), replace=True)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us unchanged
     try:
@@ -252,6 +255,17 @@ def cells_of(settings: dict[str, Any]) -> list[Any]:
         raise ExperimentError("tune.storage is for `multilab tune`; a tuned cell keeps its own journal of trials")
     refs = split_refs(settings["dataset"], settings["protocol"])
     return [Cell("train", ref, method, settings["seed"], tuned) for ref in refs]
+
+
+def cells_at_once(launcher: Any) -> int | None:
+    """Return how many cells a job may run at once under its launcher, ``None`` for one per core.
+
+    Launchers run several jobs at once. Those of submitit have a process started for them and the cores they request;
+    joblib and Ray start a job per core, in processes with threads, which are better not forked.
+    """
+    if launcher._target_.endswith(".BasicLauncher"):
+        return None
+    return launcher.get("cpus_per_task") or 1
 
 
 def _one_line(error: Exception) -> ExperimentError:

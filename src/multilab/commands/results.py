@@ -126,7 +126,8 @@ def print_sweep() -> None:
     if rows:
         print()
         print_table(rows, metrics)
-        unfinished = sum(path.is_dir() and not any(path.glob("job-*.json")) for path in folder.iterdir())
+        jobs = [path for path in folder.glob("[!.]*") if path.is_dir()]  # submitit has a folder of its own, .submitit
+        unfinished = sum(not any(path.glob("job-*.json")) for path in jobs)
         if unfinished:
             print(f"{unfinished} of {unfinished + len(notes)} jobs of the sweep failed and are not in the table")
 
