@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
+from multilab.commands.file_arguments import with_registered_files
 from multilab.core import MultilabError
 from multilab.core.messages import closest, printable
 from multilab.core.shell import command
@@ -109,7 +110,7 @@ def _run(verb: str, rest: list[str]) -> int:
             return 0
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
-            return module.main(rest)
+            return module.main(with_registered_files(rest))
     except KeyboardInterrupt:
         print("stopped; what is finished is kept, the next run continues", file=sys.stderr)
         return 130

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
+from helpers.own_files import own_rows
 from multilab.cli import main
 from multilab.datasets import card_folders, cards, load
-
-
-def own_rows(n=40):
-    rng = np.random.default_rng(0)
-    lines = ["id,a,b,colour,tag_x,tag_y"]
-    for i in range(n):
-        a, b = rng.normal(size=2)
-        hole = "" if i % 9 == 0 else f"{b:.3f}"
-        lines.append(f"{i},{a:.3f},{hole},{rng.choice(['red', 'blue', ''])},{int(a > 0)},{int(a + b > 0.5)}")
-    return "\n".join(lines) + "\n"
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ from multilab.core import MultilabError, conf_dir
 from multilab.core.messages import closest, unknown_name
 from multilab.core.shell import command
 from multilab.datasets import cards
+from multilab.datasets.catalogue import files_dir
 from multilab.experiments.arguments import check_method, check_metrics
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.conf import plain
@@ -186,7 +187,7 @@ def _chosen(argument: str) -> list[str]:
 def check_dataset(name: str) -> None:
     """Refuse a dataset without a valid card, or one that cannot be had."""
     known = datasets.cards()
-    if name not in known:
+    if name not in known and not (files_dir() / f"{name}.yaml").is_file():
         raise ExperimentError(unknown_name("dataset", name, known, f"{command('multilab')} datasets list"))
     card = datasets.card(name)
     if not card.available:

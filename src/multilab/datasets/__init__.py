@@ -20,8 +20,10 @@ __getattr__, __dir__, __all__ = lazy_names(
         "prepared": ("load", "prepare", "prepared_meta"),
         "reading": ("check", "read"),
         "frame_reading": ("read_frames",),
-        "own_cards": ("add_dataset", "plan_reading"),
+        "own_cards": ("add_dataset",),
         "profiling": ("profile_table",),
+        "reading_plan": ("plan_reading",),
+        "registered_files": ("register_file",),
         "synthetic": ("sample_scenario",),
     },
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from multilab.core.paths import conf_dir
+from multilab.core.paths import conf_dir, data_dir
 from multilab.core.text import excerpt
 from multilab.datasets.card_checks import (
     check_count,
@@ -163,7 +163,7 @@ def cards() -> list[str]:
 
 
 def card(name: str) -> Card:
-    """Return the card of a dataset.
+    """Return the card of a dataset, or of a file that `multilab.datasets.register_file` registered.
 
     Raises
     ------
@@ -186,6 +186,8 @@ def card(name: str) -> Card:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise DatasetError(f"{excerpt(repr(name))} is not a dataset name (small letters, digits, '.', '_' and '-')")
     paths = [path for folder in card_folders() if (path := folder / f"{name}.yaml").is_file()]
+    if not paths and (registered := files_dir() / f"{name}.yaml").is_file():
+        paths = [registered]
     if not paths:
         hint = did_you_mean(name, cards()) or f" (searched: {', '.join(map(str, card_folders()))})"
         raise DatasetError(f"there is no dataset {name!r}{hint}")
@@ -213,6 +215,11 @@ def card_folders() -> list[Path]:
     own = [sub if any((sub := folder / "dataset").glob("*.yaml")) else folder for folder in listed]
     every = [*own, own_dir(), conf_dir() / "dataset"]
     return list(dict.fromkeys(folder.resolve() for folder in every if folder.is_dir()))
+
+
+def files_dir() -> Path:
+    """Return the folder of the cards of registered files, which are no part of the catalogue."""
+    return data_dir() / "files"
 
 
 def own_dir() -> Path:

@@ -267,8 +267,8 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
     """
     options = {name: value for name, value in options.items() if value is not None}
     kind = options.get("format") or file_format(path)
-    if not set(LabelOptions.__dataclass_fields__) & set(options) and (sibling := labels_xml_of(path, kind)):
-        options["labels_xml"] = sibling
+    if not set(LabelOptions.__dataclass_fields__) & set(options) and (xml := labels_xml_of(path, kind)):
+        options["labels_xml"] = xml
     missing = options.pop("missing", "error")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DatasetWarning)  # it is among the notes

@@ -8,7 +8,7 @@ import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import yaml
 
 from multilab import datasets, model_selection
 from multilab.core import MultilabError, canonical_json, code_digest, write_atomically
+from multilab.datasets.catalogue import files_dir, own_dir
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol, names
 from multilab.experiments.errors import ExperimentError
@@ -133,10 +134,13 @@ class Inventory:
         dataset, method, status : str
             Names or patterns (``mlwse_*``), separated by commas.
         """
+        own = _own_digests(dataset)
         for folder in sorted(self.store.root.glob("*")):
             if not (re.fullmatch("[0-9a-f]{64}", folder.name) and folder.is_dir()):
                 continue
             cell = self.read(folder.name)
+            if name := own.get(cell.parts.get("dataset", "")):  # computed when the same data had another name
+                cell = replace(cell, record={**cell.record, "dataset": name})
             wanted = _matches(cell.dataset, dataset) and _matches(cell.status, status)
             if wanted and (_matches(cell.method, method) or _matches(cell.record.get("method", ""), method)):
                 yield cell
@@ -250,6 +254,17 @@ def _protocol(folder: Path) -> dict[str, Any] | None:
     except (OSError, yaml.YAMLError):
         return None
     return protocol if isinstance(protocol, dict) else None
+
+
+def _own_digests(names: str) -> dict[str, str]:
+    """Return the digests of those of the datasets, separated by commas, that are a user's own, with their names."""
+    folders = [own_dir(), files_dir()]
+    own = [name for name in names.split(",") if any((folder / f"{name}.yaml").is_file() for folder in folders)]
+    digests = {}
+    for name in own:
+        with contextlib.suppress(datasets.DatasetError):  # the file is gone or has changed
+            digests[datasets.prepare(name).meta["digest"]] = name
+    return digests
 
 
 def _matches(name: str, patterns: str) -> bool:
