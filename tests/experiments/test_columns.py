@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from helpers.laboratory import Laboratory
-from multilab.commands.pipeline_file import parameter_files
 from multilab.commands.study_report import described
 from multilab.experiments.cells import SplitRef, cell_for, study_cells
 from multilab.experiments.conf import names
@@ -108,11 +107,6 @@ def test_every_column_of_every_study_builds(name):
     for column in loaded.all_methods:
         for dataset in loaded.datasets_of(column):
             build(loaded.method(column, dataset))
-
-
-def test_a_pipeline_names_the_yaml_behind_every_column_once():
-    files = parameter_files(study({"tuned": {"methods": ["mlwse_l1"], "tune": TUNE}}))
-    assert files == ["conf/study/test.yaml", "conf/method/mlknn.yaml", "conf/method/mlwse_l1.yaml"]
 
 
 def test_study_json_separates_the_studys_own_methods_from_the_others():

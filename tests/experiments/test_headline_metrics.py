@@ -1,16 +1,18 @@
-"""The headline means of a study: what `dvc metrics diff` compares."""
+"""The files behind `dvc metrics`, `dvc plots` and `dvc params` of a study."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from multilab.commands.comparisons import headline_metrics
+from multilab.commands.comparisons import headline_metrics, study_ranks
+from multilab.commands.dvc_files import METRICS_FILE, PLOT_TABLES, study_parameters, write_plots
 from multilab.experiments.conf import names
-from multilab.experiments.study import load_study
+from multilab.experiments.study import load_study, study_from
 from multilab.statistics import rounded_means
 
 REPORTS = Path(__file__).resolve().parents[2] / "reports"
@@ -46,6 +48,62 @@ def test_an_unfinished_method_has_no_mean_and_an_undefined_dataset_no_part():
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_the_committed_means_are_those_of_the_committed_scores(name):
-    scores = pd.read_csv(REPORTS / name / "scores.csv")
-    assert json.loads((REPORTS / name / "metrics.json").read_text()) == headline_metrics(load_study(name), scores)
+def test_the_committed_files_are_those_of_the_committed_scores(name, tmp_path, monkeypatch):
+    scores, study = pd.read_csv(REPORTS / name / "scores.csv"), load_study(name)
+    means = headline_metrics(study, scores)
+    assert json.loads((REPORTS / name / "metrics.json").read_text()) == means
+    monkeypatch.chdir(tmp_path)
+    ranks = study_ranks(replace(study, metrics=(study.headline,)), scores)
+    write_plots(study, scores, means[study.headline], ranks)
+    for file in (METRICS_FILE, *PLOT_TABLES):
+        assert (tmp_path / "reports" / name / file).read_bytes() == (REPORTS / name / file).read_bytes()
+
+
+@pytest.mark.parametrize("name", names("study"))
+def test_the_committed_parameters_are_those_of_the_settings(name):
+    assert json.loads((REPORTS / name / "params.json").read_text()) == study_parameters(load_study(name))
+
+
+def test_parameters_are_what_a_study_sets():
+    mapping = {
+        "title": "A title",
+        "datasets": ["scene", "flags"],
+        "methods": ["mlknn", "mlkelm"],
+        "seed": 3,
+        "protocol": {"kfold": 2, "stratify": 1, "seed": 0},
+        "settings": [
+            {"methods": ["mlknn"], "set": {"k": 7}},
+            {"methods": ["mlknn"], "datasets": ["scene"], "set": {"k": 8}},
+        ],
+        "variants": {
+            "small": {"methods": ["mlknn"], "settings": [{"set": {"k": 2}}]},
+            "tuned": {"methods": ["mlkelm"], "tune": {"n_trials": 5}},
+        },
+    }
+    shown = study_parameters(study_from("test", mapping))
+    assert shown["study"] == {
+        "datasets": ["scene", "flags"],
+        "protocol": mapping["protocol"],
+        "seed": 3,
+        "settings": [{"set": {"k": 8}, "methods": ["mlknn"], "datasets": ["scene"]}],
+    }
+    assert shown["mlknn"] == {"k": 7, "s": 1.0, "preprocessing": "none"}
+    assert shown["mlknn-small"] == {"k": 2}
+    assert list(shown["mlkelm-tuned"]) == ["tune"]
+    assert shown["mlkelm-tuned"]["tune"]["n_trials"] == 5
+    assert "title" not in str(shown)
+
+
+def test_folds_have_the_defined_splits_of_the_headline_only(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scores = table({("scene", "mlknn"): [0.12347, float("nan")], ("scene", "mlkelm"): [0.5, 0.25]})
+    others = scores.assign(metric="macro_f1")
+    study = study_from("test", {"datasets": ["scene"], "methods": ["mlknn", "mlkelm"], "headline": "hamming_loss"})
+    ranks = {"mlknn": {"hamming_loss": 1.23456}, "mlkelm": {}}
+    write_plots(study, pd.concat([scores, others]), {"mlkelm": 0.375}, ranks)
+    folder = tmp_path / "reports" / "test"
+    rows = ["dataset,split,method,value", "scene,0,mlknn,0.1235", "scene,0,mlkelm,0.5", "scene,1,mlkelm,0.25"]
+    assert (folder / "folds.csv").read_text().splitlines() == rows
+    assert (folder / "ranks.csv").read_text() == "method,rank\nmlknn,1.2346\n"
+    assert (folder / "headline.csv").read_text() == "method,mean\nmlkelm,0.375\n"
+    assert json.loads((folder / "headline.json").read_text()) == {"hamming_loss": {"mlkelm": 0.375}}

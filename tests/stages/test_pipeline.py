@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -264,6 +265,14 @@ def test_a_study_that_cannot_run_is_one_line(lab):
     (lab.root / "conf/study/none.yaml").unlink()
 
 
+def plotted(plot: list[dict], method: str) -> list[tuple]:
+    """Return, per revision, the values that a plot of DVC draws for a method."""
+    (entry,) = plot
+    rows = [row for row in entry["content"]["data"]["values"] if row["method"] == method]
+    revisions = sorted({row["rev"] for row in rows})
+    return [tuple(sorted(row.get("mean", row.get("value")) for row in rows if row["rev"] == rev)) for rev in revisions]
+
+
 @pytest.mark.slow
 def test_a_variant_is_tried_by_dvc_exp_run(lab):
     lab.run("git", "add", "-A")
@@ -275,12 +284,18 @@ def test_a_variant_is_tried_by_dvc_exp_run(lab):
     assert len(lab.cells()) - len(before) == 4
     assert "\nk: 4\n" in (lab.root / "conf/method/mlknn.yaml").read_text()
     shown_params = json.loads(lab.run("dvc", "params", "diff", "--json"))
-    assert shown_params == {"conf/method/mlknn.yaml": {"k": {"old": 10, "new": 4, "diff": -6}}}
-    assert "mlknn" in lab.run("dvc", "plots", "diff", "--json")
-    assert "hamming_loss.mlknn" in lab.run("dvc", "exp", "show", "--csv")
-    difference = json.loads(lab.run("dvc", "metrics", "diff", "--json"))["reports/quick/metrics.json"]
-    assert "hamming_loss.mlknn" in difference
-    assert all(name.endswith(".mlknn") for name in difference)
+    assert shown_params == {"reports/quick/params.json": {"mlknn.k": {"old": 10, "new": 4, "diff": -6}}}
+    (difference,) = json.loads(lab.run("dvc", "metrics", "diff", "--json")).values()
+    assert list(difference) == ["hamming_loss.mlknn"]
+    plots = json.loads(lab.run("dvc", "plots", "diff", "--json", "--targets", "dvc.yaml"))["data"]
+    changed = {name for name in ("headline", "folds") if len(set(plotted(plots[name], "mlknn"))) == 2}
+    assert changed == {"headline", "folds"}
+    assert "ranks" in plots
+    readable = ("--only-changed", "--drop", r"\.plan|results", "--csv")
+    header, *rows = csv.reader(lab.run("dvc", "exp", "show", *readable).splitlines())
+    shown_columns = [name for name in header if "." in name]
+    assert len(rows) >= 2
+    assert shown_columns == ["hamming_loss.mlknn", "mlknn.k"]
     baseline = shown - set(runs(lab))  # of the parents and children that are current no more
     assert len(active(lab) & baseline) == 2, "the runs of k = 10 on two datasets are not kept"
     lab.edit("conf/method/mlknn.yaml", "\nk: 4", "\nk: 10")

@@ -10,7 +10,7 @@ import yaml
 import multilab.stages
 from helpers.laboratory import CHECKOUT
 from multilab.cli import main
-from multilab.commands.pipeline_file import parameter_files, pipeline_path, pipeline_text
+from multilab.commands.pipeline_file import pipeline_path, pipeline_text
 from multilab.experiments.conf import names
 from multilab.experiments.study import load_study
 
@@ -26,11 +26,11 @@ def common_content(study: str) -> dict:
     root = Path("../..") if path.parent != Path() else Path()
     for stage in content["stages"].values():
         assert Path(stage.pop("wdir", ".")) == root
-    assert content.pop("params") == [(root / name).as_posix() for name in parameter_files(load_study(study))]
-    headline, *_ = content.pop("plots")
     report = "" if path.parent != Path() else f"reports/{study}/"
-    assert headline["headline"]["y"] == {f"{report}headline.csv": "method"}
-    assert content.pop("metrics") == [f"{report}metrics.json"]
+    for plot, name in zip(content.pop("plots"), ("headline", "ranks", "folds"), strict=False):
+        assert plot[name]["y"] == {f"{report}{name}.csv": "method"}
+    assert content.pop("params") == [f"{report}params.json"]
+    assert content.pop("metrics") == [f"{report}headline.json"]
     return content
 
 
@@ -60,10 +60,10 @@ def test_a_new_study_is_two_files(tmp_path, monkeypatch, capsys, checkout):
     assert load_study("mine").methods == ("mlknn", "mlkelm", "br")
     pipeline = tmp_path / "reports/mine/dvc.yaml"
     pipeline.write_text(pipeline.read_text() + "  - own.csv:\n      x: a\n      y: b\n")
-    (tmp_path / "conf/study/mine.yaml").write_text(settings.replace("mlkelm, ", ""))
+    (tmp_path / "conf/study/mine.yaml").write_text(settings.replace("hamming_loss", "macro_f1"))
     assert main(["new", "study", "mine"]) == 0
     text = pipeline.read_text()
-    assert "mlkelm" not in text
+    assert "Mean macro_f1" in text
     assert text.endswith("  - own.csv:\n      x: a\n      y: b\n")
     assert "mine" in (tmp_path / "conf/study/mine.yaml").read_text()
 

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.xdist_group("pipeline")
 STATE = (".cells", ".dvc/cache", ".plan", "data", "results", "reports", "mlflow.db", "dvc.lock")
 
 
-COMMITTED = ("dvc.lock", "reports/quick/metrics.json", "reports/quick/headline.csv")
+REPORT = ("metrics.json", "params.json", "headline.json", "headline.csv", "ranks.csv", "folds.csv")
+COMMITTED = ("dvc.lock", *(f"reports/quick/{name}" for name in REPORT))
 
 
 def run_pipeline(lab: Laboratory, core: str) -> list[bytes]:

@@ -1,11 +1,10 @@
-"""The pipeline file of a study: the same stages for every study, its own parameter files and plots."""
+"""The pipeline file of a study: the same stages for every study, its own parameters, metrics and plots."""
 
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 
 from multilab.core.shell import command
-from multilab.experiments.conf import names
 from multilab.experiments.study import Study
 
 DEFAULT_STUDY = "quick"
@@ -54,18 +53,8 @@ def pipeline_text(study: Study) -> str:
         top=top,
         target="" if top else f" {path.as_posix()}",
         stages=_BEFORE,
-        parameters=parameter_files(study),
+        headline=study.headline,
         folder=f"reports/{study.name}/" if top else "",
     )
-    added = path.read_text().partition("headline.csv: method\n")[2] if path.is_file() else ""
+    added = path.read_text().partition("folds.csv: method\n")[2] if path.is_file() else ""
     return text + added
-
-
-def parameter_files(study: Study) -> list[str]:
-    """Return the settings of a study that ``dvc exp`` shows: its own file and those of its methods.
-
-    A study of all methods names their folder, so that a new method needs no other edit.
-    """
-    used = list(dict.fromkeys(study.base(name) for name in study.all_methods))
-    methods = ["conf/method"] if set(used) == set(names("method")) else [f"conf/method/{name}.yaml" for name in used]
-    return [f"conf/study/{study.name}.yaml", *methods]

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from multilab.commands.comparisons import comparisons, headline_metrics
+from multilab.commands.comparisons import comparisons, headline_metrics, study_ranks
+from multilab.commands.dvc_files import METRICS_FILE, PLOT_TABLES, write_plots
 from multilab.core import record_checksums, report_dir, write_atomically
 from multilab.datasets import prepared_meta
 from multilab.experiments.cells import study_cells
@@ -56,10 +56,10 @@ def write_report(study: Study) -> Path:
             contents[f"statistics-{name}"] = compared
     for name, content in contents.items():
         write_atomically(folder / f"{name}.json", json.dumps(content, indent=1, sort_keys=True) + "\n")
-    headline = means[study.headline]  # for `dvc plots`
-    write_table(folder / "headline.csv", pd.DataFrame({"method": list(headline), "mean": list(headline.values())}))
+    write_plots(study, scores, means[study.headline], study_ranks(study, scores))
     written += [
-        "headline.csv",
+        METRICS_FILE,
+        *PLOT_TABLES,
         "cells.csv",
         "claims.json",
         "counterfactuals.json",

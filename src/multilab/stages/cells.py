@@ -14,6 +14,9 @@
   multilab cells clean [dataset=...] [method=...] [--outdated] [--yes]
       what would be removed: failed, broken and half-written cells; with --outdated also those that are out of date.
       --yes removes them.
+  multilab cells push|pull [REMOTE] [study=NAME]
+      copy the cells that a remote, or the store, lacks; a damaged one is refused by name. REMOTE is a folder, an
+      address (s3://..., ssh://...) or the name of a remote of DVC; default is DVC's. A stopped copy continues.
 
 Keys may be shortened.
 """
@@ -22,6 +25,7 @@ import json
 
 from multilab.commands.additions import add
 from multilab.commands.arguments import arguments
+from multilab.commands.cell_transfers import pull, push
 from multilab.commands.cells import clean_cells, list_cells, why
 from multilab.commands.rekeying import rekey
 from multilab.experiments.errors import ExperimentError
@@ -29,7 +33,7 @@ from multilab.experiments.store import Store
 
 
 def main(argv: list[str]) -> int:
-    """`multilab cells list | show KEY | why KEY KEY | rekey study=NAME | add study=NAME | clean`."""
+    """`multilab cells list | show KEY | why KEY KEY | rekey study=NAME | add study=NAME | clean | push | pull`."""
     if any(argument in ("-h", "--help") for argument in argv):
         print(__doc__)
         return 0
@@ -46,7 +50,9 @@ def main(argv: list[str]) -> int:
         return add(store, **arguments(rest, "study"))
     elif verb == "clean":
         return clean_cells(store, rest)
+    elif verb in ("push", "pull"):
+        return (push if verb == "push" else pull)(store, rest)
     else:
-        verbs = "list | show KEY | why KEY KEY | rekey study=NAME | add study=NAME | clean"
+        verbs = "list | show KEY | why KEY KEY | rekey study=NAME | add study=NAME | clean | push | pull"
         raise ExperimentError(f"expected: multilab cells {verbs} (multilab cells --help)")
     return 0

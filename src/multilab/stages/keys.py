@@ -1,9 +1,11 @@
 """Write what identifies the work of each stage to ``.plan/<study>/``, so that DVC runs again what changed.
 
-Runs on every ``dvc repro``: no heavy import, unless data have to be prepared first.
+Runs on every ``dvc repro``: no heavy import, unless data have to be prepared first. It also writes the settings that
+``dvc params`` shows.
 """
 
 from multilab.commands.arguments import study_of
+from multilab.commands.dvc_files import write_parameters
 from multilab.commands.progress import StageLine
 from multilab.commands.receipts import adopt_results, drop_stale_receipts, write_keys
 
@@ -19,6 +21,7 @@ def main(argv: list[str]) -> int:
     study, _ = study_of([argument for argument in argv if argument != ADOPT])
     line = StageLine("keys")
     keys = write_keys(study)
+    write_parameters(study)
     if ADOPT in argv:
         adopt_results(study)
     drop_stale_receipts(study)

@@ -1,0 +1,111 @@
+"""What DVC shows of a study: the files behind its ``params:``, ``metrics:`` and ``plots:``, small enough to be read.
+
+``params.json`` holds what the study and its methods set, ``headline.json`` the mean of the headline metric by method;
+``headline.csv``, ``ranks.csv`` and ``folds.csv`` are the data of the plots, drawn by the templates in ``.dvc/plots``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from multilab.core import report_dir, write_atomically
+from multilab.experiments.method import Method
+from multilab.experiments.study import Study
+
+if TYPE_CHECKING:  # the stage `keys` imports this module
+    import pandas as pd
+
+METRICS_FILE = "headline.json"
+PLOT_TABLES = ("headline.csv", "ranks.csv", "folds.csv")
+
+_TEMPLATES = ("by_method.json", "by_split.json")
+_NOT_SHOWN = (
+    *("name", "title", "description", "notes", "kind", "paper", "metrics", "label_counts", "gate_cases"),
+    *("methods", "variants"),  # they are the columns
+)
+
+
+def write_parameters(study: Study) -> None:
+    """Write ``params.json`` of a study and, in a repository of DVC, the templates of its plots."""
+    files = {report_dir(study.name) / "params.json": json.dumps(study_parameters(study), indent=1) + "\n"}
+    if Path(".dvc").is_dir():
+        source = Path(__file__).parent / "templates"
+        files |= {Path(".dvc/plots") / name: (source / name).read_text() for name in _TEMPLATES}
+    for path, text in files.items():
+        if not path.is_file() or path.read_text() != text:
+            write_atomically(path, text)
+
+
+def study_parameters(study: Study) -> dict[str, Any]:
+    """Return what a study sets, under ``study``, and by column the arguments of its method in this study.
+
+    Left out are settings of the study at their defaults, texts and search spaces, and of a variant's column what it
+    shares with its method. Blocks of settings for some data sets are listed under ``study``.
+    """
+    own = {
+        field.name: getattr(study, field.name)
+        for field in dataclasses.fields(study)
+        if field.name not in _NOT_SHOWN and getattr(study, field.name) != _default(field)
+    }
+    blocks = [*study.settings, *(block for variant in study.variants.values() for block in variant.settings)]
+    own["settings"] = [block.to_dict() for block in blocks if block.datasets is not None]
+    if not own["settings"]:
+        del own["settings"]
+    columns = {column: _column(study, column) for column in study.all_methods}
+    return _plain({"study": own} | {column: settings for column, settings in columns.items() if settings})
+
+
+def write_plots(study: Study, scores: pd.DataFrame, means: Mapping[str, float], ranks: Mapping[str, Any]) -> None:
+    """Write the metrics and the data of the plots of a study to its report folder.
+
+    Parameters
+    ----------
+    study : Study
+    scores : DataFrame
+        Rows (dataset, split, method, metric, value).
+    means : mapping
+        Mean of the headline metric by method.
+    ranks : mapping
+        Average ranks by method and metric; those of the study's own methods are shown.
+    """
+    import pandas as pd
+
+    from multilab.statistics.result_files import write_table
+
+    folder, metric = report_dir(study.name), study.headline
+    write_atomically(folder / METRICS_FILE, json.dumps({metric: dict(means)}, indent=1, sort_keys=True) + "\n")
+    write_table(folder / "headline.csv", pd.DataFrame({"method": list(means), "mean": list(means.values())}))
+    ranked = [(method, round(ranks[method][metric], 4)) for method in study.methods if metric in ranks[method]]
+    write_table(folder / "ranks.csv", pd.DataFrame(ranked, columns=["method", "rank"]))
+    rows = scores[scores["metric"] == metric].dropna(subset="value")
+    values = rows["value"].round(10).round(4)  # as in the means, rounding errors decide no digit
+    write_table(folder / "folds.csv", rows[["dataset", "split", "method"]].assign(value=values))
+
+
+def _column(study: Study, column: str) -> dict[str, Any]:
+    """Return the settings of a column: those of its method, or of a variant those that differ from it."""
+    settings, variant = _settings(study.method(column)), study.variant_of(column)
+    if variant is None:
+        return settings
+    ordinary = _settings(study.method(study.base(column)))
+    changed = {name: value for name, value in settings.items() if name not in ordinary or ordinary[name] != value}
+    return changed | ({"tune": variant.tune.identity()} if variant.tune else {})
+
+
+def _settings(method: Method) -> dict[str, Any]:
+    """Return the arguments of a method and how its input is made."""
+    inputs = {"base_scores": method.base_scores, "inner_cv": method.inner_cv} if method.base_scores else {}
+    return {**method.params, "preprocessing": method.preprocessing, **inputs}
+
+
+def _plain(settings: Any) -> Any:
+    """Return settings as JSON holds them."""
+    return json.loads(json.dumps(settings, default=dataclasses.asdict))
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
