@@ -26,6 +26,8 @@ _VERBS = {
     "train": "fit and score a method; -m sweeps                     train dataset=emotions method=mlwse_l1",
     "tune": "search hyperparameters on a dataset                   tune dataset=emotions method=mlwse_l21",
     "compare": "a portfolio of methods on one dataset, in a time budget  compare dataset=emotions budget=5m",
+    "fit": "a model on all rows, scored, saved, registered        fit dataset=emotions method=mlknn --register mine",
+    "predict": "decisions and probabilities for the rows of a file    predict models:/mine@champion new.csv -o out.csv",
     "results": "tables of the stored results                          results dataset=emotions [--csv|--latex]",
     "methods": "list the methods, show their arguments                methods list|show",
     "datasets": "list the datasets, add a file of your own             datasets list|show|fetch|check|add",
@@ -70,8 +72,11 @@ _CORE_STEPS = (
     ('pip install "multilab[lab]"', "what the core install leaves out: studies, searches, MLflow, reports"),
 )
 
-_LABORATORY = ("baycomp", "dvc", "hydra", "jinja2", "matplotlib", "mlflow", "omegaconf", "optuna", "rich", "voluptuous")
-_HYDRA_VERBS = ("train", "tune")  # Hydra prints their help
+_LABORATORY = (
+    *("baycomp", "dvc", "hydra", "jinja2", "matplotlib", "mlflow", "omegaconf", "optuna", "rich", "skops"),
+    "voluptuous",
+)
+_HYDRA_VERBS = ("train", "tune", "fit")  # Hydra prints their help
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -25,5 +25,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "reading_plan": ("plan_reading",),
         "registered_files": ("register_file",),
         "synthetic": ("sample_scenario",),
+        "table_encoder": ("EncodedRows", "FeatureColumn", "TableEncoder", "encoder_of"),
     },
 )

@@ -55,18 +55,39 @@ def impute(raw: RawData, path: PathLike | None = None) -> RawData:
     if not raw.missing_values:
         return raw
     _, absent = _positions(raw.X)
+    columns = np.unique(absent)
+    fill = fill_values(raw, columns)
+    lacking = columns[np.isnan(fill[columns])]
+    if len(lacking):
+        raise DatasetError(f"feature '{_feature(raw, lacking[0])[:60]}' has no value at all: leave it out (drop)", path)
+    names = dict.fromkeys(_feature(raw, j) for j in columns.tolist())
+    note = (
+        f"missing values imputed from all rows: {raw.missing_values}, features concerned: {len(names)} (median; most "
+        "frequent value of a nominal or 0/1 feature)"
+    )
+    imputed = raw.imputed_values + raw.missing_values
+    return replace(raw, X=_filled(raw.X, fill), missing_values=0, imputed_values=imputed, notes=(*raw.notes, note))
+
+
+def fill_values(raw: RawData, columns: np.ndarray | None = None) -> np.ndarray:
+    """Return what missing values become, shape (d,): see :func:`impute`; NaN in columns without any value.
+
+    Parameters
+    ----------
+    raw : RawData
+    columns : ndarray of int, optional
+        The columns to compute, the others are 0; all of a nominal feature, or none. None: every column.
+    """
     by_column = raw.X.tocsc() if sp.issparse(raw.X) else raw.X
     wide = {j: (start, stop) for _, start, stop in raw.nominal if stop - start > 1 for j in range(start, stop)}
     nominal = {start for _, start, _ in raw.nominal}
     fill = np.zeros(raw.X.shape[1])
-    names = dict[str, None]()
-    for j in np.unique(absent).tolist():
-        names[_feature(raw, j)] = None
+    for j in range(raw.X.shape[1]) if columns is None else columns.tolist():
         values = _column(by_column, j)
         values = values[~np.isnan(values)]
         if not len(values):
-            raise DatasetError(f"feature '{_feature(raw, j)[:60]}' has no value at all: leave it out (drop)", path)
-        if j in wide:
+            fill[j] = np.nan
+        elif j in wide:
             start, stop = wide[j]
             if j == start:
                 sums = [np.nansum(_column(by_column, k)) for k in range(start, stop)]
@@ -75,12 +96,7 @@ def impute(raw: RawData, path: PathLike | None = None) -> RawData:
             fill[j] = float(values.mean() > 0.5)
         else:
             fill[j] = np.median(values) + 0.0
-    note = (
-        f"missing values imputed from all rows: {raw.missing_values}, features concerned: {len(names)} (median; most "
-        "frequent value of a nominal or 0/1 feature)"
-    )
-    imputed = raw.imputed_values + raw.missing_values
-    return replace(raw, X=_filled(raw.X, fill), missing_values=0, imputed_values=imputed, notes=(*raw.notes, note))
+    return fill
 
 
 def _positions(X: Any) -> tuple[np.ndarray, np.ndarray]:

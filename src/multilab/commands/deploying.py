@@ -1,0 +1,189 @@
+"""The commands `multilab fit` and `multilab predict`."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from multilab.commands.progress import ProgressBar, print_warnings
+from multilab.core import write_atomically
+from multilab.core.messages import printable, unknown_name
+from multilab.core.shell import command
+from multilab.deployment import DeploymentError, load_model
+
+_OWN = ("tune", "decision", "calibration", "register", "metric", "level", "output")
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Arguments of `multilab fit` that are no settings of a run.
+
+    Attributes
+    ----------
+    tune : int or None
+        Trials of the search.
+    decision, calibration : str or None
+        See :func:`multilab.deployment.final_fit.decided`.
+    register : str or None
+        Name in the registry.
+    metric : str or None
+        What decides about the champion.
+    level : float
+        Level of the test.
+    output : str or None
+        Folder to write the model into.
+    """
+
+    tune: int | None = None
+    decision: str | None = None
+    calibration: str | None = None
+    register: str | None = None
+    metric: str | None = None
+    level: float = 0.05
+    output: str | None = None
+
+
+def fit_options(argv: Sequence[str]) -> tuple[FitOptions, list[str]]:
+    """Return the options of `multilab fit` and the other arguments, which Hydra composes.
+
+    Raises
+    ------
+    DeploymentError
+        A value is missing or wrong.
+    """
+    values: dict[str, Any] = {}
+    rest: list[str] = []
+    stream = iter(argv)
+    for argument in stream:
+        name, equals, value = argument.lstrip("-").partition("=")
+        if name not in _OWN or not (equals or argument.startswith("--")):
+            rest.append(argument)
+            continue
+        value = value if equals else next(stream, "")
+        if not value or value.startswith("--"):
+            raise DeploymentError(f"{argument.rstrip('=')} needs a value, as in {name}={_EXAMPLES[name]}")
+        values[name] = value
+    if "tune" in values:
+        if not values["tune"].isdecimal() or int(values["tune"]) < 1:
+            raise DeploymentError(f"tune={values['tune']}: give a number of trials, at least 1")
+        values["tune"] = int(values["tune"])
+    if "level" in values:
+        try:
+            values["level"] = float(values["level"])
+        except ValueError:
+            values["level"] = 0.0
+        if not 0 < values["level"] < 1:
+            raise DeploymentError("level: give a number between 0 and 1, such as level=0.05")
+    if any(argument in ("-m", "--multirun") for argument in rest):
+        raise DeploymentError("`multilab fit` fits one model; it has no sweep (-m)")
+    return FitOptions(**values), rest
+
+
+_EXAMPLES = {
+    "tune": "20",
+    "decision": "macro_f1",
+    "calibration": "sigmoid",
+    "register": "mine",
+    "metric": "macro_f1",
+    "level": "0.05",
+    "output": "model",
+}
+
+
+def fit(argv: Sequence[str]) -> int:
+    """`multilab fit dataset=NAME method=NAME [tune=20] [decision=macro_f1] [--register NAME] [--output FOLDER]`."""
+    from multilab.commands.composition import compose_and_run
+
+    options, rest = fit_options(argv)
+    if options.tune:
+        rest.append(f"tune.n_trials={options.tune}")
+    return compose_and_run(functools.partial(_fit_job, options=options), rest, "multilab fit")
+
+
+def _fit_job(cfg: Any, options: FitOptions) -> None:
+    from multilab.commands.composition import metric_names, settings_of
+    from multilab.commands.run_records import dataset_source, flat_params, run_tags
+    from multilab.deployment.champions import challenge, settings_cells
+    from multilab.deployment.final_fit import evaluated, fitted_model
+    from multilab.deployment.registry import log_model
+    from multilab.experiments.environment import environment
+    from multilab.experiments.store import Store
+    from multilab.experiments.tracking_uri import tracking
+    from multilab.experiments.workers import run_cells
+    from multilab.metrics import METRICS
+
+    settings = settings_of(cfg) | {"objective": options.decision, "calibration": options.calibration}
+    if options.metric is not None and options.metric not in METRICS:
+        raise DeploymentError(f"metric: {unknown_name('metric', options.metric, METRICS)}")
+    cells, store = settings_cells(settings), Store()
+    method, dataset = cells[0].method, settings["dataset"]
+    failed = run_cells(cells, store, progress=ProgressBar(f"{method.name} on {dataset}"))
+    if failed:
+        label, reason = next(iter(failed.items()))
+        raise DeploymentError(f"{len(failed)} of {len(cells)} cells failed, the first ({label}) with: {reason}")
+    validated = evaluated(cells, store, settings["conventions"])
+    trials = ProgressBar(f"tuning {method.name} on all rows of {dataset}")
+    model = fitted_model(cells[0], validated, store, settings=settings, progress=trials)
+    wanted = list(dict.fromkeys([*metric_names(cfg), *filter(None, [options.decision, options.metric])]))
+    _print_scores(model, wanted)
+    print_warnings(cells, store)
+    if options.output:
+        print(f"saved in {model.save(options.output)}")
+    where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
+    shown = flat_params(method) | {"protocol": cells[0].split_ref.protocol, **model.metadata.tuning.get("best", {})}
+    tags = run_tags(environment(), cfg.seed) | {"multilab.dataset": dataset, "multilab.method": method.name}
+    logged = log_model(model, where, params=shown, source=dataset_source(dataset), tags=tags)
+    print(f"logged as {logged.uri} in MLflow experiment models")
+    address = logged.uri
+    if options.register:
+        outcome = challenge(logged, model, options.register, where, store, options.metric, options.level)
+        print(outcome.message)
+        address = f"models:/{options.register}@{outcome.alias}"
+    print(f"predict with it: {command('multilab')} predict {address} new.csv -o out.csv")
+
+
+def _print_scores(model: Any, wanted: Sequence[str]) -> None:
+    """Print the cross-validated metrics with intervals, and the fit."""
+    about = model.metadata
+    evaluation, data = about.evaluation, about.dataset
+    print(f"{about.method['title']} on {data['name']}, {evaluation['splits']} splits, mean and 95 % interval")
+    for name in wanted:
+        row = about.metrics[name]
+        mean = "undefined" if row["mean"] is None else f"{row['mean']:.4f}"
+        spread = "" if row["low"] is None else f"  [{row['low']:.4f}, {row['high']:.4f}]"
+        print(f"  {name:<20} {mean}{spread}")
+    limits = [limit for limit in about.thresholds.values() if limit is not None]
+    shown = f", thresholds {min(limits):.3g} to {max(limits):.3g}" if limits else ""
+    best = ", ".join(f"{name}={value}" for name, value in about.tuning.get("best", {}).items())
+    print(f"fitted on all {data['instances']} rows, {data['labels']} labels{shown}{f'; tuned: {best}' if best else ''}")
+
+
+def predict(model: str, rows: str, output: str | None, tracking_uri: str | None = None) -> int:
+    """Predict the rows of a file and write decisions and probabilities as CSV.
+
+    Parameters
+    ----------
+    model : str
+        Folder or MLflow address.
+    rows : str
+        CSV, TSV or Parquet file with the columns of the training file.
+    output : str or None
+        CSV file to write; None: standard output.
+    tracking_uri : str, optional
+    """
+    saved = load_model(model, tracking_uri)
+    encoded = saved.encode(saved.read(rows))
+    for note in encoded.notes():
+        print(printable(f"note: {note}"), file=sys.stderr)
+    predicted = saved.frame_of(*saved.fitted.predict_with_scores(encoded.X))
+    text = predicted.to_csv(index=False, lineterminator="\n")
+    if output is None:
+        print(text, end="")
+        return 0
+    write_atomically(Path(output), text)
+    print(f"{output}: {len(predicted)} rows, {len(saved.label_names)} labels")
+    return 0

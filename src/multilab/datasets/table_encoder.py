@@ -1,0 +1,305 @@
+"""Encoder of raw rows: new rows of a table become columns of the training matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from multilab.core.text import excerpt
+from multilab.datasets.cell_values import cell_numbers, cell_texts
+from multilab.datasets.column_roles import canonical_csr
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.missing_values import fill_values
+from multilab.datasets.raw_data import RawData
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class FeatureColumn:
+    """One feature column of a raw table.
+
+    Attributes
+    ----------
+    name : str
+    values : tuple of str or None
+        Texts that have a 0/1 column each, in the order of these; None for a column of numbers.
+    fill : float or str or None
+        What a missing value becomes: a number, or one of ``values``; None if the column had no value at all.
+    """
+
+    name: str
+    values: tuple[str, ...] | None = None
+    fill: float | str | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the matrix."""
+        return 1 if self.values is None else len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
+    """Encoded rows.
+
+    Attributes
+    ----------
+    X : ndarray or scipy.sparse.csr_array of shape (n, d), float64
+    unknown : dict of str to dict of str to int
+        Per column the texts that training did not have, with the number of rows: their 0/1 columns are all 0.
+    imputed : dict of str to int
+        Per column the number of missing values that were imputed.
+    """
+
+    X: Any
+    unknown: dict[str, dict[str, int]]
+    imputed: dict[str, int]
+
+    def notes(self) -> list[str]:
+        """Return one line for unknown texts and one for imputed values, where there are any."""
+        lines = []
+        for name, counts in self.unknown.items():
+            texts = ", ".join(f"{excerpt(text)!r}" for text in list(counts)[:_SHOWN])
+            more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
+            lines.append(
+                f"column {name!r}: {sum(counts.values())} rows have texts that training did not: {texts}{more}"
+            )
+        if self.imputed:
+            shown = ", ".join(f"{name!r} ({count})" for name, count in list(self.imputed.items())[:_SHOWN])
+            more = f" and {len(self.imputed) - _SHOWN} more" if len(self.imputed) > _SHOWN else ""
+            lines.append(f"missing values imputed as in training: {shown}{more}")
+        return lines
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """Encoder of raw rows, as the reader encoded the training file.
+
+    Attributes
+    ----------
+    columns : tuple of FeatureColumn
+        The feature columns, in the order of the training matrix.
+    labels, dropped : tuple of str
+        Other columns that rows may have; both are ignored.
+    missing : {"error", "keep", "impute"}
+        What a missing value is, see :func:`multilab.datasets.read`.
+    sparse : bool
+        Whether the matrix is CSR.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from multilab.datasets import FeatureColumn, TableEncoder
+    >>> columns = (FeatureColumn("tempo", None, 90.0), FeatureColumn("key", ("C", "G"), "C"))
+    >>> encoder = TableEncoder(columns, labels=("happy",), missing="impute")
+    >>> rows = encoder.encode(pd.DataFrame({"key": ["G", "D"], "tempo": [120, None]}))
+    >>> rows.X.tolist(), rows.unknown
+    ([[120.0, 0.0, 1.0], [90.0, 0.0, 0.0]], {'key': {'D': 1}})
+    """
+
+    columns: tuple[FeatureColumn, ...]
+    labels: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    missing: str = "error"
+    sparse: bool = False
+
+    @classmethod
+    def of(cls, raw: RawData, dropped: Sequence[str] = (), missing: str = "error") -> TableEncoder:
+        """Return the encoder of the rows of a file.
+
+        Parameters
+        ----------
+        raw : RawData
+            The training rows, missing values kept as NaN.
+        dropped : sequence of str
+            Columns that the reader left out.
+        missing : {"error", "keep", "impute"}
+            The reader's option.
+        """
+        fill = fill_values(raw)
+        columns, start = [], 0
+        spans = {first: (name, stop) for name, first, stop in raw.nominal}
+        while start < len(raw.feature_names):
+            name, stop = spans.get(start, (raw.feature_names[start], start + 1))
+            if raw.feature_names[start] == name:
+                value = None if np.isnan(fill[start]) else float(fill[start])
+                columns.append(FeatureColumn(name, None, value))
+            else:
+                values = tuple(text[len(name) + 1 :] for text in raw.feature_names[start:stop])
+                here = fill[start:stop]
+                columns.append(
+                    FeatureColumn(name, values, None if np.isnan(here).any() else values[int(here.argmax())])
+                )
+            start = stop
+        labels = tuple(map(str, raw.label_names))
+        return cls(tuple(columns), labels, tuple(dropped), missing, sp.issparse(raw.X))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the feature columns."""
+        return [column.name for column in self.columns]
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the matrix."""
+        return sum(column.width for column in self.columns)
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Names of the columns of text."""
+        return [column.name for column in self.columns if column.values is not None]
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Refuse a table whose columns are not those of training.
+
+        Raises
+        ------
+        DatasetError
+            Feature columns are missing, or there are columns that training did not have, or a name occurs twice; by
+            name.
+        """
+        given = list(map(str, names))
+        twice = [name for name in dict.fromkeys(given) if given.count(name) > 1] if len(set(given)) < len(given) else []
+        if twice:
+            raise DatasetError(f"columns occur twice: {_listed(twice)}")
+        known = set(given)
+        absent = [name for name in self.names if name not in known]
+        if absent:
+            raise DatasetError(f"columns of the training data are missing: {_listed(absent)}")
+        allowed = {*self.names, *self.labels, *self.dropped}
+        extra = [name for name in given if name not in allowed and not _is_index(name)]
+        if extra:
+            raise DatasetError(f"columns that the training data did not have: {_listed(extra)}; leave them out")
+
+    def encode(self, rows: pd.DataFrame) -> EncodedRows:
+        """Return the matrix of rows, in the order of the training columns.
+
+        Parameters
+        ----------
+        rows : DataFrame of shape (n, m)
+            Columns by name, in any order; cells are numbers, truth values, or text as in the file. Labels and dropped
+            columns are ignored.
+
+        Raises
+        ------
+        DatasetError
+            Naming the column: missing or unknown columns, a text in a column of numbers, a missing value that the
+            reader of the training file refuses.
+        """
+        rows = rows.rename(columns=str)
+        self.check_columns(list(rows.columns))
+        n = len(rows)
+        blocks: list[Any] = []
+        unknown: dict[str, dict[str, int]] = {}
+        imputed: dict[str, int] = {}
+        for column in self.columns:
+            cells = rows[column.name]
+            if column.values is None:
+                block = cell_numbers(cells, column.name)[:, None]
+                absent = np.isnan(block[:, 0])
+                filling: Any = column.fill
+            else:
+                block, absent, others = _one_hot(cells, column.values)
+                if others:
+                    unknown[column.name] = others
+                filling = None if column.fill is None else np.array(column.values) == column.fill
+            if absent.any():
+                if self._filled(column, absent):
+                    block[absent] = filling
+                    imputed[column.name] = int(absent.sum())
+                else:
+                    block[absent] = np.nan
+            blocks.append(canonical_csr(block) if self.sparse else block)
+        if self.sparse:
+            X = canonical_csr(sp.hstack(blocks)) if blocks else sp.csr_array((n, 0))
+        else:
+            X = np.ascontiguousarray(np.hstack(blocks)) + 0.0 if blocks else np.empty((n, 0))
+        return EncodedRows(X, unknown, imputed)
+
+    def _filled(self, column: FeatureColumn, absent: np.ndarray) -> bool:
+        """Return whether missing values are imputed, or kept; refuse them where the reader does."""
+        if self.missing == "keep":
+            return False
+        if self.missing == "impute" and column.fill is not None:
+            return True
+        row = int(np.flatnonzero(absent)[0]) + 1
+        raise DatasetError(
+            f"column {column.name[:60]!r} has {int(absent.sum())} missing values, the first in row {row}; the training "
+            "data had none: fill them in, or fit with missing: impute in the dataset's card"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the encoder as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> TableEncoder:
+        """Return the encoder of :meth:`to_json`."""
+        columns = tuple(
+            FeatureColumn(c["name"], None if c["values"] is None else tuple(c["values"]), c["fill"])
+            for c in content["columns"]
+        )
+        names = {key: tuple(content[key]) for key in ("labels", "dropped")}
+        return cls(columns, **names, missing=content["missing"], sparse=content["sparse"])
+
+
+def encoder_of(name: str) -> TableEncoder:
+    """Return the encoder of new rows of a dataset: it makes of the training file the matrix that the reader made.
+
+    Parameters
+    ----------
+    name : str
+        Name of the card. The files are read again.
+
+    Examples
+    --------
+    >>> from multilab.datasets import encoder_of
+    >>> encoder_of("genes-toy").names[:2]
+    ['probe_00', 'probe_01']
+    """
+    from multilab.datasets.catalogue import card
+    from multilab.datasets.dataset import _from_files
+    from multilab.datasets.fetching import find_files
+    from multilab.datasets.ignored_columns import names_to_drop
+    from multilab.datasets.synthetic import generate
+
+    wanted = card(name)
+    if wanted.generator is not None:
+        return TableEncoder.of(generate(wanted.generator))
+    paths = {one.file.role: one.path for one in find_files(wanted)}
+    raw, _ = _from_files(paths, {**wanted.reader, **wanted.label_files})
+    return TableEncoder.of(raw, names_to_drop(wanted.reader.get("drop")), wanted.reader.get("missing", "error"))
+
+
+def _one_hot(cells: pd.Series, values: Sequence[str]) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
+    """Return the 0/1 columns of texts, where a text is missing, and the texts without a column with their rows."""
+    texts = cell_texts(cells)
+    position = {value: k for k, value in enumerate(values)}
+    block = np.zeros((len(texts), len(values)))
+    unknown: dict[str, int] = {}
+    absent = np.zeros(len(texts), dtype=bool)
+    for row, text in enumerate(texts):
+        if text is None:
+            absent[row] = True
+        elif text in position:
+            block[row, position[text]] = 1.0
+        else:
+            unknown[text] = unknown.get(text, 0) + 1
+    return block, absent, unknown
+
+
+def _is_index(name: str) -> bool:
+    """Return whether a column is the index that pandas writes."""
+    return not name or name.startswith("Unnamed: ") or name.startswith("__index_level_")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(excerpt(name)) for name in names[:_SHOWN])
+    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -1,0 +1,17 @@
+"""Models for use: fitted on all rows, saved without pickle, registered in MLflow, loaded, served and explained.
+
+Names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from multilab.core.lazy import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "errors": ("DeploymentError",),
+        "metadata": ("ModelMetadata",),
+        "saved_model": ("SavedModel", "load_model"),
+    },
+)

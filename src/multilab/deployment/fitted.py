@@ -1,0 +1,67 @@
+"""Method fitted on all rows: base members, scaling, estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from multilab.experiments.fitting import predict_with_scores
+
+__all__ = ["FittedMethod"]
+
+
+class FittedMethod:
+    """Method fitted on all rows of a dataset, with everything around its estimator.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted on ``scaler``'s output or on the scores of ``members``.
+    n_labels : int
+    scaler : object, optional
+        Fitted scaler of X; None: X is used as it is.
+    members : sequence of FittedMethod
+        Methods whose scores, side by side, are the estimator's input instead of X.
+    """
+
+    def __init__(self, estimator: Any, n_labels: int, scaler: Any = None, members: Sequence[FittedMethod] = ()) -> None:
+        self.estimator = estimator
+        self.n_labels = n_labels
+        self.scaler = scaler
+        self.members = list(members)
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the scores are probabilities."""
+        return hasattr(self.estimator, "predict_proba")
+
+    @property
+    def thresholds(self) -> np.ndarray | None:
+        """Score from which on each label is assigned, shape (q,); None where the rule is another one."""
+        last = self.estimator[-1] if hasattr(self.estimator, "named_steps") else self.estimator
+        own = getattr(last, "thresholds_", None)
+        if own is not None and np.shape(own) == (self.n_labels,):
+            return np.asarray(own, dtype=float)
+        if getattr(last, "policy", None) in ("top_k", "expected"):
+            return None
+        if hasattr(last, "_threshold"):
+            return np.full(self.n_labels, float(last._threshold()))
+        return None
+
+    def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores (float64) and decisions (uint8), both of shape (n, q).
+
+        Parameters
+        ----------
+        X : ndarray or CSR of shape (n, d)
+            Encoded rows.
+        """
+        return predict_with_scores(self.estimator, self.inputs(X), self.n_labels)
+
+    def inputs(self, X: Any) -> Any:
+        """Return the estimator's input: scaled features, or the scores of the members."""
+        if self.members:
+            return np.hstack([member.predict_with_scores(X)[0] for member in self.members])
+        return X if self.scaler is None else self.scaler.transform(X)

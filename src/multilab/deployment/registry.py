@@ -1,0 +1,229 @@
+"""Models in MLflow: logged with signature and links to run and dataset, registered, and read again."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pandas as pd
+from mlflow.entities import Dataset, DatasetInput, InputTag, LoggedModelInput, Param
+from mlflow.exceptions import MlflowException
+from mlflow.models import ModelSignature
+from mlflow.types import ColSpec, DataType, Schema
+from mlflow.types.schema import AnyType
+
+from multilab.deployment.errors import DeploymentError
+from multilab.deployment.saved_model import SavedModel
+from multilab.experiments.tracking_store import open_client, readable_errors, writer_lock
+from multilab.experiments.tracking_uri import sqlite_path, tracking, without_password
+
+__all__ = ["CHAMPION", "EXPERIMENT", "LoggedModel", "download", "log_model", "register", "version_of"]
+
+EXPERIMENT = "models"
+CHAMPION, CHALLENGER = "champion", "challenger"
+_CODE = Path(__file__).with_name("model_code.py")
+
+
+@dataclass(frozen=True)
+class LoggedModel:
+    """Model in an MLflow store.
+
+    Attributes
+    ----------
+    uri : str
+        ``models:/m-...``.
+    model_id, run_id : str
+    """
+
+    uri: str
+    model_id: str
+    run_id: str
+
+
+def log_model(
+    model: SavedModel,
+    where: Mapping[str, str],
+    *,
+    params: Mapping[str, Any],
+    source: tuple[str, str],
+    tags: Mapping[str, str],
+) -> LoggedModel:
+    """Log a model in a run of its own: parameters, cross-validated metrics, dataset, and the model itself.
+
+    Parameters
+    ----------
+    model : SavedModel
+    where : mapping
+        ``uri`` and ``artifacts``, see :func:`multilab.experiments.tracking_uri.tracking`.
+    params : mapping
+        Settings to show, flat.
+    source : (str, str)
+        Type and JSON of the dataset's source in MLflow's terms.
+    tags : mapping
+        Tags of the run.
+    """
+    about = model.metadata
+    name = f"{about.method['name']} on {about.dataset['name']}"
+    with _store(where["uri"]) as client, writer_lock(where["uri"]), tempfile.TemporaryDirectory() as scratch:
+        folder = model.save(Path(scratch) / "model")
+        experiment = _experiment(client, where)
+        dataset = _dataset_entity(model, source)
+        with mlflow.start_run(experiment_id=experiment, run_name=name) as run:
+            run_id = run.info.run_id
+            mlflow.set_tags({**tags, "multilab.cells": " ".join(about.evaluation["cells"])[:4900]})
+            texts = [Param(str(key)[:250], str(value)[:6000]) for key, value in params.items()]
+            for start in range(0, len(texts), 100):
+                client.log_batch(run_id, params=texts[start : start + 100])
+            info = mlflow.pyfunc.log_model(
+                name="model",
+                python_model=str(_CODE),
+                artifacts={"model": str(folder)},
+                signature=signature(model),
+                input_example=example_rows(model),
+                pip_requirements=requirements(about.versions),
+                metadata=_described(model),
+            )
+            _log_links(client, run_id, info.model_id, dataset, model)
+    return LoggedModel(info.model_uri, info.model_id, run_id)
+
+
+def _log_links(client: Any, run_id: str, model_id: str, dataset: Dataset, model: SavedModel) -> None:
+    """Log the dataset of the run, and the metrics with the model and the dataset that they belong to."""
+    context = [InputTag("mlflow.data.context", "evaluation")]
+    client.log_inputs(run_id, datasets=[DatasetInput(dataset, context)], models=[LoggedModelInput(model_id)])
+    for name, row in model.metadata.metrics.items():
+        link = {"dataset_name": dataset.name, "dataset_digest": dataset.digest, "model_id": model_id}
+        if row["mean"] is not None:
+            client.log_metric(run_id, name, row["mean"], **link)
+        for split, value in enumerate(row["values"]):
+            if value is not None:
+                client.log_metric(run_id, f"fold/{name}", value, step=split, **link)
+
+
+def signature(model: SavedModel) -> ModelSignature:
+    """Return MLflow's signature: the raw columns by name, and the columns of the prediction with their types.
+
+    The raw columns have the type ``any`` and are optional: MLflow would refuse whole numbers for a ``double`` and a
+    data frame with a hole for a ``long``, and cut off unknown columns. The model checks columns and values itself, with
+    messages that name the column; the types are in the model's metadata.
+    """
+    inputs: list[Any] = [ColSpec(AnyType(), name, required=False) for name in model.encoder.names]
+    decisions = [ColSpec(DataType.long, name) for name in model.label_names]
+    scores = [ColSpec(DataType.double, f"{name}{model.score_suffix}") for name in model.label_names]
+    return ModelSignature(Schema(inputs), Schema([*decisions, *scores]))
+
+
+def example_rows(model: SavedModel) -> pd.DataFrame:
+    """Return one row that the model predicts: the median or most frequent value of each column, no row of the data."""
+    row = {column.name: [column.fill if column.fill is not None else None] for column in model.encoder.columns}
+    return pd.DataFrame(row)
+
+
+def requirements(versions: Mapping[str, str]) -> list[str]:
+    """Return the pinned packages that a model needs."""
+    return [f"{name}=={number}" for name, number in versions.items() if name != "python"]
+
+
+def _described(model: SavedModel) -> dict[str, Any]:
+    about = model.metadata
+    types = {column.name: "number" if column.values is None else "text" for column in model.encoder.columns}
+    return {
+        "multilab": {
+            "dataset": about.dataset["name"],
+            "digest": about.dataset["digest"],
+            "card_digest": about.dataset["card_digest"],
+            "column_types": types,
+            "labels": about.label_names,
+            "thresholds": about.thresholds,
+            "cells": about.evaluation["cells"],
+        }
+    }
+
+
+def _dataset_entity(model: SavedModel, source: tuple[str, str]) -> Dataset:
+    facts = model.metadata.dataset
+    profile = {key: facts[key] for key in ("instances", "features", "labels", "cardinality")}
+    return Dataset(facts["name"], str(facts["digest"])[:36], *source, profile=json.dumps(profile))
+
+
+def _experiment(client: Any, where: Mapping[str, str]) -> str:
+    entry = client.get_experiment_by_name(EXPERIMENT)
+    if entry is None:
+        remote = where["uri"].startswith("http")
+        location = None if remote else (Path(where["artifacts"]).resolve() / EXPERIMENT).as_uri()
+        return client.create_experiment(EXPERIMENT, artifact_location=location)
+    if entry.lifecycle_stage == "deleted":
+        client.restore_experiment(entry.experiment_id)
+    return entry.experiment_id
+
+
+def register(logged: LoggedModel, name: str, where: Mapping[str, str], tags: Mapping[str, str]) -> int:
+    """Register a logged model under a name and return its version."""
+    quiet = contextlib.redirect_stderr(io.StringIO())  # MLflow prints that it registers
+    with _store(where["uri"]), writer_lock(where["uri"]), quiet:
+        entry = mlflow.register_model(logged.uri, name, tags={**tags, "multilab.model_id": logged.model_id})
+    return int(entry.version)
+
+
+def version_of(name: str, alias: str, where: Mapping[str, str]) -> Any:
+    """Return the version of a registered model that has an alias, None if there is none."""
+    with _store(where["uri"]) as client:
+        try:
+            return client.get_model_version_by_alias(name, alias)
+        except MlflowException:
+            return None
+
+
+def set_alias(name: str, alias: str, version: int, where: Mapping[str, str]) -> None:
+    """Give an alias to a version of a registered model."""
+    with _store(where["uri"]) as client, writer_lock(where["uri"]):
+        client.set_registered_model_alias(name, alias, str(version))
+
+
+def download(address: str, scratch: str, tracking_uri: str | None = None) -> Path:
+    """Return the folder of an MLflow model, copied into ``scratch`` where it is not local.
+
+    Raises
+    ------
+    DeploymentError
+        There is no such model or no such store.
+    """
+    uri = tracking(tracking_uri)["uri"]
+    database = sqlite_path(uri)
+    if database is not None and not database.is_file():
+        raise DeploymentError(
+            f"{address}: there is no MLflow store {without_password(uri)}; set tracking.uri= or MLFLOW_TRACKING_URI"
+        )
+    with _store(uri):
+        try:
+            return Path(mlflow.artifacts.download_artifacts(artifact_uri=address, dst_path=scratch, tracking_uri=uri))
+        except (MlflowException, OSError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise DeploymentError(f"{address}: {reason} (MLflow store {without_password(uri)})") from None
+
+
+@contextlib.contextmanager
+def _store(uri: str) -> Iterator[Any]:
+    """Open an MLflow store, for the fluent functions too, and restore the addresses that these had before."""
+    os.environ["MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"] = "false"
+    client = open_client(uri)
+    for name in ("mlflow", "mlflow.models.model", "mlflow.pyfunc", "mlflow.store.model_registry.abstract_store"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    before = mlflow.get_tracking_uri(), mlflow.get_registry_uri()
+    mlflow.set_tracking_uri(uri)
+    mlflow.set_registry_uri(uri)
+    try:
+        with readable_errors(uri):
+            yield client
+    finally:
+        mlflow.set_tracking_uri(before[0])
+        mlflow.set_registry_uri(before[1])

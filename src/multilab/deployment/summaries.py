@@ -1,0 +1,182 @@
+"""Summaries of training rows and of cross-validated scores for a model's metadata."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from multilab.datasets import TableEncoder
+from multilab.metrics import METRICS, bootstrap, per_label
+
+__all__ = ["calibration_bins", "feature_summaries", "label_summaries", "label_table", "metric_summaries"]
+
+LEVEL = 0.95
+SAMPLE_ROWS = 500
+_QUANTILES = 101
+_DRAWS = 500
+
+
+def feature_summaries(X: Any, encoder: TableEncoder, seed: int = 0) -> list[dict[str, Any]]:
+    """Return a summary per raw column of the training rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n, d)
+        Encoded training rows, imputed values included.
+    encoder : TableEncoder
+    seed : int
+        Of the samples of values.
+
+    Returns
+    -------
+    list of dict
+        See `ModelMetadata.features`.
+    """
+    by_column = X.tocsc() if hasattr(X, "tocsc") else X
+    rng = np.random.default_rng(seed)
+    summaries: list[dict[str, Any]] = []
+    start = 0
+    for column in encoder.columns:
+        block = by_column[:, start : start + column.width]
+        block = block.toarray() if hasattr(block, "toarray") else block
+        start += column.width
+        absent = np.isnan(block).any(axis=1)
+        about = {"name": column.name, "missing": float(absent.mean())}
+        if column.values is None:
+            values = block[~absent, 0]
+            summaries.append({**about, "kind": "number", **_numbers(values, rng)})
+        else:
+            counts = np.nansum(block, axis=0).astype(int).tolist()
+            summaries.append({**about, "kind": "text", "counts": dict(zip(column.values, counts, strict=True))})
+    return summaries
+
+
+def _numbers(values: np.ndarray, rng: np.random.Generator) -> dict[str, Any]:
+    if not len(values):
+        return {"min": None, "max": None, "mean": None, "std": None, "quantiles": [], "sample": []}
+    drawn = values if len(values) <= SAMPLE_ROWS else rng.choice(values, SAMPLE_ROWS, replace=False)
+    return {
+        "min": float(values.min()),
+        "max": float(values.max()),
+        "mean": float(values.mean()),
+        "std": float(values.std()),
+        "quantiles": np.quantile(values, np.linspace(0, 1, _QUANTILES)).tolist(),
+        "sample": np.sort(drawn).tolist(),
+    }
+
+
+def label_summaries(Y: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return observed rows, positives and prevalence of each label; Y has shape (n, q)."""
+    Y = Y.toarray() if hasattr(Y, "toarray") else np.asarray(Y)
+    unobserved = (Y < 0) if Y.dtype.kind == "i" else np.zeros(Y.shape, dtype=bool)
+    rows = []
+    for j, name in enumerate(names):
+        observed = int((~unobserved[:, j]).sum())
+        positives = int((Y[:, j] == 1).sum())
+        share = positives / observed if observed else None
+        rows.append({"name": name, "observed": observed, "positives": positives, "prevalence": share})
+    return rows
+
+
+def metric_summaries(scores: Sequence[Mapping[str, float]], test_to_train: float) -> dict[str, dict[str, Any]]:
+    """Return mean, spread and interval of each metric over the splits.
+
+    Parameters
+    ----------
+    scores : sequence of mapping
+        Metrics of each split.
+    test_to_train : float
+        Number of test rows divided by the number of training rows.
+
+    Returns
+    -------
+    dict
+        See `ModelMetadata.metrics`. The interval is that of the corrected resampled t test (Nadeau and Bengio 2003).
+    """
+    table = {}
+    for name in scores[0]:
+        if name not in METRICS:
+            continue
+        values = np.array([row[name] for row in scores], dtype=float)
+        finite = bool(np.isfinite(values).all())
+        mean = float(values.mean()) if finite else None
+        std = half = None
+        if finite and len(values) > 1:
+            std = float(values.std(ddof=1))
+            half = student.ppf((1 + LEVEL) / 2, len(values) - 1) * math.sqrt(1 / len(values) + test_to_train) * std
+        table[name] = {
+            "values": [_json_number(value) for value in values],
+            "mean": mean,
+            "std": std,
+            "low": None if half is None or mean is None else mean - half,
+            "high": None if half is None or mean is None else mean + half,
+            "direction": METRICS[name].direction,
+        }
+    return table
+
+
+def label_table(
+    Y: np.ndarray, scores: np.ndarray, decisions: np.ndarray, names: Sequence[str], conventions: str
+) -> list[dict[str, Any]]:
+    """Return the per-label table of held-out rows with bootstrap intervals of F1 and AUC.
+
+    Parameters
+    ----------
+    Y, scores, decisions : ndarray of shape (n, q)
+    names : sequence of str
+    conventions : str
+    """
+    table = per_label(Y, scores, decisions, conventions=conventions, label_names=list(names))
+    rows = []
+    for j, row in enumerate(table.to_dict("records")):
+        intervals: dict[str, float | None] = {}
+        for short, metric, given in (("f1", "macro_f1", decisions), ("auc", "macro_auc", scores)):
+            low, high = _interval(metric, Y[:, [j]], given[:, [j]], conventions)
+            intervals |= {f"{short}_low": low, f"{short}_high": high}
+        rows.append({key: _json_number(value) for key, value in row.items()} | intervals)
+    return rows
+
+
+def _interval(metric: str, Y: np.ndarray, given: np.ndarray, conventions: str) -> tuple[float | None, float | None]:
+    if len(np.unique(Y[Y >= 0])) < 2:
+        return None, None
+    interval = bootstrap(metric, Y, given, conventions, level=LEVEL, n_draws=_DRAWS, random_state=0)
+    return _json_number(interval.low), _json_number(interval.high)
+
+
+def calibration_bins(Y: np.ndarray, scores: np.ndarray, names: Sequence[str], probabilities: bool) -> dict[str, Any]:
+    """Return rows, positives and mean score of each bin of scores, per label.
+
+    Parameters
+    ----------
+    Y, scores : ndarray of shape (n, q)
+    names : sequence of str
+    probabilities : bool
+        Ten bins of [0, 1]; otherwise ten bins between the deciles of all scores.
+    """
+    edges = np.linspace(0, 1, 11) if probabilities else np.unique(np.quantile(scores, np.linspace(0, 1, 11)))
+    inner = edges[1:-1]
+    labels = {}
+    for j, name in enumerate(names):
+        seen = Y[:, j] >= 0
+        index = np.searchsorted(inner, scores[seen, j], side="right")
+        count = np.bincount(index, minlength=len(inner) + 1)
+        total = np.bincount(index, weights=scores[seen, j], minlength=len(inner) + 1)
+        positives = np.bincount(index, weights=Y[seen, j], minlength=len(inner) + 1)
+        mean = [_json_number(s / c) if c else None for s, c in zip(total, count, strict=True)]
+        labels[name] = {"count": count.tolist(), "positives": positives.astype(int).tolist(), "mean_score": mean}
+    return {"edges": edges.tolist(), "labels": labels}
+
+
+def _json_number(value: Any) -> Any:
+    """Return a value for JSON: plain numbers, None for NaN and infinities."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return None if value is pd.NA else value
