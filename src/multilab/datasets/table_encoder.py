@@ -10,11 +10,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.core.text import excerpt
+from multilab.datasets.catalogue import card
 from multilab.datasets.cell_values import cell_numbers, cell_texts
 from multilab.datasets.column_roles import canonical_csr
+from multilab.datasets.dataset import _from_files
 from multilab.datasets.errors import DatasetError
+from multilab.datasets.fetching import find_files
+from multilab.datasets.ignored_columns import names_to_drop
 from multilab.datasets.missing_values import fill_values
 from multilab.datasets.raw_data import RawData
+from multilab.datasets.synthetic import generate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -264,12 +269,6 @@ def encoder_of(name: str) -> TableEncoder:
     >>> encoder_of("genes-toy").names[:2]
     ['probe_00', 'probe_01']
     """
-    from multilab.datasets.catalogue import card
-    from multilab.datasets.dataset import _from_files
-    from multilab.datasets.fetching import find_files
-    from multilab.datasets.ignored_columns import names_to_drop
-    from multilab.datasets.synthetic import generate
-
     wanted = card(name)
     if wanted.generator is not None:
         return TableEncoder.of(generate(wanted.generator))

@@ -11,7 +11,8 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "errors": ("DeploymentError",),
+        "loading": ("load_model",),
         "metadata": ("ModelMetadata",),
-        "saved_model": ("SavedModel", "load_model"),
+        "saved_model": ("SavedModel",),
     },
 )

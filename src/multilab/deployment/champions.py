@@ -12,9 +12,10 @@ import numpy as np
 from multilab.core import MultilabError
 from multilab.deployment.errors import DeploymentError
 from multilab.deployment.final_fit import decided, evaluated
+from multilab.deployment.loading import model_folder
 from multilab.deployment.metadata import ModelMetadata
 from multilab.deployment.registry import CHALLENGER, CHAMPION, LoggedModel, register, set_alias, version_of
-from multilab.deployment.saved_model import SavedModel, model_folder
+from multilab.deployment.saved_model import SavedModel
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.method import Method
 from multilab.experiments.store import Store
@@ -23,13 +24,13 @@ from multilab.experiments.workers import run_cells
 from multilab.metrics import METRICS
 from multilab.statistics import corrected_resampled_p
 
-__all__ = ["Outcome", "challenge", "settings_cells"]
+__all__ = ["Registration", "challenge", "settings_cells"]
 
 _DEFAULT_METRIC = "macro_f1"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Registration:
     """Result of a registration: the version, the alias it got, and the line that explains it."""
 
     version: int
@@ -65,7 +66,7 @@ def challenge(
     store: Store,
     metric: str | None = None,
     level: float = 0.05,
-) -> Outcome:
+) -> Registration:
     """Register a model; it becomes the champion if it is the first, or significantly better than the current one.
 
     The settings of the champion are evaluated as cells on the splits of the new model, also if the data or the protocol
@@ -95,13 +96,13 @@ def challenge(
     if champion is None:
         version = register(logged, name, where, tags)
         set_alias(name, CHAMPION, version, where)
-        return Outcome(version, CHAMPION, f"registered as {name} version {version}: the first one, so @{CHAMPION}")
+        return Registration(version, CHAMPION, f"registered as {name} version {version}: the first one, so @{CHAMPION}")
     verdict, better = _verdict(model, name, int(champion.version), where, store, chosen, level)
     version = register(logged, name, where, tags)
     alias = CHAMPION if better else CHALLENGER
     set_alias(name, alias, version, where)
     stays = "" if better else f"; version {champion.version} stays @{CHAMPION}"
-    return Outcome(version, alias, f"registered as {name} version {version}, @{alias}{stays}\n{verdict}")
+    return Registration(version, alias, f"registered as {name} version {version}, @{alias}{stays}\n{verdict}")
 
 
 def _verdict(

@@ -25,8 +25,8 @@ from multilab.deployment.saved_model import SavedModel
 from multilab.deployment.summaries import (
     calibration_bins,
     feature_summaries,
+    label_rows,
     label_summaries,
-    label_table,
     metric_summaries,
 )
 from multilab.experiments.cells import Cell, SplitRef, scores_cell
@@ -264,7 +264,7 @@ def fitted_model(
         features=feature_summaries(data.X, encoder, cell.seed),
         labels=label_summaries(data.Y, names),
         metrics=metric_summaries(validated.scores, validated.test_to_train),
-        per_label=label_table(validated.Y, validated.held_scores, validated.held_decisions, names, conventions),
+        per_label=label_rows(validated.Y, validated.held_scores, validated.held_decisions, names, conventions),
         calibration=calibration_bins(validated.Y, validated.held_scores, names, kind == "probability"),
         evaluation={
             "protocol": json.loads(cell.split_ref.protocol),

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
 
 from multilab.core import write_atomically
 from multilab.datasets import EncodedRows, TableEncoder, read_frames
 from multilab.deployment.errors import DeploymentError
-from multilab.deployment.metadata import METADATA_FILE, ModelMetadata
+from multilab.deployment.metadata import ModelMetadata
 from multilab.deployment.skops_files import dump_model, load_skops
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-
     from multilab.deployment.fitted import FittedMethod
 
-__all__ = ["SavedModel", "load_model", "model_folder"]
+__all__ = ["SavedModel"]
 
 _ENCODER_FILE, _MODEL_FILE = "encoder.json", "model.skops"
-_INSIDE = Path("artifacts") / "model"  # of an MLflow model
-_SCHEMES = ("models:/", "runs:/", "mlflow-artifacts:", "file:", "http://", "https://", "s3://", "gs://")
 
 
 class SavedModel:
@@ -83,15 +80,11 @@ class SavedModel:
 
     def predict_proba_frame(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the probabilities (or scores) alone, one column per label under the label's name."""
-        import pandas as pd
-
         scores, _ = self.fitted.predict_with_scores(self.encode(rows).X)
         return pd.DataFrame(scores, columns=self.label_names, index=rows.index)
 
     def frame_of(self, scores: np.ndarray, decisions: np.ndarray, index: Any = None) -> pd.DataFrame:
         """Return decisions and scores of shape (n, q) as :meth:`predict_frame` does."""
-        import pandas as pd
-
         names = self.label_names
         first = pd.DataFrame(decisions.astype("int64"), columns=names, index=index)
         second = pd.DataFrame(scores, columns=[f"{name}{self.score_suffix}" for name in names], index=index)
@@ -125,41 +118,3 @@ class SavedModel:
         if type(fitted).__name__ != "FittedMethod":
             raise DeploymentError(f"{path / _MODEL_FILE} holds a {type(fitted).__name__}, not a fitted method")
         return cls(fitted, encoder, metadata)
-
-
-def load_model(location: str | os.PathLike[str], tracking_uri: str | None = None) -> SavedModel:
-    """Return a saved model.
-
-    Parameters
-    ----------
-    location : str or path-like
-        A folder, or an MLflow address: ``models:/mine@champion``, ``models:/mine/2``, ``models:/m-...``.
-    tracking_uri : str, optional
-        Address of the MLflow store; default: ``MLFLOW_TRACKING_URI``, else that of ``conf/tracking``.
-
-    Raises
-    ------
-    DeploymentError
-        There is no such model, it cannot be read, or it holds types that are not trusted.
-    """
-    with tempfile.TemporaryDirectory() as scratch:
-        return SavedModel.load(model_folder(location, scratch, tracking_uri))
-
-
-def model_folder(location: str | os.PathLike[str], scratch: str, tracking_uri: str | None = None) -> Path:
-    """Return the folder of a saved model; what MLflow has is copied into the folder ``scratch``."""
-    text = os.fspath(location)
-    if text.startswith(_SCHEMES):
-        from multilab.deployment.registry import download
-
-        folder = download(text, scratch, tracking_uri)
-    else:
-        folder = Path(text)
-        if not folder.is_dir():
-            raise DeploymentError(
-                f"{text}: no such folder; a model is a folder or an address such as models:/mine@champion"
-            )
-    for candidate in (folder, folder / _INSIDE):
-        if (candidate / METADATA_FILE).is_file():
-            return candidate
-    raise DeploymentError(f"{text}: no model of `multilab fit` (no {METADATA_FILE} in it)")

@@ -9,6 +9,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import skops.io
+
 from multilab.core.text import excerpt
 from multilab.deployment.errors import DeploymentError
 
@@ -39,8 +41,6 @@ def dump_model(model: Any, path: Path) -> None:
     DeploymentError
         The model holds something that a skops file cannot, or a type that loading would refuse.
     """
-    import skops.io
-
     try:
         content = skops.io.dumps(model)
     except Exception as error:  # of skops or of the json module, whatever the model holds
@@ -57,8 +57,6 @@ def load_skops(path: Path) -> Any:
     DeploymentError
         The file is damaged, or holds a type that is not trusted; nothing of the file is executed then.
     """
-    import skops.io
-
     try:
         content = path.read_bytes()
         foreign = untrusted_types(content)
@@ -77,8 +75,6 @@ def untrusted_types(content: bytes) -> list[str]:
     fitted scikit-learn estimators, the classes and functions that ``multilab.methods``, ``multilab.decision`` and
     ``multilab.deployment`` define, and the types that ``MULTILAB_TRUSTED_TYPES`` names.
     """
-    import skops.io
-
     own = {name.strip() for name in os.environ.get(TRUSTED_VARIABLE, "").split(",") if name.strip()}
     return sorted(
         name

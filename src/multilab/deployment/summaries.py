@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from multilab.datasets import TableEncoder
 from multilab.metrics import METRICS, bootstrap, per_label
 
-__all__ = ["calibration_bins", "feature_summaries", "label_summaries", "label_table", "metric_summaries"]
+__all__ = ["calibration_bins", "feature_summaries", "label_rows", "label_summaries", "metric_summaries"]
 
 LEVEL = 0.95
 SAMPLE_ROWS = 500
@@ -120,7 +120,7 @@ def metric_summaries(scores: Sequence[Mapping[str, float]], test_to_train: float
     return table
 
 
-def label_table(
+def label_rows(
     Y: np.ndarray, scores: np.ndarray, decisions: np.ndarray, names: Sequence[str], conventions: str
 ) -> list[dict[str, Any]]:
     """Return the per-label table of held-out rows with bootstrap intervals of F1 and AUC.

@@ -6,8 +6,6 @@ and are ignored. The result has per label its decision and its probability.
 
 import argparse
 
-from multilab.commands.deploying import predict
-
 
 def main(argv: list[str]) -> int:
     """`multilab predict MODEL new.csv [-o out.csv]`."""
@@ -17,4 +15,6 @@ def main(argv: list[str]) -> int:
     parser.add_argument("-o", "--output", metavar="FILE", help="CSV file to write (default: standard output)")
     parser.add_argument("--tracking-uri", metavar="URI", help="MLflow store (default: as for `multilab train`)")
     arguments = parser.parse_args(argv)
+    from multilab.commands.predictions import predict  # takes seconds
+
     return predict(arguments.model, arguments.rows, arguments.output, arguments.tracking_uri)

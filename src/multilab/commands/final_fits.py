@@ -1,19 +1,26 @@
-"""The commands `multilab fit` and `multilab predict`."""
+"""The command `multilab fit`."""
 
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from multilab.commands.composition import compose_and_run, metric_names, settings_of
 from multilab.commands.progress import ProgressBar, print_warnings
-from multilab.core import write_atomically
-from multilab.core.messages import printable, unknown_name
+from multilab.commands.run_records import dataset_source, flat_params, run_tags
+from multilab.core.messages import unknown_name
 from multilab.core.shell import command
-from multilab.deployment import DeploymentError, load_model
+from multilab.deployment.champions import challenge, settings_cells
+from multilab.deployment.errors import DeploymentError
+from multilab.deployment.final_fit import evaluated, fitted_model
+from multilab.deployment.registry import log_model
+from multilab.experiments.environment import environment
+from multilab.experiments.store import Store
+from multilab.experiments.tracking_uri import tracking
+from multilab.experiments.workers import run_cells
+from multilab.metrics import METRICS
 
 _OWN = ("tune", "decision", "calibration", "register", "metric", "level", "output")
 
@@ -96,8 +103,6 @@ _EXAMPLES = {
 
 def fit(argv: Sequence[str]) -> int:
     """`multilab fit dataset=NAME method=NAME [tune=20] [decision=macro_f1] [--register NAME] [--output FOLDER]`."""
-    from multilab.commands.composition import compose_and_run
-
     options, rest = fit_options(argv)
     if options.tune:
         rest.append(f"tune.n_trials={options.tune}")
@@ -105,17 +110,6 @@ def fit(argv: Sequence[str]) -> int:
 
 
 def _fit_job(cfg: Any, options: FitOptions) -> None:
-    from multilab.commands.composition import metric_names, settings_of
-    from multilab.commands.run_records import dataset_source, flat_params, run_tags
-    from multilab.deployment.champions import challenge, settings_cells
-    from multilab.deployment.final_fit import evaluated, fitted_model
-    from multilab.deployment.registry import log_model
-    from multilab.experiments.environment import environment
-    from multilab.experiments.store import Store
-    from multilab.experiments.tracking_uri import tracking
-    from multilab.experiments.workers import run_cells
-    from multilab.metrics import METRICS
-
     settings = settings_of(cfg) | {"objective": options.decision, "calibration": options.calibration}
     if options.metric is not None and options.metric not in METRICS:
         raise DeploymentError(f"metric: {unknown_name('metric', options.metric, METRICS)}")
@@ -160,30 +154,3 @@ def _print_scores(model: Any, wanted: Sequence[str]) -> None:
     shown = f", thresholds {min(limits):.3g} to {max(limits):.3g}" if limits else ""
     best = ", ".join(f"{name}={value}" for name, value in about.tuning.get("best", {}).items())
     print(f"fitted on all {data['instances']} rows, {data['labels']} labels{shown}{f'; tuned: {best}' if best else ''}")
-
-
-def predict(model: str, rows: str, output: str | None, tracking_uri: str | None = None) -> int:
-    """Predict the rows of a file and write decisions and probabilities as CSV.
-
-    Parameters
-    ----------
-    model : str
-        Folder or MLflow address.
-    rows : str
-        CSV, TSV or Parquet file with the columns of the training file.
-    output : str or None
-        CSV file to write; None: standard output.
-    tracking_uri : str, optional
-    """
-    saved = load_model(model, tracking_uri)
-    encoded = saved.encode(saved.read(rows))
-    for note in encoded.notes():
-        print(printable(f"note: {note}"), file=sys.stderr)
-    predicted = saved.frame_of(*saved.fitted.predict_with_scores(encoded.X))
-    text = predicted.to_csv(index=False, lineterminator="\n")
-    if output is None:
-        print(text, end="")
-        return 0
-    write_atomically(Path(output), text)
-    print(f"{output}: {len(predicted)} rows, {len(saved.label_names)} labels")
-    return 0
