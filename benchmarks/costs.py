@@ -4,8 +4,9 @@
   python benchmarks/costs.py               fit the curves, print how far they are off, write the table of the package
 
 A curve is log(cost) = a + b log n + c log d + e log q with exponents >= 0, by least squares over the medians of
-``costs.csv`` (synthetic tables, a fresh process per fit, processor time) and, for methods with the settings of the portfolio, of
-``reports/*/measured.csv`` (real data; several cells were fitted at the same time, so that these seconds contain load).
+``costs.csv`` (synthetic tables, a fresh process per fit, processor time) and, for methods with the settings of the
+portfolio, of ``reports/*/measured.csv`` (real data; several cells were fitted at the same time, so that these seconds
+contain load).
 How far off: each data set in turn is left out of the fit and estimated.
 """
 
@@ -96,10 +97,10 @@ def _fit(method: Any, n: int, d: int, q: int, connection: Any) -> None:
     from sklearn.preprocessing import StandardScaler
 
     X, Y = make_multilabel_classification(n + n // 4, d, n_classes=q, n_labels=3, allow_unlabeled=True, random_state=0)
-    X = StandardScaler().fit_transform(X)
+    noise = np.random.default_rng(0)
+    X = StandardScaler().fit_transform(X + noise.random(X.shape))  # counts alone would have few distinct values
     if method.base_scores:
-        noise = np.random.default_rng(0).random((len(X), len(method.base_scores) * q))
-        X = 0.5 * noise + 0.5 * np.tile(Y, len(method.base_scores))
+        X = 0.5 * noise.random((len(X), len(method.base_scores) * q)) + 0.5 * np.tile(Y, len(method.base_scores))
     cell = Cell("train", SplitRef("synthetic", f"{n}-{d}-{q}", "{}", 0, "0"), method)
     inputs = CellInputs(X[:n], Y[:n], X[n:], Y[n:])
     fit, predict = Meter(), Meter()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 
 from multilab.cli import main
 from multilab.datasets import load
+from multilab.decision import TunedThresholdClassifier
 from multilab.experiments.cells import split_refs
 from multilab.metrics import macro_f1
 from multilab.model_selection import splits
@@ -82,6 +85,52 @@ def test_wrong_uses_get_one_line(arguments, message, capsys):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_the_page_is_self_contained_and_says_what_was_measured(work):
+    page = (work / "index.html").read_text()
+    board = json.loads((work / "leaderboard.json").read_text())
+    assert "<script" not in page
+    assert not [link for link in re.findall(r'(?:src|href)="([^"]+)"', page) if link.startswith(("http", "//"))]
+    assert set(re.findall(r'href="([^"#]+)"', page)) <= {path.name for path in work.iterdir()}
+    for section in ("leaderboard", "tests", "seconds", "decisions", "labels", "curve", "methods", "reproduce"):
+        assert f'<section id="{section}">' in page
+    assert f'<p class="finding">{board["recommendation"]["text"][0]}</p>' in html.unescape(page)
+    means = {method["name"]: method["means"]["macro_f1"] for method in board["methods"]}
+    assert all(f"{mean:.4f}" in page for mean in means.values())
+
+
+def test_thresholds_are_tuned_on_the_training_rows_alone(work):
+    rows = pd.read_csv(work / "thresholds.csv")
+    assert set(rows["method"]) == {"label_frequencies", "mlknn", "relm"}
+    fold = splits("scenario1", PROTOCOL)[0]
+    Y = load("scenario1").Y
+    constant = np.tile(Y[fold.train].mean(axis=0), (len(fold.test), 1))
+    tuned = TunedThresholdClassifier("precomputed").fit(np.zeros((len(fold.train), Y.shape[1])), Y[fold.train])
+    expected = macro_f1(Y[fold.test], np.ones_like(constant))  # of uninformative scores all rows are assigned
+    assert macro_f1(Y[fold.test], tuned.predict(np.zeros_like(constant))) == expected
+    own = rows.query("method == 'label_frequencies' and decision == 'tuned' and metric == 'macro_f1' and split == 0")
+    assert abs(own["value"].item() - expected) < 0.2  # frequencies differ a little between the inner folds
+
+
+def test_the_labels_are_those_of_all_held_out_rows(work):
+    data, labels = load("scenario1"), pd.read_csv(work / "labels.csv")
+    assert labels["label"].tolist() == list(data.label_names)
+    assert labels["count"].tolist() == data.Y.sum(axis=0).tolist()
+    assert set(labels["observed"]) == {len(data.Y)}
+
+
+def test_what_does_not_fit_is_named_with_its_estimate(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    assert main(["compare", "dataset=scenario1", "methods=mldf", "cv=2", "budget=0.5s", "out=late"]) == 1
+    printed = capsys.readouterr()
+    assert re.search(r"mldf +[\d.]+ (s|min), \d+ MB \(beyond the budget\)", printed.out)
+    board = json.loads((tmp_path / "late" / "leaderboard.json").read_text())
+    outcome = {method["name"]: method for method in board["methods"]}["mldf"]
+    assert outcome["status"] == "left out"
+    assert "needs about" in outcome["note"]
+    assert board["recommendation"]["method"] is None
 
 
 def test_cells_of_a_comparison_are_those_of_the_protocol(work):

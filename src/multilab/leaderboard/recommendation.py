@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from multilab.leaderboard.leaderboard import Leaderboard
@@ -11,6 +12,10 @@ __all__ = ["Recommendation", "recommend"]
 
 _CHEAPER = 3.0
 """A method is called cheaper if it takes at most a third of the seconds."""
+_NO_MODEL = (
+    "Do not use a model on this evidence: check that the features can say anything about the labels, try another "
+    "metric, or collect more rows."
+)
 _TEST = "corrected resampled t test, Holm"
 
 
@@ -36,14 +41,14 @@ class Recommendation:
     cheaper: tuple[str, ...] = ()
 
 
-def recommend(board: Leaderboard, baseline: str | None = None) -> Recommendation:
-    """Recommend the method with the best mean of the first metric, unless it is not shown to beat the baseline.
+def recommend(board: Leaderboard, baselines: Sequence[str] = ()) -> Recommendation:
+    """Recommend the method with the best mean of the first metric, unless it is not shown to beat a baseline.
 
     Parameters
     ----------
     board : Leaderboard
-    baseline : str, optional
-        A method of the board that reads no features.
+    baselines : sequence of str
+        Methods that read no features; the best of those on the board counts.
 
     Returns
     -------
@@ -66,20 +71,21 @@ def recommend(board: Leaderboard, baseline: str | None = None) -> Recommendation
         return Recommendation(None, ("No method finished, so there is nothing to recommend.",))
     title = defined(board.headline).title
     names = [str(name) for name in table.index]
-    contenders = [name for name in names if name != baseline]
+    contenders = [name for name in names if name not in baselines]
+    baseline = next((name for name in names if name in baselines), None)
     if not contenders:
         return Recommendation(None, (f"Only the baseline {baseline} finished, so there is nothing to recommend.",))
     best = contenders[0]
-    against = _against_baseline(board, best, baseline) if baseline in names else ""
-    if baseline in names and not _beats(board, best, str(baseline)):
-        return Recommendation(None, (against, *_unseparated_advice()))
-    level = tuple(name for name in board.best if name not in (best, baseline))
+    against = "" if baseline is None else _against_baseline(board, best, baseline)
+    if baseline is not None and not _beats(board, best, baseline):
+        return Recommendation(None, (against, _NO_MODEL))
+    level = tuple(name for name in board.best if name != best and name not in baselines)
     seconds = board.seconds
     cheaper = tuple(name for name in board.pareto if name in level and seconds[name] * _CHEAPER <= seconds[best])
     mean, low, high = board.intervals().loc[best]
     interval = f" (95 % interval {low:.4f} to {high:.4f})" if low == low else ""
     sentences = [
-        f"Use {best}: it has the best {title} of the {len(names)} methods that finished, {mean:.4f} on average over "
+        f"Use {best}: it has the best {title} of the {len(contenders)} candidates, {mean:.4f} on average over "
         f"{board.n_splits} splits{interval}, in {_time(seconds[best])} per fit.",
         against,
         _certainty(board, best, level, contenders),
@@ -95,23 +101,16 @@ def _beats(board: Leaderboard, best: str, baseline: str) -> bool:
     return bool(gain["mean"] > 0 and (board.n_splits < 2 or gain["p"] <= board.alpha))
 
 
-def _against_baseline(board: Leaderboard, best: str, baseline: str | None) -> str:
-    gain = board.difference(best, str(baseline))
+def _against_baseline(board: Leaderboard, best: str, baseline: str) -> str:
+    gain = board.difference(best, baseline)
     title, value = defined(board.headline).title, board.table.loc[baseline, board.headline]
-    if _beats(board, best, str(baseline)):
-        return f"The baseline {baseline}, which reads no features, has {value:.4f}."
+    if _beats(board, best, baseline):
+        return f"The best baseline, {baseline}, which reads no features, has {value:.4f}."
     amount = f"{gain['mean']:+.4f}"
     interval = f", 95 % interval {gain['low']:+.4f} to {gain['high']:+.4f}" if gain["low"] == gain["low"] else ""
     return (
         f"Nothing is shown to be better than {baseline}, which reads no features: the best other method, {best}, "
         f"differs from it by {amount} in {title} ({value:.4f} for the baseline{interval})."
-    )
-
-
-def _unseparated_advice() -> tuple[str, ...]:
-    return (
-        "Do not use a model on this evidence: check that the features can say anything about the labels, try another "
-        "metric, or collect more rows.",
     )
 
 
@@ -141,7 +140,7 @@ def _cheaper(board: Leaderboard, best: str, name: str) -> str:
     return (
         f"If time matters: {name} takes {_time(seconds[name])} per fit, {ratio:.0f} times less, and is "
         f"{gain['mean']:.4f} worse on average (95 % interval {gain['low']:+.4f} to {gain['high']:+.4f}), which is not "
-        "significant."
+        "significant after Holm's correction."
     )
 
 

@@ -4,6 +4,7 @@
   multilab compare dataset=yeast budget=90s metric=ranking_loss  less time, another first metric
   multilab compare dataset=yeast methods=br_logistic,'elm*'      other methods, by name and glob
   multilab compare dataset=mine cv=10 out=reports/mine           more folds, another folder
+  multilab compare dataset=./my.csv labels='tag_*'               a file of your own
 
 Before anything is fitted, every method gets an estimate of seconds and memory from the size of the table. Cheap
 methods run first, all on the same stratified folds. What does not fit into the budget is named and left out; a method
@@ -14,7 +15,7 @@ calibration would change, a table per label, a learning curve, and a recommendat
 numbers as CSV and leaderboard.json, which has the value of each metric on each split, with the digest of its rows.
 
 settings (name=value):
-  dataset=NAME       multilab datasets list
+  dataset=NAME       multilab datasets list, or a data file with labels='tag_*' (multilab datasets add --help)
   methods=A,B,'C*'   names and globs (multilab methods list); default: those of conf/portfolio.yaml
   budget=10m         90s, 10m or 2h for everything; 70 % of it is for the fits
   metric=macro_f1    orders the methods; the tests are about it

@@ -10,7 +10,8 @@ import pandas as pd
 from multilab.commands.leaderboard.board import CellScores
 from multilab.commands.leaderboard.curve import learning_curve
 from multilab.commands.leaderboard.display import Display
-from multilab.commands.leaderboard.effects import Effects, held_out_effects
+from multilab.commands.leaderboard.effects import Effects, held_out_effects, tuned_name
+from multilab.commands.leaderboard.page import write_page
 from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan_entries, total
 from multilab.commands.leaderboard.portfolio import Portfolio, load_portfolio
 from multilab.commands.leaderboard.request import Request
@@ -55,10 +56,12 @@ def run_comparison(request: Request) -> int:
         finished = {entry.name: entry for entry in entries if entry.name not in board.failures}
         if set(finished) - {portfolio.baseline}:
             display.message("thresholds and calibration on held-out scores")
-            ordered = [finished[str(name)] for name in board.table.index]
+            order = [portfolio.baseline, *board.table.index]
+            ordered = [finished[name] for name in dict.fromkeys(map(str, order)) if name in finished]
             middle = time.monotonic() + 0.6 * max(end - time.monotonic(), 0)
             effects = held_out_effects(ordered, scores, sizes, request.metric, middle, n_jobs)
-        recommendation = recommend(_final_board(board, effects), portfolio.baseline)
+        final = _final_board(board, effects)
+        recommendation = recommend(final, (portfolio.baseline, tuned_name(portfolio.baseline)))
         chosen = finished.get((recommendation.method or "").partition(" + ")[0])
         if chosen is None and set(finished) - {portfolio.baseline}:  # the best, though not better than the baseline
             chosen = next(finished[str(n)] for n in board.table.index if n != portfolio.baseline)
@@ -68,9 +71,20 @@ def run_comparison(request: Request) -> int:
             curve = learning_curve(chosen, scores, sizes, end, n_jobs)
     commands = _commands(request, chosen, recommendation.method)
     results = Results(
-        request, entries, scores, board, recommendation, commands, facts, effects=effects, labels=labels, curve=curve
+        request,
+        entries,
+        scores,
+        board,
+        recommendation,
+        commands,
+        facts,
+        chosen.name if chosen else "",
+        effects,
+        labels,
+        curve,
     )
     path = write_files(results)
+    write_page(results, portfolio.baseline)
     print(_closing_text(results, store, time.monotonic() - began, path.parent))
     return 0 if set(finished) - {portfolio.baseline} else 1
 
@@ -121,7 +135,7 @@ def _final_board(board: Leaderboard, effects: Effects | None) -> Leaderboard:
     """Return the leaderboard that is recommended from: with tuned thresholds where the metric depends on decisions."""
     if effects is None or effects.thresholds.empty or board.headline != effects.objective:
         return board
-    return effects.board(board)
+    return effects.board(board, board.headline)
 
 
 def label_table(entry: Contestant, scores: CellScores, dataset: str) -> pd.DataFrame:
@@ -162,5 +176,5 @@ def _closing_text(results: Results, store: Store, seconds: float, folder: object
     lines += [f"{entry.name}: {entry.status}: {entry.note}" for entry in results.entries if entry.note]
     lines += ["", *results.recommendation.sentences, ""]
     lines += [f"next: {line}" for line in results.commands]
-    lines.append(f"{duration(seconds)}; the fits are kept in {store.root}, the results are in {folder}")
+    lines.append(f"{duration(seconds)}; the fits are kept in {store.root}, the report is {folder}/index.html")
     return "\n".join(lines)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from multilab.commands.leaderboard.board import CellScores, metric_values
 from multilab.commands.leaderboard.plan import Contestant, Sizes, held_out_seconds
@@ -16,6 +17,7 @@ from multilab.experiments.deadlines import run_cells_within
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
 from multilab.leaderboard import Leaderboard
+from multilab.metrics.registry import defined
 
 __all__ = ["Effects", "held_out_effects", "objective_of", "tuned_name"]
 
@@ -50,15 +52,23 @@ class Effects:
     seconds: dict[str, float]
     left_out: dict[str, str]
 
+    @classmethod
+    def empty(cls, metric: str) -> "Effects":
+        """Return no effects."""
+        thresholds = pd.DataFrame(columns=["split", "method", "decision", "metric", "value"])
+        calibration = pd.DataFrame(columns=["split", "method", "scores", "metric", "value"])
+        return cls(objective_of(metric), thresholds, calibration, {}, {})
+
     @property
     def methods(self) -> list[str]:
         """The methods whose thresholds were tuned."""
         return list(dict.fromkeys(self.thresholds["method"]))
 
-    def board(self, board: Leaderboard) -> Leaderboard:
-        """Return the leaderboard of the decision metrics with a row more per method with tuned thresholds."""
+    def board(self, board: Leaderboard, headline: str) -> Leaderboard:
+        """Return the leaderboard of the decision metrics, ordered by one of them, with rows for tuned thresholds."""
         tuned = self.thresholds[self.thresholds["decision"] == "tuned"].drop(columns="decision")
-        metrics = [name for name in board.directions if name in set(tuned["metric"])]
+        decided = [name for name in board.directions if defined(name).needs == "decisions"]
+        metrics = list(dict.fromkeys([headline, *decided]))
         cost = board.scores[board.scores["metric"].isin(["fit_seconds", "predict_seconds"])]
         cost = cost[cost["method"].isin(self.methods)].copy()
         added = cost["method"].map(self.seconds).where(cost["metric"] == "fit_seconds", 0.0)
@@ -108,30 +118,27 @@ def held_out_effects(
     objective, store = objective_of(metric), scores.store
     thresholds: list[tuple[object, ...]] = []
     calibration: list[tuple[object, ...]] = []
-    seconds: dict[str, float] = {}
-    left_out: dict[str, str] = {}
+    effects = Effects.empty(metric)
     for entry in entries:
         reason = _run(entry, store, sizes, deadline, n_jobs)
         if reason:
-            left_out[entry.name] = reason
+            effects.left_out[entry.name] = reason
             continue
         try:
             rows = [_effects(cell, scores, objective) for cell in entry.cells]
         except MultilabError as error:  # labels that were not observed
-            left_out[entry.name] = str(error)
+            effects.left_out[entry.name] = str(error)
             continue
         for cell, (decided, calibrated) in zip(entry.cells, rows, strict=True):
             where = (cell.split_ref.split, entry.name)
             thresholds += [(*where, kind, name, value) for kind, v in decided.items() for name, value in v.items()]
             calibration += [(*where, kind, name, value) for kind, v in calibrated.items() for name, value in v.items()]
-        seconds[entry.name] = float(np.mean([store.record(held_out_cell(c).key)["fit_seconds"] for c in entry.cells]))
-    return Effects(
-        objective,
-        pd.DataFrame(thresholds, columns=["split", "method", "decision", "metric", "value"]),
-        pd.DataFrame(calibration, columns=["split", "method", "scores", "metric", "value"]),
-        seconds,
-        left_out,
-    )
+        effects.seconds[entry.name] = float(
+            np.mean([store.record(held_out_cell(c).key)["fit_seconds"] for c in entry.cells])
+        )
+    effects.thresholds = pd.DataFrame(thresholds, columns=effects.thresholds.columns)
+    effects.calibration = pd.DataFrame(calibration, columns=effects.calibration.columns)
+    return effects
 
 
 def held_out_cell(cell: Cell) -> Cell:
@@ -160,15 +167,19 @@ def _effects(cell: Cell, scores: CellScores, objective: str) -> tuple[_Values, _
     train, test = indices(cell.split_ref)
     Y = scores.Y
     before, held = scores.store.arrays(cell.key), scores.store.arrays(held_out_cell(cell).key)["scores"]
+    predicted = before["scores"]
+    margins = min(held.min(), predicted.min()) < 0 or max(held.max(), predicted.max()) > 1
+    if margins:  # thresholds depend on the order of the scores only
+        held, predicted = expit(held), expit(predicted)
     policy = "per_label" if objective in _PER_LABEL else "global"
     tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=policy).fit(held, Y[train])  # type: ignore[index]
-    decided = {"as predicted": before["decisions"], "tuned": np.asarray(tuned.predict(before["scores"]))}
+    decided = {"as predicted": before["decisions"], "tuned": np.asarray(tuned.predict(predicted))}
     Y_test = Y[test]  # type: ignore[index]
     names = [name for name in scores.metrics if name not in _CALIBRATION]
     thresholds = {kind: metric_values(Y_test, before["scores"], d, names) for kind, d in decided.items()}
-    if min(held.min(), before["scores"].min()) < 0 or max(held.max(), before["scores"].max()) > 1:
+    if margins:
         return thresholds, {}
     calibrated = CalibratedMultiLabelClassifier("precomputed", method="sigmoid").fit(held, Y[train])  # type: ignore[index]
-    probabilities = {"as predicted": before["scores"], "sigmoid": calibrated.predict_proba(before["scores"])}
+    probabilities = {"as predicted": predicted, "sigmoid": calibrated.predict_proba(predicted)}
     values = {k: metric_values(Y_test, p, before["decisions"], _CALIBRATION) for k, p in probabilities.items()}
     return thresholds, values

@@ -37,6 +37,8 @@ class Results:
     recommendation : Recommendation
     commands : list of str
         What to run next.
+    chosen : str
+        The method of the per-label table and the learning curve: the recommended one, else the best; may be empty.
     effects : Effects or None
     labels : DataFrame or None
         Per-label table of the recommended method.
@@ -53,6 +55,7 @@ class Results:
     recommendation: Recommendation
     commands: Sequence[str]
     facts: dict[str, Any]
+    chosen: str = ""
     effects: Effects | None = None
     labels: pd.DataFrame | None = None
     curve: pd.DataFrame | None = None

@@ -1,0 +1,1 @@
+"""Page of `multilab compare`: one dataset, several methods, a recommendation."""

@@ -1,0 +1,184 @@
+"""Page of a comparison: one self-contained HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from multilab.core import write_atomically
+from multilab.leaderboard import Leaderboard
+from multilab.metrics.registry import defined
+from multilab.reports.comparison.figures import (
+    curve_figure,
+    interval_figure,
+    label_figure,
+    seconds_figure,
+    threshold_figure,
+)
+from multilab.reports.page import template
+from multilab.reports.sections import flat
+from multilab.reports.tables.entry import number
+
+__all__ = ["ComparisonPage", "write_comparison_page"]
+
+_SHOWN = {"as predicted": "own decisions", "tuned": "tuned thresholds"}
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonPage:
+    """What the page of a comparison shows.
+
+    Attributes
+    ----------
+    title : str
+        Of the dataset.
+    facts : list of (name, value)
+        The comparison in numbers.
+    board : Leaderboard
+    baseline : str
+    sentences : sequence of str
+        The recommendation.
+    commands : sequence of str
+        What to run next.
+    methods : list of dict
+        ``name``, ``title``, ``reason``, ``settings``, ``estimate``, ``spent``, ``status`` and ``note`` of every method.
+    thresholds, calibration : DataFrame
+        See :class:`multilab.commands.leaderboard.effects.Effects`; may be empty.
+    objective : str
+        What the thresholds are tuned for.
+    left_out : dict of str to str
+        Why a method has no tuned thresholds.
+    method : str
+        The method of the per-label table and the learning curve; empty without them.
+    labels, curve : DataFrame or None
+    remarks : dict of str to str
+        A sentence by section.
+    origin : dict
+        Dataset, protocol and environment.
+    files : sequence of str
+        Names of the files next to the page.
+    """
+
+    title: str
+    facts: Sequence[tuple[str, str]]
+    board: Leaderboard
+    baseline: str
+    sentences: Sequence[str]
+    commands: Sequence[str]
+    methods: Sequence[Mapping[str, Any]]
+    thresholds: pd.DataFrame
+    calibration: pd.DataFrame
+    objective: str
+    left_out: Mapping[str, str]
+    method: str
+    labels: pd.DataFrame | None
+    curve: pd.DataFrame | None
+    origin: Mapping[str, Any]
+    files: Sequence[str]
+    remarks: Mapping[str, str] = field(default_factory=dict)
+
+
+def write_comparison_page(page: ComparisonPage, folder: Path) -> Path:
+    """Write ``index.html`` into a folder and return its path.
+
+    Raises
+    ------
+    ReportError
+        If the extra ``lab`` is not installed.
+    """
+    board = page.board
+    ranked = len(board.table) > 0
+    content = {
+        "page": page,
+        "leaderboard": leaderboard_rows(board) if ranked else [],
+        "metrics": [(name, defined(name).title) for name in board.directions],
+        "tests": test_rows(board) if ranked else [],
+        "intervals": interval_figure(board, page.baseline) if ranked else None,
+        "seconds": seconds_figure(board) if ranked else None,
+        "thresholds": threshold_figure(page.thresholds, page.objective) if len(page.thresholds) else None,
+        "decisions": effect_table(page.thresholds, "decision"),
+        "probabilities": effect_table(page.calibration, "scores"),
+        "labels": label_figure(page.labels, page.method) if page.labels is not None else None,
+        "label_rows": label_rows(page.labels),
+        "curve": curve_figure(page.curve, board.headline, page.method) if page.curve is not None else None,
+        "origin": flat(page.origin),
+        "objective": defined(page.objective).title,
+    }
+    target = folder / "index.html"
+    write_atomically(target, template("comparison.html.j2", {"many_methods": 0}).render(content))
+    return target
+
+
+def leaderboard_rows(board: Leaderboard) -> list[dict[str, Any]]:
+    """Return the rows of the table: rank, metrics with the best marked, seconds, whether on the front."""
+    table, ranks, intervals = board.table, board.ranks, board.intervals()
+    best = {m: table[m].min() if d == "min" else table[m].max() for m, d in board.directions.items()}
+    rows = []
+    for name in table.index:
+        low, high = intervals.loc[name, ["low", "high"]]
+        values = [
+            (f"{v:.4f}" if v == v else "–", v == best[m]) for m, v in table.loc[name, list(board.directions)].items()
+        ]
+        rows.append(
+            {
+                "name": name,
+                "rank": f"{ranks.loc[name, board.headline]:.2f}" if board.headline in ranks else "–",
+                "interval": f"{low:.3f} to {high:.3f}" if low == low else "–",
+                "values": values,
+                "seconds": number(float(board.seconds[name])),
+                "front": name in board.pareto,
+            }
+        )
+    return rows
+
+
+def test_rows(board: Leaderboard) -> list[dict[str, Any]]:
+    """Return a row per method that the best one is compared with."""
+    tests = board.tests()
+    rows = []
+    for name, row in tests.iterrows():
+        gain = board.difference(board.best[0], str(name))
+        wins = f"{gain['wins']:.0f} of {board.n_splits}"
+        interval = f"{gain['low']:+.4f} to {gain['high']:+.4f}"
+        rows.append({"name": name, "gain": f"{gain['mean']:.4f}", "interval": interval, "wins": wins, **row})
+    return rows
+
+
+def effect_table(values: pd.DataFrame, kind: str) -> tuple[list[str], list[tuple[str, list[tuple[str, str, str]]]]]:
+    """Return the metrics, and per method the mean before and after with a mark of the better one."""
+    if values.empty:
+        return [], []
+    means = values.pivot_table(index="method", columns=["metric", kind], values="value", sort=False)
+    metrics = list(dict.fromkeys(name for name, _ in means.columns))
+    metrics = [name for name in metrics if not (values_of(means, name, 0) == values_of(means, name, 1)).all()]
+    rows = []
+    for method in means.index:
+        cells = []
+        for name in metrics:
+            before, after = values_of(means, name, 0)[method], values_of(means, name, 1)[method]
+            gain = (after - before) * (1 if defined(name).direction == "max" else -1)
+            cells.append((number(before), number(after), "good" if gain > 0 else "bad" if gain < 0 else ""))
+        rows.append((str(method), cells))
+    return [defined(name).title for name in metrics], rows
+
+
+def values_of(means: pd.DataFrame, metric: str, position: int) -> pd.Series:
+    """Return the column of a metric before (0) or after (1)."""
+    return means[metric].iloc[:, position]
+
+
+def label_rows(labels: pd.DataFrame | None) -> list[dict[str, Any]]:
+    """Return the per-label table as text, the most frequent label first."""
+    if labels is None:
+        return []
+    columns = ("prevalence", "precision", "recall", "f1", "average_precision", "auc")
+    ordered = labels.sort_values("count", ascending=False, kind="stable")
+    return [
+        {"label": row["label"], "count": row["count"], "predicted": row["predicted"]}
+        | {name: number(float(row[name])) for name in columns}
+        for row in ordered.to_dict("records")
+    ]

@@ -1,0 +1,74 @@
+"""Estimates of `multilab compare` before it starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from multilab.commands.leaderboard.costs import cost_of
+from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan_entries
+from multilab.commands.leaderboard.portfolio import load_portfolio
+from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.running import run_cell
+from multilab.experiments.store import Store
+
+SIZES = Sizes(2000, 100, 10, 0.5)
+
+
+def entries(patterns):
+    refs = split_refs("scenario1", {"kfold": 2, "stratify": 1, "seed": 0})
+    chosen = load_portfolio().select(patterns)
+    return [Contestant(candidate, [Cell("train", ref, candidate.method) for ref in refs]) for candidate in chosen]
+
+
+def test_every_method_of_the_portfolio_has_a_cost_curve_that_grows_with_the_table():
+    for name in load_portfolio().candidates:
+        small, large = cost_of(name, 500, 20, 5), cost_of(name, 50_000, 500, 50)
+        assert small is not None, name
+        assert large is not None
+        assert large.seconds > small.seconds
+        assert large.megabytes >= small.megabytes
+        assert small.factor >= 1
+
+
+def test_a_method_without_a_curve_has_no_estimate_and_runs_last(tmp_path):
+    assert cost_of("no_such_method", 100, 10, 5) is None
+    planned = plan_entries(entries("lwmf,br_logistic"), SIZES, Store(tmp_path))
+    assert [(entry.name, entry.seconds is None) for entry in planned] == [("br_logistic", False), ("lwmf", True)]
+    assert planned[1].expected() == "no estimate"
+
+
+def test_cheap_methods_come_first_and_base_scores_are_part_of_the_estimate(tmp_path):
+    planned = plan_entries(entries("mldf,mlwse_l1,label_frequencies"), SIZES, Store(tmp_path))
+    assert [entry.name for entry in planned] == ["label_frequencies", "mlwse_l1", "mldf"]
+    stacking = planned[1]
+    assert stacking.seconds > 2 * cost_of("mlwse_l1", 1000, 30, 10).seconds
+    with_members = plan_entries(entries("mlwse_l1,br_logistic,cc_logistic,erf_pct"), SIZES, Store(tmp_path))
+    shared = next(entry for entry in with_members if entry.name == "mlwse_l1")
+    assert shared.seconds < stacking.seconds  # the members' own fits are counted with the members
+
+
+def test_what_is_stored_costs_nothing(tmp_path):
+    store, (entry,) = Store(tmp_path), entries("br_logistic")
+    (before,) = plan_entries([entry], SIZES, store)
+    estimated = before.seconds
+    assert run_cell(entry.cells[0], store) is None
+    (after,) = plan_entries([entry], SIZES, store)
+    assert after.seconds == pytest.approx(estimated / 2)
+
+
+def test_names_globs_and_the_settings_of_the_portfolio():
+    portfolio = load_portfolio()
+    assert [c.name for c in portfolio.select("mlknn,'?r_logistic'".replace("'", ""))] == ["mlknn", "br_logistic"]
+    assert portfolio.select("mlknn")[0].method.preprocessing == "standard"
+    assert portfolio.select("decide_*")[0].reason == ""
+    with pytest.raises(ExperimentError, match="no method is called 'mlkn'; did you mean 'mlknn'"):
+        portfolio.select("mlkn")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (3.21, "3.2 s"), (42, "42 s"), (150, "2.5 min"), (5400, "90 min"), (9000, "2.5 h")],
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
