@@ -81,12 +81,26 @@ def test_a_plan_follows_the_defaults_and_says_what_was_done(tmp_path):
             plan_reading(path, label_prefix="tag_", **option)
 
 
-def test_everything_that_is_no_feature_is_refused_at_once(tmp_path):
+def test_free_text_is_refused_with_what_leaves_it_out(tmp_path):
     path = tmp_path / "set.csv"
-    path.write_text("key,note,none,size,y\n" + "".join(f"k{i},n{i},,{i % 5},{i % 2}\n" for i in range(30)))
-    with pytest.raises(DatasetError, match=r"drop=size,key,note,none$") as caught:
+    rows = "".join(f"k{i},n{i},,{i % 5},{'ab'[i % 2]},{i % 2}\n" for i in range(30))
+    path.write_text(f"key,note,none,size,kind,y\n{rows}")
+    with pytest.raises(DatasetError, match=r"drop=size,none,key,note, or text=drop") as caught:
         plan_reading(path, labels_last=1, drop="size")
-    assert "'key' is free text (30 different values)" in str(caught.value)
-    with pytest.raises(DatasetError, match=r"drop=none$"):  # --text one_hot: as requested
-        plan_reading(path, labels_last=1, text="one_hot")
-    assert plan_reading(path, labels_last=1, drop="none", text="one_hot").content["columns"] == 61
+    assert "free text in key (30 different values), note (30 different values)" in str(caught.value)
+    assert plan_reading(path, labels_last=1, drop="size,none,key,note").content["columns"] == 2
+    plan = plan_reading(path, labels_last=1, text="drop")
+    assert plan.reader == {"labels_last": 1, "drop": ["none", "kind", "key", "note"]}
+    assert plan.content["columns"] == 1
+    plan = plan_reading(path, labels_last=1, text="one_hot")  # as requested
+    assert plan.content["columns"] == 63
+    assert plan.profile.empty == plan.reader["drop"] == ["none"]
+
+
+def test_names_that_are_too_many_for_a_message(tmp_path):
+    path = tmp_path / "set.csv"
+    names = [f"free_text_{i}" for i in range(20)]
+    rows = "".join(",".join([f"{name} {i}" for name in names] + [str(i), str(i % 2)]) + "\n" for i in range(30))
+    path.write_text(",".join(names) + f",size,y\n{rows}")
+    with pytest.raises(DatasetError, match="and 15 more: leave it out by text=drop"):
+        plan_reading(path, labels_last=1)

@@ -24,6 +24,12 @@ def add_check_options(verbs: Any) -> None:
         allow_abbrev=False,
     )
     add_reader_options(check)
+    check.add_argument("--text", choices=["error", "one_hot"], help="text features: refuse (default), or 0/1 columns")
+    check.add_argument(
+        "--missing",
+        choices=["error", "keep", "impute"],
+        help="missing values: refuse (default), keep as NaN, or impute (median or most frequent value of all rows)",
+    )
     check.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -40,12 +46,6 @@ def add_reader_options(check: argparse.ArgumentParser) -> None:
     which.add_argument("--labels-xml", metavar="FILE", help="Mulan XML naming the labels (default: next to the ARFF)")
     which.add_argument("--label-names", metavar="A,B", type=_names, help="labels of a file that does not name them")
     check.add_argument("--drop", metavar="A,B", help="columns to leave out, such as row identifiers")
-    check.add_argument("--text", choices=["error", "one_hot"], help="text features: refuse (default), or 0/1 columns")
-    check.add_argument(
-        "--missing",
-        choices=["error", "keep", "impute"],
-        help="missing values: refuse (default), keep as NaN, or impute (median or most frequent value of all rows)",
-    )
     check.add_argument(
         "--missing-labels",
         choices=["error", "keep"],

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from multilab import datasets
 from multilab.core.shell import command
 from multilab.core.text import visible
 
@@ -59,12 +60,10 @@ def _is_path(dataset: str) -> bool:
 
 
 def _option(name: str, value: str) -> Any:
-    from multilab.datasets import DatasetError
-
     if name in _NAMES:
         return [one.strip() for one in value.strip("[]").split(",") if one.strip()]
     if name in _COUNTS and not value.isdecimal():
-        raise DatasetError(f"{name} must be a whole number, not {value[:40]!r}")
+        raise datasets.DatasetError(f"{name} must be a whole number, not {value[:40]!r}")
     return int(value) if name in _COUNTS else value
 
 
@@ -76,12 +75,11 @@ def _with_names(argument: str, options: Mapping[str, Any]) -> str:
 
 def _registered(path: str, options: Mapping[str, Any]) -> str:
     from multilab.commands.own_data import profile_lines
-    from multilab.datasets import DatasetError, register_file
 
     try:
-        name, plan = register_file(path, **options)
-    except DatasetError as error:
-        raise DatasetError(error.reason.replace("label_columns", "labels"), error.path, error.line) from None
+        name, plan = datasets.register_file(path, **options)
+    except datasets.DatasetError as error:
+        raise datasets.DatasetError(error.reason.replace("label_columns", "labels"), error.path, error.line) from None
     lines = [f"{path} is the dataset {name}"]
     if plan is not None:
         lines += [f"  {line}" for line in profile_lines(plan.profile, plan.content)]

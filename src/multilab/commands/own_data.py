@@ -30,6 +30,16 @@ def add_add_options(verbs: Any) -> None:
         allow_abbrev=False,
     )
     add_reader_options(add)
+    add.add_argument(
+        "--text",
+        choices=["one_hot", "drop", "error"],
+        help="text features: 0/1 columns (default; free text is refused), leave out, or refuse",
+    )
+    add.add_argument(
+        "--missing",
+        choices=["impute", "keep", "error"],
+        help="missing values: impute (default: median or most frequent value of all rows), keep as NaN, or refuse",
+    )
     add.add_argument("--name", help="name of the dataset (default: that of the file)")
     add.add_argument("--reference", action="store_true", help="leave the file where it is and make a link to it")
     add.add_argument("--force", action="store_true", help="replace the dataset of this name")
@@ -58,10 +68,13 @@ def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
         lines.append(f"missing    {_counts(profile.missing, 'rows')}")
     labels = profile.labels
     rarest = sorted((label for label in labels if label.positive), key=lambda label: label.positive)
-    lines.append(
-        f"labels     {len(labels)}, {content['cardinality']:.4g} per row, {content['rows_without_label']} rows without "
-        f"any; rarest: {_listed(f'{label.name} ({label.positive} rows)' for label in rarest)}"
-    )
+    mean_ir = sum(rarest[-1].positive / label.positive for label in rarest) / len(rarest)
+    counts = _listed(f"{label.name} ({label.positive} rows)" for label in rarest)
+    cardinality, without = content["cardinality"], content["rows_without_label"]
+    lines.append(f"labels     {len(labels)}, {cardinality:.4g} per row, {without} rows without any")
+    lines.append(f"imbalance  MeanIR {mean_ir:.3g}; rarest: {counts}")
+    if profile.empty:
+        lines.append(f"note       left out, no row has a value: {_listed(profile.empty)}")
     lines += [f"note       {note}" for note in content["notes"]]
     return lines + [f"warning    {warning}" for warning in _warnings(profile)]
 
@@ -74,9 +87,10 @@ def _warnings(profile: TableProfile) -> list[str]:
     wide = [name for name, count in profile.text.items() if count > _MANY]
     lines = []
     if profile.identifiers:
-        names = ",".join(profile.identifiers)
-        lines.append(f"look like row identifiers, leave them out with --drop {names}")
-    lines += [f"leak? {name!r}: {reason}; leave it out with --drop" for name, reason in profile.leaks.items()]
+        lines.append(f"look like row identifiers, leave them out (drop): {_listed(profile.identifiers)}")
+    if profile.leaks:
+        reasons = (f"{name!r}: {reason}" for name, reason in profile.leaks.items())
+        lines.append(f"features that may give labels away, leave them out (drop) if so: {_listed(reasons)}")
     if profile.duplicates:
         lines.append(
             f"{profile.duplicates} rows repeat the features of an earlier row, {profile.conflicts} of them with other "

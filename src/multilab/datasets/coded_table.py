@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
@@ -14,9 +15,6 @@ from multilab.datasets.column_roles import TableColumn, canonical_csr
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, require_cells
 from multilab.datasets.raw_data import RawData
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,16 +90,12 @@ class CodedTable:
 
     def frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the features and the labels as data frames, see `multilab.datasets.read_frames`."""
-        import pandas as pd
-
         series = {self.columns[j].name: self._series(j) for j in self.features}
         names = [self.columns[j].name for j in self.labels]
         return pd.DataFrame(series, copy=False), pd.DataFrame(self.label_codes(), columns=names)
 
     def _series(self, j: int) -> Any:
         """Return a feature: numbers (sparse ones of a sparse table), or a categorical of texts."""
-        import pandas as pd
-
         column, cells = self.columns[j], self.values[:, [j]]
         if column.plain and sp.issparse(cells):
             return pd.DataFrame.sparse.from_spmatrix(canonical_csr(cells))[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,9 +17,12 @@ from multilab.datasets.categories import share_categories
 from multilab.datasets.characteristics import describe
 from multilab.datasets.column_roles import canonical_csr
 from multilab.datasets.errors import DatasetError, DatasetWarning
+from multilab.datasets.frame_tables import table_of_frame
+from multilab.datasets.ignored_columns import names_to_drop
 from multilab.datasets.missing_values import impute
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import read
+from multilab.datasets.reading_plan import choose_encoding
 from multilab.datasets.synthetic import generate
 
 Indices = tuple[np.ndarray, np.ndarray]
@@ -64,6 +67,74 @@ class Dataset:
     splits: NamedSplits = field(default_factory=dict)
     digest: str = ""
     features: int = 0
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        labels: Sequence[str] | str,
+        *,
+        name: str = "frame",
+        drop: Sequence[str] | str = (),
+        text: str | None = None,
+        missing: str | None = None,
+        missing_labels: str = "error",
+    ) -> Dataset:
+        """Return a data frame as a dataset.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame of shape (n, m)
+            Columns of numbers, booleans, text or categories. The index is left out.
+        labels : sequence of str, or text with commas
+            Names of the label columns, or patterns: ``tag_*``.
+        name : str, default "frame"
+            Name of the dataset.
+        drop : sequence of str, or text with commas
+            Names of columns that are left out.
+        text, missing : str, optional
+            How text and missing values become numbers, see `multilab.datasets.plan_reading`. By default text becomes
+            one-hot columns, and missing values the median or the most frequent value of all rows.
+        missing_labels : {"error", "keep"}
+            Whether missing labels are an error, or labels that were not observed (-1 in ``Y``).
+
+        Raises
+        ------
+        DatasetError
+            One line: what cannot be a feature or a label, and what to do.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from multilab.datasets import Dataset
+        >>> rows = [[120, "C", 1, 0], [None, "D", 0, 1], [90, "C", 0, 1]]
+        >>> songs = pd.DataFrame(rows, columns=["tempo", "key", "happy", "sad"])
+        >>> data = Dataset.from_frame(songs, labels=["happy", "sad"])
+        >>> data.feature_names, data.X.tolist()
+        (['tempo', 'key=C', 'key=D'], [[120.0, 1.0, 0.0], [105.0, 0.0, 1.0], [90.0, 1.0, 0.0]])
+        """
+        if missing_labels not in ("error", "keep"):
+            raise DatasetError(f"{name}: missing_labels must be one of error, keep, not {missing_labels!r}")
+
+        def table(dropped: list[str]) -> Any:
+            return table_of_frame(frame, labels, dropped, missing_labels == "keep", name)
+
+        *_, raw = choose_encoding(table, list(names_to_drop(drop)), text, missing, name)
+        return cls._from_raw(name, raw, {}, describe(raw))
+
+    @classmethod
+    def _from_raw(cls, name: str, raw: RawData, splits: NamedSplits, description: Mapping[str, Any]) -> Dataset:
+        """Return the dataset of matrices and names; warn of features that look like identifiers."""
+        for feature in description["id_like"]:
+            warnings.warn(
+                f"{name}: feature {feature[:60]!r} looks like a row identifier; leave it out by 'drop'",
+                DatasetWarning,
+                stacklevel=3,
+            )
+        names = {"feature_names": list(raw.feature_names), "label_names": list(raw.label_names)}
+        return cls(
+            name, raw.X, raw.Y, **names, splits=splits, digest=description["digest"], features=raw.original_features
+        )
 
     def __repr__(self) -> str:
         kind = "sparse" if sp.issparse(self.X) else "dense"
@@ -115,23 +186,7 @@ def build_dataset(
             raise DatasetError(f"{name}: the split {split} is defined by the files and by the card")
         named[split] = _by_rule(name, split, rule, raw.Y.shape[0])
     description = describe(raw)
-    for feature in description["id_like"]:
-        warnings.warn(
-            f"{name}: feature {feature[:60]!r} looks like a row identifier; leave it out by 'drop' in its card",
-            DatasetWarning,
-            stacklevel=2,
-        )
-    dataset = Dataset(
-        name=name,
-        X=raw.X,
-        Y=raw.Y,
-        feature_names=list(raw.feature_names),
-        label_names=list(raw.label_names),
-        splits=named,
-        digest=description["digest"],
-        features=raw.original_features,
-    )
-    return dataset, description
+    return Dataset._from_raw(name, raw, named, description), description
 
 
 def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[RawData, Indices | None]:

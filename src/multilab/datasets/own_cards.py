@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from multilab.core.files import PathLike, write_atomically
 from multilab.core.text import excerpt, visible
 from multilab.datasets.catalogue import Card, card, cards, own_dir
@@ -135,8 +137,6 @@ def transfer(file: Path, folder: Path, name: str, reference: bool) -> Path:
 
 
 def _card_text(plan: ReadingPlan, files: list[dict[str, Any]]) -> str:
-    import yaml
-
     expected = {key: plan.content[key] for key in ("instances", "features", "labels")}
     expected["cardinality"] = round(plan.content["cardinality"], 4)
     values = {

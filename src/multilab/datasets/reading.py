@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from multilab.core.files import PathLike
 from multilab.datasets.arff import read_arff
+from multilab.datasets.cell_coding import one_hot_text
 from multilab.datasets.characteristics import describe
 from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions
@@ -20,7 +21,7 @@ from multilab.datasets.matlab import read_matlab
 from multilab.datasets.missing_values import impute, missing_error
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.svmlight import read_svmlight
-from multilab.datasets.tabular import one_hot_text, read_csv, read_parquet
+from multilab.datasets.tabular import read_csv, read_parquet
 from multilab.datasets.xc import read_xc
 
 Missing = Literal["error", "keep", "impute"]

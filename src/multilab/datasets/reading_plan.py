@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
 from multilab.datasets.characteristics import describe
+from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import decode, read_bytes
 from multilab.datasets.frame_reading import as_frames
+from multilab.datasets.ignored_columns import names_to_drop
 from multilab.datasets.profiling import TableProfile, profile_table
+from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import encode_content, file_format, labels_xml_of, read_content
 
 _LABELS = tuple(LabelOptions.__dataclass_fields__)
+_TEXT = ("one_hot", "drop", "error")
+_MISSING = ("impute", "keep", "error")
+_MAX_ADVICE = 90  # characters: longer texts are cut in messages
 
 
 @dataclass(frozen=True)
@@ -52,11 +59,13 @@ def plan_reading(path: PathLike, *, text: str | None = None, missing: str | None
     ----------
     path : path-like
         The file, in any format of `multilab.datasets.read`.
-    text : {"one_hot", "error"}, optional
+    text : {"one_hot", "drop", "error"}, optional
         Default: text columns become one-hot columns, and free text is refused: a column most of whose texts are
-        different. With ``one_hot`` such a column is refused only if it has more than 1,000 or too long texts.
+        different. With ``one_hot`` such a column is refused only if it has more than 1,000 or too long texts; with
+        ``drop`` all text columns are left out.
     missing : {"impute", "keep", "error"}, optional
-        Default: missing values are imputed (median or most frequent value of all rows).
+        Default: missing values are imputed (median or most frequent value of all rows). A column without any value is
+        left out.
     **options
         Further options of `multilab.datasets.read`.
 
@@ -70,26 +79,80 @@ def plan_reading(path: PathLike, *, text: str | None = None, missing: str | None
     for key in ("label_columns", "label_names"):
         if key in options:
             options[key] = _listed(options[key])
-    if isinstance(options.get("drop"), str):
-        options["drop"] = [name.strip() for name in options["drop"].split(",") if name.strip()]
+    dropped = list(names_to_drop(options.pop("drop", None)))
     chosen = {key: options[key] for key in _LABELS if key in options}
     others = {key: value for key, value in options.items() if key not in _LABELS}
-    content = read_content(path, LabelOptions(**chosen), text="keep", **others)
+
+    def read_without(drop: list[str]) -> CodedTable | RawData:
+        return read_content(path, LabelOptions(**chosen), text="keep", drop=drop, **others)
+
+    dropped, profile, encoding, raw = choose_encoding(read_without, dropped, text, missing, path)
+    labels_xml = options.pop("labels_xml", None)
+    if (options.get("format") or file_format(path)) not in ("csv", "parquet"):
+        encoding.pop("text", None)  # nominal features of ARFF are declared
+    reader = {**options, **({"drop": dropped} if dropped else {}), **encoding}
+    return ReadingPlan(path, labels_xml and Path(labels_xml), reader, profile, describe(raw))
+
+
+def choose_encoding(
+    read_without: Callable[[list[str]], CodedTable | RawData],
+    dropped: list[str],
+    text: str | None,
+    missing: str | None,
+    path: PathLike,
+) -> tuple[list[str], TableProfile, dict[str, str], RawData]:
+    """Choose how the text and the missing values of a table become numbers, see :func:`plan_reading`.
+
+    Parameters
+    ----------
+    read_without : callable
+        Returns the table without the columns of these names, its text as it is.
+    dropped : list of str
+        Names of the columns that are left out in any case.
+    text, missing, path
+        As for :func:`plan_reading`.
+
+    Returns
+    -------
+    dropped : list of str
+        Also with the columns that cannot be features.
+    profile : TableProfile
+    options : dict
+        ``text`` and ``missing`` where the table has text or missing values.
+    raw : RawData
+        The table after encoding.
+    """
+    for name, value, allowed in (("text", text, _TEXT), ("missing", missing, _MISSING)):
+        if value not in (None, *allowed):
+            raise DatasetError(f"{name} must be one of {', '.join(allowed)}, not {value!r}", path)
+    content = read_without(dropped)
     profile = profile_table(as_frames(content))
-    _refuse_columns(profile, text, others.get("drop", []), path)
+    of_text = [*profile.text, *profile.free_text]
+    left_out = [*profile.empty, *(of_text if text == "drop" else [])]
+    if left_out:
+        if len(left_out) == profile.features:
+            raise DatasetError("no feature is left: every column is a label, is left out, or has no value", path)
+        dropped = [*dropped, *left_out]
+        content = read_without(dropped)
+        profile, of_text = replace(profile_table(as_frames(content)), empty=profile.empty), of_text * (text != "drop")
+    if text == "error" and of_text:
+        raise DatasetError(f"text in {_shown(of_text)}: set text to 'one_hot', or leave the columns out (drop)", path)
+    if text is None and profile.free_text:
+        counts = (f"{name} ({count} different values)" for name, count in profile.free_text.items())
+        drop = ",".join(dict.fromkeys([*dropped, *profile.free_text]))
+        advice = f"drop={drop}, or " if len(drop) < _MAX_ADVICE else ""
+        raise DatasetError(f"free text in {_shown(counts)}: leave it out by {advice}text=drop (all text columns)", path)
     if all(label.constant for label in profile.labels):
         raise DatasetError("no label differs from row to row: every one is never set, or always", path)
-    labels_xml = options.pop("labels_xml", None)
-    reader = dict(options)
-    if profile.text or profile.free_text:
-        if text == "error":
-            shown = ", ".join(repr(name[:60]) for name in [*profile.text, *profile.free_text][:10])
-            raise DatasetError(f"text in {shown}: set text to 'one_hot', or leave the columns out (drop)", path)
-        reader |= {"text": "one_hot"} if file_format(path) in ("csv", "parquet") else {}
-    if profile.missing or missing:
-        reader["missing"] = missing or "impute"
-    raw = encode_content(content, reader.get("text", "error"), reader.get("missing", "error"), path)
-    return ReadingPlan(path, labels_xml and Path(labels_xml), reader, profile, describe(raw))
+    options = {"text": "one_hot"} if of_text else {}
+    options |= {"missing": missing or "impute"} if profile.missing or missing else {}
+    raw = encode_content(content, options.get("text", "error"), options.get("missing", "error"), path)
+    return dropped, profile, options, raw
+
+
+def _shown(names: Iterable[str]) -> str:
+    every = [excerpt(name, 80) for name in names]
+    return ", ".join(every[:5]) + (f" and {len(every) - 5} more" if len(every) > 5 else "")
 
 
 def with_labels_xml(path: PathLike, options: dict[str, Any]) -> dict[str, Any]:
@@ -112,14 +175,3 @@ def _listed(names: Any) -> list[str]:
     elif isinstance(names, str | os.PathLike):
         names = decode(read_bytes(names)).split("\n")
     return [name.strip() for name in names if name.strip()]
-
-
-def _refuse_columns(profile: TableProfile, text: str | None, dropped: list[str], path: Path) -> None:
-    """Refuse all columns at once that cannot be features, with the option that leaves them out."""
-    free = {} if text == "one_hot" else profile.free_text
-    reasons = [f"'{name[:60]}' is free text ({count} different values)" for name, count in free.items()]
-    reasons += [f"'{name[:60]}' has no value" for name in profile.empty]
-    if reasons:
-        more = f" and {len(reasons) - 5} more" if len(reasons) > 5 else ""
-        drop = ",".join(dict.fromkeys([*dropped, *free, *profile.empty]))
-        raise DatasetError(f"{', '.join(reasons[:5])}{more}: leave out by drop={excerpt(drop, 500)}", path)

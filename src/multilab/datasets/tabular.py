@@ -10,31 +10,23 @@ import os
 import re
 import warnings
 from array import array
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from multilab.core.files import PathLike
+from multilab.datasets.cell_coding import TEXT_HINT, are_labels, categories_of, coded_cells
 from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions, TableColumn
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, decode, plain_name, read_bytes, require_cells
 from multilab.datasets.ignored_columns import dropped_note, positions_left
-from multilab.datasets.number_parsing import dense_numbers, to_number
+from multilab.datasets.number_parsing import dense_numbers
 
-_MISSING = frozenset({"", "?", "na", "nan", "null"})
-_TRUTH = {"true": 1.0, "false": 0.0}
-_USUAL = {form: "nan" for text in _MISSING for form in (text, text.upper())} | {"NaN": "nan"}
-_USUAL |= {form: f"{number:g}" for text, number in _TRUTH.items() for form in (text, text.upper(), text.title())}
-_INFINITE = frozenset({"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"})
 # The first record: quoted fields may hold delimiters and line breaks. Possessive, so that nothing backtracks.
 _FIRST_RECORD = re.compile(r'(?:[^"\n]++|"[^"]*+")*+')
 _QUOTED = re.compile(r'"[^"]*+"')
-MAX_CATEGORIES = 1000
-MAX_CATEGORY = 100  # characters
-_TEXT_HINT = "; for text set text to 'one_hot', or leave the column out (drop)"
 
 
 def read_csv(
@@ -70,9 +62,9 @@ def read_csv(
     Returns
     -------
     CodedTable
-        Dense. ``true`` and ``false`` are 1 and 0; an empty field, ``?``, ``NA``, ``NaN`` and ``null`` are missing
-        values, all of them in any case. A first column without a name is the index that pandas and R write: it is left
-        out, and ``notes`` says so.
+        Dense. ``true`` and ``false`` are 1 and 0; an empty field, ``?``, ``NA``, ``N/A``, ``#N/A``, ``<NA>``, ``NaN``
+        and ``null`` are missing values, all of them in any case. A first column without a name is the index that pandas
+        and R write: it is left out, and ``notes`` says so.
 
     Raises
     ------
@@ -197,111 +189,13 @@ def _numbers_and_codes(
     table = np.empty((len(lines), len(columns)))
     faults = list[tuple[int, str]]()
     for j, column in enumerate(columns):
-        is_text = column.name in text_columns
-        numbers = None if is_text else _usual_numbers(cells[j])
-        if numbers is not None and (not is_label[j] or _are_labels(numbers, missing_labels).all()):
-            table[:, j] = numbers
-            continue
-        positions: dict[str, int] = {}
-        codes = np.array([positions.setdefault(cell, len(positions)) for cell in cells[j]], dtype=np.int64)
-        values = [_value(cell) for cell in positions]
-        if text != "error" and not is_label[j] and (is_text or _is_text(values)):
-            columns[j], meaning = _categories(column.name, list(positions))
-        else:
-            meaning = np.array([math.nan if value is None else value for value in values])
-            fault = _first_fault(positions, values, column.name, bool(is_label[j]), missing_labels)
-            faults += [(int(np.argmax(codes == fault[0])), fault[1])] if fault else []
-        table[:, j] = meaning[codes]
+        kind = "label" if is_label[j] else "text" if column.name in text_columns else "feature"
+        columns[j], table[:, j], fault = coded_cells(cells[j], column.name, kind, text != "error", missing_labels)
+        faults += [fault] if fault else []
     if faults:
         row, reason = min(faults, key=lambda one: one[0])
         raise DatasetError(reason, path, lines[row])
     return table
-
-
-def _are_labels(values: np.ndarray, missing_labels: bool) -> np.ndarray:
-    """Return which values a label may have."""
-    valid = np.isin(values, (0.0, 1.0))
-    return valid | np.isnan(values) if missing_labels else valid
-
-
-def _usual_numbers(cells: list[str]) -> np.ndarray | None:
-    """Return the numbers of a column, NaN for missing ones, or None if the slow parser is needed."""
-    usual = [_USUAL.get(cell, cell) for cell in cells]
-    together = " ".join(usual)
-    if "_" in together or not together.isascii():  # Python's float takes more than decimal numbers
-        return None
-    try:
-        numbers = np.array(list(map(float, usual)))
-    except ValueError:
-        return None
-    return None if np.isinf(numbers).any() or np.isnan(numbers).sum() != usual.count("nan") else numbers
-
-
-def _value(cell: str) -> float | None:
-    """Return the number of a cell, NaN if it is missing, None if it is something else."""
-    number = to_number(cell)
-    if not math.isnan(number):
-        return number
-    lower = cell.lower() if len(cell) < 6 else cell
-    return math.nan if lower in _MISSING else _TRUTH.get(lower)
-
-
-def _is_text(values: Sequence[float | None]) -> bool:
-    """Whether most different values of a column are neither numbers nor missing."""
-    others = sum(value is None for value in values)
-    numbers = sum(value is not None and not math.isnan(value) for value in values)
-    return others > 0 and others >= numbers
-
-
-def _first_fault(
-    texts: Iterable[str], values: Sequence[float | None], name: str, is_label: bool, missing_labels: bool
-) -> tuple[int, str] | None:
-    """Return the position of the first text that a column cannot hold and the reason."""
-    if not is_label and None not in values:
-        return None
-    name = name[:60]
-    for code, (cell, value) in enumerate(zip(texts, values, strict=True)):
-        if value is None and is_label:
-            return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1, true or false"
-        if value is None:
-            hint = "" if cell.lower() in _INFINITE else _TEXT_HINT
-            return code, f"'{cell[:40]}' of column '{name}' is not a finite number{hint}"
-        if is_label and math.isnan(value):
-            if missing_labels:
-                continue
-            return code, f"label '{name}' is missing"
-        if is_label and value not in (0.0, 1.0):
-            return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1"
-    return None
-
-
-def _categories(name: str, texts: Sequence[str]) -> tuple[TableColumn, np.ndarray]:
-    """Return a nominal column of the sorted texts and the code of each text, NaN of a missing one."""
-    values = sorted({cell for cell in texts if cell.lower() not in _MISSING})
-    position = {value: float(k) for k, value in enumerate(values)}
-    return TableColumn(name, tuple(values), 1), np.array([position.get(cell, math.nan) for cell in texts])
-
-
-def one_hot_text(table: CodedTable) -> CodedTable:
-    """Return the table with a note about its text columns; refuse text that one-hot columns are not for."""
-    columns = [column for column in table.columns if column.values is not None]
-    if not columns:
-        return table
-    for column in columns:
-        values = column.values or ()
-        longest = max(map(len, values), default=0)
-        if not values or len(values) > MAX_CATEGORIES or longest > MAX_CATEGORY:
-            raise DatasetError(
-                f"column '{column.name[:60]}' holds {len(values)} different texts of up to {longest} characters, "
-                f"one-hot columns are for 1 to {MAX_CATEGORIES} texts of up to {MAX_CATEGORY} characters; leave it out "
-                "(drop)",
-                table.path,
-            )
-    width = sum(len(column.values or ()) for column in columns)
-    require_cells(len(table.values), width, "the one-hot columns of the text", table.path, table.limits)
-    shown = ", ".join(f"{c.name[:60]!r} ({len(c.values or ())} values)" for c in columns[:10])
-    more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
-    return replace(table, notes=(*table.notes, f"text became one-hot columns: {shown}{more}"))
 
 
 def read_parquet(
@@ -391,7 +285,7 @@ def _require_numbers(field: Any, path: PathLike, text_allowed: bool) -> None:
     if text_allowed and _is_string(kind):
         return
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        hint = _TEXT_HINT if _is_string(kind) else "; leave it out (drop)"
+        hint = TEXT_HINT if _is_string(kind) else "; leave it out (drop)"
         reason = f"column '{field.name[:60]}' is of type {str(kind)[:60]}, expected numbers or booleans"
         raise DatasetError(reason + hint, path)
 
@@ -422,14 +316,14 @@ def _parquet_text(data: Any, name: str) -> tuple[TableColumn, np.ndarray]:
     present, codes = np.unique(codes, return_inverse=True)
     dictionary = chunks[0].dictionary
     texts = [(dictionary[k].as_py() or "").strip() if k >= 0 else "" for k in present.tolist()]
-    column, meaning = _categories(name, texts)
+    column, meaning = categories_of(name, texts)
     return column, meaning[codes]
 
 
 def _check_labels(
     values: np.ndarray, columns: list[TableColumn], labels: np.ndarray, path: PathLike, missing_labels: bool
 ) -> None:
-    wrong = np.argwhere(~_are_labels(values[:, labels], missing_labels))
+    wrong = np.argwhere(~are_labels(values[:, labels], missing_labels))
     if len(wrong):
         row, k = wrong[0]
         name, value = columns[labels[k]].name[:60], values[row, labels[k]]

@@ -1,0 +1,153 @@
+"""Cells of a table that are text: which are numbers, which are missing, and which columns hold text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from multilab.datasets.coded_table import CodedTable
+from multilab.datasets.column_roles import TableColumn
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.file_access import require_cells
+from multilab.datasets.number_parsing import to_number
+
+_MISSING = frozenset({"", "?", "na", "nan", "null", "n/a", "#n/a", "<na>"})
+_TRUTH = {"true": 1.0, "false": 0.0}
+_USUAL = {form: "nan" for text in _MISSING for form in (text, text.upper())} | {"NaN": "nan"}
+_USUAL |= {form: f"{number:g}" for text, number in _TRUTH.items() for form in (text, text.upper(), text.title())}
+_INFINITE = frozenset({"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"})
+MAX_CATEGORIES = 1000
+MAX_CATEGORY = 100  # characters
+TEXT_HINT = "; for text set text to 'one_hot', or leave the column out (drop)"
+_MIXED_HINT = "; most of the column are numbers: correct the others, or leave the column out (drop)"
+
+
+def coded_cells(
+    cells: Sequence[str], name: str, kind: str, text: bool, missing_labels: bool
+) -> tuple[TableColumn, np.ndarray, tuple[int, str] | None]:
+    """Return a column of texts as numbers, or as codes of a nominal column.
+
+    Parameters
+    ----------
+    cells : sequence of str
+        One text per row, without blanks around it.
+    name : str
+        Name of the column.
+    kind : {"feature", "label", "text"}
+        A feature is nominal if it is text and ``text`` is True, and a column of kind "text" always.
+    text : bool
+        Whether text features are allowed.
+    missing_labels : bool
+        Whether a label may be missing.
+
+    Returns
+    -------
+    column : TableColumn
+    values : ndarray of shape (n,)
+        NaN where a value is missing.
+    fault : (row, reason) or None
+        The first invalid cell.
+    """
+    column, is_label = TableColumn(name, None, 1), kind == "label"
+    numbers = None if kind == "text" else _usual_numbers(cells)
+    if numbers is not None and (not is_label or are_labels(numbers, missing_labels).all()):
+        return column, numbers, None
+    positions: dict[str, int] = {}
+    codes = np.array([positions.setdefault(cell, len(positions)) for cell in cells], dtype=np.int64)
+    values = [_value(cell) for cell in positions]
+    if kind == "text" or (text and not is_label and _is_text(values)):
+        column, meaning = categories_of(name, list(positions))
+        return column, meaning[codes], None
+    meaning = np.array([math.nan if value is None else value for value in values])
+    hint = _MIXED_HINT if text else TEXT_HINT
+    fault = _first_fault(positions, values, name, is_label, missing_labels, hint)
+    return column, meaning[codes], (int(np.argmax(codes == fault[0])), fault[1]) if fault else None
+
+
+def are_labels(values: np.ndarray, missing_labels: bool) -> np.ndarray:
+    """Return which values a label may have."""
+    valid = np.isin(values, (0.0, 1.0))
+    return valid | np.isnan(values) if missing_labels else valid
+
+
+def _usual_numbers(cells: Sequence[str]) -> np.ndarray | None:
+    """Return the numbers of a column, NaN for missing ones, or None if the slow parser is needed."""
+    usual = [_USUAL.get(cell, cell) for cell in cells]
+    together = " ".join(usual)
+    if "_" in together or not together.isascii():  # Python's float takes more than decimal numbers
+        return None
+    try:
+        numbers = np.array(list(map(float, usual)))
+    except ValueError:
+        return None
+    return None if np.isinf(numbers).any() or np.isnan(numbers).sum() != usual.count("nan") else numbers
+
+
+def _value(cell: str) -> float | None:
+    """Return the number of a cell, NaN if it is missing, None if it is something else."""
+    number = to_number(cell)
+    if not math.isnan(number):
+        return number
+    lower = cell.lower() if len(cell) < 6 else cell
+    return math.nan if lower in _MISSING else _TRUTH.get(lower)
+
+
+def _is_text(values: Sequence[float | None]) -> bool:
+    """Whether most different values of a column are neither numbers nor missing."""
+    others = sum(value is None for value in values)
+    numbers = sum(value is not None and not math.isnan(value) for value in values)
+    return others > 0 and others >= numbers
+
+
+def _first_fault(
+    texts: Iterable[str], values: Sequence[float | None], name: str, is_label: bool, missing_labels: bool, hint: str
+) -> tuple[int, str] | None:
+    """Return the position of the first text that a column cannot hold and the reason."""
+    if not is_label and None not in values:
+        return None
+    name = name[:60]
+    for code, (cell, value) in enumerate(zip(texts, values, strict=True)):
+        if value is None and is_label:
+            return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1, true or false"
+        if value is None:
+            advice = "" if cell.lower() in _INFINITE else hint
+            return code, f"'{cell[:40]}' of column '{name}' is not a finite number{advice}"
+        if is_label and math.isnan(value):
+            if missing_labels:
+                continue
+            return code, f"label '{name}' is missing"
+        if is_label and value not in (0.0, 1.0):
+            return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1"
+    return None
+
+
+def categories_of(name: str, texts: Sequence[str]) -> tuple[TableColumn, np.ndarray]:
+    """Return a nominal column of the sorted texts and the code of each text, NaN of a missing one."""
+    values = sorted({cell for cell in texts if cell.lower() not in _MISSING})
+    position = {value: float(k) for k, value in enumerate(values)}
+    return TableColumn(name, tuple(values), 1), np.array([position.get(cell, math.nan) for cell in texts])
+
+
+def one_hot_text(table: CodedTable) -> CodedTable:
+    """Return the table with a note about its text columns; refuse text that one-hot columns are not for."""
+    columns = [column for column in table.columns if column.values is not None]
+    if not columns:
+        return table
+    for column in columns:
+        values = column.values or ()
+        longest = max(map(len, values), default=0)
+        if not values or len(values) > MAX_CATEGORIES or longest > MAX_CATEGORY:
+            raise DatasetError(
+                f"column '{column.name[:60]}' holds {len(values)} different texts of up to {longest} characters, "
+                f"one-hot columns are for 1 to {MAX_CATEGORIES} texts of up to {MAX_CATEGORY} characters; leave it out "
+                "(drop)",
+                table.path,
+            )
+    width = sum(len(column.values or ()) for column in columns)
+    require_cells(len(table.values), width, "the one-hot columns of the text", table.path, table.limits)
+    shown = ", ".join(f"{c.name[:60]!r} ({len(c.values or ())} values)" for c in columns[:10])
+    more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
+    return replace(table, notes=(*table.notes, f"text became one-hot columns: {shown}{more}"))

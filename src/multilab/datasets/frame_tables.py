@@ -1,0 +1,101 @@
+"""Data frames as datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from pandas.api import types
+
+from multilab.datasets.cell_coding import are_labels, coded_cells
+from multilab.datasets.coded_table import CodedTable
+from multilab.datasets.column_roles import LabelOptions, TableColumn, canonical_csr
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.file_access import Limits, require_cells
+from multilab.datasets.ignored_columns import dropped_note, positions_left
+
+
+def table_of_frame(
+    frame: pd.DataFrame, labels: Sequence[str] | str, drop: Sequence[str], missing_labels: bool, name: str
+) -> CodedTable:
+    """Return a data frame as the readers of files return a table.
+
+    Parameters
+    ----------
+    frame : DataFrame of shape (n, m)
+        Columns of numbers, booleans, text or categories; the index is left out. If all are sparse, so is the table.
+    labels : sequence of str, or text with commas
+        Names of the label columns, or patterns.
+    drop : sequence of str
+        Names of columns that are left out.
+    missing_labels : bool
+        Whether a label may be missing.
+    name : str
+        For messages.
+
+    Raises
+    ------
+    DatasetError
+        Not a data frame with rows and different column names, a column of another type, an infinite value, or a value
+        of a label other than 0 and 1.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise DatasetError(f"{name}: expected a pandas.DataFrame, got {type(frame).__name__}")
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise DatasetError(f"{name}: columns have names of several levels: join them first")
+    if not len(frame):
+        raise DatasetError(f"{name}: the table has no row")
+    names = [str(column).strip() for column in frame.columns]
+    if twice := next((column for k, column in enumerate(names) if column in names[:k]), None):
+        raise DatasetError(f"{name}: column {twice[:60]!r} occurs twice")
+    kept = positions_left(names, drop, name)
+    columns = [TableColumn(names[j], None, 1) for j in kept]
+    wanted = labels.split(",") if isinstance(labels, str) else labels
+    chosen = LabelOptions(label_columns=[str(one).strip() for one in wanted]).choose(columns, name)
+    series = [frame.iloc[:, j] for j in kept]
+    limits = Limits()
+    if all(isinstance(column.dtype, pd.SparseDtype) and column.dtype.fill_value == 0 for column in series):
+        values: Any = canonical_csr(sp.csr_array(frame.iloc[:, kept].sparse.to_coo()))
+        for k, column in enumerate(series):
+            _check_numbers(np.asarray(column.array.sp_values, dtype=float), names[kept[k]], k in chosen, False, name)
+    else:
+        require_cells(len(frame), len(kept), "the table", name, limits)
+        values = np.empty((len(frame), len(kept)))
+        for k, column in enumerate(series):
+            columns[k], values[:, k] = _column(column, columns[k], k in chosen, missing_labels, name)
+    return CodedTable(values, columns, chosen, name, limits, dropped_note(drop))
+
+
+def _column(
+    series: pd.Series, column: TableColumn, is_label: bool, missing_labels: bool, name: str
+) -> tuple[TableColumn, np.ndarray]:
+    """Return a column, nominal if it holds text, and its numbers or codes, NaN where a value is missing."""
+    kind = series.dtype.subtype if isinstance(series.dtype, pd.SparseDtype) else series.dtype
+    if isinstance(kind, pd.CategoricalDtype) or types.is_object_dtype(kind) or types.is_string_dtype(kind):
+        cells = ["" if absent else str(cell).strip() for cell, absent in zip(series, series.isna(), strict=True)]
+        column, values, fault = coded_cells(
+            cells, column.name, "label" if is_label else "feature", True, missing_labels
+        )
+        if fault:
+            raise DatasetError(f"{name}, row {fault[0] + 1}: {fault[1]}")
+        return column, values
+    if not (types.is_bool_dtype(kind) or types.is_integer_dtype(kind) or types.is_float_dtype(kind)):
+        raise DatasetError(
+            f"{name}: column {column.name[:60]!r} is of type {series.dtype}, expected numbers, booleans or text; "
+            "convert it or leave it out (drop)"
+        )
+    values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    _check_numbers(values, column.name, is_label, missing_labels, name)
+    return column, values
+
+
+def _check_numbers(values: np.ndarray, column: str, is_label: bool, missing_labels: bool, name: str) -> None:
+    if np.isinf(values).any():
+        raise DatasetError(f"{name}: column {column[:60]!r} has an infinite value")
+    if is_label and not (valid := are_labels(values, missing_labels)).all():
+        wrong = values[~valid][0]
+        what = "is missing in some rows" if np.isnan(wrong) else f"is {wrong:g} in some rows, expected 0 or 1"
+        raise DatasetError(f"{name}: label {column[:60]!r} {what}")

@@ -1,0 +1,102 @@
+"""`Dataset.from_frame`: equal to the file that the frame would be, and one line for what cannot be a dataset."""
+
+from __future__ import annotations
+
+import io
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from helpers.own_files import own_rows
+from multilab.datasets import Dataset, DatasetError, DatasetWarning, add_dataset, load
+
+
+@pytest.fixture
+def frame():
+    return pd.read_csv(io.StringIO(own_rows()))
+
+
+def test_a_frame_and_its_file_are_the_same_dataset(frame, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MULTILAB_CACHE", raising=False)
+    frame.to_csv("mine.csv", index=False)
+    add_dataset("mine.csv", label_prefix="tag_", drop="id")
+    data = Dataset.from_frame(frame, "tag_*", drop="id", name="mine")
+    assert data.digest == load("mine").digest
+    assert data.feature_names == ["a", "b", "colour=blue", "colour=red"]
+    assert repr(data) == repr(load("mine"))
+
+
+@pytest.mark.parametrize("kind", ["string", "category", object])
+def test_kinds_of_columns_that_hold_the_same(frame, kind):
+    same = frame.astype({"colour": kind, "tag_x": bool, "tag_y": "Int8", "a": "Float64"})
+    labels = ["tag_x", "tag_y"]
+    assert Dataset.from_frame(same, labels, drop=["id"]).digest == Dataset.from_frame(frame, labels, drop=["id"]).digest
+
+
+def test_sparse_columns_stay_sparse():
+    X = sp.random_array((30, 5), density=0.3, rng=np.random.default_rng(0))
+    frame = pd.DataFrame.sparse.from_spmatrix(sp.coo_matrix(X), columns=list("abcde"))
+    frame["y"] = pd.arrays.SparseArray(np.arange(30) % 2, fill_value=0)
+    data = Dataset.from_frame(frame, ["y"])
+    assert sp.issparse(data.X)
+    np.testing.assert_array_equal(data.X.toarray(), X.toarray())
+    assert data.Y.ravel().tolist() == [0, 1] * 15
+    dense = Dataset.from_frame(frame.sparse.to_dense(), ["y"])
+    np.testing.assert_array_equal(dense.X, X.toarray())
+
+
+def test_labels_that_were_not_observed(frame):
+    frame = frame.astype({"tag_x": "Int8"})
+    frame.loc[3, "tag_x"] = None
+    with pytest.raises(DatasetError, match="'tag_x' is missing in some rows"):
+        Dataset.from_frame(frame, "tag_*", drop="id")
+    data = Dataset.from_frame(frame, "tag_*", drop="id", missing_labels="keep")
+    assert data.Y.dtype == np.int8
+    assert data.Y[3].tolist()[0] == -1
+
+
+def test_identifiers_are_warned_of_and_empty_columns_left_out(frame):
+    frame["nothing"] = np.nan
+    with pytest.warns(DatasetWarning, match="'id' looks like a row identifier"):
+        data = Dataset.from_frame(frame, "tag_*")
+    assert "nothing" not in data.feature_names
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Dataset.from_frame(frame, "tag_*", drop="id", text="drop").feature_names == ["a", "b"]
+
+
+Y = [0, 1, 1, 0] * 10
+WRONG = [
+    ([[1, 0]], {}, "expected a pandas.DataFrame, got list"),
+    (pd.DataFrame({"a": [], "y": []}), {}, "the table has no row"),
+    (pd.DataFrame([[1, 2, 0]], columns=["a", "a", "y"]), {}, "column 'a' occurs twice"),
+    (pd.DataFrame([[1, 0]], columns=pd.MultiIndex.from_tuples([("a", 1), ("y", 1)])), {}, "several levels"),
+    (pd.DataFrame({"a": Y, "y": Y}), {"labels": ["z"]}, "label 'z' is not a column of frame"),
+    (pd.DataFrame({"a": Y, "y": Y}), {"labels": "tag_*"}, r"no column matches 'tag_\*'; columns are 'a', 'y'"),
+    (pd.DataFrame({"a": Y, "y": Y}), {"labels": "*"}, "every column is a label"),
+    (pd.DataFrame({"a": Y, "y": [2 * y for y in Y]}), {}, "label 'y' is 2 in some rows, expected 0 or 1"),
+    (pd.DataFrame({"a": Y, "y": ["yes", "no"] * 20}), {}, "row 1: non-binary label: 'y' is yes"),
+    (pd.DataFrame({"a": Y, "y": 0}), {}, "no label differs from row to row"),
+    (pd.DataFrame({"a": [np.inf, *Y[1:]], "y": Y}), {}, "'a' has an infinite value"),
+    (pd.DataFrame({"a": pd.Timestamp("2026-01-01"), "y": Y}), {}, "'a' is of type datetime64.*convert it or leave"),
+    (pd.DataFrame({"a": [1 + 2j] * 40, "y": Y}), {}, "'a' is of type complex128"),
+    (pd.DataFrame({"a": [f"text {i}" for i in range(40)], "b": Y, "y": Y}), {}, r"drop=a, or text=drop"),
+    (pd.DataFrame({"a": list("xy") * 20, "y": Y}), {"text": "error"}, "text in a: set text to 'one_hot'"),
+    (pd.DataFrame({"a": [None, *Y[1:]], "y": Y}), {"missing": "error"}, "1 feature values are missing"),
+    (pd.DataFrame({"a": [None] * 40, "y": Y}), {}, "no feature is left"),
+    (pd.DataFrame({"a": ["1", "x", *map(str, range(38))], "y": Y}), {}, "row 2: 'x' of column 'a' is not a finite"),
+    (pd.DataFrame({"a": Y, "y": Y}), {"drop": "b"}, "drop: 'b' is not a column"),
+    (pd.DataFrame({"a": Y, "y": Y}), {"text": "hot"}, "text must be one of one_hot, drop, error, not 'hot'"),
+    (pd.DataFrame({"a": Y, "y": Y}), {"missing_labels": "?"}, "missing_labels must be one of error, keep"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "options", "message"), WRONG)
+def test_wrong_frames(wrong, options, message):
+    with pytest.raises(DatasetError, match=message) as caught:
+        Dataset.from_frame(wrong, **{"labels": ["y"], **options})
+    assert "\n" not in str(caught.value)
