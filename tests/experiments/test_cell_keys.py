@@ -13,6 +13,7 @@ from multilab.experiments import analysis_units as units
 from multilab.experiments import cells
 from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.method import Method, load_method
+from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.study import Tuning
 
 TUNE = Tuning(n_trials=2, folds=2, metric="hamming_loss")
@@ -27,12 +28,13 @@ def all_keys() -> dict[str, str]:
         "tuned": replace(plain, method=load_method("mlknn"), tune=TUNE).key,
         "out-of-fold": scores_cell(plain, {"folds": 5, "order": 1}).key,
         "on base scores": on_scores.key,
+        "hidden labels": replace(plain, observed=ObservedShare(0.5)).key,
         "analysis": units.Unit("multilab.papers.mlwse.sensitivity", "toy", 0, on_scores, None, {}).key,
         "evaluate": evaluation_digest(),
     }
 
 
-CELLS = {"plain", "tuned", "out-of-fold", "on base scores", "analysis"}
+CELLS = {"plain", "tuned", "out-of-fold", "on base scores", "hidden labels", "analysis"}
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,7 @@ CELLS = {"plain", "tuned", "out-of-fold", "on base scores", "analysis"}
         ("fit_seeded(estimator, X[train], Y", "fit_seeded(estimator, X, Y", "methods/stacking", CELLS),
         ("if index < len(first)", "if index < 0", "experiments", {"tuned"}),
         ('"minimize" if METRICS[tuning.metric]', '"maximize" if METRICS[tuning.metric]', "experiments", {"tuned"}),
+        ("[rows] < share", "[rows] > share", "experiments", {"hidden labels"}),
         ("auc_ties: float = 0.5", "auc_ties: float = 1.0", "metrics", {"tuned", "evaluate", "analysis"}),
         ("score_all(Y, scores, decisions", "score_all(1 - Y, scores, decisions", "experiments", {"evaluate"}),
     ],
@@ -90,6 +93,7 @@ ELM = Cell("train", PART, load_method("elm"))
         replace(ELM, split_ref=replace(PART, digest="2" * 64)),
         replace(ELM, seed=1),
         replace(ELM, alone=True),
+        replace(ELM, observed=ObservedShare(0.5)),
         replace(ELM, method=ELM.method.with_params({"preprocessing": "standard"})),
         replace(ELM, method=ELM.method.with_params({"n_hidden": 7})),
         replace(ELM, method=replace(ELM.method, save_attributes=("coef_",))),
@@ -100,6 +104,12 @@ ELM = Cell("train", PART, load_method("elm"))
 )
 def test_every_setting_that_decides_a_result_is_in_the_key(changed):
     assert changed.key != ELM.key
+
+
+def test_share_and_treatment_of_hidden_labels_are_in_the_key():
+    half = ObservedShare(0.5)
+    cells = [replace(ELM, observed=o) for o in (half, replace(half, share=0.6), replace(half, hidden="absent"))]
+    assert len({cell.key for cell in cells}) == 3
 
 
 TUNED = Cell("train", PART, load_method("mlknn"), tune=TUNE)

@@ -159,6 +159,7 @@ _RUN: dict[str, _Values] = {
     "method": _METHODS,
     "protocol": _PROTOCOLS,
     "seed": _choices("0"),
+    "observed": _choices("0.5"),
     "conventions": presets,
     "metrics": metrics,
     "publish": _choices("true", "false"),

@@ -38,6 +38,7 @@ from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.conf import plain
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
+from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.study import Tuning
 from multilab.model_selection import normalise_protocol
 
@@ -204,6 +205,7 @@ def check_settings(cfg: Any, method: str) -> None:
     """
     check_dataset(str(cfg.dataset))
     _check_number("seed", cfg.seed, 0)
+    ObservedShare.from_setting(plain(cfg.observed))
     if not isinstance(cfg.publish, bool):
         raise ExperimentError(f"publish must be true or false, not {cfg.publish!r}")
     for name, low in {"n_trials": 0, "folds": 2, "order": 1}.items():
@@ -241,6 +243,7 @@ def settings_of(cfg: Any) -> dict[str, Any]:
         "mapping": plain(cfg.method),
         "protocol": plain(cfg.protocol),
         "seed": cfg.seed,
+        "observed": plain(cfg.observed),
         "tune": plain(cfg.tune) if cfg.tune.n_trials else None,
         "conventions": cfg.conventions,
         "publish": cfg.publish,
@@ -254,8 +257,9 @@ def cells_of(settings: dict[str, Any]) -> list[Any]:
     tuned = Tuning.from_mapping(settings["tune"]) if settings["tune"] else None
     if tuned and tuned.storage is not None:
         raise ExperimentError("tune.storage is for `multilab tune`; a tuned cell keeps its own journal of trials")
+    observed = ObservedShare.from_setting(settings.get("observed"))
     refs = split_refs(settings["dataset"], settings["protocol"])
-    return [Cell("train", ref, method, settings["seed"], tuned) for ref in refs]
+    return [Cell("train", ref, method, settings["seed"], tuned, observed=observed) for ref in refs]
 
 
 def cells_at_once(launcher: Any) -> int | None:

@@ -46,7 +46,12 @@ def run_record(study: str, cells: list[Cell], scores: Any, store: Store, about: 
         method=first.method.name,
         dataset=first.split_ref.dataset,
         title=first.method.title,
-        params={**flat_params(first.method), "protocol": first.split_ref.protocol, **_tuned(cells, distinct)},
+        params={
+            **flat_params(first.method),
+            **_observed(first),
+            "protocol": first.split_ref.protocol,
+            **_tuned(cells, distinct),
+        },
         metrics={name: split_values for name, split_values in values.items() if name not in counts},
         measured={name: {c.split_ref.split: _measured(distinct[c.key], name) for c in cells} for name in MEASURED},
         facts=dataset_facts(first.split_ref.dataset),
@@ -68,7 +73,12 @@ def tuning_record(cell: Cell, plan: Any, best: dict[str, Any], trials: list[floa
         method=f"{cell.method.name} {plan.metric} {plan.n_trials} {plan.sampler}",
         dataset=cell.split_ref.dataset,
         title=cell.method.title,
-        params={**flat_params(cell.method), **best, **{f"tune.{k}": v for k, v in vars(plan).items()}},
+        params={
+            **flat_params(cell.method),
+            **_observed(cell),
+            **best,
+            **{f"tune.{k}": v for k, v in vars(plan).items()},
+        },
         metrics={},
         measured={},
         facts=dataset_facts(cell.split_ref.dataset),
@@ -84,6 +94,11 @@ def run_tags(about: dict[str, Any], seed: int) -> dict[str, str]:
     commit = about["commit"]
     git = {"mlflow.source.git.commit": commit.rstrip("+")} if commit else {}
     return {"commit": str(commit), "seed": str(seed), "python": str(about["python"]), **git}
+
+
+def _observed(cell: Cell) -> dict[str, Any]:
+    """Return the setting ``observed`` as a parameter, if it is set."""
+    return {"observed": str(cell.observed)} if cell.observed else {}
 
 
 def flat_params(method: Method) -> dict[str, Any]:

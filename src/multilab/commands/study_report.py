@@ -92,7 +92,10 @@ def described(study: Study) -> dict[str, Any]:
 
 def _plain(described: Study | Variant) -> dict[str, Any]:
     """Return the fields of a study or variant, of its search those that decide a result."""
-    return dataclasses.asdict(described) | {"tune": described.tune and described.tune.identity()}
+    fields = dataclasses.asdict(described) | {"tune": described.tune and described.tune.identity()}
+    if described.observed is None:  # so that a study that hides no label is described as before there was the setting
+        del fields["observed"]
+    return fields
 
 
 def _settings(method: Method) -> dict[str, Any]:

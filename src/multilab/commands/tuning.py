@@ -18,6 +18,7 @@ from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import plain
 from multilab.experiments.databases import load_search, safe_url
 from multilab.experiments.method import Method
+from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.running import inner_inputs
 from multilab.experiments.search import default_trial, search, search_name
 from multilab.experiments.store import Store
@@ -30,9 +31,8 @@ def tune_job(cfg: Any) -> float:
     settings, store = settings_of(cfg), Store()
     method = Method.from_mapping(settings["method"], settings["mapping"])
     known = split_refs(settings["dataset"], settings["protocol"])[0]
-    cell = Cell(
-        "train", SplitRef(known.dataset, known.dataset_digest, known.protocol, -1, "all rows"), method, cfg.seed
-    )
+    every_row = SplitRef(known.dataset, known.dataset_digest, known.protocol, -1, "all rows")
+    cell = Cell("train", every_row, method, cfg.seed, observed=ObservedShare.from_setting(settings["observed"]))
     name = search_name(cell, plan)
     journal, progress = store.journal(name), ProgressBar(f"tuning {method.name} on {known.dataset}")
     began = time.time()
@@ -147,7 +147,8 @@ def _command(settings: dict[str, Any], best: dict[str, Any]) -> str:
         for name, value in after.items()
         if name not in before or value != before[name]
     ]
-    arguments = [f"dataset={settings['dataset']}", f"method={settings['method']}", *fixed, *changed]
+    observed = [word for word in settings["changed"] if word.startswith("observed")]
+    arguments = [f"dataset={settings['dataset']}", f"method={settings['method']}", *observed, *fixed, *changed]
     return " ".join(["multilab train", *map(shlex.quote, arguments)])
 
 

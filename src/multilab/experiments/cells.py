@@ -15,6 +15,7 @@ from typing import Any
 from multilab import datasets, model_selection
 from multilab.core import canonical_json, code_digest, json_digest
 from multilab.experiments.method import LIBRARIES, Method, load_method
+from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.study import Study, Tuning
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "gate_case_cells",
     "laboratory_code",
     "library_versions",
+    "observed_code",
     "search_code",
     "split_refs",
     "study_cells",
@@ -73,6 +75,8 @@ class Cell:
         Search the method's space inside the training set first.
     alone : bool
         Measured in a separate process, with no other cell at the same time.
+    observed : ObservedShare or None
+        The share of the training labels that is observed, ``None`` for all.
     """
 
     kind: str
@@ -81,6 +85,7 @@ class Cell:
     seed: int = 0
     tune: Tuning | None = None
     alone: bool = False
+    observed: ObservedShare | None = None
 
     @functools.cached_property
     def reads(self) -> tuple[Cell, ...]:
@@ -118,6 +123,8 @@ class Cell:
             identity["measure"] = "alone"
         if self.method.save_attributes:
             identity["save_attributes"] = list(self.method.save_attributes)
+        if self.observed:
+            identity["observed"] = self.observed.to_dict() | {"code": observed_code()}
         return identity
 
     @functools.cached_property
@@ -130,6 +137,7 @@ class Cell:
         """Display name: ``mlknn on emotions, split 3``."""
         suffix = "" if self.split_ref.inner is None else f", inner fold {self.split_ref.inner[3]}"
         what = "base scores of " if self.kind == "scores" else ""
+        suffix += f", observed {self.observed}" if self.observed else ""
         return f"{what}{self.method.name} on {self.split_ref.dataset}, split {self.split_ref.split}{suffix}"
 
 
@@ -164,6 +172,13 @@ def search_code() -> str:
     return code_digest("multilab.experiments.search", within=(*_LABORATORY_WITHIN, "multilab.metrics"))[:16]
 
 
+@functools.cache
+def observed_code() -> str:
+    """Return the digest of what hides labels; it is part of the keys of cells with hidden labels only."""
+    module = "multilab.experiments.hidden_labels"
+    return code_digest(module, within=(module, "multilab.experiments.seeds"))[:16]
+
+
 def split_refs(dataset: str, protocol: dict[str, Any]) -> list[SplitRef]:
     """Return the splits of a dataset under a protocol; prepare the dataset if that was not done yet."""
     meta = datasets.prepared_meta(dataset)
@@ -182,7 +197,7 @@ def cell_for(ref: SplitRef, method: Method, study: Study) -> Cell:
     tune = study.tune_of(method.name) if method.search else None
     _, reseeded = study.repetitions_of(method.name)
     seed = study.seed + (ref.repetition if reseeded else 0)
-    return Cell("train", ref, method, seed, tune, study.measure == "alone")
+    return Cell("train", ref, method, seed, tune, study.measure == "alone", study.observed_of(method.name))
 
 
 def study_split_refs(study: Study) -> list[SplitRef]:

@@ -96,6 +96,7 @@ def _today(study: Study, cell: Cell) -> dict[str, Any]:
         "study": [study.seed, study.measure, study.protocol_of(cell.split_ref.dataset)],
         "tune": tune and tune.identity(),
         "repetitions": list(study.repetitions_of(method.name)),
+        "observed": cell.observed and cell.observed.to_dict(),
     }
 
 
@@ -114,6 +115,7 @@ def _committed(info: Mapping[str, Any], column: str, dataset: str) -> dict[str, 
         "study": [info["seed"], info["measure"], protocol],
         "tune": Tuning.from_mapping(tune).identity() if tune else None,
         "repetitions": [repetitions["n_repeats"], base in repetitions["methods"]],
+        "observed": block.get("observed"),
     }
 
 

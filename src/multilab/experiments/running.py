@@ -15,15 +15,19 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import (
     CellInputs,
     base_score_inputs,
+    build,
     feature_inputs,
     fit_and_score,
+    indices,
     inner_cells,
     out_of_fold,
 )
+from multilab.experiments.hidden_labels import hide
 from multilab.experiments.measuring import Meter, model_bytes
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Tuning
 from multilab.experiments.threads import blas_libraries, one_thread
+from multilab.methods._observed import check_learns_from_missing
 
 if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy; workers import it in parallel
     import numpy as np
@@ -32,12 +36,20 @@ __all__ = ["ensure", "gather", "inner_inputs", "run_cell"]
 
 
 def gather(cell: Cell, store: Store) -> CellInputs:
-    """Return the training and test set of a cell's estimator; compute the cells it reads if they are missing."""
-    if not cell.reads:
-        return feature_inputs(cell)
+    """Return the training and test set of a cell's estimator; compute the cells it reads if they are missing.
+
+    Raises
+    ------
+    MethodError
+        If labels are missing and the method cannot learn from partially observed labels.
+    """
+    if cell.observed and cell.observed.hidden == "missing":
+        check_learns_from_missing(build(cell.method))
     for read in cell.reads:
         ensure(read, store)
-    return base_score_inputs(cell, [store.arrays(read.key)["scores"] for read in cell.reads])
+    scores = [store.arrays(read.key)["scores"] for read in cell.reads]
+    inputs = base_score_inputs(cell, scores) if scores else feature_inputs(cell)
+    return hide(inputs, *indices(cell.split_ref), cell) if cell.observed else inputs
 
 
 def inner_inputs(cell: Cell, tuning: Tuning, store: Store) -> list[CellInputs]:

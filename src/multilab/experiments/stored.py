@@ -23,6 +23,7 @@ from multilab.experiments.conf import load_protocol, names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluation import evaluate_cell
 from multilab.experiments.method import Method, load_method
+from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning
 
@@ -158,6 +159,8 @@ class Inventory:
             block = {**vars(Tuning()), "n_trials": None}
             changed = argument_changes(block, {**block, **parts["tune"], "search": None})
             texts += [f"tune.{name}={setting_text(value)}" for name, value in changed.items()]
+        observed = _observed(parts)
+        texts += [f"observed={observed}"] if observed else []
         texts += [f"seed={parts['seed']}"] if parts.get("seed") else []
         texts += ["measured alone"] if parts.get("measure") == "alone" else []
         return texts
@@ -217,7 +220,8 @@ class Inventory:
         protocol = canonical_json(cell.protocol or {})
         ref = SplitRef(cell.dataset, parts["dataset"], protocol, cell.split, parts["split"])
         tuning = Tuning(**tune) if tune else None
-        return Cell(parts["kind"], ref, method, parts["seed"], tuning, parts.get("measure") == "alone")
+        alone = parts.get("measure") == "alone"
+        return Cell(parts["kind"], ref, method, parts["seed"], tuning, alone, _observed(parts))
 
     def metrics(self, cell: StoredCell, conventions: str = "default") -> dict[str, float]:
         """Return all metrics of a finished train cell, from its stored scores.
@@ -240,6 +244,12 @@ class Inventory:
         with contextlib.suppress(OSError):  # a store that may only be read
             write_atomically(path, json.dumps({name: float(value) for name, value in values.items()}))
         return values
+
+
+def _observed(parts: Mapping[str, Any]) -> ObservedShare | None:
+    """Return the setting ``observed`` of what a key was computed from."""
+    block = {name: value for name, value in parts.get("observed", {}).items() if name != "code"}
+    return ObservedShare.from_setting(block) if block else None
 
 
 _REASONS = {"versions": "library versions", "reads": "base scores", "schema": "format of the store"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from multilab.experiments.conf import (
 )
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method, load_method
+from multilab.experiments.observed_share import ObservedShare
 
 __all__ = ["KINDS", "SAMPLERS", "Override", "Repetitions", "Study", "Tuning", "Variant", "load_study", "study_from"]
 
@@ -153,7 +154,8 @@ class Variant:
 
     The study's settings of a method hold in a variant too; those of the variant are applied after them. Columns with
     ``show_with_main`` are also in the tables of the study's own methods, without a rank. ``kind`` is one of
-    :data:`KINDS`. With ``splits`` only the first splits of each dataset are run.
+    :data:`KINDS`. With ``splits`` only the first splits of each dataset are run. With ``observed`` a
+    share of the training labels is hidden.
     """
 
     name: str
@@ -166,6 +168,7 @@ class Variant:
     show_with_main: bool = False
     kind: str = "ablation"
     splits: int | None = None
+    observed: ObservedShare | None = None
 
     @property
     def columns(self) -> dict[str, str]:
@@ -206,6 +209,8 @@ class Study:
         What the study's own columns are for: one of :data:`KINDS`.
     label_counts : bool
         Whether the counts of decisions per label are written too (``labels.csv``), for the report by label frequency.
+    observed : ObservedShare or None
+        Share of the training labels that is observed, ``None`` for all.
     title, description, notes : str
         Display only.
     """
@@ -234,6 +239,7 @@ class Study:
     variants: dict[str, Variant] = field(default_factory=dict)
     kind: str = "fair"
     label_counts: bool = False
+    observed: ObservedShare | None = None
 
     @property
     def all_methods(self) -> tuple[str, ...]:
@@ -269,6 +275,10 @@ class Study:
     def tune_of(self, column: str) -> Tuning | None:
         """Return how a column is tuned, ``None`` if it is not."""
         return (self.variant_of(column) or self).tune
+
+    def observed_of(self, column: str) -> ObservedShare | None:
+        """Return the share of the training labels that a column sees, ``None`` for all."""
+        return (self.variant_of(column) or self).observed
 
     def repetitions_of(self, column: str) -> tuple[int, bool]:
         """Return the number of repetitions of a column, and whether each has another seed."""
@@ -310,7 +320,7 @@ def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
     for key in ("settings", "gate_cases"):
         values[key] = _overrides(f"{location}: {key}", values.get(key), datasets)
     study = Study(
-        **values | _search_and_repetitions(location, values),
+        **values | _typed_blocks(location, values),
         name=name,
         datasets=datasets,
         methods=tuple(names("method") if methods == "all" else methods),
@@ -332,7 +342,8 @@ def _variant(study: Study, name: str, block: Mapping[str, Any]) -> Variant:
         datasets,
         block.get("description", ""),
         _overrides(f"{location}.settings", block.get("settings"), study.datasets),
-        **{"tune": study.tune, "repetitions": study.repetitions} | _search_and_repetitions(location, block),
+        **{"tune": study.tune, "repetitions": study.repetitions, "observed": study.observed}
+        | _typed_blocks(location, block),
         show_with_main=bool(block.get("show_with_main", False)),
         kind=_kind(location, block.get("kind", "ablation")),
         splits=check_integer(f"{location}.splits", block["splits"], 1) if "splits" in block else None,
@@ -351,11 +362,15 @@ def _overrides(location: str, blocks: Any, datasets: tuple[str, ...]) -> tuple[O
     return tuple(Override.from_mapping(b, f"{location}[{i}]", datasets) for i, b in enumerate(blocks or ()))
 
 
-def _search_and_repetitions(location: str, block: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the typed ``tune`` and ``repetitions`` of a block, as far as it has them."""
-    types: dict[str, type[Tuning] | type[Repetitions]] = {"tune": Tuning, "repetitions": Repetitions}
+def _typed_blocks(location: str, block: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the typed ``tune``, ``repetitions`` and ``observed`` of a block, as far as it has them."""
+    readers: dict[str, Callable[[Any, str], Any]] = {
+        "tune": Tuning.from_mapping,
+        "repetitions": Repetitions.from_mapping,
+        "observed": ObservedShare.from_setting,
+    }
     return {
-        key: None if block[key] is None else kind.from_mapping(block[key], f"{location}: {key}")
-        for key, kind in types.items()
+        key: None if block[key] is None else read(block[key], f"{location}: {key}")
+        for key, read in readers.items()
         if key in block
     }

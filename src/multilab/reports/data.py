@@ -53,6 +53,9 @@ class VariantData:
         Whether its columns are also in the study's own tables.
     kind : str
         What its columns are for, see :data:`multilab.experiments.study.KINDS`.
+    observed : dict
+        Observed share of the training labels (``share``) and what methods see of the others (``hidden``); empty if
+        all are observed.
     """
 
     name: str
@@ -62,6 +65,7 @@ class VariantData:
     tune: dict[str, Any]
     show_with_main: bool
     kind: str = ""
+    observed: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +166,7 @@ class ReportData:
             tune=block.get("tune") or {},
             show_with_main=bool(block.get("show_with_main")),
             kind=str(block.get("kind") or ""),
+            observed=block.get("observed") or {},
         )
 
     @property

@@ -3,13 +3,15 @@
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.tables.control import control_view
 from multilab.reports.tables.entry import number, p_text
+from multilab.reports.tables.shares import share_finding
 from multilab.statistics import Comparison
 
 
 def finding(report: ReportData) -> tuple[str, ...]:
     """Return who leads in the headline metric, by how much, and whether the difference is significant.
 
-    In a study of decisions on the same scores: what gains most over the control, by metric.
+    In a study of decisions on the same scores: what gains most over the control, by metric. In a study that hides
+    training labels: what is kept of the headline metric at which share.
 
     Empty where the methods are not ranked: fewer than two methods, or a metric without a direction.
     """
@@ -19,6 +21,8 @@ def finding(report: ReportData) -> tuple[str, ...]:
         rest = "; ".join(f"{name}: {best} {gain}" for name, best, gain in others)
         first = f"{method} gains most over {view.control} in {title}: {text}, mean of {view.comparisons} comparisons"
         return f"{first} of data set and variant, * significantly.", f"The largest gains by other metrics: {rest}."
+    if shares := share_finding(report):
+        return shares
     metric = report.primary[0] if report.primary else None
     comparison = report.comparisons.get(metric) if metric else None
     if metric is None or comparison is None or comparison.k < 2:

@@ -22,6 +22,7 @@ from multilab.reports.paper.tables import paper_tables
 from multilab.reports.tables.control import control_view
 from multilab.reports.tables.costs import cost_tables
 from multilab.reports.tables.scores import ScoreTable, score_table
+from multilab.reports.tables.shares import share_views
 from multilab.reports.tables.variants import variant_views
 from multilab.statistics import Comparison
 
@@ -96,6 +97,7 @@ def sections(
         Section("paper", "Printed tables", _paper(report, paper)),
         Section("figures", "Figures", _some(figures=_paper_figures(report, paper))),
         Section("claims", "Claims", _some(claims=claim_views(report))),
+        Section("shares", "Observed labels", _some(views=share_views(report))),
         Section("result", "Result", _some(headline=headline)),
         Section("ranks", "Ranks", {"ranked": ranked, "headline": headline} if ranked else {}),
         Section("metrics", "Metrics", {"views": views, "headline": headline}),

@@ -1,0 +1,132 @@
+"""Scores against the share of observed training labels, for a study whose variants hide labels."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from multilab.reports.data import ReportData, metric_direction, metric_title
+from multilab.reports.figures import Figure
+from multilab.reports.figures.shares import shares_figure
+from multilab.reports.tables.entry import ARROWS, number
+
+TREATMENTS = {"missing": "observed labels alone", "absent": "hidden labels count as absent"}
+"""What methods see of a hidden label, by the setting ``hidden``, as text."""
+
+
+@dataclass(frozen=True)
+class ShareView:
+    """One metric against the observed share.
+
+    ``rows`` has, per method and treatment of hidden labels, both as text and a mean per share; ``datasets`` and
+    ``splits`` are the numbers of those that all columns were run on.
+    """
+
+    metric: str
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, str, tuple[str, ...]], ...]
+    datasets: int
+    splits: int
+    figure: Figure
+
+
+def share_views(report: ReportData) -> tuple[ShareView, ...]:
+    """Return the metrics of a study against the observed share, the headline metric first; empty without shares."""
+    order = dict.fromkeys([*report.primary, *report.metrics])
+    return tuple(view for metric in order if (view := _view(report, metric)) is not None)
+
+
+def _view(report: ReportData, metric: str) -> ShareView | None:
+    wide = _complete_rows(report, metric)
+    curves = _curves(report, wide)
+    if curves.empty:
+        return None
+    rows = [
+        (report.method_title(method), TREATMENTS.get(hidden, hidden), tuple(map(number, values)))
+        for (method, hidden), values in zip(curves.index, curves.to_numpy(), strict=True)
+    ]
+    title, datasets = metric_title(metric), wide.index.get_level_values("dataset")
+    caption = (
+        f"{title} on complete test labels against the share of the training labels that are observed; "
+        f"mean of {datasets.nunique()} datasets. The value at 100 % is that of complete labels."
+    )
+    titles = {method: report.method_title(method) for method in dict.fromkeys(curves.index.get_level_values("method"))}
+    return ShareView(
+        metric=metric,
+        title=f"{title} {ARROWS[metric_direction(metric)]}".strip(),
+        heads=tuple(f"{share:.0%}" for share in curves.columns),
+        rows=tuple(rows),
+        datasets=datasets.nunique(),
+        splits=int(wide.groupby("dataset").size().max()),
+        figure=shares_figure(curves, titles, TREATMENTS, title, caption),
+    )
+
+
+def share_curves(report: ReportData, metric: str) -> pd.DataFrame:
+    """Return the mean of a metric over datasets, by method and treatment of hidden labels (rows) and share (columns).
+
+    Means are over the datasets and splits that all columns of the variants were run on. The share 1 is the study's own
+    column of the method, with complete labels.
+
+    Returns
+    -------
+    DataFrame
+        Index ``method, hidden``; columns are shares, ascending; empty for a study whose variants hide no labels.
+    """
+    return _curves(report, _complete_rows(report, metric))
+
+
+def _columns(report: ReportData) -> list[tuple[str, str, float, str]]:
+    """Return (method, hidden, share, column) of the columns that show a share, complete labels as 1."""
+    shown = [
+        (base, str(variant.observed["hidden"]), float(variant.observed["share"]), column)
+        for variant in report.variants
+        if variant.observed
+        for column, base in variant.methods.items()
+    ]
+    curves = dict.fromkeys((base, hidden) for base, hidden, _, _ in shown)
+    complete = () if report.info.get("observed") else set(report.methods)
+    return shown + [(base, hidden, 1.0, base) for base, hidden in curves if base in complete]
+
+
+def _complete_rows(report: ReportData, metric: str) -> pd.DataFrame:
+    """Return the scores of the splits (rows) that all columns with a share were run on."""
+    columns = dict.fromkeys(column for *_, column in _columns(report))
+    scores = report.scores[(report.scores["metric"] == metric) & report.scores["method"].isin(columns)]
+    return scores.pivot(index=["dataset", "split"], columns="method", values="value").dropna()
+
+
+def _curves(report: ReportData, wide: pd.DataFrame) -> pd.DataFrame:
+    means = wide.groupby("dataset").mean().mean()
+    rows = [(base, hidden, share, means[column]) for base, hidden, share, column in _columns(report) if column in means]
+    long = pd.DataFrame(rows, columns=["method", "hidden", "share", "value"])
+    curves = long.pivot(index=["method", "hidden"], columns="share", values="value")
+    methods = [method for method in report.methods if method in curves.index.get_level_values("method")]
+    order = [(m, hidden) for m in methods for hidden in TREATMENTS if (m, hidden) in curves.index]
+    return curves.loc[order].dropna(how="all", axis="columns")
+
+
+def share_finding(report: ReportData) -> tuple[str, ...]:
+    """Return what is kept of the headline metric at half of the labels and at the smallest share.
+
+    Empty for a study without shares, and where small values of the metric are good.
+    """
+    metric = report.primary[0]
+    curves = share_curves(report, metric) if metric_direction(metric) == "max" else pd.DataFrame()
+    shares = [share for share in curves.columns if share < 1]
+    if curves.empty or not shares or 1.0 not in curves:
+        return ()
+    kept = curves[shares].div(curves[1.0], axis="index")
+    sentences = []
+    for hidden, rows in kept.groupby(level="hidden", sort=False):
+        rows = rows.droplevel("hidden").dropna(axis="columns", how="all")
+        half, least = min(rows, key=lambda share: abs(share - 0.5)), min(rows)
+        at_half = rows[half].sort_values(kind="stable")
+        low, high = (f"{report.method_title(str(at_half.index[i]))} {at_half.iloc[i]:.0%}" for i in (0, -1))
+        methods = "1 method" if len(rows) == 1 else f"{len(rows)} methods"
+        sentences.append(
+            f"{metric_title(metric)}, {TREATMENTS[str(hidden)]}: with {half:.0%} of the training labels the median of "
+            f"{methods} keeps {at_half.median():.0%} of its value on complete labels ({low}, {high}), "
+            f"with {least:.0%} of them {rows[least].median():.0%}."
+        )
+    return tuple(sentences)
