@@ -15,6 +15,7 @@ from multilab.core import record_checksums, report_dir
 from multilab.experiments.cells import Cell, all_cells
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluation import MEASURED, evaluate, measurements, sampling_errors, tuned
+from multilab.experiments.measuring import RECALL
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 from multilab.experiments.workers import run_cells
@@ -109,7 +110,8 @@ class _Committed:
 
     def measured(self, cells: Sequence[Cell]) -> pd.DataFrame:
         rows = self._rows("measured.csv", cells)
-        return rows[[*_CELL, *MEASURED, "alone", "key"]] if len(rows) else rows
+        columns = [name for name in (*_CELL, *MEASURED, RECALL, "alone", "key") if name != RECALL or name in rows]
+        return rows[columns] if len(rows) else rows
 
     def tuned(self, cells: Sequence[Cell]) -> pd.DataFrame:
         rows = self._rows("tuned.csv", cells, "parameter", once=True)

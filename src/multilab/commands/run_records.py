@@ -10,6 +10,7 @@ import numpy as np
 from multilab.datasets import card
 from multilab.experiments.cells import Cell
 from multilab.experiments.evaluation import MEASURED, dataset_facts, learned
+from multilab.experiments.measuring import RECALL
 from multilab.experiments.method import Method
 from multilab.experiments.store import Store
 from multilab.experiments.tracking import RunRecord
@@ -41,6 +42,7 @@ def run_record(study: str, cells: list[Cell], scores: Any, store: Store, about: 
     counts = {name: split_counts for name, split_counts in values.items() if name.startswith("n_skipped_")}
     skipped = {name: split_counts for name, split_counts in counts.items() if any(split_counts.values())}
     distinct = {cell.key: store.record(cell.key) for cell in cells}
+    measured = (*MEASURED, *([RECALL] if any(RECALL in record for record in distinct.values()) else []))
     return RunRecord(
         study=study,
         method=first.method.name,
@@ -53,7 +55,7 @@ def run_record(study: str, cells: list[Cell], scores: Any, store: Store, about: 
             **_tuned(cells, distinct),
         },
         metrics={name: split_values for name, split_values in values.items() if name not in counts},
-        measured={name: {c.split_ref.split: _measured(distinct[c.key], name) for c in cells} for name in MEASURED},
+        measured={name: {c.split_ref.split: _measured(distinct[c.key], name) for c in cells} for name in measured},
         facts=dataset_facts(first.split_ref.dataset),
         cells=[cell.key for cell in cells],
         source=dataset_source(first.split_ref.dataset),

@@ -16,6 +16,7 @@ import pandas as pd
 from multilab.datasets import load, prepared_meta
 from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import indices
+from multilab.experiments.measuring import RECALL
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.experiments.workers import parallel_map
@@ -97,15 +98,16 @@ def evaluate(
 
 
 def measurements(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
-    """Return seconds, memory and model size of cells."""
+    """Return seconds, memory and model size of cells, and the recall of approximate neighbours where there are any."""
     rows = []
     for cell in cells:
         record = store.record(cell.key)
-        numbers = [record.get(name, math.nan) for name in MEASURED]
+        numbers = [record.get(name, math.nan) for name in (*MEASURED, RECALL)]
         rows.append(
             (cell.split_ref.dataset, cell.split_ref.split, cell.method.name, *numbers, record["alone"], cell.key)
         )
-    return pd.DataFrame(rows, columns=["dataset", "split", "method", *MEASURED, "alone", "key"])
+    table = pd.DataFrame(rows, columns=["dataset", "split", "method", *MEASURED, RECALL, "alone", "key"])
+    return table if table[RECALL].notna().any() else table.drop(columns=RECALL)
 
 
 def tuned(cells: Iterable[Cell], store: Store) -> pd.DataFrame:

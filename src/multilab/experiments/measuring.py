@@ -10,7 +10,10 @@ from typing import Any
 
 import psutil
 
-__all__ = ["Meter", "model_bytes"]
+__all__ = ["RECALL", "Meter", "model_bytes", "neighbour_recall"]
+
+RECALL = "neighbour_recall"
+"""Name of the recall of approximate neighbours, which is measured of the cells that use them only."""
 
 _STATUS = "/proc/self/status"
 
@@ -104,3 +107,17 @@ def model_bytes(estimator: Any) -> int:
     counter = _Counter()
     pickle.dump(estimator, counter, protocol=5)
     return counter.count
+
+
+def neighbour_recall(estimator: Any) -> float | None:
+    """Return the recall that a fitted estimator, or a step of a pipeline, measured of its approximate neighbours.
+
+    Returns
+    -------
+    float or None
+        The least of the steps; ``None`` where all neighbours are exact, or there are none.
+    """
+    steps = [step for _, step in estimator.steps] if hasattr(estimator, "steps") else [estimator]
+    approximate = [step for step in steps if getattr(step, "neighbours", "exact") != "exact"]
+    recalls = (getattr(step, "neighbour_recall_", None) for step in approximate)
+    return min((float(recall) for recall in recalls if recall is not None), default=None)

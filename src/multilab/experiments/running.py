@@ -23,7 +23,7 @@ from multilab.experiments.fitting import (
     out_of_fold,
 )
 from multilab.experiments.hidden_labels import hide
-from multilab.experiments.measuring import Meter, model_bytes
+from multilab.experiments.measuring import RECALL, Meter, model_bytes, neighbour_recall
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Tuning
 from multilab.experiments.threads import blas_libraries, one_thread
@@ -119,7 +119,8 @@ def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, A
         "input_seconds": sum(store.record(read.key)["fit_seconds"] for read in cell.reads),
         **tuned,
     }
-    return arrays, measured, files
+    recall = neighbour_recall(estimator)
+    return arrays, measured | ({} if recall is None else {RECALL: recall}), files
 
 
 def _scores(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, bytes]]:

@@ -81,6 +81,23 @@ def test_costs_are_means_with_the_least_marked(fake):
     assert memory.rows[0][1][0].std == "0"
 
 
+def test_the_recall_of_approximate_neighbours_is_shown_where_it_was_measured(copy):
+    measured = pd.read_csv(copy / "measured.csv")
+    approximate = measured["method"] == "mlwse_l21"
+    measured.loc[approximate, "neighbour_recall"] = [0.9 + 0.01 * (i % 2) for i in range(approximate.sum())]
+    measured.loc[measured["method"] == "mlknn", "neighbour_recall"] = 0.99
+    measured.to_csv(copy / "measured.csv", index=False)
+    *_, recall = cost_tables(load_report(copy))
+    assert recall.corner == "Recall of approximate neighbours ↑"
+    assert recall.heads == (TITLES["mlknn"], TITLES["mlwse_l21"])
+    assert [(cell.text, cell.best) for cell in recall.rows[0][1]] == [("0.990", True), ("0.903", False)]
+    assert "measured on up to 200 training rows" in build_report(copy).read_text(encoding="utf-8")
+
+
+def test_a_study_of_exact_neighbours_has_no_recall(fake):
+    assert "Recall of approximate" not in build_report(fake).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

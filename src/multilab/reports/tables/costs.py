@@ -17,24 +17,48 @@ _COSTS = (
     ("peak_mb", "Peak memory", "MB", 1.0),
     ("model_bytes", "Size of the model", "kB", 1e3),
 )
+_RECALL = "neighbour_recall"
 
 
 def cost_tables(report: ReportData) -> tuple[ScoreTable, ...]:
-    """Return the measured costs: mean and standard deviation over splits, least in bold."""
-    tables = []
-    for column, title, unit, divisor in _COSTS:
-        if report.measured is None or column not in report.measured:
-            continue
-        values = pd.to_numeric(report.measured[column], errors="coerce") / divisor
-        if not (values.fillna(0) > 0).any():
-            continue
-        long = report.measured.assign(metric=column, value=values)
-        summary = summarise(long, column, report.datasets, report.methods)
-        ranks = rank_rows(summary.mean, "min")
-        rows = tuple(
-            (dataset, tuple(replace(entry, rank="") for entry in entries))
-            for dataset, entries in table_rows(summary, ranks.to_dict("index"), number)
-        )
-        order = best_first(ranks[list(report.methods)].mean().fillna(math.inf))
-        tables.append(ScoreTable(title, tuple(report.titles.values()), rows, order, unit=unit))
-    return tuple(tables)
+    """Return the measured costs: mean and standard deviation over splits, least in bold.
+
+    The last table is the recall of approximate neighbours, largest in bold, of all columns that have it.
+    """
+    tables = [
+        _table(report, column, title, report.methods, divisor, unit=unit) for column, title, unit, divisor in _COSTS
+    ]
+    columns = (*report.methods, *(column for variant in report.variants for column in variant.methods))
+    measured = report.measured if report.measured is not None and _RECALL in report.measured else None
+    known = set() if measured is None else set(measured.dropna(subset=_RECALL)["method"])
+    approximate = tuple(method for method in columns if method in known)
+    if approximate:
+        tables.append(_table(report, _RECALL, "Recall of approximate neighbours", approximate, arrow="↑"))
+    return tuple(table for table in tables if table is not None)
+
+
+def _table(
+    report: ReportData,
+    column: str,
+    title: str,
+    methods: tuple[str, ...],
+    divisor: float = 1.0,
+    unit: str = "",
+    arrow: str = "",
+) -> ScoreTable | None:
+    """Return the table of one measurement, None if no cell has it; with ``arrow`` large values are good."""
+    if report.measured is None or column not in report.measured:
+        return None
+    values = pd.to_numeric(report.measured[column], errors="coerce") / divisor
+    if not (values.fillna(0) > 0).any():
+        return None
+    long = report.measured.assign(metric=column, value=values)
+    summary = summarise(long, column, report.datasets, methods)
+    ranks = rank_rows(summary.mean, "max" if arrow else "min")
+    rows = tuple(
+        (dataset, tuple(replace(entry, rank="") for entry in entries))
+        for dataset, entries in table_rows(summary, ranks.to_dict("index"), number)
+    )
+    order = best_first(ranks[list(methods)].mean().fillna(math.inf))
+    titles = tuple(report.method_title(method) for method in methods)
+    return ScoreTable(title, titles, rows, order, unit=unit, arrow=arrow)
