@@ -11,6 +11,8 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from multilab.core.text import excerpt
 from multilab.datasets.errors import DatasetError
 
@@ -33,15 +35,11 @@ def read_card_yaml(path: Path) -> Any:
     Raises
     ------
     DatasetError
-        With the line where there is one: PyYAML is not installed, the file cannot be read, is larger than 256 KiB,
-        is not UTF-8 or not YAML; more than 12 levels or 20,000 entries; an anchor, alias, tag or merge key; a key
+        With the line where there is one: the file cannot be read, is larger than 256 KiB, is not UTF-8 or not YAML;
+        more than 12 levels or 20,000 entries; an anchor, alias, tag or merge key; a key
         given twice or that begins with an underscore (``_target_``); ``# @package``, ``${...}``, a control
         character or a number of more than 64 characters.
     """
-    try:
-        import yaml
-    except ImportError:  # the core package does without YAML
-        raise DatasetError("reading cards needs PyYAML: pip install 'multilab[lab]'", path) from None
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     text = _text(path)
     try:
@@ -81,8 +79,6 @@ def _text(path: Path) -> str:
 
 def _check_events(events: Any, path: Path) -> None:
     """Refuse what a card does not need; the parser itself does not recurse."""
-    import yaml
-
     open_nodes: list[set[str] | None] = []  # per level the keys of a mapping, None for a list
     waits_for_value: list[bool] = []
     for count, event in enumerate(events):

@@ -14,9 +14,9 @@ from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import require_cells
 from multilab.datasets.number_parsing import to_number
 
-_MISSING = frozenset({"", "?", "na", "nan", "null", "n/a", "#n/a", "<na>"})
+MISSING_CELLS = frozenset({"", "?", "na", "nan", "null", "n/a", "#n/a", "<na>"})
 _TRUTH = {"true": 1.0, "false": 0.0}
-_USUAL = {form: "nan" for text in _MISSING for form in (text, text.upper())} | {"NaN": "nan"}
+_USUAL = {form: "nan" for text in MISSING_CELLS for form in (text, text.upper())} | {"NaN": "nan"}
 _USUAL |= {form: f"{number:g}" for text, number in _TRUTH.items() for form in (text, text.upper(), text.title())}
 _INFINITE = frozenset({"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"})
 MAX_CATEGORIES = 1000
@@ -57,7 +57,7 @@ def coded_cells(
         return column, numbers, None
     positions: dict[str, int] = {}
     codes = np.array([positions.setdefault(cell, len(positions)) for cell in cells], dtype=np.int64)
-    values = [_value(cell) for cell in positions]
+    values = [cell_value(cell) for cell in positions]
     if kind == "text" or (text and not is_label and _is_text(values)):
         column, meaning = categories_of(name, list(positions))
         return column, meaning[codes], None
@@ -86,13 +86,13 @@ def _usual_numbers(cells: Sequence[str]) -> np.ndarray | None:
     return None if np.isinf(numbers).any() or np.isnan(numbers).sum() != usual.count("nan") else numbers
 
 
-def _value(cell: str) -> float | None:
+def cell_value(cell: str) -> float | None:
     """Return the number of a cell, NaN if it is missing, None if it is something else."""
     number = to_number(cell)
     if not math.isnan(number):
         return number
     lower = cell.lower() if len(cell) < 6 else cell
-    return math.nan if lower in _MISSING else _TRUTH.get(lower)
+    return math.nan if lower in MISSING_CELLS else _TRUTH.get(lower)
 
 
 def _is_text(values: Sequence[float | None]) -> bool:
@@ -126,7 +126,7 @@ def _first_fault(
 
 def categories_of(name: str, texts: Sequence[str]) -> tuple[TableColumn, np.ndarray]:
     """Return a nominal column of the sorted texts and the code of each text, NaN of a missing one."""
-    values = sorted({cell for cell in texts if cell.lower() not in _MISSING})
+    values = sorted({cell for cell in texts if cell.lower() not in MISSING_CELLS})
     position = {value: float(k) for k, value in enumerate(values)}
     return TableColumn(name, tuple(values), 1), np.array([position.get(cell, math.nan) for cell in texts])
 

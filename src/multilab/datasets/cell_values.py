@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multilab.core.text import excerpt
+from multilab.datasets.cell_coding import MISSING_CELLS, cell_value
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.tabular import _MISSING, _value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ def cell_numbers(cells: pd.Series, name: str) -> np.ndarray:
 def _number(cell: Any) -> float | None:
     """Return the number of a cell, NaN if it is missing, None if it is something else."""
     if isinstance(cell, str):
-        return _value(cell.strip())
+        return cell_value(cell.strip())
     if is_absent(cell):
         return math.nan
     return float(cell) if isinstance(cell, bool | int | float | np.number | np.bool_) else None
@@ -67,7 +67,7 @@ def _text(cell: Any) -> str | None:
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
     text = str(cell).strip()
-    return None if text.lower() in _MISSING else text
+    return None if text.lower() in MISSING_CELLS else text
 
 
 def is_absent(cell: Any) -> bool:

@@ -21,7 +21,7 @@ from multilab.datasets.matlab import read_matlab
 from multilab.datasets.missing_values import impute, missing_error
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.svmlight import read_svmlight
-from multilab.datasets.tabular import read_csv, read_parquet
+from multilab.datasets.tabular import read_csv
 from multilab.datasets.xc import read_xc
 
 Missing = Literal["error", "keep", "impute"]
@@ -205,6 +205,10 @@ def read_content(
     if kind == "csv":
         return read_csv(path, options, limits, dropped, text, unobserved, text_columns)
     if kind == "parquet":
+        try:
+            from multilab.datasets.parquet import read_parquet
+        except ImportError:
+            raise DatasetError("Parquet needs pyarrow: pip install 'multilab[lab]'", path) from None
         return read_parquet(path, options, limits, dropped, text, unobserved)
     if kind == "mat":
         return read_matlab(path, keys, label_names, limits)

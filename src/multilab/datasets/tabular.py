@@ -1,11 +1,9 @@
-"""Readers of tables with named columns: CSV and Parquet."""
+"""Reader of CSV files: tables of text with named columns."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
-import math
 import os
 import re
 import warnings
@@ -16,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from multilab.core.files import PathLike
-from multilab.datasets.cell_coding import TEXT_HINT, are_labels, categories_of, coded_cells
+from multilab.datasets.cell_coding import coded_cells
 from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions, TableColumn
 from multilab.datasets.errors import DatasetError, DatasetWarning
@@ -80,9 +78,9 @@ def read_csv(
     if len(names) > limits.max_columns:
         raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
     index = len(names) > 1 and not names[0]
-    notes = [_index_note("the first column has no name", path)] if index else []
+    notes = [index_note("the first column has no name", path)] if index else []
     kept = [j for j in positions_left(names, drop, path) if j or not index]
-    columns = _columns(names, kept, path)
+    columns = named_columns(names, kept, path)
     labels = choose_labels(options, columns, path)
     numeric = not text_columns or not {column.name for column in columns} & set(text_columns)
     table = None
@@ -120,7 +118,8 @@ def _delimiter(head: str, path: PathLike) -> str:
     return max(",;\t", key=bare.count)  # of equally frequent ones the first
 
 
-def _columns(names: Sequence[str], kept: Sequence[int], path: PathLike) -> list[TableColumn]:
+def named_columns(names: Sequence[str], kept: Sequence[int], path: PathLike) -> list[TableColumn]:
+    """Return the columns of a table that are read; refuse names that are empty or occur twice."""
     seen: set[str] = set()
     for j in kept:
         name = names[j]
@@ -132,7 +131,7 @@ def _columns(names: Sequence[str], kept: Sequence[int], path: PathLike) -> list[
     return [TableColumn(names[j], None, 1) for j in kept]
 
 
-def _index_note(reason: str, path: PathLike) -> str:
+def index_note(reason: str, path: PathLike) -> str:
     """Warn of an index column that is left out, and return the note about it."""
     note = f"{reason}: read as an index and left out"
     warnings.warn(f"{os.fspath(path)}: {note}", DatasetWarning, stacklevel=5)
@@ -196,137 +195,3 @@ def _numbers_and_codes(
         row, reason = min(faults, key=lambda one: one[0])
         raise DatasetError(reason, path, lines[row])
     return table
-
-
-def read_parquet(
-    path: PathLike,
-    options: LabelOptions | None,
-    limits: Limits,
-    drop: Sequence[str] = (),
-    text: str = "error",
-    missing_labels: bool = False,
-) -> CodedTable:
-    """Read a Parquet file of numeric and boolean columns.
-
-    Parameters
-    ----------
-    path, options, limits, drop, text, missing_labels
-        As for :func:`read_csv`; text columns are those of a string type.
-
-    Returns
-    -------
-    CodedTable
-        Dense. Null and NaN are missing values. The index columns that the file's own pandas metadata name are left
-        out, and ``notes`` says so.
-
-    Raises
-    ------
-    DatasetError
-        pyarrow is not installed, no Parquet file, a column that is not numeric, infinite values, missing or
-        non-binary labels (with the number of the row, counted from 1).
-    """
-    content = read_bytes(path, limits)
-    try:
-        from pyarrow import ArrowException, BufferReader, parquet
-    except ImportError:
-        raise DatasetError("Parquet needs pyarrow: pip install 'multilab[lab]'", path) from None
-    try:
-        schema = parquet.read_schema(BufferReader(content))
-        strings = [field.name for field in schema if _is_string(field.type)]
-        # Repeated text expands without bound unless it is read as codes.
-        file = parquet.ParquetFile(BufferReader(content), read_dictionary=strings)
-        rows, width = file.metadata.num_rows, file.metadata.num_columns
-        require_cells(rows, width, "the table", path, limits)
-        if not rows:
-            raise DatasetError("the table has no row", path)
-        if width > limits.max_columns:
-            raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
-        index = _index_names(schema)
-        kept = [j for j in positions_left(schema.names, drop, path) if schema.names[j] not in index]
-        columns = _columns(schema.names, kept, path)
-        labels = choose_labels(options, columns, path)
-        for j, position in enumerate(kept):
-            _require_numbers(schema.field(position), path, text != "error" and j not in labels)
-        table = file.read(columns=[column.name for column in columns])
-    except (ArrowException, OSError, ValueError) as error:
-        if isinstance(error, DatasetError):
-            raise
-        raise DatasetError(f"not a readable Parquet file ({error})", path) from None
-    values = np.empty((rows, len(columns)))
-    for j, column in enumerate(columns):
-        columns[j], values[:, j] = _parquet_column(table.column(column.name), column, path)
-    _check_labels(values, columns, labels, path, missing_labels)
-    notes = [_index_note(f"{name[:60]!r} is the index by the file's pandas metadata", path) for name in index]
-    return CodedTable(values, columns, labels, path, limits, (*notes, *dropped_note(drop)))
-
-
-def _is_string(kind: Any) -> bool:
-    from pyarrow import types
-
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    return types.is_string(kind) or types.is_large_string(kind)
-
-
-def _index_names(schema: Any) -> list[str]:
-    """Return the columns of a Parquet file that are the index of its data frame."""
-    try:
-        described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-        index = described.get("index_columns", [])
-        return [name for name in index if isinstance(name, str) and name in schema.names]
-    except (ValueError, AttributeError, TypeError, RecursionError):
-        return []  # metadata that pandas did not write
-
-
-def _require_numbers(field: Any, path: PathLike, text_allowed: bool) -> None:
-    """Refuse a column of text before it is read."""
-    from pyarrow import types
-
-    kind = field.type
-    if text_allowed and _is_string(kind):
-        return
-    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        hint = TEXT_HINT if _is_string(kind) else "; leave it out (drop)"
-        reason = f"column '{field.name[:60]}' is of type {str(kind)[:60]}, expected numbers or booleans"
-        raise DatasetError(reason + hint, path)
-
-
-def _parquet_column(data: Any, column: TableColumn, path: PathLike) -> tuple[TableColumn, np.ndarray]:
-    """Return the column, nominal if it is text, and its numbers or codes, NaN if a value is missing."""
-    from pyarrow import ArrowException, compute
-
-    if _is_string(data.type):
-        try:
-            data.validate(full=True)  # a damaged file may hold invalid UTF-8
-        except ArrowException as error:
-            raise DatasetError(f"the text of column '{column.name[:60]}' is damaged ({error})", path) from None
-        return _parquet_text(data, column.name)
-    numbers = compute.cast(data, "float64", safe=False).to_numpy().astype(np.float64)
-    if np.isinf(numbers).any():
-        row = int(np.flatnonzero(np.isinf(numbers))[0]) + 1
-        raise DatasetError(f"row {row} of column '{column.name[:60]}' is not a finite number", path)
-    return column, numbers
-
-
-def _parquet_text(data: Any, name: str) -> tuple[TableColumn, np.ndarray]:
-    from pyarrow import types
-
-    coded = data if types.is_dictionary(data.type) else data.dictionary_encode()
-    chunks = coded.unify_dictionaries().chunks
-    codes = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in chunks]).astype(np.int64)
-    present, codes = np.unique(codes, return_inverse=True)
-    dictionary = chunks[0].dictionary
-    texts = [(dictionary[k].as_py() or "").strip() if k >= 0 else "" for k in present.tolist()]
-    column, meaning = categories_of(name, texts)
-    return column, meaning[codes]
-
-
-def _check_labels(
-    values: np.ndarray, columns: list[TableColumn], labels: np.ndarray, path: PathLike, missing_labels: bool
-) -> None:
-    wrong = np.argwhere(~are_labels(values[:, labels], missing_labels))
-    if len(wrong):
-        row, k = wrong[0]
-        name, value = columns[labels[k]].name[:60], values[row, labels[k]]
-        if math.isnan(value):
-            raise DatasetError(f"label '{name}' of row {row + 1} is missing", path)
-        raise DatasetError(f"non-binary label: '{name}' of row {row + 1} is {value:g}, expected 0 or 1", path)
