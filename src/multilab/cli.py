@@ -24,6 +24,7 @@ _VERBS = {
     "run": "all stages of a study, without DVC                    run study=quick",
     "new": "the files of a new study: settings and pipeline       new study NAME",
     "train": "fit and score a method; -m sweeps                     train dataset=emotions method=mlwse_l1",
+    "worker": "compute the cells of a study with other workers      worker study=NAME",
     "tune": "search hyperparameters on a dataset                   tune dataset=emotions method=mlwse_l21",
     "compare": "a portfolio of methods on one dataset, in a time budget  compare dataset=emotions budget=5m",
     "fit": "a model on all rows, scored, saved, registered        fit dataset=emotions method=mlknn --register mine",

@@ -1,6 +1,7 @@
-"""Ad hoc runs of one method, `multilab train`, through Hydra."""
+"""Ad hoc runs, `multilab train`, through Hydra."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from hydra.core.hydra_config import HydraConfig
 from multilab.commands.composition import cells_at_once, cells_of, compose_and_run, metric_names, settings_of
 from multilab.commands.progress import ProgressBar, print_warnings
 from multilab.core import canonical_json, json_digest, write_atomically
+from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluation import evaluate_cell
 from multilab.experiments.store import Store
@@ -40,6 +42,21 @@ def _print_metrics(settings: dict[str, Any], scores: list[dict[str, float]], met
         values = [row[metric] for row in scores]
         spread = f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
         print(f"  {metric:<20} {np.mean(values):.4f}{spread}")
+
+
+def sweep_cells(argv: list[str], program: str) -> list[Cell]:
+    """Return the cells of all runs of a sweep; none is computed."""
+    cells: list[Cell] = []
+
+    def collect(cfg: Any) -> None:
+        cells.extend(cells_of(settings_of(cfg)))
+
+    if any(argument.startswith("hydra/launcher=") for argument in argv):
+        raise ExperimentError("hydra/launcher is for `multilab train -m`; a worker needs none")
+    with TemporaryDirectory() as folder:
+        logging = ["hydra/hydra_logging=none", "hydra/job_logging=none"]
+        compose_and_run(collect, ["-m", *argv, "hydra/launcher=basic", *logging, f"hydra.sweep.dir={folder}"], program)
+    return cells
 
 
 def train(argv: list[str]) -> int:

@@ -32,7 +32,7 @@ from multilab.methods._observed import check_learns_from_missing
 if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy; workers import it in parallel
     import numpy as np
 
-__all__ = ["ensure", "gather", "inner_inputs", "run_cell"]
+__all__ = ["ensure", "gather", "give_up", "inner_inputs", "run_cell"]
 
 
 def gather(cell: Cell, store: Store) -> CellInputs:
@@ -87,10 +87,18 @@ def run_cell(cell: Cell, store: Store) -> str | None:
     except Exception as error:
         if is_storage_failure(error):
             raise
-        record.update(status="failed", traceback=traceback.format_exc())
-        store.write_failure(cell.key, record)
         reason = " ".join(str(error).split())[:300]
-        return reason if isinstance(error, MultilabError) else f"{type(error).__name__}: {reason}"
+        reason = reason if isinstance(error, MultilabError) else f"{type(error).__name__}: {reason}"
+        record.update(status="failed", reason=reason, traceback=traceback.format_exc())
+        store.write_failure(cell.key, record)
+        return reason
+
+
+def give_up(cell: Cell, store: Store, reason: str) -> str:
+    """Store that a cell failed for a reason that did not arise in computing it; return the reason."""
+    record = {"key": cell.key, "label": cell.label, "parts": cell.identity, **_environment(cell)}
+    store.write_failure(cell.key, {**record, "status": "failed", "reason": reason, "traceback": reason})
+    return reason
 
 
 def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, bytes]]:

@@ -166,6 +166,15 @@ class Store:
             content = json.dumps({**record, "key": key}, indent=1, sort_keys=True)
             self._write_folder(key, {"record.json": content.encode()})
 
+    def failure(self, key: str) -> dict[str, Any] | None:
+        """Return the record of a failed cell, ``None`` for a cell that did not fail."""
+        try:
+            record = json.loads((self.path(key) / "record.json").read_text())
+            failed = record["status"] == "failed" and not (self.path(key) / "DONE").exists()
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return record if failed else None
+
     def journal(self, name: str) -> Path:
         """Return the path of the journal of a search: of a tuned cell until it is stored, or of `multilab tune`."""
         return self.root / _JOURNALS / f"{name}.log"

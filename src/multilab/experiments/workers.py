@@ -23,7 +23,7 @@ from multilab.experiments.store import Store
 if TYPE_CHECKING:  # imported where it is needed: most stages of a second `dvc repro` have nothing to run
     from concurrent.futures import Future, ProcessPoolExecutor
 
-__all__ = ["jobs", "parallel_map", "run_cells", "side_by_side"]
+__all__ = ["expected_effort", "jobs", "parallel_map", "run_cells", "side_by_side", "worker_pool"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -49,9 +49,8 @@ def run_cells(
     """
     store.sweep()
     missing = list({cell.key: cell for cell in cells if not store.has(cell.key)}.values())
-    sizes = {name: _size(name) for name in {cell.split_ref.dataset for cell in missing}}
     # The longest first, so that no worker is left alone with one at the end.
-    missing.sort(key=lambda cell: sizes[cell.split_ref.dataset], reverse=True)
+    missing.sort(key=lambda cell: expected_effort(cell.split_ref.dataset), reverse=True)
     show = progress or (lambda stream, _: stream)
     alone = [cell for cell in missing if cell.alone]
     shared = [cell for cell in missing if not cell.alone]
@@ -60,7 +59,8 @@ def run_cells(
     return {label: reason for label, reason in done if reason is not None}
 
 
-def _size(dataset: str) -> int:
+@functools.cache
+def expected_effort(dataset: str) -> int:
     """Return roughly how long cells of a dataset take: most methods are quadratic in rows and linear in labels."""
     meta = prepared_meta(dataset) or {}
     return meta.get("instances", 0) ** 2 * meta.get("labels", 0)
@@ -80,10 +80,18 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], n_jobs: int) -> Ite
     if workers <= 1:
         return map(work, items)
 
-    # A forked worker is there in milliseconds, where a fresh Python takes half a second; elsewhere forking is not safe.
-    context = get_context("fork" if sys.platform == "linux" else "spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=begin_worker)
+    pool = worker_pool(workers)
     return _finished(pool, [pool.submit(work, item) for item in items])
+
+
+def worker_pool(n_workers: int, fork: bool = True, fresh: bool = False) -> ProcessPoolExecutor:
+    """Return a pool of processes that end with this one; with ``fresh`` each item gets a new Python.
+
+    A forked worker is there in milliseconds, where a new Python takes half a second, but only Linux can do it, and only
+    safely in a process without threads.
+    """
+    context = get_context("fork" if fork and not fresh and sys.platform == "linux" else "spawn")
+    return ProcessPoolExecutor(n_workers, context, begin_worker, max_tasks_per_child=1 if fresh else None)
 
 
 def parallel_map(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
@@ -115,8 +123,8 @@ def _finished(pool: ProcessPoolExecutor, futures: list[Future[R]]) -> Iterator[R
 
 def _one_by_one(cells: list[Cell], store: Store) -> Iterator[tuple[str, str | None]]:
     if cells:
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as fresh:
-            yield from (fresh.submit(_outcome, cell, store).result() for cell in cells)
+        with worker_pool(1, fresh=True) as pool:
+            yield from (pool.submit(_outcome, cell, store).result() for cell in cells)
 
 
 def begin_worker() -> None:

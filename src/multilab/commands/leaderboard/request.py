@@ -1,11 +1,10 @@
 """The arguments of `multilab compare`, checked before any work starts."""
 
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from multilab.commands.arguments import seconds_of
 from multilab.commands.composition import check_dataset
 from multilab.core import report_dir
 from multilab.core.messages import unknown_name
@@ -13,8 +12,6 @@ from multilab.experiments.errors import ExperimentError
 from multilab.metrics.registry import DEFINED
 
 __all__ = ["Request"]
-
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True)
@@ -68,17 +65,10 @@ class Request:
         if not folds.isdecimal() or int(folds) < 2:
             raise ExperimentError(f"cv must be a number of folds, at least 2, not {folds!r}")
         out = arguments.get("out") or report_dir("compare") / dataset
-        budget = _seconds(arguments.get("budget", "10m"))
+        budget = seconds_of("budget", arguments.get("budget", "10m"))
         return cls(dataset, arguments.get("methods"), budget, metric, int(folds), Path(out))
 
     @property
     def protocol(self) -> dict[str, int]:
         """The protocol of the splits, which `multilab train protocol=kfold5` has too."""
         return {"kfold": self.cv, "stratify": 1, "seed": 0}
-
-
-def _seconds(text: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
-    if match is None or match[2] not in _UNITS or not 0 < float(match[1]) < math.inf:
-        raise ExperimentError(f"budget must be a time such as 90s, 10m or 2h, not {text!r}")
-    return float(match[1]) * _UNITS[match[2]]
