@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import re
+import time
+from dataclasses import replace
+
 import pytest
 
+from multilab.commands.leaderboard import running
+from multilab.commands.leaderboard.board import CellScores
 from multilab.commands.leaderboard.costs import cost_of
+from multilab.commands.leaderboard.display import Display
 from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan_entries
 from multilab.commands.leaderboard.portfolio import load_portfolio
+from multilab.commands.leaderboard.running import run_entries
+from multilab.datasets import load
+from multilab.experiments import deadlines
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.running import run_cell
@@ -55,6 +66,59 @@ def test_what_is_stored_costs_nothing(tmp_path):
     assert run_cell(entry.cells[0], store) is None
     (after,) = plan_entries([entry], SIZES, store)
     assert after.seconds == pytest.approx(estimated / 2)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_live_leaderboard_is_a_table_on_a_terminal_and_lines_elsewhere(terminal, tmp_path, monkeypatch):
+    class Stream(io.StringIO):
+        def isatty(self):
+            return terminal
+
+    stream, store = Stream(), Store(tmp_path)
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("COLUMNS", "120")
+    chosen = entries("label_frequencies,mlknn")
+    with Display(
+        chosen, CellScores(load("scenario1").Y, store, ("macro_f1",)), "scenario1", time.monotonic()
+    ) as display:
+        run_entries(chosen, store, 600.0, time.monotonic() + 600, 1, display)
+    assert {entry.status for entry in chosen} == {"done"}
+    text = stream.getvalue()
+    assert "mlknn" in text
+    assert ("splits" in text) == terminal
+    assert bool(re.search(r"^mlknn +done  macro_f1 0\.\d{4}  ", text, re.MULTILINE)) != terminal
+
+
+def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monkeypatch, capsys):
+    own = deadlines.run_cell
+
+    def slow(cell, store):
+        return time.sleep(3600) if cell.method.name == "br_logistic" else own(cell, store)
+
+    monkeypatch.setattr(deadlines, "run_cell", slow)
+    monkeypatch.setattr(running, "_LEAST_SHARE", 0.0)
+    store, chosen = Store(tmp_path), entries("br_logistic,label_frequencies")
+    chosen[0].seconds, chosen[1].seconds = 0.5, None
+    with Display(
+        chosen, CellScores(load("scenario1").Y, store, ("macro_f1",)), "scenario1", time.monotonic()
+    ) as display:
+        run_entries(chosen, store, 600.0, time.monotonic() + 600, 1, display)
+    assert [entry.status for entry in chosen] == ["stopped", "done"]
+    assert "with 0 of 2 splits" in chosen[0].note
+    assert "br_logistic          stopped" in capsys.readouterr().err
+
+
+def test_a_method_that_fails_or_does_not_fit_in_memory_is_named(tmp_path, capsys):
+    store, chosen = Store(tmp_path), entries("mlknn,br_logistic")
+    too_many = [replace(c, method=c.method.with_params({"k": 10**6})) for c in chosen[0].cells]
+    chosen = [replace(chosen[0], cells=too_many), replace(chosen[1], megabytes=1e9)]
+    with Display(
+        chosen, CellScores(load("scenario1").Y, store, ("macro_f1",)), "scenario1", time.monotonic()
+    ) as display:
+        run_entries(chosen, store, 600.0, time.monotonic() + 600, 1, display)
+    assert [entry.status for entry in chosen] == ["failed", "left out"]
+    assert "neighbours" in chosen[0].note
+    assert "MB free memory" in chosen[1].note
 
 
 def test_names_globs_and_the_settings_of_the_portfolio():

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -137,3 +141,23 @@ def test_cells_of_a_comparison_are_those_of_the_protocol(work):
     refs = split_refs("scenario1", PROTOCOL)
     keys = {row.key for row in pd.read_csv(work / "scores.csv").itertuples()}
     assert len(keys) == 3 * len(refs)
+
+
+@pytest.mark.slow
+def test_a_killed_run_continues_and_has_the_same_numbers(work, tmp_path):
+    command = [sys.executable, "-m", "multilab.cli", *RUN]
+    env = {**os.environ, "MULTILAB_CELLS": str(tmp_path / "cells"), "MULTILAB_JOBS": "1"}
+    process = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not list((tmp_path / "cells").glob("*/DONE")):
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    first = {path.parent.name: path.stat().st_mtime_ns for path in (tmp_path / "cells").glob("*/DONE")}
+    assert first
+    subprocess.run(command, cwd=tmp_path, env=env, check=True, capture_output=True)
+    after = {path.parent.name: path.stat().st_mtime_ns for path in (tmp_path / "cells").glob("*/DONE")}
+    assert {key: after[key] for key in first} == first
+    again = pd.read_csv(tmp_path / "reports" / "compare" / "scenario1" / "scores.csv")
+    before = pd.read_csv(work / "scores.csv")
+    timed = ["fit_seconds", "predict_seconds"]
+    pd.testing.assert_frame_equal(again[~again["metric"].isin(timed)], before[~before["metric"].isin(timed)])

@@ -10,7 +10,7 @@ import pandas as pd
 from multilab.commands.leaderboard.board import CellScores
 from multilab.commands.leaderboard.curve import learning_curve
 from multilab.commands.leaderboard.display import Display
-from multilab.commands.leaderboard.effects import Effects, held_out_effects, tuned_name
+from multilab.commands.leaderboard.effects import Effects, held_out_effects, objective_of, tuned_name
 from multilab.commands.leaderboard.page import write_page
 from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan_entries, total
 from multilab.commands.leaderboard.portfolio import Portfolio, load_portfolio
@@ -158,9 +158,10 @@ def _commands(request: Request, chosen: Contestant | None, recommended: str | No
     if chosen is None or recommended is None or not chosen.candidate.in_conf:
         return []
     changes = [f"method.{name}={_value(value)}" for name, value in chosen.candidate.changes.items()]
+    tuned = recommended == tuned_name(chosen.name)
     arguments = [f"dataset={request.dataset}", f"method={chosen.name}", *changes]
-    arguments += [f"protocol=kfold{request.cv}"] if request.cv in (3, 5, 10) else []
-    return [" ".join(["multilab train", *map(shlex.quote, arguments)])]
+    arguments += [f"decision={objective_of(request.metric)}"] if tuned else []
+    return [" ".join(["multilab fit", *map(shlex.quote, arguments), "--register", shlex.quote(request.dataset)])]
 
 
 def _value(value: object) -> str:

@@ -53,7 +53,8 @@ class Display:
         self.refresh()
         if not self._live:
             mean = self._mean(entry)
-            value = "" if mean is None else f"  {self.scores.metrics[0]} {mean:.4f}"
+            complete = mean is not None and entry.status == "done"
+            value = f"  {self.scores.metrics[0]} {mean:.4f}" if complete else ""
             note = f"  {entry.note}" if entry.note else ""
             print(f"{entry.name:<20} {entry.status}{value}  {duration(entry.spent)}{note}", file=sys.stderr, flush=True)
 
