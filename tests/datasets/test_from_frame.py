@@ -85,7 +85,7 @@ WRONG = [
     (pd.DataFrame({"a": pd.Timestamp("2026-01-01"), "y": Y}), {}, "'a' is of type datetime64.*convert it or leave"),
     (pd.DataFrame({"a": [1 + 2j] * 40, "y": Y}), {}, "'a' is of type complex128"),
     (pd.DataFrame({"a": [f"text {i}" for i in range(40)], "b": Y, "y": Y}), {}, r"drop=a, or text=drop"),
-    (pd.DataFrame({"a": list("xy") * 20, "y": Y}), {"text": "error"}, "text in a: set text to 'one_hot'"),
+    (pd.DataFrame({"a": list("xy") * 20, "y": Y}), {"text": "error"}, "text in a: 0/1 columns by text=one_hot"),
     (pd.DataFrame({"a": [None, *Y[1:]], "y": Y}), {"missing": "error"}, "1 feature values are missing"),
     (pd.DataFrame({"a": [None] * 40, "y": Y}), {}, "no feature is left"),
     (pd.DataFrame({"a": ["1", "x", *map(str, range(38))], "y": Y}), {}, "row 2: 'x' of column 'a' is not a finite"),

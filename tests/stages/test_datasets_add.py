@@ -34,7 +34,7 @@ def test_add_writes_a_card_that_every_verb_finds(folder, capsys):
     assert "text       1 columns: colour (2 values)" in out
     assert "missing    2 columns: b (5 rows)" in out
     assert "no DVC repository here" in out
-    assert out.endswith("train dataset=mine method=mlknn\n")
+    assert out.endswith("compare dataset=mine\n")
     card = yaml.safe_load(Path("data/own/mine.yaml").read_text())
     assert card["reader"] == {"label_prefix": "tag_", "drop": ["id"], "text": "one_hot", "missing": "impute"}
     assert Path("data/own/mine.csv").read_bytes() == Path("my.csv").read_bytes()

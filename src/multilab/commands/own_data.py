@@ -53,7 +53,7 @@ def add_file(arguments: Any) -> int:
     lines = [*profile_lines(added.plan.profile, added.plan.content), *_written(added)]
     print("\n".join(map(visible, lines)))
     print(visible(f"version    {version_file(added, reference=arguments.reference)}"))
-    print(f"next       {command('multilab')} train dataset={added.card.name} method=mlknn")
+    print(f"next       {command('multilab')} compare dataset={added.card.name}")
     return 0
 
 

@@ -161,6 +161,15 @@ def decode(content: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
+def is_utf8(content: bytes) -> bool:
+    """Return whether text is UTF-8."""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def require_cells(rows: int, columns: int, what: str, path: PathLike, limits: Limits, itemsize: int = 8) -> None:
     """Refuse a dense matrix that is beyond the limits or out of proportion to its file.
 

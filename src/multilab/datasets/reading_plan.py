@@ -136,7 +136,9 @@ def choose_encoding(
         content = read_without(dropped)
         profile, of_text = replace(profile_table(as_frames(content)), empty=profile.empty), of_text * (text != "drop")
     if text == "error" and of_text:
-        raise DatasetError(f"text in {_shown(of_text)}: set text to 'one_hot', or leave the columns out (drop)", path)
+        raise DatasetError(
+            f"text in {_shown(of_text)}: 0/1 columns by text=one_hot, or leave the columns out (drop)", path
+        )
     if text is None and profile.free_text:
         counts = (f"{name} ({count} different values)" for name, count in profile.free_text.items())
         drop = ",".join(dict.fromkeys([*dropped, *profile.free_text]))

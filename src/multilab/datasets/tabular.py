@@ -18,7 +18,7 @@ from multilab.datasets.cell_coding import coded_cells
 from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions, TableColumn
 from multilab.datasets.errors import DatasetError, DatasetWarning
-from multilab.datasets.file_access import Limits, decode, plain_name, read_bytes, require_cells
+from multilab.datasets.file_access import Limits, decode, is_utf8, plain_name, read_bytes, require_cells
 from multilab.datasets.ignored_columns import dropped_note, positions_left
 from multilab.datasets.number_parsing import dense_numbers
 
@@ -70,7 +70,12 @@ def read_csv(
         With the line: wrong number of fields, no or no finite number, missing or non-binary label, a column
         name that is empty or repeated, no row.
     """
-    content = decode(read_bytes(path, limits))
+    octets = read_bytes(path, limits)
+    content = decode(octets)
+    if octets.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DatasetError("the text is UTF-16, save it as UTF-8", path)
+    if "\0" in content:
+        raise DatasetError("a binary file, no text", path)
     head = _first_record(content)
     delimiter = _delimiter(head, path)
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
@@ -79,6 +84,7 @@ def read_csv(
         raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
     index = len(names) > 1 and not names[0]
     notes = [index_note("the first column has no name", path)] if index else []
+    notes += [] if is_utf8(octets) else ["the text is not UTF-8: read as Latin-1"]
     kept = [j for j in positions_left(names, drop, path) if j or not index]
     columns = named_columns(names, kept, path)
     labels = choose_labels(options, columns, path)
