@@ -19,6 +19,7 @@ _PACKAGES = (
     "leaderboard",
     "metrics",
     "methods",
+    "mlflow_metrics",
     "model_selection",
     "reports",
     "statistics",

@@ -307,7 +307,11 @@ class Tracker:
         digest = str(record.facts.get("digest", ""))[:36]
         profile = {k: record.facts.get(k) for k in ("instances", "features", "labels", "cardinality")}
         entry = Dataset(record.dataset, digest, *record.source, profile=json.dumps(profile))
-        self.client.log_inputs(run_id, datasets=[DatasetInput(entry, [InputTag("mlflow.data.context", "evaluation")])])
+        inputs = [DatasetInput(entry, [InputTag("mlflow.data.context", "evaluation")])]
+        try:
+            self.client.log_inputs(run_id, datasets=inputs)
+        except MlflowException:  # a publisher on another machine entered the dataset a moment ago
+            self.client.log_inputs(run_id, datasets=inputs)
 
     def _supersede_rest(self, existing: _Published) -> None:
         """Supersede what is no longer part of the study: variants may share its experiment."""

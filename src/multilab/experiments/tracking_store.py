@@ -19,7 +19,9 @@ import requests
 from filelock import FileLock, Timeout
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
+from sqlalchemy import create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from multilab.core import write_atomically
 from multilab.experiments.errors import TrackingError
@@ -29,6 +31,7 @@ __all__ = ["open_client", "readable_errors", "writer_lock"]
 
 PROBE_SECONDS = 3.0
 LOCK_SECONDS = 600.0
+_SCHEMA_LOCK = 6_817_302_544
 _PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306, "mssql": 1433}
 
 
@@ -49,14 +52,31 @@ def open_client(uri: str) -> Any:
             logging.getLogger(name).setLevel(logging.WARNING)
         database = sqlite_path(uri)
         if database is None:
-            client = MlflowClient(tracking_uri=uri)
-            client.search_experiments(max_results=1)
+            with _schema_lock(uri):
+                client = MlflowClient(tracking_uri=uri)
+                client.search_experiments(max_results=1)
             return client
         with writer_lock(uri):
             _make_database(database)
             client = MlflowClient(tracking_uri=uri)
             client.search_experiments(max_results=1)  # migrates the database if it is older than this MLflow
         return client
+
+
+@contextlib.contextmanager
+def _schema_lock(uri: str) -> Iterator[None]:
+    """Hold the lock of a PostgreSQL database while MLflow creates its tables: two that do so at once both fail."""
+    if not urlsplit(uri).scheme.startswith("postgresql"):
+        yield
+        return
+    try:
+        engine = create_engine(uri, poolclass=NullPool)
+    except ModuleNotFoundError as error:
+        advice = 'begin the address with postgresql+psycopg2:// and pip install "multilab[postgres]"'
+        raise TrackingError(f"MLflow store {without_password(uri)}: no module {error.name}; {advice}") from None
+    with engine.connect() as connection:
+        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _SCHEMA_LOCK})
+        yield  # closing the connection releases the lock
 
 
 @contextlib.contextmanager
