@@ -32,6 +32,12 @@ def entries(patterns):
     return [Contestant(candidate, [Cell("train", ref, candidate.method) for ref in refs]) for candidate in chosen]
 
 
+def run(chosen, store, seconds=600.0):
+    end = time.monotonic() + seconds
+    with Display(chosen, CellScores(load("scenario1").Y, store, ("macro_f1",)), "scenario1", end, 1) as display:
+        run_entries(chosen, store, seconds, end, 1, display)
+
+
 def test_every_method_of_the_portfolio_has_a_cost_curve_that_grows_with_the_table():
     for name in load_portfolio().candidates:
         small, large = cost_of(name, 500, 20, 5), cost_of(name, 50_000, 500, 50)
@@ -46,7 +52,7 @@ def test_a_method_without_a_curve_has_no_estimate_and_runs_last(tmp_path):
     assert cost_of("no_such_method", 100, 10, 5) is None
     planned = plan_entries(entries("lwmf,br_logistic"), SIZES, Store(tmp_path))
     assert [(entry.name, entry.seconds is None) for entry in planned] == [("br_logistic", False), ("lwmf", True)]
-    assert planned[1].expected() == "no estimate"
+    assert planned[1].expected(1) == "no estimate"
 
 
 def test_cheap_methods_come_first_and_base_scores_are_part_of_the_estimate(tmp_path):
@@ -78,10 +84,7 @@ def test_the_live_leaderboard_is_a_table_on_a_terminal_and_lines_elsewhere(termi
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setenv("COLUMNS", "120")
     chosen = entries("label_frequencies,mlknn")
-    with Display(
-        chosen, CellScores(load("scenario1").Y, store, ("macro_f1",)), "scenario1", time.monotonic()
-    ) as display:
-        run_entries(chosen, store, 600.0, time.monotonic() + 600, 1, display)
+    run(chosen, store)
     assert {entry.status for entry in chosen} == {"done"}
     text = stream.getvalue()
     assert "mlknn" in text
@@ -92,18 +95,25 @@ def test_the_live_leaderboard_is_a_table_on_a_terminal_and_lines_elsewhere(termi
 def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monkeypatch, capsys):
     own = deadlines.run_cell
 
+    limits = []
+
     def slow(cell, store):
         return time.sleep(3600) if cell.method.name == "br_logistic" else own(cell, store)
 
+    def recorded(cells, store, seconds, *rest):
+        limits.append((cells[0].method.name, seconds))
+        return within(cells, store, min(seconds, 2.0) if cells[0].method.name == "br_logistic" else seconds, *rest)
+
+    within = deadlines.run_cells_within
     monkeypatch.setattr(deadlines, "run_cell", slow)
-    monkeypatch.setattr(running, "_LEAST_SHARE", 0.0)
+    monkeypatch.setattr(running, "run_cells_within", recorded)
     store, chosen = Store(tmp_path), entries("br_logistic,label_frequencies")
     chosen[0].seconds, chosen[1].seconds = 0.5, None
-    with Display(
-        chosen, CellScores(load("scenario1").Y, store, ("macro_f1",)), "scenario1", time.monotonic()
-    ) as display:
-        run_entries(chosen, store, 600.0, time.monotonic() + 600, 1, display)
+    run(chosen, store)
     assert [entry.status for entry in chosen] == ["stopped", "done"]
+    assert [name for name, _ in limits] == ["br_logistic", "label_frequencies", "br_logistic"]
+    assert limits[0][1] == 60.0  # a tenth of the budget is more than four times the estimate
+    assert limits[2][1] > 60.0  # what is left at the end
     assert "with 0 of 2 splits" in chosen[0].note
     assert "br_logistic          stopped" in capsys.readouterr().err
 
@@ -112,10 +122,7 @@ def test_a_method_that_fails_or_does_not_fit_in_memory_is_named(tmp_path, capsys
     store, chosen = Store(tmp_path), entries("mlknn,br_logistic")
     too_many = [replace(c, method=c.method.with_params({"k": 10**6})) for c in chosen[0].cells]
     chosen = [replace(chosen[0], cells=too_many), replace(chosen[1], megabytes=1e9)]
-    with Display(
-        chosen, CellScores(load("scenario1").Y, store, ("macro_f1",)), "scenario1", time.monotonic()
-    ) as display:
-        run_entries(chosen, store, 600.0, time.monotonic() + 600, 1, display)
+    run(chosen, store)
     assert [entry.status for entry in chosen] == ["failed", "left out"]
     assert "neighbours" in chosen[0].note
     assert "MB free memory" in chosen[1].note

@@ -122,7 +122,7 @@ def _certainty(board: Leaderboard, best: str, level: tuple[str, ...], contenders
     second = contenders[1]
     gain = board.difference(best, second)
     text = (
-        f"It is better than the next one, {second}, on {gain['wins']:.0f} of {board.n_splits} splits, by "
+        f"{best} is better than the next one, {second}, on {gain['wins']:.0f} of {board.n_splits} splits, by "
         f"{gain['mean']:.4f} on average (95 % interval {gain['low']:+.4f} to {gain['high']:+.4f})"
     )
     if not level:

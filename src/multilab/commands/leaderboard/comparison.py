@@ -10,7 +10,7 @@ import pandas as pd
 from multilab.commands.leaderboard.board import CellScores
 from multilab.commands.leaderboard.curve import learning_curve
 from multilab.commands.leaderboard.display import Display
-from multilab.commands.leaderboard.effects import Effects, held_out_effects, objective_of, tuned_name
+from multilab.commands.leaderboard.effects import Effects, held_out_effects, objective_of, tuned_decisions, tuned_name
 from multilab.commands.leaderboard.page import write_page
 from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan_entries, total
 from multilab.commands.leaderboard.portfolio import Portfolio, load_portfolio
@@ -49,7 +49,7 @@ def run_comparison(request: Request) -> int:
     scores = CellScores(load(request.dataset).Y, store, metrics)
     end = began + request.budget
     fits_end = began + _SHARE_OF_FITS * request.budget
-    with Display(entries, scores, f"{request.dataset}, {request.cv} folds", end) as display:
+    with Display(entries, scores, f"{request.dataset}, {request.cv} folds", end, n_jobs) as display:
         run_entries(entries, store, request.budget, fits_end, n_jobs, display)
         board = scores.leaderboard(entries, portfolio.alpha)
         effects = labels = curve = None
@@ -66,7 +66,8 @@ def run_comparison(request: Request) -> int:
         if chosen is None and set(finished) - {portfolio.baseline}:  # the best, though not better than the baseline
             chosen = next(finished[str(n)] for n in board.table.index if n != portfolio.baseline)
         if chosen is not None:
-            labels = label_table(chosen, scores, request.dataset)
+            tuned = recommendation.method == tuned_name(chosen.name)
+            labels = label_table(chosen, scores, request, tuned)
             display.message(f"learning curve of {chosen.name}")
             curve = learning_curve(chosen, scores, sizes, end, n_jobs)
     commands = _commands(request, chosen, recommendation.method)
@@ -82,6 +83,7 @@ def run_comparison(request: Request) -> int:
         effects,
         labels,
         curve,
+        final,
     )
     path = write_files(results)
     write_page(results, portfolio.baseline)
@@ -116,15 +118,13 @@ def _plan_text(request: Request, entries: Sequence[Contestant], sizes: Sizes, n_
     lines = [
         f"{request.dataset}: {sizes.n} rows, {sizes.d} features, {sizes.q} labels; {request.cv} stratified folds, "
         f"{n_jobs} fits at a time, budget {duration(request.budget)}",
-        f"  {'method':<20}{'estimated for all folds':<26}why",
+        f"  {'method':<20}{'estimate for all folds':<34}why",
     ]
     left = _SHARE_OF_FITS * request.budget
     for entry in entries:
-        stored = not entry.keys
-        expected = "stored" if stored else entry.expected()
         left -= entry.wall(n_jobs)
-        late = " (beyond the budget)" if left < 0 and not stored else ""
-        lines.append(f"  {entry.name:<20}{expected + late:<26}{entry.candidate.reason}".rstrip())
+        late = " (beyond the budget)" if left < 0 and entry.keys else ""
+        lines.append(f"  {entry.name:<20}{entry.expected(n_jobs) + late:<34}{entry.candidate.reason}".rstrip())
     known = [entry.factor for entry in entries if entry.seconds]
     accuracy = f", half of such estimates are within a factor {max(known):.1f}" if known else ""
     lines.append(f"  together about {duration(total(entries, n_jobs))}{accuracy}")
@@ -138,19 +138,15 @@ def _final_board(board: Leaderboard, effects: Effects | None) -> Leaderboard:
     return effects.board(board, board.headline)
 
 
-def label_table(entry: Contestant, scores: CellScores, dataset: str) -> pd.DataFrame:
-    """Return the metrics of every label over the held-out rows of all folds."""
-    rows = [indices(cell.split_ref)[1] for cell in entry.cells]
+def label_table(entry: Contestant, scores: CellScores, request: Request, tuned: bool) -> pd.DataFrame:
+    """Return the metrics of every label over the held-out rows of all folds, with tuned thresholds or without."""
+    data, objective = load(request.dataset), objective_of(request.metric)
+    rows = np.concatenate([indices(cell.split_ref)[1] for cell in entry.cells])
     arrays = [scores.store.arrays(cell.key) for cell in entry.cells]
-    data = load(dataset)
-    stacked = {name: [a[name] for a in arrays] for name in ("scores", "decisions")}
-    order = [row for part in rows for row in part]
-    return per_label(
-        data.Y[order],
-        np.vstack(stacked["scores"]),
-        np.vstack(stacked["decisions"]),
-        label_names=list(data.label_names),
-    )
+    own = [array["decisions"] for array in arrays]
+    decisions = [tuned_decisions(cell, scores, objective) for cell in entry.cells] if tuned else own
+    predicted = np.vstack([array["scores"] for array in arrays])
+    return per_label(data.Y[rows], predicted, np.vstack(decisions), label_names=list(data.label_names))
 
 
 def _commands(request: Request, chosen: Contestant | None, recommended: str | None) -> list[str]:

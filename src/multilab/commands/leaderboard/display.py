@@ -24,10 +24,14 @@ class Display:
     title : str
     deadline : float
         Of the budget, by ``time.monotonic``.
+    n_jobs : int
+        Fits at the same time.
     """
 
-    def __init__(self, entries: Sequence[Contestant], scores: CellScores, title: str, deadline: float) -> None:
-        self.entries, self.scores, self.title, self.deadline = entries, scores, title, deadline
+    def __init__(
+        self, entries: Sequence[Contestant], scores: CellScores, title: str, deadline: float, n_jobs: int
+    ) -> None:
+        self.entries, self.scores, self.title, self.deadline, self.n_jobs = entries, scores, title, deadline, n_jobs
         self._live: Any = None
 
     def __enter__(self) -> Self:
@@ -85,6 +89,11 @@ class Display:
             shown = ["" if mean is None else f"{mean:.4f}", f"{entry.spent:.1f}" if entry.spent else ""]
             status = f"{entry.status} {entry.note}".strip()
             table.add_row(
-                entry.name, entry.expected(), f"{stored}/{len(entry.cells)}", *shown, status[:60], style=style
+                entry.name,
+                entry.expected(self.n_jobs),
+                f"{stored}/{len(entry.cells)}",
+                *shown,
+                status[:60],
+                style=style,
             )
         return table

@@ -19,7 +19,7 @@ from multilab.experiments.store import Store
 from multilab.leaderboard import Leaderboard
 from multilab.metrics.registry import defined
 
-__all__ = ["Effects", "held_out_effects", "objective_of", "tuned_name"]
+__all__ = ["Effects", "held_out_effects", "objective_of", "tuned_decisions", "tuned_name"]
 
 _INNER = {"folds": 3, "order": 1}
 _PER_LABEL = ("macro_f1", "micro_f1", "hamming_loss")
@@ -162,24 +162,34 @@ def _run(entry: Contestant, store: Store, sizes: Sizes, deadline: float, n_jobs:
     return "the budget is used up" if outcome.stopped else ""
 
 
+def tuned_decisions(cell: Cell, scores: CellScores, objective: str) -> np.ndarray:
+    """Return the decisions of a cell by thresholds tuned on the stored out-of-fold scores of its training rows."""
+    train, _ = indices(cell.split_ref)
+    held, predicted, _ = _held_out_scores(cell, scores.store)
+    policy = "per_label" if objective in _PER_LABEL else "global"
+    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=policy)
+    return np.asarray(tuned.fit(held, scores.Y[train]).predict(predicted))  # type: ignore[index]
+
+
+def _held_out_scores(cell: Cell, store: Store) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return the scores of the training rows and of the test rows in [0, 1], and whether they are probabilities."""
+    held, predicted = store.arrays(held_out_cell(cell).key)["scores"], store.arrays(cell.key)["scores"]
+    if min(held.min(), predicted.min()) >= 0 and max(held.max(), predicted.max()) <= 1:
+        return held, predicted, True
+    return expit(held), expit(predicted), False  # thresholds depend on the order of the scores only
+
+
 def _effects(cell: Cell, scores: CellScores, objective: str) -> tuple[_Values, _Values]:
     """Return the metrics of decisions and of probabilities of one split, as predicted and tuned."""
     train, test = indices(cell.split_ref)
-    Y = scores.Y
-    before, held = scores.store.arrays(cell.key), scores.store.arrays(held_out_cell(cell).key)["scores"]
-    predicted = before["scores"]
-    margins = min(held.min(), predicted.min()) < 0 or max(held.max(), predicted.max()) > 1
-    if margins:  # thresholds depend on the order of the scores only
-        held, predicted = expit(held), expit(predicted)
-    policy = "per_label" if objective in _PER_LABEL else "global"
-    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=policy).fit(held, Y[train])  # type: ignore[index]
-    decided = {"as predicted": before["decisions"], "tuned": np.asarray(tuned.predict(predicted))}
-    Y_test = Y[test]  # type: ignore[index]
+    Y_train, Y_test = scores.Y[train], scores.Y[test]  # type: ignore[index]
+    held, predicted, probabilities = _held_out_scores(cell, scores.store)
+    own = scores.store.arrays(cell.key)["decisions"]
+    decided = {"as predicted": own, "tuned": tuned_decisions(cell, scores, objective)}
     names = [name for name in scores.metrics if name not in _CALIBRATION]
-    thresholds = {kind: metric_values(Y_test, before["scores"], d, names) for kind, d in decided.items()}
-    if margins:
+    thresholds = {kind: metric_values(Y_test, predicted, decisions, names) for kind, decisions in decided.items()}
+    if not probabilities:
         return thresholds, {}
-    calibrated = CalibratedMultiLabelClassifier("precomputed", method="sigmoid").fit(held, Y[train])  # type: ignore[index]
-    probabilities = {"as predicted": predicted, "sigmoid": calibrated.predict_proba(predicted)}
-    values = {k: metric_values(Y_test, p, before["decisions"], _CALIBRATION) for k, p in probabilities.items()}
-    return thresholds, values
+    calibrated = CalibratedMultiLabelClassifier("precomputed", method="sigmoid").fit(held, Y_train)
+    known = {"as predicted": predicted, "sigmoid": calibrated.predict_proba(predicted)}
+    return thresholds, {kind: metric_values(Y_test, values, own, _CALIBRATION) for kind, values in known.items()}

@@ -5,6 +5,7 @@ from multilab.commands.leaderboard.plan import duration
 from multilab.commands.leaderboard.results import Results
 from multilab.experiments.environment import environment
 from multilab.experiments.stored import setting_text
+from multilab.experiments.workers import jobs
 from multilab.metrics.registry import defined
 from multilab.reports.comparison.page import ComparisonPage, write_comparison_page
 
@@ -19,7 +20,7 @@ def write_page(results: Results, baseline: str) -> None:
             "name": entry.name,
             "reason": entry.candidate.reason,
             "settings": " ".join(f"{name}={setting_text(value)}" for name, value in entry.candidate.changes.items()),
-            "estimate": "stored" if not entry.keys else entry.expected(),
+            "estimate": entry.expected(jobs()),
             "spent": duration(entry.spent) if entry.spent else "",
             "status": entry.status,
             "note": entry.note,
@@ -33,6 +34,7 @@ def write_page(results: Results, baseline: str) -> None:
         title=str(facts["title"]),
         facts=[(name, f"{value:,}".replace(",", "\u202f")) for name, value in counted],
         board=results.board,
+        final=results.final or results.board,
         baseline=baseline,
         sentences=results.recommendation.sentences,
         commands=results.commands,
@@ -46,6 +48,7 @@ def write_page(results: Results, baseline: str) -> None:
         curve=results.curve,
         origin={"dataset": facts, "protocol": request.protocol, "environment": environment()},
         files=[f"{name}.csv" for name in results.tables] + ["leaderboard.json"],
+        tuned=results.recommendation.method == tuned_name(results.chosen),
         remarks={"thresholds": _thresholds(results, baseline), "curve": _curve(results)},
     )
     write_comparison_page(page, request.out)
@@ -79,7 +82,7 @@ def _thresholds(results: Results, baseline: str) -> str:
         ]
         text = f"Without any feature, thresholds alone reach {value:.4f} ({tuned_name(baseline)})"
         sentences.append(
-            f"{text}: more than {len(below)} of the methods with their own decisions." if below else f"{text}."
+            f"{text}: better than {len(below)} of the methods with their own decisions." if below else f"{text}."
         )
     return " ".join([*sentences, _calibration(effects, method)]).strip()
 

@@ -68,12 +68,14 @@ class Contestant:
         """Return the estimated wall seconds with cells in parallel; 0 without an estimate."""
         return (self.seconds or 0.0) / min(n_jobs, len(self.cells))
 
-    def expected(self) -> str:
-        """Return the estimate as text: ``12 s, 40 MB``."""
+    def expected(self, n_jobs: int) -> str:
+        """Return the estimate as text, wall time and memory of one fit: ``12 s, 40 MB``."""
         if self.seconds is None:
             return "no estimate"
+        if not self.keys:
+            return "stored"
         memory = f", {self.megabytes:.0f} MB" if self.megabytes and self.megabytes >= 1 else ""
-        return duration(self.seconds) + memory
+        return duration(self.wall(n_jobs)) + memory
 
 
 def duration(seconds: float) -> str:

@@ -44,6 +44,8 @@ class Results:
         Per-label table of the recommended method.
     curve : DataFrame or None
         Learning curve of the recommended method.
+    final : Leaderboard or None
+        What is recommended from: with rows for tuned thresholds where the first metric depends on decisions.
     facts : dict
         Name, title, rows, features and labels of the dataset.
     """
@@ -59,6 +61,7 @@ class Results:
     effects: Effects | None = None
     labels: pd.DataFrame | None = None
     curve: pd.DataFrame | None = None
+    final: Leaderboard | None = None
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -128,5 +128,7 @@ def curve_figure(curve: pd.DataFrame, metric: str, method: str) -> Figure:
     ax.set_xticks([], minor=True)
     style_axes(ax, x="training rows (logarithmic)", y=axis_title(metric))
     texts = ", ".join(f"{row.rows:.0f} rows {row.value:.3f}" for row in means.itertuples())
-    caption = f"{method} on random shares of the rows, scored on the other rows; the last point are the folds."
+    caption = (
+        f"{method} on random shares of the rows, with its own decisions, scored on the other rows; last: the folds."
+    )
     return Figure.of(canvas, f"Learning curve of {method}: {texts}", caption)

@@ -39,6 +39,9 @@ class ComparisonPage:
     facts : list of (name, value)
         The comparison in numbers.
     board : Leaderboard
+        The methods with their own decisions.
+    final : Leaderboard
+        What is recommended from: with tuned thresholds too.
     baseline : str
     sentences : sequence of str
         The recommendation.
@@ -54,6 +57,8 @@ class ComparisonPage:
         Why a method has no tuned thresholds.
     method : str
         The method of the per-label table and the learning curve; empty without them.
+    tuned : bool
+        Whether the per-label table is that of tuned thresholds.
     labels, curve : DataFrame or None
     remarks : dict of str to str
         A sentence by section.
@@ -66,6 +71,7 @@ class ComparisonPage:
     title: str
     facts: Sequence[tuple[str, str]]
     board: Leaderboard
+    final: Leaderboard
     baseline: str
     sentences: Sequence[str]
     commands: Sequence[str]
@@ -75,6 +81,7 @@ class ComparisonPage:
     objective: str
     left_out: Mapping[str, str]
     method: str
+    tuned: bool
     labels: pd.DataFrame | None
     curve: pd.DataFrame | None
     origin: Mapping[str, Any]
@@ -96,9 +103,9 @@ def write_comparison_page(page: ComparisonPage, folder: Path) -> Path:
         "page": page,
         "leaderboard": leaderboard_rows(board) if ranked else [],
         "metrics": [(name, defined(name).title) for name in board.directions],
-        "tests": test_rows(board) if ranked else [],
-        "intervals": interval_figure(board, page.baseline) if ranked else None,
-        "seconds": seconds_figure(board) if ranked else None,
+        "tests": test_rows(page.final) if ranked else [],
+        "intervals": interval_figure(page.final, page.baseline) if ranked else None,
+        "seconds": seconds_figure(page.final) if ranked else None,
         "thresholds": threshold_figure(page.thresholds, page.objective) if len(page.thresholds) else None,
         "decisions": effect_table(page.thresholds, "decision"),
         "probabilities": effect_table(page.calibration, "scores"),
@@ -161,7 +168,9 @@ def effect_table(values: pd.DataFrame, kind: str) -> tuple[list[str], list[tuple
         for name in metrics:
             before, after = values_of(means, name, 0)[method], values_of(means, name, 1)[method]
             gain = (after - before) * (1 if defined(name).direction == "max" else -1)
-            cells.append((number(before), number(after), "good" if gain > 0 else "bad" if gain < 0 else ""))
+            texts = f"{before:.3f}", f"{after:.3f}"
+            mark = "" if texts[0] == texts[1] else "good" if gain > 0 else "bad"
+            cells.append((*texts, mark))
         rows.append((str(method), cells))
     return [defined(name).title for name in metrics], rows
 
