@@ -27,6 +27,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "multilab_reference",
     "scikit_learn_tables",
+    "study_figures",
     "mathml",
 ]
 root_doc = "index"

@@ -1,0 +1,32 @@
+"""Sphinx extension: figure, finding and table of the guide's page on missing labels, from its committed study."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from multilab_reference import ROOT, plain, table
+
+STUDY = "missing-labels"
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Write the files before Sphinx reads the page that includes them."""
+    app.connect("config-inited", lambda *_: write(ROOT / "docs" / "reference" / "generated"))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def write(folder: Path) -> None:
+    """Write the figure of the headline metric, the finding, and the scores on observed labels alone."""
+    from multilab.reports import load_report
+    from multilab.reports.finding import finding
+    from multilab.reports.tables.shares import TREATMENTS, share_views
+
+    report = load_report(ROOT / "reports" / STUDY)
+    view = share_views(report)[0]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{STUDY}.svg").write_bytes(base64.b64decode(view.figure.image.partition(",")[2]))
+    rows = [[plain(method), *values] for method, learns, values in view.rows if learns == TREATMENTS["missing"]]
+    scores = table(["observed share", *view.heads], rows)
+    (folder / f"{STUDY}.inc").write_text("\n\n".join([*map(plain, finding(report)), scores]) + "\n")
