@@ -126,6 +126,18 @@ def test_generated_restructured_text_is_not_read_as_markdown() -> None:
     assert [name for name, text in pages().items() if wrong.search(text)] == []
 
 
+def test_the_figure_of_missing_labels_is_that_of_the_committed_study(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    sys.path.insert(0, str(DOCS / "_extensions"))
+    import study_figures
+
+    study_figures.write(tmp_path)
+    text, figure = ((tmp_path / f"missing-labels.{suffix}").read_text() for suffix in ("inc", "svg"))
+    assert text.startswith("Micro F1, observed labels alone: with 50% of the training labels the median of 24 methods")
+    assert figure.count("ML-RBF") == 1
+    assert "observed share" in figure
+
+
 def test_glossary_terms_exist() -> None:
     terms = set(re.findall(r"^([a-z][\w ]*)\n  \S", pages()["glossary"], re.MULTILINE))
     assert 12 <= len(terms) <= 25
