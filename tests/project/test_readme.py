@@ -87,31 +87,30 @@ def test_its_own_file_is_trained_in_a_fresh_clone(readme, checkout, tmp_path):
     """The steps of "Your own file" and the cheap rows of the table, as written, in a clone of this commit."""
     if not (checkout / ".git").exists():
         pytest.skip("no git repository to clone: an unpacked sdist")
-    clone, own = tmp_path / "clone", tmp_path / "own"
+    clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{checkout}", clone], check=True)
-    own.mkdir()
-    card = re.search(r"```yaml\n(.*?)```", readme, flags=re.S)
-    assert card is not None
-    (own / "mine.yaml").write_text(card[1])
     rows = [f"{i},{i % 7 / 7},{'Lima' if i % 2 else 'Rome'},{i % 2},{int(i % 3 == 0)}" for i in range(60)]
-    (own / "mine.csv").write_text("\n".join(["id,a,city,tag_a,tag_b", *rows]) + "\n")
-    settings = {"PYTHONPATH": str(clone / "src"), "MULTILAB_CARDS": str(own), "MULTILAB_JOBS": "1"}
-    unset = ("MULTILAB_CELLS", "MULTILAB_CACHE", "MULTILAB_CONF", "MLFLOW_TRACKING_URI")
+    (clone / "mine.csv").write_text("\n".join(["id,a,city,tag_a,tag_b", *rows]) + "\n")
+    settings = {"PYTHONPATH": str(clone / "src"), "MULTILAB_JOBS": "1"}
+    unset = ("MULTILAB_CELLS", "MULTILAB_CACHE", "MULTILAB_CARDS", "MULTILAB_CONF", "MLFLOW_TRACKING_URI")
     environment = {name: value for name, value in os.environ.items() if name not in unset} | settings
 
     def run(line: str) -> subprocess.CompletedProcess[str]:
         assert line in readme, f"{line!r} is not in the README"
-        line = line.replace("check mine.csv", f"check {own / 'mine.csv'}")
         command = [sys.executable, "-m", *shlex.split(line)]
         return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, timeout=300)
 
-    refused = run("multilab datasets check mine.csv --labels tag_a,tag_b")
-    assert refused.returncode == 2
-    assert "one_hot" in refused.stderr
+    added = run("multilab datasets add mine.csv --label-prefix tag_ --drop id")
+    assert added.returncode == 0, added.stderr
+    assert "data/own/mine.csv.dvc (to commit: git add data/own" in added.stdout
     trained = run("multilab train dataset=mine method=mlknn")
     assert trained.returncode == 0, trained.stderr
     assert "mlknn on mine, 5 splits" in trained.stdout
+    without_card = run("multilab train dataset=./mine.csv labels='tag_*' drop=id method=mlknn")
+    assert without_card.stdout.splitlines()[1:] == trained.stdout.splitlines()[1:]
     for line in ("multilab methods show mlknn", "multilab claims --study mlwse", "multilab completion bash"):
         assert run(line).returncode == 0, line
-    changed = subprocess.run(["git", "status", "--porcelain"], cwd=clone, capture_output=True, text=True, check=True)
-    assert changed.stdout == ""
+    status = ["git", "status", "--porcelain", "--untracked-files=all"]
+    changed = subprocess.run(status, cwd=clone, capture_output=True, text=True, check=True).stdout.splitlines()
+    own = ["mine.csv", *(f"data/own/{name}" for name in (".gitignore", "mine.csv.dvc", "mine.yaml"))]  # not the data
+    assert sorted(changed) == sorted(f"?? {name}" for name in own)

@@ -31,8 +31,8 @@ def add(capsys, *arguments):
 def test_add_writes_a_card_that_every_verb_finds(folder, capsys):
     code, out, err = add(capsys, "my.csv", "--label-prefix", "tag_", "--drop", "id", "--name", "mine")
     assert (code, err) == (0, "")
-    assert "text       1 columns: colour (2 values)" in out
-    assert "missing    2 columns: b (5 rows)" in out
+    assert "text       colour (2 values)" in out
+    assert "missing    b (5 rows)" in out
     assert "no DVC repository here" in out
     assert out.endswith("compare dataset=mine\n")
     card = yaml.safe_load(Path("data/own/mine.yaml").read_text())

@@ -115,7 +115,7 @@ def _written(added: OwnDataset) -> list[str]:
 
 
 def _counts(counts: dict[str, int], unit: str) -> str:
-    return f"{len(counts)} columns: " + _listed(f"{name} ({count} {unit})" for name, count in counts.items())
+    return _listed(f"{name} ({count} {unit})" for name, count in counts.items())
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,0 +1,38 @@
+"""The commands of the page about own data print what the page shows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from multilab.cli import main
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "own-data.md"
+
+
+@pytest.mark.skipif(not PAGE.is_file(), reason="no documentation: an unpacked sdist")
+def test_commands_of_the_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)  # commands are printed by their names
+    for name in ("MULTILAB_CACHE", "MULTILAB_CARDS", "MULTILAB_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    python, *blocks = re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    exec(python[1], {})
+    printed = {}
+    for k, (kind, block) in enumerate(blocks):
+        if kind == "bash":
+            for line in block.splitlines():
+                main(shlex.split(line)[1:])
+            printed[k] = "".join(capsys.readouterr())
+    texts = {k: block for k, (kind, block) in enumerate(blocks) if kind == "text"}
+    assert len(texts) == 2
+    for k, text in texts.items():
+        assert printed[k - 1] == text
+    (scores,) = (block for k, block in printed.items() if k + 1 not in texts)
+    assert re.search("mlknn on songs-[0-9a-f]{8}, 5 splits", scores)
+    assert "\nsongs, kfold5: mean" in scores
