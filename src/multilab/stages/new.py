@@ -12,7 +12,7 @@ def main(argv: list[str]) -> int:
     """`multilab new study NAME`.
 
     Writes ``conf/study/NAME.yaml``, to be edited, and ``reports/NAME/dvc.yaml``, the pipeline of the study. Of a study
-    whose settings exist, the pipeline file is written again: its list of parameter files follows the settings.
+    whose settings exist, the pipeline file is written again: its plots follow the headline metric.
     """
     if len(argv) != 2 or argv[0] != "study" or not argv[1].replace("-", "").replace("_", "").isalnum():
         raise ExperimentError("expected `multilab new study NAME`; a name has letters, digits, - and _")
@@ -24,6 +24,6 @@ def main(argv: list[str]) -> int:
     study = load_study(name)
     check_study(study)
     write_atomically(pipeline, pipeline_text(study))
-    print(f"{short_path(pipeline)}  its pipeline; when the methods change, run `multilab new study {name}` again")
+    print(f"{short_path(pipeline)}  its pipeline; when the headline changes, run `multilab new study {name}` again")
     print(f"Next: {run_command(name)} (without DVC: {command('multilab')} run study={name})")
     return 0
