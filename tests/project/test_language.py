@@ -78,6 +78,7 @@ CLEAN: tuple[str, ...] = (
         "core",
         "datasets",
         "experiments",
+        "leaderboard",
         "methods",
         "metrics",
         "model_selection",

@@ -137,6 +137,20 @@ def test_names_globs_and_the_settings_of_the_portfolio():
         portfolio.select("mlkn")
 
 
+def test_a_portfolio_that_is_missing_or_wrong_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("MULTILAB_CONF", str(tmp_path))
+    with pytest.raises(ExperimentError, match="there is no portfolio; copy"):
+        load_portfolio()
+    for text, message in {
+        "metrics: [macro_f1]": "methods is missing",
+        "{methods: [mlknn], metrics: [macro_f1], baseline: mlknn}": "must be a mapping",
+        "{methods: {mlknn: {k: 3}}, metrics: [macro_f1], baseline: mlknn}": "may have define, reason, set",
+    }.items():
+        (tmp_path / "portfolio.yaml").write_text(text)
+        with pytest.raises(ExperimentError, match=message):
+            load_portfolio()
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.04, "0.0 s"), (3.21, "3.2 s"), (42, "42 s"), (150, "2.5 min"), (5400, "90 min"), (9000, "2.5 h")],

@@ -96,7 +96,7 @@ def compare(
     splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, Y)]
     jobs = [(name, number) for name in named for number in range(len(splits))]
     results = Parallel(n_jobs=n_jobs)(
-        delayed(_run)(named[name], X, Y, *splits[number], names, chosen) for name, number in _told(jobs, progress)
+        delayed(_run)(named[name], X, Y, *splits[number], names, chosen) for name, number in _announced(jobs, progress)
     )
     rows = [
         {"split": number, "method": name, "metric": metric, "value": value}
@@ -118,7 +118,7 @@ def compare(
     )
 
 
-def _told(jobs: list[tuple[str, int]], progress: Callable[[str], object] | None) -> Iterable[tuple[str, int]]:
+def _announced(jobs: list[tuple[str, int]], progress: Callable[[str], object] | None) -> Iterable[tuple[str, int]]:
     """Yield the jobs, and say which one begins."""
     for position, (name, number) in enumerate(jobs, start=1):
         if progress:

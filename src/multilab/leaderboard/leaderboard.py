@@ -180,8 +180,8 @@ class Leaderboard:
         if not len(self.table):
             return "No method finished."
         first, *level = self.best
-        place = f"{self.headline} ({'lower' if self.directions[self.headline] == 'min' else 'higher'} is better)"
-        text = f"{first} has the best {place} over {self.n_splits} splits."
+        ordered_by = f"{self.headline} ({'lower' if self.directions[self.headline] == 'min' else 'higher'} is better)"
+        text = f"{first} has the best {ordered_by} over {self.n_splits} splits."
         if self.n_splits < 2:
             return f"{text} One split shows no difference."
         if level:

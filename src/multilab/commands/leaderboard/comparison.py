@@ -118,13 +118,13 @@ def _plan_text(request: Request, entries: Sequence[Contestant], sizes: Sizes, n_
     lines = [
         f"{request.dataset}: {sizes.n} rows, {sizes.d} features, {sizes.q} labels; {request.cv} stratified folds, "
         f"{n_jobs} fits at a time, budget {duration(request.budget)}",
-        f"  {'method':<20}{'estimate for all folds':<34}why",
+        f"  {'method':<20}{'estimate for all folds':<38}why",
     ]
     left = _SHARE_OF_FITS * request.budget
     for entry in entries:
         left -= entry.wall(n_jobs)
         late = " (beyond the budget)" if left < 0 and entry.keys else ""
-        lines.append(f"  {entry.name:<20}{entry.expected(n_jobs) + late:<34}{entry.candidate.reason}".rstrip())
+        lines.append(f"  {entry.name:<20}{entry.expected(n_jobs) + late:<38}{entry.candidate.reason}".rstrip())
     known = [entry.factor for entry in entries if entry.seconds]
     accuracy = f", half of such estimates are within a factor {max(known):.1f}" if known else ""
     lines.append(f"  together about {duration(total(entries, n_jobs))}{accuracy}")

@@ -59,8 +59,9 @@ class Display:
             mean = self._mean(entry)
             complete = mean is not None and entry.status == "done"
             value = f"  {self.scores.metrics[0]} {mean:.4f}" if complete else ""
+            spent = f"  {duration(entry.spent)}" if entry.spent else ""
             note = f"  {entry.note}" if entry.note else ""
-            print(f"{entry.name:<20} {entry.status}{value}  {duration(entry.spent)}{note}", file=sys.stderr, flush=True)
+            print(f"{entry.name:<20} {entry.status}{value}{spent}{note}", file=sys.stderr, flush=True)
 
     def message(self, text: str) -> None:
         """Show what is being done apart from the methods."""
