@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
+import shutil
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+import scipy.io
+import scipy.sparse as sp
 import yaml
 
 from helpers.own_files import own_rows
 from multilab.cli import main
-from multilab.datasets import card_folders, cards, load
+from multilab.commands.completion import candidates
+from multilab.commands.file_arguments import with_registered_files
+from multilab.datasets import DatasetError, card_folders, cards, load
 
 
 @pytest.fixture
@@ -66,3 +74,65 @@ def test_force_replaces_a_dataset(folder, capsys):
     assert "(--force)" in err
     assert add(capsys, "my.csv", "--label-prefix", "tag_", "--drop", "id,b", "--force")[0] == 0
     assert load("my").features == 2
+
+
+ATTRIBUTES = ("x numeric", "colour {red,blue}", "up {0,1}", "down {0,1}")
+ARFF = "@relation r\n" + "".join(f"@attribute {line}\n" for line in ATTRIBUTES) + "@data\n"
+XML = '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="up"/><label name="down"/></labels>'
+
+
+def write_files():
+    """Write a file of each format."""
+    Path("a.arff").write_text(ARFF + "1,red,1,0\n?,blue,0,1\n2,red,1,1\n")
+    Path("a.xml").write_text(XML)
+    Path("s.svm").write_text("0,1 1:0.5 3:2\n1 2:1\n0 3:1\n")
+    scipy.io.savemat("m.mat", {"data": np.eye(3), "target": np.array([[1, 0, 1], [0, 1, 1]])})
+    Path("z.csv.gz").write_bytes(gzip.compress(b"x;up;down\n1;1;0\n2;0;1\n"))
+    table = pd.DataFrame({"x": [1.5, None, 2], "colour": ["red", None, "blue"], "up": [True, False, True]})
+    table.to_parquet("p.parquet")
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "columns", "written"),
+    [
+        ("a.arff", [], 3, ["a.arff", "a.xml", "a.yaml"]),
+        ("s.svm", [], 3, ["s.svm", "s.yaml"]),
+        ("m.mat", [], 3, ["m.mat", "m.yaml"]),
+        ("z.csv.gz", ["--labels", "up,down"], 1, ["z.csv.gz", "z.yaml"]),
+        ("p.parquet", ["--labels-last", "1"], 3, ["p.parquet", "p.yaml"]),
+    ],
+)
+def test_formats(file, options, columns, written, folder, capsys):
+    pytest.importorskip("pyarrow")
+    write_files()
+    assert add(capsys, file, *options)[0] == 0
+    assert sorted(path.name for path in Path("data/own").iterdir()) == written
+    data = load(file.partition(".")[0])
+    assert data.X.shape[1] == columns
+    values = data.X.toarray() if sp.issparse(data.X) else data.X
+    assert not np.isnan(values).any()
+    (one,) = with_registered_files([f"dataset={file}"])  # the same content: the dataset that was added
+    assert one == f"dataset={file.partition('.')[0]}"
+    Path("data/own").rename("elsewhere")
+    argv = [f"dataset={file}", *(["=".join(options).lstrip("-").replace("-", "_")] if options else [])]
+    (one,) = with_registered_files(argv)
+    assert load(one.partition("=")[2]).digest == data.digest
+
+
+def test_a_study_and_completion_know_the_dataset(folder, capsys, monkeypatch, checkout):
+    assert add(capsys, "my.csv", "--label-prefix", "tag_", "--drop", "id", "--name", "mine")[0] == 0
+    shutil.copytree(checkout / "conf", "settings")
+    Path("settings/study/own.yaml").write_text("title: own\ndatasets: [mine]\nmethods: [mlknn]\nprotocol: kfold3\n")
+    monkeypatch.setenv("MULTILAB_CONF", "settings")
+    assert main(["preprocess", "study=own"]) == 0
+    assert "1 data sets" in capsys.readouterr().out
+    assert candidates("multilab train dataset=mi") == ["dataset=mine"]
+    assert candidates("multilab datasets show mi") == ["mine"]
+
+
+def test_a_name_in_two_folders_is_refused(folder, capsys, monkeypatch):
+    assert add(capsys, "my.csv", "--label-prefix", "tag_", "--name", "mine")[0] == 0
+    shutil.copytree("data/own", "shared")
+    monkeypatch.setenv("MULTILAB_CARDS", "shared")
+    with pytest.raises(DatasetError, match="two cards are called 'mine'"):
+        load("mine")
