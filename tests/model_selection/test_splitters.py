@@ -207,6 +207,33 @@ def test_train_test_split_by_other_labels_and_without():
         train_test_split(X, stratify=Y[1:])
 
 
+@pytest.mark.parametrize("stratify", ["labels", None])
+@pytest.mark.parametrize("size", [0.1, 0.25, 0.3, 0.5, 0.9])
+def test_train_test_split_keeps_groups_together(size, stratify):
+    _, Y, _ = problem()
+    groups = np.arange(120) // 3
+    rows = np.arange(120)
+    train, test, Y_train, Y_test = train_test_split(rows, Y, groups=groups, test_size=size, stratify=stratify)
+    assert sorted([*train, *test]) == rows.tolist()
+    assert not set(groups[train]) & set(groups[test])
+    assert abs(len(test) - 120 * size) <= 3
+    if stratify:
+        assert np.abs(Y_test.sum(axis=0) - size * Y.sum(axis=0)).max() <= 3
+    assert np.array_equal(Y_train, Y[train])
+
+
+def test_train_test_split_of_groups_needs_two_and_leaves_no_row_out():
+    X, Y, _ = problem()
+    _, test = train_test_split(np.arange(120), stratify=Y, groups=np.arange(120) < 90, test_size=0.25)
+    assert test.tolist() in (list(range(90)), list(range(90, 120)))
+    with pytest.raises(DatasetError, match="2 folds of 1 groups"):
+        train_test_split(X, Y, groups=np.zeros(120))
+    with pytest.raises(DatasetError, match="not both"):
+        train_test_split(X, Y, groups=np.arange(120), test_size=0.2, train_size=0.2)
+    with pytest.raises(DatasetError, match="one value per row"):
+        train_test_split(X, Y, groups=np.arange(60))
+
+
 @st.composite
 def grouped(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     Y = draw(tables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -12,6 +13,7 @@ from sklearn.model_selection import BaseShuffleSplit
 from sklearn.utils import _safe_indexing, indexable
 
 from multilab.datasets.errors import DatasetError
+from multilab.model_selection.group_kfold import IterativeStratifiedGroupKFold
 from multilab.model_selection.iterative_stratification.assignment import random_permutation, stratified_assignment
 from multilab.model_selection.iterative_stratification.kfold import labels_of, seed_of
 
@@ -94,6 +96,7 @@ def train_test_split(
     test_size: float | None = None,
     train_size: float | None = None,
     stratify: Any = "labels",
+    groups: Any = None,
     order: int = 1,
     random_state: Any = 0,
 ) -> list[Any]:
@@ -108,6 +111,9 @@ def train_test_split(
     stratify : {"labels"}, array-like or sparse of shape (n, q), or None, default "labels"
         The labels that are stratified. "labels" is the second array. None draws the rows at random without regard to
         labels.
+    groups : array-like of shape (n,), optional
+        Group of each row: all rows of a group are in the same set. The sizes are then met as nearly as twentieths of
+        the rows and the groups allow, and no row is left out. See :class:`IterativeStratifiedGroupKFold`.
     order : {1, 2}, default 1
         1 balances labels, 2 balances pairs of labels as well.
     random_state : int, RandomState or None, default 0
@@ -121,7 +127,7 @@ def train_test_split(
     Raises
     ------
     DatasetError
-        Labels other than 0 and 1, or sizes that do not fit.
+        Labels other than 0 and 1, sizes that do not fit, or less than two groups.
     ValueError
         The arrays have different numbers of rows (raised by scikit-learn).
 
@@ -145,7 +151,10 @@ def train_test_split(
     n = indexed[0].shape[0] if hasattr(indexed[0], "shape") else len(indexed[0])
     sizes = _set_sizes(n, test_size, train_size, default=0.25)
     seed = seed_of(random_state)
-    if stratify is None:
+    if groups is not None:
+        by = np.ones((n, 1)) if stratify is None else indexed[1] if by_labels else stratify
+        subset = _grouped_subset(indexed[0], by, groups, sizes, order, seed)
+    elif stratify is None:
         subset = np.empty(n, dtype=np.int64)
         subset[random_permutation(n, seed, 0)] = np.repeat(np.arange(3), sizes)
     else:
@@ -153,6 +162,22 @@ def train_test_split(
         subset = stratified_assignment(labels, sizes, order=order, seed=seed)
     rows = np.flatnonzero(subset == 0), np.flatnonzero(subset == 1)
     return [_safe_indexing(array, chosen) for array in indexed for chosen in rows]
+
+
+def _grouped_subset(X: Any, y: Any, groups: Any, sizes: list[int], order: int, seed: int) -> np.ndarray:
+    """Return 1 for the rows of the test set: some of k folds of groups, with k at most 20."""
+    train, test, left_out = sizes
+    if left_out:
+        raise DatasetError("with groups no row is left out: give test_size or train_size, not both")
+    n_groups = len(np.unique(np.asarray(groups)))
+    share = Fraction(test, train + test).limit_denominator(min(20, max(n_groups, 2)))
+    k = max(share.denominator, 2)
+    n_folds = min(max(share.numerator, 1), k - 1)
+    folds = IterativeStratifiedGroupKFold(k, order=order, random_state=seed).split(X, y, groups)
+    subset = np.zeros(train + test, dtype=np.int64)
+    for _, rows in itertools.islice(folds, n_folds):
+        subset[rows] = 1
+    return subset
 
 
 def _set_sizes(n: int, test_size: float | None, train_size: float | None, default: float) -> list[int]:
