@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
 import shutil
 import socket
@@ -20,7 +21,7 @@ from multilab.commands import run_records as view  # noqa: E402
 from multilab.commands.comparisons import study_ranks  # noqa: E402
 from multilab.experiments import tracking_store  # noqa: E402
 from multilab.experiments.cells import Cell, SplitRef  # noqa: E402
-from multilab.experiments.errors import ExperimentError  # noqa: E402
+from multilab.experiments.errors import ExperimentError, TrackingError  # noqa: E402
 from multilab.experiments.method import Method  # noqa: E402
 from multilab.experiments.tracking import RunRecord, Tracker  # noqa: E402
 from multilab.experiments.tracking_uri import is_destination, record_destination, runs_link, tracking  # noqa: E402
@@ -420,3 +421,29 @@ def test_on_a_server_the_double_of_another_machine_is_deleted(store, monkeypatch
     other._experiment, other._counts = tracker._experiment, {"created": 0}
     tracker.publish("s", [record()])
     assert sorted(run.info.run_name for run in runs(store)) == ["A", "A on d", "B", "B on d"]
+
+
+def test_a_postgresql_address_without_its_driver_says_which_to_write():
+    if importlib.util.find_spec("psycopg") is not None:
+        pytest.skip("psycopg 3 is installed, which SQLAlchemy 2.1 takes for postgresql://")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        uri = f"postgresql://me:secret@127.0.0.1:{listening.getsockname()[1]}/mlflow"
+        with pytest.raises(TrackingError) as caught:
+            tracking_store.open_client(uri)
+    assert "begin the address with postgresql+psycopg2://" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_dataset_that_another_publisher_entered_a_moment_ago_is_linked(store, monkeypatch):
+    tracker = Tracker(*store)
+    log_inputs, failures = tracker.client.log_inputs, iter([True])
+
+    def conflict_once(*arguments, **named):
+        if next(failures, False):
+            raise mlflow.MlflowException("UniqueViolation: dataset_pk")
+        return log_inputs(*arguments, **named)
+
+    monkeypatch.setattr(tracker.client, "log_inputs", conflict_once)
+    assert tracker.publish("s", [record()])["created"] == 1
+    (child,) = [run for run in runs(store) if run.inputs.dataset_inputs]
+    assert child.inputs.dataset_inputs[0].dataset.name == "d"
