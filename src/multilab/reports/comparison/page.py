@@ -101,16 +101,16 @@ def write_comparison_page(page: ComparisonPage, folder: Path) -> Path:
     ranked = len(board.table) > 0
     content = {
         "page": page,
-        "leaderboard": leaderboard_rows(board) if ranked else [],
+        "leaderboard": _leaderboard_rows(board) if ranked else [],
         "metrics": [(name, defined(name).title) for name in board.directions],
-        "tests": test_rows(page.final) if ranked else [],
+        "tests": _test_rows(page.final) if ranked else [],
         "intervals": interval_figure(page.final, page.baseline) if ranked else None,
         "seconds": seconds_figure(page.final) if ranked else None,
         "thresholds": threshold_figure(page.thresholds, page.objective) if len(page.thresholds) else None,
-        "decisions": effect_table(page.thresholds, "decision"),
-        "probabilities": effect_table(page.calibration, "scores"),
+        "decisions": _effect_table(page.thresholds, "decision"),
+        "probabilities": _effect_table(page.calibration, "scores"),
         "labels": label_figure(page.labels, page.method) if page.labels is not None else None,
-        "label_rows": label_rows(page.labels),
+        "label_rows": _label_rows(page.labels),
         "curve": curve_figure(page.curve, board.headline, page.method) if page.curve is not None else None,
         "origin": flat(page.origin),
         "objective": defined(page.objective).title,
@@ -120,7 +120,7 @@ def write_comparison_page(page: ComparisonPage, folder: Path) -> Path:
     return target
 
 
-def leaderboard_rows(board: Leaderboard) -> list[dict[str, Any]]:
+def _leaderboard_rows(board: Leaderboard) -> list[dict[str, Any]]:
     """Return the rows of the table: rank, metrics with the best marked, seconds, whether on the front."""
     table, ranks, intervals = board.table, board.ranks, board.intervals()
     best = {m: table[m].min() if d == "min" else table[m].max() for m, d in board.directions.items()}
@@ -143,7 +143,7 @@ def leaderboard_rows(board: Leaderboard) -> list[dict[str, Any]]:
     return rows
 
 
-def test_rows(board: Leaderboard) -> list[dict[str, Any]]:
+def _test_rows(board: Leaderboard) -> list[dict[str, Any]]:
     """Return a row per method that the best one is compared with."""
     tests = board.tests()
     rows = []
@@ -155,18 +155,18 @@ def test_rows(board: Leaderboard) -> list[dict[str, Any]]:
     return rows
 
 
-def effect_table(values: pd.DataFrame, kind: str) -> tuple[list[str], list[tuple[str, list[tuple[str, str, str]]]]]:
+def _effect_table(values: pd.DataFrame, kind: str) -> tuple[list[str], list[tuple[str, list[tuple[str, str, str]]]]]:
     """Return the metrics, and per method the mean before and after with a mark of the better one."""
     if values.empty:
         return [], []
     means = values.pivot_table(index="method", columns=["metric", kind], values="value", sort=False)
     metrics = list(dict.fromkeys(name for name, _ in means.columns))
-    metrics = [name for name in metrics if not (values_of(means, name, 0) == values_of(means, name, 1)).all()]
+    metrics = [name for name in metrics if not (_values_of(means, name, 0) == _values_of(means, name, 1)).all()]
     rows = []
     for method in means.index:
         cells = []
         for name in metrics:
-            before, after = values_of(means, name, 0)[method], values_of(means, name, 1)[method]
+            before, after = _values_of(means, name, 0)[method], _values_of(means, name, 1)[method]
             gain = (after - before) * (1 if defined(name).direction == "max" else -1)
             texts = f"{before:.3f}", f"{after:.3f}"
             mark = "" if texts[0] == texts[1] else "good" if gain > 0 else "bad"
@@ -175,12 +175,12 @@ def effect_table(values: pd.DataFrame, kind: str) -> tuple[list[str], list[tuple
     return [defined(name).title for name in metrics], rows
 
 
-def values_of(means: pd.DataFrame, metric: str, position: int) -> pd.Series:
+def _values_of(means: pd.DataFrame, metric: str, position: int) -> pd.Series:
     """Return the column of a metric before (0) or after (1)."""
     return means[metric].iloc[:, position]
 
 
-def label_rows(labels: pd.DataFrame | None) -> list[dict[str, Any]]:
+def _label_rows(labels: pd.DataFrame | None) -> list[dict[str, Any]]:
     """Return the per-label table as text, the most frequent label first."""
     if labels is None:
         return []
