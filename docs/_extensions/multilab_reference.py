@@ -494,6 +494,7 @@ def functions() -> str:
         "decision": "Maximise a metric over thresholds",
         "statistics": "Compare methods over data sets",
         "testing": "Check your estimators",
+        "mlflow_metrics": "Evaluate tables of labels",
     }
     parts = [
         heading("Library functions"),
