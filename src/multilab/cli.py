@@ -29,6 +29,8 @@ _VERBS = {
     "compare": "a portfolio of methods on one dataset, in a time budget  compare dataset=emotions budget=5m",
     "fit": "a model on all rows, scored, saved, registered        fit dataset=emotions method=mlknn --register mine",
     "predict": "decisions and probabilities for the rows of a file    predict models:/mine@champion new.csv -o out.csv",
+    "monitor": "test new rows for drift; exit code for CI              monitor models:/mine@champion new.csv",
+    "card": "the card of a model: data, metrics, limits            card models:/mine@champion -o card.md",
     "results": "tables of the stored results                          results dataset=emotions [--csv|--latex]",
     "methods": "list the methods, show their arguments                methods list|show",
     "datasets": "list the datasets, add a file of your own             datasets list|show|fetch|check|add",

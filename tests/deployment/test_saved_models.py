@@ -52,7 +52,9 @@ def test_metadata_round_trip_and_content(model, model_path):
     about = ModelMetadata.load(model_path)
     assert about == model.metadata
     assert [row["name"] for row in about.features] == ["age", "town", "income", "member"]
-    assert sum(about.features[1]["counts"].values()) == about.dataset["instances"] == 90
+    assert about.dataset["instances"] == 90
+    assert sum(about.features[1]["counts"].values()) == 85
+    assert [round(90 * row["missing"]) for row in about.features] == [8, 5, 0, 0]  # as in the file, not imputed
     assert [row["label"] for row in about.per_label] == LABELS
     assert len(about.metrics["macro_f1"]["values"]) == about.evaluation["splits"] == len(about.evaluation["cells"]) == 3
     assert about.metrics["macro_f1"]["low"] < about.metrics["macro_f1"]["mean"] < about.metrics["macro_f1"]["high"]

@@ -24,6 +24,7 @@ from multilab.statistics import (
     ks_p_values,
     pooled_counts,
     prevalence_drift,
+    probability_drift,
     two_samples,
 )
 
@@ -118,7 +119,7 @@ def reports_of(rng: np.random.Generator, runs: int, n: int, m: int, shift=0.0, g
         (Y, p), (Y_new, p_new) = labels_of(rng, n), labels_of(rng, m, gain)
         tables = [
             inputs.drop(columns="run"),
-            prevalence_drift("predictions", names, (p >= 0.5).sum(axis=0), n, (p_new >= 0.5).sum(axis=0), m),
+            probability_drift(names, calibration_sums(Y, p), p_new),
             prevalence_drift("labels", names, Y.sum(axis=0), n, Y_new.sum(axis=0), m),
             calibration_drift(names, calibration_sums(Y, p), calibration_sums(Y_new, p_new)),
         ]
@@ -156,6 +157,20 @@ def test_large_samples_do_not_report_small_effects() -> None:
     assert report.table["p_adjusted"][0] < 1e-12
     assert report.drifted.empty
     assert len(judge_drift([feature_drift({"x": a}, {"x": b})], min_effect=0.01).drifted) == 1
+
+
+def test_predicted_prevalence_is_the_mean_probability() -> None:
+    rng = np.random.default_rng(6)
+    p, q = rng.beta(1, 3, size=(400, 2)), rng.beta([2, 1], 3, size=(150, 2))
+    table = probability_drift(["a", "b"], calibration_sums(np.zeros(p.shape), p), q)
+    assert table["reference"].tolist() == pytest.approx(p.mean(axis=0).tolist())
+    shuffled = np.array([rng.permutation(np.append(p[:, 1], q[:, 1])) for _ in range(4000)])
+    differences = np.abs(shuffled[:, :400].mean(axis=1) - shuffled[:, 400:].mean(axis=1))
+    share = (differences >= abs(p[:, 1].mean() - q[:, 1].mean())).mean()
+    assert table["p"][1] == pytest.approx(share, abs=0.03)
+    assert table["p"][0] < 1e-9
+    with pytest.raises(StatisticsError, match="1 labels are named, the samples have 2 and 2"):
+        probability_drift(["a"], calibration_sums(np.zeros(p.shape), p), q)
 
 
 def test_other_probabilities_with_the_same_calibration_are_no_calibration_drift() -> None:
@@ -238,6 +253,6 @@ def test_wrong_arguments_are_named() -> None:
     with pytest.raises(StatisticsError, match="2 labels are named, the samples have 1 and 1"):
         calibration_drift(["a", "b"], bins, bins)
     with pytest.raises(StatisticsError, match="18 sums per label are needed"):
-        CalibrationBins.from_dict({name: [[1.0]] for name in ("count", "positives", "scores", "squares")})
+        CalibrationBins.from_dict({name: [[1.0]] for name in bins.to_dict()})
     with pytest.raises(StatisticsError, match="one count >= 0 per value"):
         ValueCounts.from_dict({"values": [1.0], "counts": [1, 2], "n_missing": 0})

@@ -190,6 +190,14 @@ def _compare(given: list[str], current: str) -> list[str]:
     return [*_named(current, values), "out="]
 
 
+def _fit(given: list[str], current: str) -> list[str]:
+    if current.startswith("method."):
+        return _method_arguments(given, current)
+    objectives = _choices("macro_f1", "micro_f1", "hamming_loss", "example_f1", "subset_accuracy")
+    values = {**_RUN, "tune": _choices("20"), "decision": objectives, "metric": metrics}
+    return [*_named(current, values), "method.", "--register", "--output"]
+
+
 def _of_study(*options: str) -> Callable[[list[str], str], list[str]]:
     return lambda given, current: [*_named(current, {"study": _STUDIES}), *options]
 
@@ -237,6 +245,10 @@ _ARGUMENTS_OF_VERB: dict[str, Callable[[list[str], str], list[str]]] = {
     "train": _train,
     "tune": _tune,
     "compare": _compare,
+    "fit": _fit,
+    "predict": _flags("--output", "--tracking-uri"),
+    "monitor": _flags("--alpha", "--min-effect", "--all", "--json", "--tracking-uri"),
+    "card": _flags("--output", "--html", "--tracking-uri"),
     "results": _results,
     "cells": _cells,
     "new": _verbs(study=list),

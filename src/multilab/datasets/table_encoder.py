@@ -263,18 +263,29 @@ def encoder_of(name: str) -> TableEncoder:
     name : str
         Name of the card. The files are read again.
 
+    See Also
+    --------
+    encoder_with_rows : also the rows.
+
     Examples
     --------
     >>> from multilab.datasets import encoder_of
     >>> encoder_of("genes-toy").names[:2]
     ['probe_00', 'probe_01']
     """
+    return encoder_with_rows(name)[0]
+
+
+def encoder_with_rows(name: str) -> tuple[TableEncoder, RawData]:
+    """Return the encoder of a dataset, and its rows as they were before missing values were imputed."""
     wanted = card(name)
     if wanted.generator is not None:
-        return TableEncoder.of(generate(wanted.generator))
+        generated = generate(wanted.generator)
+        return TableEncoder.of(generated), generated
     paths = {one.file.role: one.path for one in find_files(wanted)}
     raw, _ = _from_files(paths, {**wanted.reader, **wanted.label_files})
-    return TableEncoder.of(raw, names_to_drop(wanted.reader.get("drop")), wanted.reader.get("missing", "error"))
+    dropped = names_to_drop(wanted.reader.get("drop"))
+    return TableEncoder.of(raw, dropped, wanted.reader.get("missing", "error")), raw
 
 
 def _one_hot(cells: pd.Series, values: Sequence[str]) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:

@@ -17,6 +17,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from multilab import datasets
 from multilab.core.messages import unknown_name
+from multilab.datasets.table_encoder import encoder_with_rows
 from multilab.decision._cuts import LOWEST
 from multilab.deployment.errors import DeploymentError
 from multilab.deployment.fitted import FittedMethod
@@ -245,7 +246,7 @@ def fitted_model(
     name, conventions = cell.split_ref.dataset, settings["conventions"]
     objective, calibration = settings.get("objective"), settings.get("calibration")
     data = datasets.load(name)
-    encoder = datasets.encoder_of(name)
+    encoder, raw = encoder_with_rows(name)
     if encoder.width != data.X.shape[1]:
         raise DeploymentError(f"{name}: the encoder makes {encoder.width} columns, the data has {data.X.shape[1]}")
     result = fit_on_all_rows(cell, store, progress)
@@ -261,7 +262,7 @@ def fitted_model(
         label_names=names,
         score_kind=kind,
         thresholds=dict(zip(names, limits, strict=True)) if limits else {},
-        features=feature_summaries(data.X, encoder, cell.seed),
+        features=feature_summaries(raw.X, encoder, cell.seed),
         labels=label_summaries(data.Y, names),
         metrics=metric_summaries(validated.scores, validated.test_to_train),
         per_label=label_rows(validated.Y, validated.held_scores, validated.held_decisions, names, conventions),

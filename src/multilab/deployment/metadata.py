@@ -42,8 +42,8 @@ class ModelMetadata:
         rule is no threshold.
     features : list of dict
         Per raw column: ``name``, ``kind`` ("number" or "text"), ``missing`` (share of rows), and of numbers ``min``,
-        ``max``, ``mean``, ``std``, ``quantiles`` (101 values) and ``sample`` (sorted values of at most 500 rows; each
-        column drawn independently, so that no row can be read off), of texts ``counts``.
+        ``max``, ``mean``, ``std``, ``quantiles`` (101 values) and ``sample`` (``values`` and ``counts`` of at most 1000
+        rows; each column drawn independently, so that no row can be read off), of texts ``counts``.
     labels : list of dict
         Per label: ``name``, ``observed`` (rows), ``positives``, ``prevalence``.
     metrics : dict of str to dict
@@ -54,7 +54,7 @@ class ModelMetadata:
         ``auc_low``, ``auc_high``: 95 % bootstrap intervals over rows.
     calibration : dict
         Of the same test rows: ``edges`` of the score bins, and per label ``count``, ``positives`` and ``mean_score`` of
-        each bin.
+        each bin; ``sums`` of probabilities: see `multilab.statistics.CalibrationBins`, else None.
     evaluation : dict
         ``protocol``, ``splits``, ``test_rows``, ``test_to_train``, ``conventions``, ``seed``, ``cells`` (keys in the
         store).

@@ -12,11 +12,12 @@ from scipy.stats import t as student
 
 from multilab.datasets import TableEncoder
 from multilab.metrics import METRICS, bootstrap, per_label
+from multilab.statistics import calibration_sums
 
 __all__ = ["calibration_bins", "feature_summaries", "label_rows", "label_summaries", "metric_summaries"]
 
 LEVEL = 0.95
-SAMPLE_ROWS = 500
+SAMPLE_ROWS = 1000
 _QUANTILES = 101
 _DRAWS = 500
 
@@ -27,7 +28,7 @@ def feature_summaries(X: Any, encoder: TableEncoder, seed: int = 0) -> list[dict
     Parameters
     ----------
     X : ndarray or CSR of shape (n, d)
-        Encoded training rows, imputed values included.
+        Encoded training rows, NaN where a value is missing.
     encoder : TableEncoder
     seed : int
         Of the samples of values.
@@ -58,15 +59,17 @@ def feature_summaries(X: Any, encoder: TableEncoder, seed: int = 0) -> list[dict
 
 def _numbers(values: np.ndarray, rng: np.random.Generator) -> dict[str, Any]:
     if not len(values):
-        return {"min": None, "max": None, "mean": None, "std": None, "quantiles": [], "sample": []}
+        sample: dict[str, list[float]] = {"values": [], "counts": []}
+        return {"min": None, "max": None, "mean": None, "std": None, "quantiles": [], "sample": sample}
     drawn = values if len(values) <= SAMPLE_ROWS else rng.choice(values, SAMPLE_ROWS, replace=False)
+    distinct, counts = np.unique(drawn, return_counts=True)
     return {
         "min": float(values.min()),
         "max": float(values.max()),
         "mean": float(values.mean()),
         "std": float(values.std()),
         "quantiles": np.quantile(values, np.linspace(0, 1, _QUANTILES)).tolist(),
-        "sample": np.sort(drawn).tolist(),
+        "sample": {"values": distinct.tolist(), "counts": counts.tolist()},
     }
 
 
@@ -170,7 +173,8 @@ def calibration_bins(Y: np.ndarray, scores: np.ndarray, names: Sequence[str], pr
         positives = np.bincount(index, weights=Y[seen, j], minlength=len(inner) + 1)
         mean = [_json_number(s / c) if c else None for s, c in zip(total, count, strict=True)]
         labels[name] = {"count": count.tolist(), "positives": positives.astype(int).tolist(), "mean_score": mean}
-    return {"edges": edges.tolist(), "labels": labels}
+    sums = calibration_sums(Y, scores).to_dict() if probabilities else None
+    return {"edges": edges.tolist(), "labels": labels, "sums": sums}
 
 
 def _json_number(value: Any) -> Any:

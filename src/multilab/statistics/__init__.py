@@ -13,7 +13,7 @@ from multilab.core.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "calibration": ("CalibrationBins", "calibration_drift", "calibration_sums"),
+        "calibration": ("CalibrationBins", "calibration_drift", "calibration_sums", "probability_drift"),
         "comparison": ("Comparison", "compare_methods"),
         "drift": ("DriftReport", "feature_drift", "judge_drift", "prevalence_drift"),
         "errors": ("StatisticsError",),

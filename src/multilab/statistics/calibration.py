@@ -19,6 +19,7 @@ EDGES = (0.005, 0.01, 0.02, 0.05, *(k / 10 for k in range(1, 10)), 0.95, 0.98, 0
 """Borders between the bins of probabilities; a bin includes its right border."""
 
 _LEAST_EXPECTED = 5.0
+_ZERO = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,14 +28,15 @@ class CalibrationBins:
 
     Attributes
     ----------
-    count, positives, scores, squares : ndarray of shape (q, len(EDGES) + 1)
-        Number of observed rows; of these, with the label; sum of the probabilities p; sum of (y - p)^2.
+    count, positives, scores, squares, score_squares : ndarray of shape (q, len(EDGES) + 1)
+        Number of observed rows; of these, with the label; sums of the probabilities p, of (y - p)^2, and of p^2.
     """
 
     count: np.ndarray
     positives: np.ndarray
     scores: np.ndarray
     squares: np.ndarray
+    score_squares: np.ndarray
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists, for JSON."""
@@ -55,7 +57,7 @@ class CalibrationBins:
         return cls(*sums)
 
 
-_SUMS = ("count", "positives", "scores", "squares")
+_SUMS = ("count", "positives", "scores", "squares", "score_squares")
 
 
 def calibration_sums(Y: Any, scores: Any) -> CalibrationBins:
@@ -88,7 +90,8 @@ def calibration_sums(Y: Any, scores: Any) -> CalibrationBins:
     seen = (truth >= 0) & ~np.isnan(given)
     cells = (np.searchsorted(EDGES, given) + n_bins * np.arange(n_labels))[seen]
     y, p = truth[seen], given[seen]
-    sums = [np.bincount(cells, weights, n_labels * n_bins) for weights in (np.ones(len(y)), y, p, (y - p) ** 2)]
+    weights = (np.ones(len(y)), y, p, (y - p) ** 2, p**2)
+    sums = [np.bincount(cells, weight, n_labels * n_bins) for weight in weights]
     return CalibrationBins(*(part.reshape(n_labels, n_bins) for part in sums))
 
 
@@ -146,8 +149,63 @@ def calibration_drift(
     if not len(labels) == len(reference.count) == len(new.count):
         sizes = f"{len(reference.count)} and {len(new.count)}"
         raise StatisticsError(f"{len(labels)} labels are named, the samples have {sizes}")
-    samples = [np.stack([getattr(sample, name) for name in _SUMS]) for sample in (reference, new)]  # (4, q, bins)
+    samples = [np.stack([getattr(sample, name) for name in _SUMS]) for sample in (reference, new)]  # (5, q, bins)
     rows = [_label_row(name, samples[0][:, j], samples[1][:, j], n_bins) for j, name in enumerate(labels)]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def probability_drift(labels: Sequence[str], reference: CalibrationBins, scores: Any) -> pd.DataFrame:
+    """Test each label for a change of its mean probability, the predicted prevalence.
+
+    Parameters
+    ----------
+    labels : sequence of str, length q
+    reference : CalibrationBins
+        Of out-of-fold probabilities of the training rows.
+    scores : array-like of shape (m, q)
+        Probabilities of new rows.
+
+    Returns
+    -------
+    DataFrame
+        The columns ``COLUMNS``; the effect is the :func:`share_distance` of the two means, the test compares them with
+        the standard deviation of their difference over all assignments of the rows to the samples.
+
+    Notes
+    -----
+    Shares of decisions would be a worse measure: a threshold that is tuned again on each training set may fall on
+    either side of many equal scores.
+
+    Examples
+    --------
+    >>> from multilab.statistics import calibration_sums, probability_drift
+    >>> reference = calibration_sums([[0], [1]] * 50, [[0.2], [0.4]] * 50)
+    >>> table = probability_drift(["rain"], reference, [[0.5], [0.7]] * 20)
+    >>> table[["reference", "new", "effect"]].round(3)
+       reference  new  effect
+    0        0.3  0.6   0.307
+    """
+    given = np.asarray(scores, dtype=float)
+    if not len(labels) == len(reference.count) == given.shape[1]:
+        sizes = f"{len(reference.count)} and {given.shape[1]}"
+        raise StatisticsError(f"{len(labels)} labels are named, the samples have {sizes}")
+    n, total, squares = (part.sum(axis=1) for part in (reference.count, reference.scores, reference.score_squares))
+    m = np.full(len(labels), len(given))
+    rows = []
+    for j, name in enumerate(labels):
+        row: dict[str, Any] = dict.fromkeys(COLUMNS, math.nan)
+        row |= {"family": "predictions", "item": name, "quantity": "mean probability", "test": "none", "note": ""}
+        rows.append(row)
+        if not (n[j] and m[j]):
+            row["note"] = "no rows to compare"
+            continue
+        old, new = total[j] / n[j], given[:, j].mean()
+        mean = (total[j] + given[:, j].sum()) / (n[j] + m[j])
+        spread = squares[j] + (given[:, j] ** 2).sum() - (n[j] + m[j]) * mean**2
+        variance = spread / (n[j] + m[j] - 1) * (1 / n[j] + 1 / m[j])
+        statistic = (new - old) ** 2 / variance if variance > _ZERO else 0.0
+        p = float(chi2.sf(statistic, 1))
+        row |= {"test": "means", "reference": old, "new": new, "effect": share_distance(old, new), "p": p}
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -157,14 +215,13 @@ def _label_row(name: str, reference: np.ndarray, new: np.ndarray, n_bins: int) -
     starts = _merged(reference, new, n_bins)
     if not len(starts):
         return row | {"note": "too few rows with or without the label"}
-    (n, hits_old, sum_old, _), (m, hits_new, sum_new, _) = (
-        np.add.reduceat(sums, starts, axis=1) for sums in (reference, new)
-    )
-    squares = np.add.reduceat(reference[3] + new[3], starts)
+    n, hits_old, sum_old, squares_old, _ = np.add.reduceat(reference, starts, axis=1)
+    m, hits_new, sum_new, squares_new, _ = np.add.reduceat(new, starts, axis=1)
     gap_old, gap_new = (hits_old - sum_old) / n, (hits_new - sum_new) / m
     mean = (n * gap_old + m * gap_new) / (n + m)
-    variance = (squares - (n + m) * mean**2) / (n + m - 1) * (1 / n + 1 / m)  # over all assignments of the rows
-    statistic = np.where(variance > 1e-12, (gap_new - gap_old) ** 2 / np.maximum(variance, 1e-12), 0.0).sum()
+    spread = squares_old + squares_new - (n + m) * mean**2
+    variance = spread / (n + m - 1) * (1 / n + 1 / m)  # over all assignments of the rows
+    statistic = np.where(variance > _ZERO, (gap_new - gap_old) ** 2 / np.maximum(variance, _ZERO), 0.0).sum()
     observed = hits_new / m
     predicted = np.clip(observed - gap_new + gap_old, 0, 1)
     distances = [share_distance(*pair) for pair in zip(observed, predicted, strict=True)]
