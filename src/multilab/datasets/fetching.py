@@ -6,6 +6,7 @@ Size and sha256 of the decompressed content are verified before it is parsed, wh
 from __future__ import annotations
 
 import bz2
+import functools
 import gzip
 import hashlib
 import http.client
@@ -124,7 +125,8 @@ def _find(wanted: Card, file: CardFile, base: str, timeout: float, progress: Pro
         for ending in _ENDINGS:
             candidate = location.with_name(location.name + ending)
             if candidate.is_file():
-                sha = _verified(_content(file, candidate), file, candidate)
+                state = candidate.stat()
+                sha = _checksum(file, candidate, (state.st_ino, state.st_size, state.st_mtime_ns))
                 return FoundFile(file, candidate, origin, sha)
     if not file.addressed:
         searched = ", ".join(str(location) for _, location in locations)
@@ -135,6 +137,12 @@ def _find(wanted: Card, file: CardFile, base: str, timeout: float, progress: Pro
     sha = _verified(content, file, url, payload)
     write_atomically(cached, content)
     return FoundFile(file, cached, "download", sha)
+
+
+@functools.lru_cache(maxsize=64)  # a file of one's own is verified whenever its dataset is looked up
+def _checksum(file: CardFile, path: Path, _state: tuple[int, int, int]) -> str:
+    """Return the sha256 of a verified file; a file in the same state is not read again."""
+    return _verified(_content(file, path), file, path)
 
 
 def _content(file: CardFile, path: Path) -> bytes:
