@@ -31,6 +31,8 @@ _VERBS = {
     "predict": "decisions and probabilities for the rows of a file    predict models:/mine@champion new.csv -o out.csv",
     "monitor": "test new rows for drift; exit code for CI              monitor models:/mine@champion new.csv",
     "card": "the card of a model: data, metrics, limits            card models:/mine@champion -o card.md",
+    "explain": "which columns a model needs, label by label           explain models:/mine@champion new.csv --label L",
+    "serve": "a model over HTTP on this machine                  serve models:/mine@champion [--port 5001]",
     "results": "tables of the stored results                          results dataset=emotions [--csv|--latex]",
     "methods": "list the methods, show their arguments                methods list|show",
     "datasets": "list the datasets, add a file of your own             datasets list|show|fetch|check|add",

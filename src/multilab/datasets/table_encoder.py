@@ -195,12 +195,14 @@ class TableEncoder:
         Raises
         ------
         DatasetError
-            Naming the column: missing or unknown columns, a text in a column of numbers, a missing value that the
-            reader of the training file refuses.
+            There is no row. Naming the column: missing or unknown columns, a text in a column of numbers, a missing
+            value that the reader of the training file refuses.
         """
         rows = rows.rename(columns=str)
         self.check_columns(list(rows.columns))
         n = len(rows)
+        if not n:
+            raise DatasetError("no row to predict")
         blocks: list[Any] = []
         unknown: dict[str, dict[str, int]] = {}
         imputed: dict[str, int] = {}

@@ -40,7 +40,7 @@ class _Prediction:
         """Load the model from the artifacts."""
         self.model = SavedModel.load(context.artifacts["model"])
 
-    def predict(self, context: Any, model_input: Any, params: dict[str, Any] | None = None) -> pd.DataFrame:
+    def predict(self, context, model_input, params=None):
         """Return decisions and probabilities, see `SavedModel.predict_frame`."""
         rows = model_input if isinstance(model_input, pd.DataFrame) else pd.DataFrame(model_input)
         try:

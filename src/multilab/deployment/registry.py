@@ -26,7 +26,17 @@ from multilab.deployment.saved_model import SavedModel
 from multilab.experiments.tracking_store import open_client, readable_errors, writer_lock
 from multilab.experiments.tracking_uri import sqlite_path, tracking, without_password
 
-__all__ = ["CHAMPION", "EXPERIMENT", "LoggedModel", "download", "log_model", "register", "version_of"]
+__all__ = [
+    "CHAMPION",
+    "EXPERIMENT",
+    "LoggedModel",
+    "download",
+    "log_model",
+    "register",
+    "save_mlflow",
+    "set_alias",
+    "version_of",
+]
 
 EXPERIMENT = "models"
 CHAMPION, CHALLENGER = "champion", "challenger"
@@ -83,17 +93,28 @@ def log_model(
             texts = [Param(str(key)[:250], str(value)[:6000]) for key, value in params.items()]
             for start in range(0, len(texts), 100):
                 client.log_batch(run_id, params=texts[start : start + 100])
-            info = mlflow.pyfunc.log_model(
-                name="model",
-                python_model=str(_CODE),
-                artifacts={"model": str(folder)},
-                signature=signature(model),
-                input_example=example_rows(model),
-                pip_requirements=requirements(about.versions),
-                metadata=_described(model),
-            )
+            info = mlflow.pyfunc.log_model(name="model", **_package(model, folder))
             _log_links(client, run_id, info.model_id, dataset, model)
     return LoggedModel(info.model_uri, info.model_id, run_id)
+
+
+def save_mlflow(model: SavedModel, folder: Path) -> Path:
+    """Write a model into a folder as MLflow has it, without any store, and return the folder."""
+    with tempfile.TemporaryDirectory() as scratch:
+        mlflow.pyfunc.save_model(path=folder, **_package(model, model.save(Path(scratch) / "model")))
+    return folder
+
+
+def _package(model: SavedModel, folder: Path) -> dict[str, Any]:
+    """Return what MLflow stores of a model that was saved in a folder."""
+    return {
+        "python_model": str(_CODE),
+        "artifacts": {"model": str(folder)},
+        "signature": signature(model),
+        "input_example": example_rows(model),
+        "pip_requirements": requirements(model.metadata.versions),
+        "metadata": _described(model),
+    }
 
 
 def _log_links(client: Any, run_id: str, model_id: str, dataset: Dataset, model: SavedModel) -> None:
@@ -215,15 +236,19 @@ def download(address: str, scratch: str, tracking_uri: str | None = None) -> Pat
 def _store(uri: str) -> Iterator[Any]:
     """Open an MLflow store, for the fluent functions too, and restore the addresses that these had before."""
     os.environ["MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"] = "false"
-    client = open_client(uri)
+    open_client(uri)
     for name in ("mlflow", "mlflow.models.model", "mlflow.pyfunc", "mlflow.store.model_registry.abstract_store"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    before = mlflow.get_tracking_uri(), mlflow.get_registry_uri()
+    before = {name: os.environ.get(name) for name in ("MLFLOW_TRACKING_URI", "MLFLOW_REGISTRY_URI")}
     mlflow.set_tracking_uri(uri)
     mlflow.set_registry_uri(uri)
     try:
         with readable_errors(uri):
-            yield client
+            yield mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
     finally:
-        mlflow.set_tracking_uri(before[0])
-        mlflow.set_registry_uri(before[1])
+        mlflow.set_tracking_uri(None)
+        mlflow.set_registry_uri(None)
+        os.environ |= {name: value for name, value in before.items() if value is not None}
+        for name in before.keys() & os.environ.keys():
+            if before[name] is None:
+                del os.environ[name]

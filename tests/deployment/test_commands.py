@@ -1,0 +1,105 @@
+"""The commands from a table to a decision, and one line for each wrong use."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from helpers.models_for_use import LABELS, fit_settings, model_of
+from multilab.cli import main
+from multilab.commands.final_fits import fit_options
+from multilab.deployment import SavedModel
+from multilab.deployment.explaining import coefficient_table, permutation_table
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, own_csv):
+    """Work in an empty folder with an MLflow store of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MULTILAB_JOBS", "1")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'mlflow.db'}")
+    return tmp_path
+
+
+def test_fit_registers_and_predict_reads(folder, own_csv, capsys):
+    command = ["fit", "dataset=mine", "method=mlknn", "protocol.kfold=2", "decision=micro_f1", "tune=2", "tune.folds=2"]
+    assert main([*command, "--register", "mine", "--output", "model"]) == 0
+    text = capsys.readouterr().out
+    assert "ML-kNN, micro f1 on mine, 2 splits, mean and 95 % interval" in text
+    assert "registered as mine version 1: the first one, so @champion" in text
+    about = SavedModel.load("model").metadata
+    assert about.tuning["best"].keys() <= {"estimator__k", "estimator__s"}
+    assert about.evaluation["splits"] == 2
+    assert main(["predict", "models:/mine@champion", str(own_csv), "-o", "out.csv"]) == 0
+    assert "out.csv: 90 rows, 3 labels" in capsys.readouterr().out
+    table = pd.read_csv("out.csv")
+    assert list(table) == [*LABELS, *(f"{name}_probability" for name in LABELS)]
+    assert main(["predict", "model", str(own_csv)]) == 0
+    assert capsys.readouterr().out == (folder / "out.csv").read_text()
+
+
+def test_explain_names_the_column_that_decides(folder, model_path, own_csv, capsys):
+    assert (
+        main(["explain", str(model_path), str(own_csv), "--label", "tag_b", "--repeats", "3", "-o", "table.csv"]) == 0
+    )
+    assert "label 'tag_b': macro_auc" in capsys.readouterr().out
+    assert pd.read_csv("table.csv")["column"].iloc[0] == "income"
+
+
+def test_coefficients_and_permutation_importance_agree(own_csv):
+    linear = model_of(fit_settings("br_logistic"))
+    table = coefficient_table(linear, "tag_b")
+    assert table["feature"].iloc[0] == "income"
+    assert set(table["feature"]) == {"age", "town=Bath", "town=Ely", "town=York", "income", "member"}
+    rows = pd.read_csv(own_csv)
+    dense = permutation_table(linear, rows, "tag_b", n_repeats=2)
+    assert dense["column"].iloc[0] == "income"
+    assert dense.attrs["metric"] == "macro_auc"
+
+
+def test_own_arguments_are_taken_out_before_hydra():
+    options, rest = fit_options(["dataset=mine", "--register", "mine", "tune=5", "level=0.1", "--cfg", "job"])
+    assert (options.register, options.tune, options.level) == ("mine", 5, 0.1)
+    assert rest == ["dataset=mine", "--cfg", "job"]
+
+
+WRONG = [
+    (["fit", "dataset=mine", "tune=many"], "tune=many: give a number of trials"),
+    (["fit", "dataset=mine", "level=2"], "level: give a number between 0 and 1"),
+    (["fit", "dataset=mine", "--register"], "--register needs a value"),
+    (["fit", "-m", "dataset=mine"], "no sweep"),
+    (["fit", "dataset=mine", "decision=f1"], "no objective is called 'f1'"),
+    (["fit", "dataset=mine", "calibration=platt"], "no calibration is called 'platt'"),
+    (["fit", "dataset=mine", "metric=f1"], "no metric is called 'f1'"),
+    (["fit", "dataset=mines"], "no dataset is called 'mines'; did you mean 'mine'?"),
+    (["fit", "dataset=mine", "method=knn"], "no method is called 'knn'"),
+    (["predict", "nothing", "{csv}"], "nothing: no such folder"),
+    (["predict", ".", "{csv}"], "no model of `multilab fit`"),
+    (["predict", "models:/mine@champion", "{csv}"], "there is no MLflow store"),
+    (["predict", "{model}", "none.csv"], "none.csv"),
+    (["predict", "{model}", "short.csv"], "columns of the training data are missing: 'age', 'town', 'income'"),
+    (["predict", "{model}", "wide.csv"], "columns that the training data did not have: 'height'"),
+    (["predict", "{model}", "wrong.csv"], "column 'income', row 1: 'much' is not a finite number"),
+    (["predict", "{model}", "rows.docx"], "unknown extension '.docx'"),
+    (["explain", "{model}", "{csv}", "--label", "tag_z"], "no label is called 'tag_z'"),
+    (["explain", "{model}", "new.csv", "--label", "tag_a"], "the rows have no column 'tag_a'"),
+    (["explain", "{model}", "{csv}", "--metric", "f1"], "no metric is called 'f1'"),
+    (["explain", "{model}", "{csv}", "--repeats", "0"], "repeats=0: give at least 1"),
+    (["serve", "nothing"], "nothing: no such folder"),
+    (["serve", "{model}", "--port", "70000"], "port 70000: give a number from 0 to 65535"),
+]
+
+
+@pytest.mark.parametrize(("argv", "message"), WRONG, ids=[" ".join(argv) for argv, _ in WRONG])
+def test_wrong_uses_are_refused_in_one_line(folder, model_path, own_csv, capsys, argv, message):
+    (folder / "short.csv").write_text("member\ntrue\n")
+    (folder / "wide.csv").write_text("age,town,income,member,height\n30,York,3,true,9\n")
+    (folder / "wrong.csv").write_text("age,town,income,member\n30,York,much,true\n")
+    (folder / "new.csv").write_text("age,town,income,member\n30,York,3,true\n")
+    (folder / "rows.docx").write_text("x")
+    arguments = [part.format(csv=own_csv, model=model_path) for part in argv]
+    assert main(arguments) == 2
+    error = capsys.readouterr().err.strip().splitlines()
+    assert message in error[-1]
+    assert "Traceback" not in "".join(error)
+    assert not (folder / "mlflow.db").exists()
