@@ -15,12 +15,12 @@ from multilab.deployment.saved_model import SavedModel
 from multilab.methods import BinaryRelevance
 from multilab.metrics import METRICS
 
-__all__ = ["coefficient_table", "label_matrix", "permutation_table"]
+__all__ = ["coefficient_table", "labels_of_rows", "permutation_table"]
 
 _TRUTH = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "true": 1, "false": 0}
 
 
-def label_matrix(rows: pd.DataFrame, labels: Sequence[str]) -> np.ndarray:
+def labels_of_rows(rows: pd.DataFrame, labels: Sequence[str]) -> np.ndarray:
     """Return the labels of rows as a 0/1 matrix of shape (n, q).
 
     Raises
@@ -90,7 +90,7 @@ def permutation_table(
         raise DeploymentError(f"metric: {unknown_name('metric', metric, METRICS)}")
     if n_repeats < 1:
         raise DeploymentError(f"repeats={n_repeats}: give at least 1")
-    Y = label_matrix(rows, [names[j] for j in chosen])
+    Y = labels_of_rows(rows, [names[j] for j in chosen])
     X = model.encode(rows).X
     value = _value(model, X, Y, chosen, metric)
     if not np.isfinite(value):

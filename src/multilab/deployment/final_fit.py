@@ -26,9 +26,9 @@ from multilab.deployment.saved_model import SavedModel
 from multilab.deployment.summaries import (
     calibration_bins,
     feature_summaries,
-    label_rows,
     label_summaries,
     metric_summaries,
+    per_label_rows,
 )
 from multilab.experiments.cells import Cell, SplitRef, scores_cell
 from multilab.experiments.environment import environment
@@ -265,7 +265,7 @@ def fitted_model(
         features=feature_summaries(raw.X, encoder, cell.seed),
         labels=label_summaries(data.Y, names),
         metrics=metric_summaries(validated.scores, validated.test_to_train),
-        per_label=label_rows(validated.Y, validated.held_scores, validated.held_decisions, names, conventions),
+        per_label=per_label_rows(validated.Y, validated.held_scores, validated.held_decisions, names, conventions),
         calibration=calibration_bins(validated.Y, validated.held_scores, names, kind == "probability"),
         evaluation={
             "protocol": json.loads(cell.split_ref.protocol),

@@ -246,8 +246,8 @@ def _store(uri: str) -> Iterator[Any]:
         with readable_errors(uri):
             yield mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
     finally:
-        mlflow.set_tracking_uri(None)
-        mlflow.set_registry_uri(None)
+        mlflow.set_tracking_uri(None)  # type: ignore[arg-type]
+        mlflow.set_registry_uri(None)  # type: ignore[arg-type]
         os.environ |= {name: value for name, value in before.items() if value is not None}
         for name in before.keys() & os.environ.keys():
             if before[name] is None:

@@ -13,6 +13,7 @@ import skops.io
 
 from multilab.core.text import excerpt
 from multilab.deployment.errors import DeploymentError
+from multilab.deployment.group_votes import restore_groups, storable_groups
 
 __all__ = ["TRUSTED_VARIABLE", "dump_model", "load_skops", "untrusted_types"]
 
@@ -42,7 +43,8 @@ def dump_model(model: Any, path: Path) -> None:
         The model holds something that a skops file cannot, or a type that loading would refuse.
     """
     try:
-        content = skops.io.dumps(model)
+        with storable_groups(model):
+            content = skops.io.dumps(model)
     except Exception as error:  # of skops or of the json module, whatever the model holds
         raise DeploymentError(f"this model cannot be saved without pickle: {error}") from None
     _refuse_untrusted(untrusted_types(content), "the fitted model")
@@ -65,7 +67,9 @@ def load_skops(path: Path) -> Any:
     except Exception as error:  # a damaged archive
         raise DeploymentError(f"{path}: no skops file ({type(error).__name__}: {excerpt(str(error))})") from None
     _refuse_untrusted(foreign, str(path))
-    return skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
+    model = skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
+    restore_groups(model)
+    return model
 
 
 def untrusted_types(content: bytes) -> list[str]:

@@ -14,7 +14,7 @@ from multilab.datasets import TableEncoder
 from multilab.metrics import METRICS, bootstrap, per_label
 from multilab.statistics import calibration_sums
 
-__all__ = ["calibration_bins", "feature_summaries", "label_rows", "label_summaries", "metric_summaries"]
+__all__ = ["calibration_bins", "feature_summaries", "label_summaries", "metric_summaries", "per_label_rows"]
 
 LEVEL = 0.95
 SAMPLE_ROWS = 1000
@@ -123,7 +123,7 @@ def metric_summaries(scores: Sequence[Mapping[str, float]], test_to_train: float
     return table
 
 
-def label_rows(
+def per_label_rows(
     Y: np.ndarray, scores: np.ndarray, decisions: np.ndarray, names: Sequence[str], conventions: str
 ) -> list[dict[str, Any]]:
     """Return the per-label table of held-out rows with bootstrap intervals of F1 and AUC.
