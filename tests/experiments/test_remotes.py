@@ -264,6 +264,34 @@ def test_a_killed_push_leaves_whole_cells_only_and_continues(here, tmp_path, mon
     assert content(other) == content(here)
 
 
+SLOW_WRITES = """
+import pathlib, sys, time
+
+write = pathlib.Path.write_bytes
+pathlib.Path.write_bytes = lambda path, data: (time.sleep(0.01), write(path, data))[1]
+from multilab.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_killed_pull_leaves_whole_cells_only_and_continues(here, tmp_path, monkeypatch, capsys):
+    fill(here, 60)
+    cells(capsys, "push", f"{tmp_path}/remote")
+    other = other_store(monkeypatch, tmp_path)
+    process = subprocess.Popen([sys.executable, "-c", SLOW_WRITES, "cells", "pull", f"{tmp_path}/remote"])
+    while len(other.finished()) < 20 and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    arrived = other.finished()
+    assert 20 <= len(arrived) < 60
+    assert all(other.has(key) for key in arrived)
+    assert list(other.root.glob(".part-*")), "the kill hit no copy"
+    assert f"{len(arrived)} there already" in cells(capsys, "pull", f"{tmp_path}/remote").out
+    assert content(other) == content(here)
+    assert not list(other.root.glob(".part-*"))
+
+
 def test_any_file_system_of_fsspec(here, tmp_path):
     (key,) = fill(here, 1)
     remote, other = open_remote("memory://lab/cells"), Store(tmp_path / "other")
