@@ -105,7 +105,7 @@ def write_comparison_page(page: ComparisonPage, folder: Path) -> Path:
         "metrics": [(name, defined(name).title) for name in board.directions],
         "tests": _test_rows(page.final) if ranked else [],
         "intervals": interval_figure(page.final, page.baseline) if ranked else None,
-        "seconds": seconds_figure(page.final) if ranked else None,
+        "seconds": seconds_figure(page.final, page.baseline) if ranked else None,
         "thresholds": threshold_figure(page.thresholds, page.objective) if len(page.thresholds) else None,
         "decisions": _effect_table(page.thresholds, "decision"),
         "probabilities": _effect_table(page.calibration, "scores"),
