@@ -21,10 +21,11 @@ from multilab.core.digests import json_digest
 from multilab.core.paths import data_dir
 from multilab.datasets.catalogue import Card, card
 from multilab.datasets.errors import DatasetError
+from multilab.datasets.fetching import ProgressCallback, find_files
+from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, read_bytes
 
 if TYPE_CHECKING:
     from multilab.datasets.dataset import Dataset
-    from multilab.datasets.fetching import ProgressCallback
 
 _SCHEMA = 1
 _ATTEMPTS = 4
@@ -160,8 +161,6 @@ def _key(wanted: Card) -> str:
     own = [file for file in files if not file.addressed]  # the content decides
     sums = [[file.role, file.sha256] for file in files if file.addressed]
     if own:
-        from multilab.datasets.fetching import find_files
-
         sums += [[one.file.role, one.sha256] for one in find_files(replace(wanted, files=tuple(own)))]
     label_files = {key: _names_digest(path) for key, path in wanted.label_files.items()}
     return json_digest(
@@ -178,8 +177,6 @@ def _key(wanted: Card) -> str:
 
 def _names_digest(path: Path) -> str:
     """Return the digest of the content of a file of label names."""
-    from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, read_bytes
-
     return hashlib.sha256(read_bytes(path, Limits(max_bytes=MAX_NAMES_BYTES))).hexdigest()
 
 
@@ -232,7 +229,6 @@ def _check(wanted: Card, meta: dict[str, Any]) -> None:
 
 def _store(wanted: Card, key: str, progress: ProgressCallback | None) -> None:
     from multilab.datasets.dataset import build_dataset
-    from multilab.datasets.fetching import find_files
     from multilab.datasets.serialisation import to_bytes, write_folder
 
     files = find_files(wanted, progress=progress)
