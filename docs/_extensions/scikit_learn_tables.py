@@ -1,7 +1,11 @@
-"""Sphinx extension: the tables of the guide's page on scikit-learn, from the lists that the tests work through."""
+"""Sphinx extension: the tables of the guide's pages on scikit-learn and on the checks of estimators.
+
+They are made from the lists that the tests work through, and from ``benchmarks/estimator_checks.csv``.
+"""
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -25,6 +29,8 @@ def write(folder: Path) -> None:
     (folder / "scikit_learn_classifiers.inc").write_text(tools_table(CLASSIFIER_TOOLS))
     (folder / "scikit_learn_transformers.inc").write_text(tools_table(TRANSFORMER_TOOLS))
     (folder / "scikit_learn_checks.inc").write_text(checks_table())
+    (folder / "multilabel_checks.inc").write_text(descriptions_table())
+    (folder / "estimator_checks.inc").write_text(scoreboard())
 
 
 def tools_table(columns: dict[str, Any]) -> str:
@@ -82,3 +88,37 @@ def checks_table() -> str:
         f"**{failing} of {len(results)} checks fail**, with {estimators} estimators (a class has one per method file "
         "that uses it):\n\n" + table(["Check", "Why it fails", "Estimators", "Checks"], rows, "30 40 25 5")
     )
+
+
+def descriptions_table() -> str:
+    """Return the multi-label checks, each with what it demands."""
+    from multilab.testing import multilabel_checks
+
+    rows = [[f"``{name}``", plain(text)] for name, text in multilabel_checks().items()]
+    return table(["Check", "What it demands"], rows, "30 70")
+
+
+def scoreboard() -> str:
+    """Return how many checks each estimator passes, and the multi-label checks that other libraries' fail."""
+    with (ROOT / "benchmarks" / "estimator_checks.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    parts = []
+    for library in dict.fromkeys(row["library"] for row in rows):
+        own = [row for row in rows if row["library"] == library]
+        lines = []
+        for name in dict.fromkeys(row["estimator"] for row in own):
+            suites = {row["suite"]: row for row in own if row["estimator"] == name}
+            counts = [f"{s['passed']} of {s['checks']}" for key in _SUITES if (s := suites.get(key))]
+            lines.append([f"``{name}``", *counts, failures(suites["multi-label"]["failures"])])
+        header = ["Estimator", "Multi-label", "scikit-learn's", "Multi-label checks that fail"]
+        parts.append(f"**{plain(library)}**\n\n{table(header, lines, '22 12 12 54')}")
+    return "\n".join(parts)
+
+
+_SUITES = ("multi-label", "scikit-learn")
+
+
+def failures(text: str) -> str:
+    """Return the names of failed checks; the reasons are in the CSV file."""
+    names = [part.partition(":")[0] for part in text.split("; ") if part.partition(":")[0].isidentifier()]
+    return ", ".join(f"``{name}``" for name in names) or "–"

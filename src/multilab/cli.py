@@ -22,7 +22,7 @@ __all__ = ["main"]
 
 _VERBS = {
     "run": "all stages of a study, without DVC                    run study=quick",
-    "new": "the files of a new study: settings and pipeline       new study NAME",
+    "new": "the files of a new study or method                     new study|method NAME [--outside]",
     "train": "fit and score a method; -m sweeps                     train dataset=emotions method=mlwse_l1",
     "worker": "compute the cells of a study with other workers      worker study=NAME",
     "tune": "search hyperparameters on a dataset                   tune dataset=emotions method=mlwse_l21",
@@ -38,6 +38,7 @@ _VERBS = {
     "datasets": "list the datasets, add a file of your own             datasets list|show|fetch|check|add",
     "report": "rebuild the page of a study from its committed files  report study=mlwse-core",
     "publish": "show a study in MLflow                                publish study=quick",
+    "regressions": "methods that became worse than in an earlier compare  regressions NOW.json --baseline OLD.json",
     "gate": "recompute and compare with the committed numbers      gate [--study mlwse-core --sample 20]",
     "claims": "published values and claims of the papers, with verdicts  claims [--study mlwse]",
     "audit": "check a published table by arithmetic                 audit table.csv [--n 917 --q 14]",

@@ -13,30 +13,40 @@ from pathlib import Path
 import pytest
 import yaml
 
-PINNED = re.compile(r"- uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+PINNED = re.compile(r"- uses: (?:[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\./\.github/actions/\w+)")
 
 
 @pytest.fixture(scope="module")
 def workflows(checkout) -> dict[str, str]:
-    """The texts of all workflows, by file name."""
-    return {path.name: path.read_text() for path in (checkout / ".github" / "workflows").glob("*.y*ml")}
+    """The texts of all workflows, by file name, and of the one that the guide gives to users."""
+    paths = [*(checkout / ".github" / "workflows").glob("*.y*ml"), checkout / "docs" / "guide" / "compare-workflow.yml"]
+    return {path.name: path.read_text() for path in paths}
+
+
+@pytest.fixture(scope="module")
+def actions(checkout) -> dict[str, str]:
+    """The texts of our actions, by folder."""
+    return {path.parent.name: path.read_text() for path in (checkout / ".github" / "actions").glob("*/action.yml")}
 
 
 def steps(text: str) -> list[dict]:
-    return [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]
+    content = yaml.safe_load(text)
+    return [step for job in content.get("jobs", {"": content.get("runs")}).values() for step in job["steps"]]
 
 
-def test_actions_are_pinned_by_commit_with_their_release(workflows):
+def test_actions_are_pinned_by_commit_with_their_release(workflows, actions):
     assert workflows
-    for name, text in workflows.items():
+    assert actions
+    for name, text in {**workflows, **actions}.items():
         lines = [line.strip() for line in text.splitlines() if re.search(r"\buses:", line)]
         lines = [line if line.startswith("- ") else f"- {line}" for line in lines]
         assert [line for line in lines if not PINNED.fullmatch(line)] == [], name
         assert len(lines) == sum("uses" in step for step in steps(text))
 
 
-def test_one_action_has_one_commit(workflows):
-    named = {step["uses"] for text in workflows.values() for step in steps(text) if "uses" in step}
+def test_one_action_has_one_commit(workflows, actions):
+    texts = [*workflows.values(), *actions.values()]
+    named = {step["uses"] for text in texts for step in steps(text) if "uses" in step}
     actions = [use.partition("@")[0] for use in named]
     assert sorted(actions) == sorted(set(actions))
 
@@ -49,10 +59,38 @@ def test_a_checkout_leaves_no_credentials_and_may_only_read(workflows):
         assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
+def test_a_job_has_no_other_right_than_to_comment(workflows):
+    for text in workflows.values():
+        for job in yaml.safe_load(text)["jobs"].values():
+            wanted = job.get("permissions", {"contents": "read"})
+            assert wanted in ({"contents": "read"}, {"contents": "read", "pull-requests": "write"})
+            uses = [step.get("uses", "") for step in job["steps"]]
+            assert ("pull-requests" in wanted) == any(".github/actions/compare" in use for use in uses)
+
+
+def test_no_script_holds_text_of_a_pull_request(workflows, actions):
+    for text in [*workflows.values(), *actions.values()]:
+        for step in steps(text):
+            assert "${{" not in step.get("run", ""), step
+
+
+def test_the_nightly_run_takes_newest_and_pre_release_versions(workflows):
+    nightly = yaml.safe_load(workflows["nightly.yml"])
+    assert nightly[True]["schedule"]  # YAML 1.1 reads the key `on` as a truth value
+    rows = nightly["jobs"]["newest"]["strategy"]["matrix"]["include"]
+    assert {row["versions"] for row in rows} == {"newest", "pre-release"}
+    assert all(("--pre" in row["options"].split()) == (row["versions"] == "pre-release") for row in rows)
+    commands = "\n".join(step.get("run", "") for step in nightly["jobs"]["newest"]["steps"])
+    assert "requirements.lock" not in commands
+    assert 'install "${options[@]}" --editable ".[lab,dev]"' in commands
+
+
 def test_downloads_are_cached(workflows):
     for text in workflows.values():
         pythons = [step for step in steps(text) if step.get("uses", "").startswith("actions/setup-python@")]
-        assert all(step["with"]["cache-dependency-path"] == "requirements.lock" for step in pythons)
+        cached = [step for step in pythons if "cache" in step["with"]]
+        assert all(step["with"]["cache-dependency-path"] == "requirements.lock" for step in cached)
+        assert cached == pythons or "actions/compare" in text
 
 
 def test_the_gate_runs_on_two_kinds_of_kernels(workflows, checkout):

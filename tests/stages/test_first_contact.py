@@ -171,14 +171,14 @@ def test_the_hint_for_dvc_lets_its_stages_find_the_program(monkeypatch, tmp_path
     assert subprocess.run(["sh", "-c", command("dvc")], **shell).stdout == "found\n"
 
 
-@pytest.mark.parametrize("argv", [["cells", "why", "--help"], ["cells", "list", "-h"], ["new", "--help"]], ids=" ".join)
+@pytest.mark.parametrize("argv", [["cells", "why", "--help"], ["cells", "list", "-h"]], ids=" ".join)
 def test_subcommands_have_help(argv, capsys):
     assert main(argv) == 0
     assert argv[0] in capsys.readouterr().out
 
 
 def test_help_has_no_double_backticks(capsys):
-    for verb in ("new", "evaluate", "report", "keys", "run", "publish", "analyses"):
+    for verb in ("evaluate", "report", "keys", "run", "publish", "analyses"):
         assert main([verb, "--help"]) == 0
     assert "``" not in capsys.readouterr().out
 

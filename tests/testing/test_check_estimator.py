@@ -206,3 +206,13 @@ def test_scikit_learns_failures_are_in_the_table() -> None:
 def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(EstimatorCheckError, match=message):
         check_multilabel_estimator(**arguments)
+
+
+def test_an_estimator_whose_tags_cannot_be_read_fails_once() -> None:
+    class Untagged(Ridge):
+        def __sklearn_tags__(self) -> Any:
+            raise RuntimeError("no tags")
+
+    board = check_multilabel_estimator(Untagged(), checks=["check_score"], on_fail="return")
+    assert board["check"].tolist() == ["check_estimator", "check_score"]
+    assert board["reason"][0] == "RuntimeError: no tags"

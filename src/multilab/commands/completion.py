@@ -61,7 +61,7 @@ def _names(group: str) -> list[str]:
     """Return the names of a group of settings; of datasets also those in ``MULTILAB_CARDS``."""
     from multilab.datasets.catalogue import card_folders
 
-    folders = card_folders() if group == "dataset" else [conf_dir() / group]
+    folders = card_folders() if group == "dataset" else [conf_dir() / group, Path("conf") / group]
     return [path.stem for folder in folders for path in folder.glob("*.yaml")]
 
 
@@ -251,7 +251,8 @@ _ARGUMENTS_OF_VERB: dict[str, Callable[[list[str], str], list[str]]] = {
     "card": _flags("--output", "--html", "--tracking-uri"),
     "results": _results,
     "cells": _cells,
-    "new": _verbs(study=list),
+    "new": _verbs(study=list, method=_choices("--outside", "--family")),
+    "regressions": _flags("--baseline", "--metric", "--alpha", "--tolerance", "--markdown", metric=metrics),
     "report": _of_study("--headline", "--readme"),
     "gate": _flags(
         "--study", "--methods", "--sample", "--seed", "--store", "--accept", study=_STUDIES, methods=_METHODS

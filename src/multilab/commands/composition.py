@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import hydra
@@ -24,6 +24,7 @@ from hydra.core.override_parser.types import Glob, QuotedString
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException
 from hydra.experimental.callback import Callback
+from hydra.plugins.config_source import ConfigResult
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -39,6 +40,7 @@ from multilab.experiments.conf import plain
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
 from multilab.experiments.observed_share import ObservedShare
+from multilab.experiments.own_settings import named_file, own_names, settings_path
 from multilab.experiments.study import Tuning
 from multilab.model_selection import normalise_protocol
 
@@ -58,12 +60,26 @@ class FileConfigSource(file_config_source.FileConfigSource):
 
     def is_config(self, config_path: str) -> bool:
         """Tell whether the path is a file of settings."""
-        return not _is_card(config_path) and super().is_config(config_path)
+        return not _is_card(config_path) and (_own(config_path) is not None or super().is_config(config_path))
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """Return the content of a file of settings, of the package or one's own."""
+        own = _own(config_path)
+        if own is None:
+            return super().load_config(config_path)
+        return FileConfigSource(self.provider, str(own.parent)).load_config(own.name)
 
     def list(self, config_path: str, results_filter: Any) -> list[str]:
         """Return the settings and groups of a group."""
         entries = super().list(config_path, results_filter)
-        return [entry for entry in entries if not _is_card(os.path.join(config_path, entry))]
+        own = own_names(config_path.strip("/")) if config_path else []
+        return sorted({*(e for e in entries if not _is_card(os.path.join(config_path, e))), *own})
+
+
+def _own(config_path: str) -> Path | None:
+    """Return the file of one's own settings that a path of settings leads to."""
+    group, _, name = config_path.strip("/").removesuffix(".yaml").rpartition("/")
+    return settings_path(group, name) if group and name in own_names(group) else None
 
 
 def _is_card(config_path: str) -> bool:
@@ -151,12 +167,14 @@ def _checked_argument(argument: str, multirun: bool) -> str:
     Arguments of a method are forced in (``++``), because its YAML need not name all that its estimator has;
     :func:`check_settings` refuses those it has not.
     """
-    name, equals, _ = argument.partition("=")
+    name, equals, value = argument.partition("=")
     bare = name.lstrip("+")
     if not equals or name.startswith(("-", "~")):
         return argument
     if bare.startswith("method."):
         return f"++{argument.lstrip('+')}"
+    if bare == "method" and value.endswith(".yaml"):
+        return f"{name}={','.join(named_file('method', path) for path in value.split(','))}"
     if bare.partition("@")[0] != _CARDS:
         return argument
     if bare != _CARDS:

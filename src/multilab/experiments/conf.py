@@ -17,8 +17,18 @@ import yaml
 from multilab.core import conf_dir
 from multilab.core.messages import closest
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.own_settings import own_names, settings_path
 
-__all__ = ["check_integer", "check_names", "check_setting_names", "load_protocol", "names", "plain", "read_settings"]
+__all__ = [
+    "check_integer",
+    "check_names",
+    "check_setting_names",
+    "load_protocol",
+    "names",
+    "package_names",
+    "plain",
+    "read_settings",
+]
 
 
 def plain(node: Any) -> Any:
@@ -29,7 +39,12 @@ def plain(node: Any) -> Any:
 
 
 def names(group: str) -> list[str]:
-    """Return the names of a group of settings (``method``, ``study``, ``protocol``, ``dataset``), sorted."""
+    """Return the names of a group of settings (``method``, ``study``, ``protocol``), one's own too, sorted."""
+    return sorted({*package_names(group), *own_names(group)})
+
+
+def package_names(group: str) -> list[str]:
+    """Return the names of a group of settings without one's own, sorted."""
     return sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
 
 
@@ -39,14 +54,14 @@ def load_protocol(name: str) -> dict[str, Any]:
 
 
 def read_settings(group: str, name: str) -> dict[str, Any]:
-    """Read ``conf/<group>/<name>.yaml``.
+    """Read ``conf/<group>/<name>.yaml``, of the package or of the current folder.
 
     Raises
     ------
     ExperimentError
         If there is no such file, or it is not a mapping in valid YAML.
     """
-    path = conf_dir() / group / f"{name}.yaml"
+    path = settings_path(group, name)
     if not path.is_file():
         raise ExperimentError(f"no {group} is called {name!r}{_hint(name, names(group))}; they are in {path.parent}")
     return _parse(path, path.read_bytes())

@@ -169,9 +169,12 @@ def reference(numbers: Numbers) -> str:
 
 
 def load_reference(study: str) -> dict[str, Any] | None:
-    """Return the reference of a study in the checkout, ``None`` if there is none."""
-    path = conf_dir().parent / REFERENCES / f"{study}.json"
-    return json.loads(path.read_text()) if path.is_file() else None
+    """Return the reference of a study in the current folder or the checkout, ``None`` if there is none."""
+    for folder in (Path(), conf_dir().parent):
+        path = folder / REFERENCES / f"{study}.json"
+        if path.is_file():
+            return json.loads(path.read_text())
+    return None
 
 
 def tolerance(reference: Mapping[str, str]) -> tuple[str, float]:

@@ -10,6 +10,7 @@ from typing import Any
 from multilab.core import OutsideCode, OutsideCodeError, code_digest, outside_code
 from multilab.experiments.conf import read_settings
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.own_settings import named_file
 
 __all__ = ["LIBRARIES", "PREPROCESSING", "Method", "load_method"]
 
@@ -179,5 +180,6 @@ def _targets(value: Any) -> list[str]:
 
 
 def load_method(name: str) -> Method:
-    """Read ``conf/method/<name>.yaml``."""
+    """Read ``conf/method/<name>.yaml``, or the file whose path is given (``./my_method.yaml``)."""
+    name = named_file("method", name)
     return Method.from_mapping(name, read_settings("method", name))

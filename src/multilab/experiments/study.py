@@ -16,6 +16,7 @@ from multilab.experiments.conf import (
     check_setting_names,
     load_protocol,
     names,
+    package_names,
     read_settings,
 )
 from multilab.experiments.errors import ExperimentError
@@ -329,7 +330,7 @@ def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
         **values | _typed_blocks(location, values),
         name=name,
         datasets=datasets,
-        methods=tuple(names("method") if methods == "all" else methods),
+        methods=tuple(package_names("method") if methods == "all" else methods),
         protocol=load_protocol(protocol) if isinstance(protocol, str) else dict(protocol),
     )
     return replace(study, variants={key: _variant(study, key, block) for key, block in variants.items()})

@@ -99,8 +99,13 @@ class Trial:
         decisions = model.predict(X)
         for name in ("predict_proba", "decision_function"):
             if hasattr(model, name):
-                return _dense(label_outputs(getattr(model, name)(X), model)), _dense(decisions)
+                return Trial.scores(model, name, X), _dense(decisions)
         return None, _dense(decisions)
+
+    @staticmethod
+    def scores(model: Any, name: str, X: Any) -> np.ndarray:
+        """Return what ``predict_proba`` or ``decision_function`` gives, as one dense array."""
+        return _dense(label_outputs(getattr(model, name)(X), model))
 
 
 def _dense(output: Any) -> np.ndarray:
