@@ -43,6 +43,7 @@ def run_comparison(request: Request) -> int:
     portfolio = load_portfolio()
     entries, sizes, facts = _entries(request, portfolio)
     entries = plan_entries(entries, sizes, store)
+    entries.sort(key=lambda entry: entry.name != portfolio.baseline)  # it decides whether any other is worth its time
     print(_plan_text(request, entries, sizes, n_jobs), flush=True)
 
     metrics = tuple(dict.fromkeys([request.metric, *portfolio.metrics]))
