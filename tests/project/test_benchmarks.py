@@ -275,3 +275,11 @@ def test_decisions_reach_the_same_f1_and_the_checks_see_a_gap(script, monkeypatc
     assert decisions.same_f1(0.5, 0.6).startswith("DIFFERENT")
     monkeypatch.setattr(decisions, "all_nested", lambda P: 1 - decisions.expected_f1_decisions(P))
     assert decisions.expected(P[:40], 1).check == "DIFFERENT: 40 of 40 rows"
+
+
+def test_scaling_compares_stores(script):
+    scaling = script("scaling")
+    assert len(scaling.all_cells(scaling.cheap_study(2))) == 20
+    assert scaling.same({"a": {"k": "1"}, "b": {"k": "1"}}, 1).startswith("identical")
+    assert scaling.same({"a": {"k": "1"}, "b": {"k": "2"}}, 1).startswith("DIFFERENT")
+    assert scaling.same({"a": {"k": "1"}, "b": {"k": "1"}}, 2).startswith("DIFFERENT")

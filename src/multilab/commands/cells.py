@@ -1,6 +1,7 @@
 """The store of cells on the terminal: lists, differences, removal."""
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -70,7 +71,8 @@ def _score(inventory: Inventory, cell: StoredCell, state: str, metric: str) -> s
 
 def folder_size(folder: Path) -> int:
     """Return the bytes of the files in a folder."""
-    return sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
+    with os.scandir(folder) as entries:
+        return sum(entry.stat().st_size for entry in entries if entry.is_file())
 
 
 def record_differences(a: Any, b: Any, at: str = "") -> list[str]:

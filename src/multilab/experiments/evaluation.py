@@ -47,6 +47,12 @@ MEASURED = ("fit_seconds", "input_seconds", "predict_seconds", "peak_mb", "model
 """Measurements of a cell; ``input_seconds`` is the time of fitting the cells that it reads."""
 
 
+@functools.lru_cache(maxsize=2)
+def _labels(dataset: str) -> np.ndarray:
+    """Return the labels of a dataset; its files are read and verified once, not for each of thousands of cells."""
+    return load(dataset).Y
+
+
 def evaluate_cell(
     cell: Cell, store: Store, conventions: str = "default", extra: Iterable[tuple[str, str]] = ()
 ) -> dict[str, float]:
@@ -56,7 +62,7 @@ def evaluate_cell(
     method predicts for single metrics, each of these is taken from its own prediction.
     """
     _, test = indices(cell.split_ref)
-    Y, arrays = load(cell.split_ref.dataset).Y[test], store.arrays(cell.key)
+    Y, arrays = _labels(cell.split_ref.dataset)[test], store.arrays(cell.key)
     extra = tuple(extra)
     presets = [conventions, *{preset for _, preset in extra}]
 
@@ -168,7 +174,7 @@ def _sampling_errors(work: tuple[Cell, tuple[str, ...]], store: Store, conventio
 
     cell, names = work
     _, test = indices(cell.split_ref)
-    Y, arrays = load(cell.split_ref.dataset).Y[test], store.arrays(cell.key)
+    Y, arrays = _labels(cell.split_ref.dataset)[test], store.arrays(cell.key)
     draws = np.random.default_rng(0).integers(0, len(test), (_DRAWS, len(test)))
     errors = {}
     for name in names:

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from multilab import datasets, model_selection
-from multilab.core import MultilabError, canonical_json, code_digest, write_atomically
+from multilab.core import MultilabError, canonical_json, code_digest, conf_dir, write_atomically
 from multilab.datasets.catalogue import files_dir, own_dir
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol, names
@@ -260,10 +260,16 @@ def _protocol(folder: Path) -> dict[str, Any] | None:
     try:
         text = (folder / "config.yaml").read_text()
         block = re.search(r"^protocol:.*\n(?:[ -].*\n)*", text, re.MULTILINE)
-        protocol = yaml.safe_load(block.group())["protocol"] if block else None
+        protocol = _parsed(block.group()) if block else None
     except (OSError, yaml.YAMLError):
         return None
-    return protocol if isinstance(protocol, dict) else None
+    return dict(protocol) if isinstance(protocol, dict) else None
+
+
+@functools.lru_cache(maxsize=1024)
+def _parsed(block: str) -> Any:
+    """Return the protocol in a block of YAML; thousands of cells have the same few."""
+    return yaml.safe_load(block)["protocol"]
 
 
 def _own_digests(names: str) -> dict[str, str]:
@@ -285,9 +291,8 @@ def protocol_text(protocol: Mapping[str, Any] | None) -> str:
     """Return a protocol as text: its name in ``conf/protocol``, else its settings."""
     if protocol is None:
         return "?"
-    for name in names("protocol"):
-        if load_protocol(name) == dict(protocol):
-            return name
+    if name := _protocol_names(conf_dir()).get(canonical_json(protocol)):
+        return name
     rest = {k: v for k, v in protocol.items() if k not in ("kfold", "holdout", "split")}
     details = ", ".join(f"{name} {setting_text(value)}" for name, value in rest.items())
     if "kfold" in protocol:
@@ -297,6 +302,12 @@ def protocol_text(protocol: Mapping[str, Any] | None) -> str:
     else:
         head = f"split {protocol.get('split', '?')}"
     return f"{head} ({details})" if details else head
+
+
+@functools.cache
+def _protocol_names(conf: Path) -> dict[str, str]:
+    """Return the names of the protocols of a folder of settings, by their content."""
+    return {canonical_json(load_protocol(name)): name for name in reversed(names("protocol"))}
 
 
 def argument_changes(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
