@@ -44,10 +44,11 @@ def test_a_cell_has_one_lease_until_it_is_released(leases):
     assert not [name for name in names(leases) if name.startswith("clock")]
 
 
-def test_a_lease_that_was_not_renewed_is_taken_over_by_one_worker(leases):
+def test_a_lease_that_was_not_renewed_is_taken_over_by_one_worker(store, leases):
     age(leases.acquire(KEY), 61)
+    workers = [Leases(store, 60.0) for _ in range(32)]
     with ThreadPoolExecutor(8) as pool:
-        taken = [lease for lease in pool.map(lambda _: leases.acquire(KEY), range(32)) if lease]
+        taken = [lease for lease in pool.map(lambda worker: worker.acquire(KEY), workers) if lease]
     assert [lease.deaths for lease in taken] == [1]
     age(taken[0], 61)
     last = leases.acquire(KEY)

@@ -59,26 +59,26 @@ class Leases:
     def __init__(self, store: Store, seconds: float) -> None:
         self.folder, self.seconds = store.root / ".leases", seconds
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._held: dict[Path, Lease] = {}
+        self._held: dict[str, Lease] = {}
 
     def acquire(self, key: str) -> Lease | None:
         """Return the lease of a cell, ``None`` if a living worker has it."""
         number = 0
         while True:
             lease = Lease(self.folder / f"{key}-{number}", owner(), number)
-            self._held[lease.path] = lease  # before it is created: the process may be terminated in between
+            self._held[lease.owner] = lease  # before it is created: the process may be terminated in between
             if self._create(lease):
                 return lease
-            del self._held[lease.path]
+            del self._held[lease.owner]
             if not self._is_stale(lease.path):
                 return None
             number += 1
 
     def renew(self) -> None:
         """Touch the leases that are held; a file that another worker removed stays removed."""
-        for path in list(self._held):
+        for lease in list(self._held.values()):
             with contextlib.suppress(FileNotFoundError):
-                os.utime(path)  # without a time, so that the server of a network disk takes its own
+                os.utime(lease.path)  # without a time, so that the server of a network disk takes its own
 
     def release(self, lease: Lease) -> None:
         """Remove the file of a lease, and those of the workers that died before; nothing that another worker holds."""
@@ -87,7 +87,7 @@ class Leases:
                 lease.path.unlink()
         for number in range(lease.deaths):
             lease.path.with_name(f"{lease.path.name.rpartition('-')[0]}-{number}").unlink(missing_ok=True)
-        self._held.pop(lease.path, None)
+        self._held.pop(lease.owner, None)
 
     def release_all(self) -> None:
         """Release what is held: this worker ends."""
