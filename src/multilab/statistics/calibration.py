@@ -183,7 +183,7 @@ def probability_drift(labels: Sequence[str], reference: CalibrationBins, scores:
     >>> table = probability_drift(["rain"], reference, [[0.5], [0.7]] * 20)
     >>> table[["reference", "new", "effect"]].round(3)
        reference  new  effect
-    0        0.3  0.6   0.307
+    0        0.3  0.6   0.306
     """
     given = np.asarray(scores, dtype=float)
     if not len(labels) == len(reference.count) == given.shape[1]:
