@@ -2,6 +2,7 @@
 
 import sys
 
+from multilab.commands.adhoc import sweep_cells
 from multilab.commands.arguments import arguments, seconds_of
 from multilab.commands.progress import ProgressBar, StageLine, exit_code, print_warnings
 from multilab.experiments.arguments import check_study
@@ -67,6 +68,4 @@ def _cells(argv: list[str]) -> tuple[str, list[Cell]]:
         return study.name, all_cells(study)
     if not argv:
         raise ExperimentError("expected study=NAME, or the settings of a sweep as of `multilab train -m`")
-    from multilab.commands.adhoc import sweep_cells
-
     return "sweep", sweep_cells(argv, "multilab worker")
