@@ -8,14 +8,14 @@ and :func:`evaluation_metrics` make both, and :func:`evaluate_labels` calls MLfl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from multilab.core import MultilabError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from multilab.metrics import METRICS, score_all
+from multilab.metrics.registry import defined
 
 __all__ = ["EvaluationError", "evaluate_labels", "evaluation_frame", "evaluation_metrics"]
 
@@ -59,8 +59,6 @@ def evaluation_frame(y_true: Any, decisions: Any, scores: Any = None, features: 
     >>> evaluation_frame(Y, Y[["wind", "rain"]]).loc[0].to_dict()
     {'labels': [1, 0], 'decisions': [1, 0]}
     """
-    import pandas as pd
-
     given = {DECISIONS: decisions} | ({} if scores is None else {SCORES: scores})
     truth = _matrix(LABELS, y_true)
     columns = {LABELS: truth} | {name: _matrix(name, values, y_true) for name, values in given.items()}
@@ -104,9 +102,6 @@ def evaluation_metrics(metrics: Iterable[str] | None = None, conventions: str = 
     [('hamming_loss', False), ('macro_auc', True)]
     """
     from mlflow.models import make_metric
-
-    from multilab.metrics import METRICS
-    from multilab.metrics.registry import defined
 
     names = [key for key, metric in METRICS.items() if metric.needs == DECISIONS] if metrics is None else metrics
     return [
@@ -169,9 +164,6 @@ def evaluate_labels(
     from mlflow.data.pandas_dataset import from_pandas
     from mlflow.models import evaluate
 
-    from multilab.metrics import METRICS
-    from multilab.metrics.registry import defined
-
     kinds = (DECISIONS,) if scores is None else (DECISIONS, SCORES)
     names = [key for key, metric in METRICS.items() if metric.needs in kinds] if metrics is None else list(metrics)
     without = [key for key in names if scores is None and defined(key).needs != DECISIONS]
@@ -218,8 +210,6 @@ def _of_scores(name: str, conventions: str) -> Callable[..., float]:
 
 
 def _score(name: str, conventions: str, targets: Any, scores: Any, decisions: Any) -> float:
-    from multilab.metrics import score_all
-
     truth, scored, decided = (
         None if column is None else np.array(list(column)) for column in (targets, scores, decisions)
     )

@@ -198,6 +198,10 @@ def _fit(given: list[str], current: str) -> list[str]:
     return [*_named(current, values), "method.", "--register", "--output"]
 
 
+def _worker(given: list[str], current: str) -> list[str]:
+    return [*_train(given, current), *_of_study("--lease", "--idle-exit", "--retry-failed")(given, current)]
+
+
 def _of_study(*options: str) -> Callable[[list[str], str], list[str]]:
     return lambda given, current: [*_named(current, {"study": _STUDIES}), *options]
 
@@ -247,8 +251,11 @@ _ARGUMENTS_OF_VERB: dict[str, Callable[[list[str], str], list[str]]] = {
     "compare": _compare,
     "fit": _fit,
     "predict": _flags("--output", "--tracking-uri"),
+    "serve": _flags("--port", "--tracking-uri"),
+    "explain": _flags("--label", "--metric", "--repeats", "--output", "--tracking-uri"),
     "monitor": _flags("--alpha", "--min-effect", "--all", "--json", "--tracking-uri"),
     "card": _flags("--output", "--html", "--tracking-uri"),
+    "worker": _worker,
     "results": _results,
     "cells": _cells,
     "new": _verbs(study=list, method=_choices("--outside", "--family")),

@@ -16,6 +16,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from numpy.lib import format as npy
+
 from multilab.core import json_digest
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.store import Store
@@ -183,8 +185,6 @@ def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
 
 def _check_arrays(content: bytes) -> None:
     """Refuse arrays of Python objects, which only pickle could read."""
-    from numpy.lib import format as npy
-
     readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for name in archive.namelist():

@@ -5,6 +5,10 @@ import time
 from collections.abc import Sequence
 from typing import Any, Self
 
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
 from multilab.commands.leaderboard.board import CellScores
 from multilab.commands.leaderboard.plan import Contestant, duration
 from multilab.metrics.registry import defined
@@ -36,9 +40,6 @@ class Display:
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.live import Live
-
             self._live = Live(self._table(), console=Console(stderr=True), auto_refresh=False, transient=True)
             self._live.start()
         return self
@@ -76,8 +77,6 @@ class Display:
         return sum(known) / len(known) if known else None
 
     def _table(self) -> Any:
-        from rich.table import Table
-
         metric = self.scores.metrics[0]
         table = Table(title=f"{self.title}, {duration(max(self.deadline - time.monotonic(), 0))} left")
         for name in ("method", "estimate", "splits", metric, "seconds", ""):
