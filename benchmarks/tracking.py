@@ -7,6 +7,7 @@ parameters and 10 metrics over 5 splits (70 numbers) with a data set, all writer
 as if it were a machine of its own. Prints one line; the store should be empty before.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -37,12 +38,19 @@ print(json.dumps([imported - began, opened - imported, time.perf_counter() - beg
 """
 
 
-def main(uri: str, writers: str = "1", runs: str = "50") -> None:
+def main() -> None:
     """Print imports, opening and runs per second of one store."""
-    command = [sys.executable, "-c", WRITER, uri]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("uri", help="address of the store")
+    parser.add_argument("writers", nargs="?", type=int, default=1)
+    parser.add_argument("runs", nargs="?", type=int, default=50)
+    given = parser.parse_args()
+    command = [sys.executable, "-c", WRITER, given.uri]
     processes = [
-        subprocess.Popen([*command, str(number), runs], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for number in range(int(writers))
+        subprocess.Popen(
+            [*command, str(number), str(given.runs)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for number in range(given.writers)
     ]
     for process in processes:
         assert process.stdout is not None
@@ -55,10 +63,10 @@ def main(uri: str, writers: str = "1", runs: str = "50") -> None:
     rows = [json.loads(process.communicate()[0].splitlines()[-1]) for process in processes]
     seconds = time.perf_counter() - began
     imports, opening = (max(row[column] for row in rows) for column in (0, 1))
-    rate = int(writers) * int(runs) / seconds
-    opened = f"{writers} writers: imports {imports:.1f} s, opening {opening:.1f} s"
+    rate = given.writers * given.runs / seconds
+    opened = f"{given.writers} writers: imports {imports:.1f} s, opening {opening:.1f} s"
     print(f"{opened}, {rate:.1f} runs/s, {70 * rate:.0f} numbers/s")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

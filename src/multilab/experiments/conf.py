@@ -64,6 +64,17 @@ def read_settings(group: str, name: str) -> dict[str, Any]:
     path = settings_path(group, name)
     if not path.is_file():
         raise ExperimentError(f"no {group} is called {name!r}{_hint(name, names(group))}; they are in {path.parent}")
+    return read_settings_file(path)
+
+
+def read_settings_file(path: Path) -> dict[str, Any]:
+    """Read settings from a file.
+
+    Raises
+    ------
+    ExperimentError
+        If it is not a mapping in valid YAML.
+    """
     return _parse(path, path.read_bytes())
 
 

@@ -48,8 +48,11 @@ MEASURED = ("fit_seconds", "input_seconds", "predict_seconds", "peak_mb", "model
 
 
 @functools.lru_cache(maxsize=2)
-def _labels(dataset: str) -> np.ndarray:
-    """Return the labels of a dataset; its files are read and verified once, not for each of thousands of cells."""
+def _labels(dataset: str, digest: str) -> np.ndarray:
+    """Return the labels of a dataset; its files are read and verified once, not for each of thousands of cells.
+
+    The digest makes data that changed under their name another entry of the cache.
+    """
     return load(dataset).Y
 
 
@@ -62,7 +65,7 @@ def evaluate_cell(
     method predicts for single metrics, each of these is taken from its own prediction.
     """
     _, test = indices(cell.split_ref)
-    Y, arrays = _labels(cell.split_ref.dataset)[test], store.arrays(cell.key)
+    Y, arrays = _labels(cell.split_ref.dataset, cell.split_ref.dataset_digest)[test], store.arrays(cell.key)
     extra = tuple(extra)
     presets = [conventions, *{preset for _, preset in extra}]
 
@@ -174,7 +177,7 @@ def _sampling_errors(work: tuple[Cell, tuple[str, ...]], store: Store, conventio
 
     cell, names = work
     _, test = indices(cell.split_ref)
-    Y, arrays = _labels(cell.split_ref.dataset)[test], store.arrays(cell.key)
+    Y, arrays = _labels(cell.split_ref.dataset, cell.split_ref.dataset_digest)[test], store.arrays(cell.key)
     draws = np.random.default_rng(0).integers(0, len(test), (_DRAWS, len(test)))
     errors = {}
     for name in names:

@@ -8,7 +8,7 @@ from multilab.core import conf_dir
 from multilab.core.messages import unknown_name
 from multilab.core.shell import command
 from multilab.experiments.arguments import check_method
-from multilab.experiments.conf import names, read_settings
+from multilab.experiments.conf import names, read_settings_file
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method, load_method
 
@@ -112,7 +112,7 @@ def load_portfolio() -> Portfolio:
     path = conf_dir() / "portfolio.yaml"
     if not path.is_file():
         raise ExperimentError(f"{path}: there is no portfolio; copy conf/portfolio.yaml of multilab into this folder")
-    content = read_settings(".", "portfolio")
+    content = read_settings_file(path)
     for key in ("methods", "metrics", "baseline"):
         if key not in content:
             raise ExperimentError(f"{path}: {key} is missing")
