@@ -97,7 +97,7 @@ def _data(about: ModelMetadata) -> Iterator[Any]:
         "labels": "labels",
         "cardinality": "label cardinality (labels per row)",
         "density": "label density",
-        "missing_values": "missing feature values",
+        "missing_values": "missing feature values after reading",
         "digest": "digest of matrices and names (sha256)",
         "card_digest": "digest of the dataset's card (sha256)",
         "licence": "licence",
