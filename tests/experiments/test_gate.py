@@ -38,7 +38,13 @@ MUTATIONS = (
     Mutation(
         "a training point is its own neighbour",
         "mlknn",
-        ((f"{METHODS}/neighbours/mlknn.py", "exclude_self=self.exclude_self,", "exclude_self=False,"),),
+        (
+            (
+                f"{METHODS}/neighbours/mlknn.py",
+                "neighbours(exclude_self=self.exclude_self)",
+                "neighbours(exclude_self=False)",
+            ),
+        ),
     ),
     Mutation(
         "soft threshold at 1.05 alpha",
@@ -56,7 +62,7 @@ MUTATIONS = (
         "mlwse_l21",
         ((f"{METHODS}/stacking/_affinity.py", "np.diag(R.sum(axis=1)) - R", "np.diag(R.sum(axis=1)) + R"),),
     ),
-    Mutation("KELM's C doubled", "mlkelm", ((f"{METHODS}/elm/kernel_elm.py", "+= 1.0 / self.C", "+= 0.5 / self.C"),)),
+    Mutation("KELM's C doubled", "mlkelm", ((f"{METHODS}/elm/kernel_elm.py", "ridge = 1.0 / (", "ridge = 0.5 / ("),)),
     Mutation(
         "the chain is fed the true labels at test time",
         "cc",
@@ -80,7 +86,7 @@ MUTATIONS = (
         (
             (
                 f"{METHODS}/stacking/_out_of_fold.py",
-                "fit_seeded(estimator, X[train], Y[train], seed)",
+                "fit_seeded(estimator, X[train], Y[train], seed, weight)",
                 "fit_seeded(estimator, X, Y, seed)",
             ),
         ),
@@ -251,6 +257,13 @@ def test_the_gate_passes_and_every_method_beats_the_constant_predictor(clean):
         assert f"{method}: ranking loss " in clean
     level, allowed = tolerance(load_reference("quick")["versions"])
     assert f"compared at {level} ({allowed:g})" in clean
+
+
+def test_every_planted_fault_has_its_line_in_the_code(checkout):
+    """The slow ones too: a line that was rewritten would leave a fault that nobody plants."""
+    edits = [(file, old) for mutation in MUTATIONS for file, old, _ in mutation.edits]
+    counts = {edit: (checkout / edit[0]).read_text().count(edit[1]) for edit in edits}
+    assert {edit: count for edit, count in counts.items() if count != 1} == {}
 
 
 @pytest.mark.parametrize(
