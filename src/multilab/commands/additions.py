@@ -14,7 +14,7 @@ from multilab.commands.stage_keys import TABLES
 from multilab.core import record_checksums, report_dir
 from multilab.experiments.cells import Cell, all_cells
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.evaluation import MEASURED, evaluate, measurements, sampling_errors, tuned
+from multilab.experiments.evaluation import MEASURED, evaluate, measurements, sampling_errors, tuned, unfinished
 from multilab.experiments.measuring import RECALL
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _CELL = ["dataset", "split", "method"]
 
 
-def add(store: Store, study: str = "") -> int:
+def add(store: Store, study: str = "", retry: str = "") -> int:
     """Fit the cells of a study that its committed results lack, and add their results; return an exit code.
 
     A cell of a known key has its numbers in the committed tables, whatever its column is called now. Rows of columns
@@ -41,20 +41,30 @@ def add(store: Store, study: str = "") -> int:
         New cells are stored here; those of known keys need not be.
     study : str
         Name of the study.
+    retry : str
+        ``"unfinished"`` tries the cells again that passed a limit of the study, or failed.
     """
     if not study:
-        raise ExperimentError("expected: multilab cells add study=NAME")
+        raise ExperimentError("expected: multilab cells add study=NAME [retry=unfinished]")
+    if retry not in ("", "unfinished"):
+        raise ExperimentError(f"retry={retry}: only retry=unfinished is known")
     described, folder = load_study(study), report_dir(study)
     published = find(described.paper).tables if described.paper else None
     cells = all_cells(described)
     committed = _Committed(folder)
-    new = [cell for cell in cells if cell.key not in committed.keys]
+    gone = set() if retry else set(committed.unfinished)
+    new = [cell for cell in cells if cell.key not in committed.keys | gone]
     print(f"{study}: {len({c.key for c in new})} of {len({c.key for c in cells})} cells are not in {folder}")
     progress = ProgressBar(f"add: cells of {study}")
-    failed = run_cells([*(read for cell in new for read in cell.reads), *new], store, progress=progress)
-    if failed:
+    failed = run_cells(
+        [*(read for cell in new for read in cell.reads), *new], store, progress=progress, limits=described.limits
+    )
+    if failed and not described.limits:
         print(*(f"{label} failed: {reason}" for label, reason in failed.items()), sep="\n")
         return exit_code(failed)
+    lacking = [cell for cell in new if not store.has(cell.key)]
+    missing = unfinished(lacking, store)
+    new = [cell for cell in new if store.has(cell.key)]
     scores = evaluate(described, new, store, published)
     compared = functools.cache(functools.partial(_compared, published, described.conventions))
     old = [cell for cell in cells if cell.key in committed.keys]
@@ -62,16 +72,19 @@ def add(store: Store, study: str = "") -> int:
         (_wanted(committed.scores(old), compared, plain=True), scores),
         (committed.measured(old), measurements(new, store)),
         (committed.tuned(old), tuned(new, store)),
+        (committed.missing([cell for cell in cells if cell.key in gone]), missing),
     )
     order = {_location(cell): position for position, cell in enumerate(cells)}
-    results, costs, chosen = (_merged(parts, order) for parts in tables)
+    results, costs, chosen, missing = (_merged(parts, order) for parts in tables)
     _check_quantities(results, compared, folder)
     known = _wanted(committed.sampling(cells), compared)
     here = [cell for cell in cells if store.has(cell.key)]
     errors = _merged((known, sampling_errors(described, here, store, published)), order)
-    write_results(folder, results, costs, chosen, errors.drop_duplicates([*_CELL, "metric"], keep="last"))
+    write_results(folder, results, costs, chosen, errors.drop_duplicates([*_CELL, "metric"], keep="last"), missing)
     record_checksums(folder, TABLES)
-    print(f"{folder / 'scores.csv'}: {len(cells)} results of {len(described.all_methods)} columns")
+    print(f"{folder / 'scores.csv'}: {len(cells) - len(missing)} results of {len(described.all_methods)} columns")
+    if len(missing):
+        print(f"{folder / 'unfinished.csv'}: {len(missing)} cells passed a limit or failed")
     return 0
 
 
@@ -79,9 +92,13 @@ class _Committed:
     """The committed results of a study by the key of their cell."""
 
     def __init__(self, folder: Path) -> None:
-        keys = read_table(folder / "keys.csv", [*_CELL, "key"])
+        path = folder / "keys.csv"
+        keys = read_table(path, [*_CELL, "key"]) if path.is_file() else pd.DataFrame(columns=[*_CELL, "key"])
         self.keys = set(keys["key"])
         self._folder, self._locations = folder, keys
+        path = folder / "unfinished.csv"
+        self._missing = read_table(path, [*_CELL, "key"]) if path.is_file() else pd.DataFrame(columns=["key"])
+        self.unfinished = set(self._missing["key"])
 
     def _rows(self, file: str, cells: Sequence[Cell], name: str = "", once: bool = False) -> pd.DataFrame:
         """Return the rows of cells: those of their own column, or of any column with their key.
@@ -117,6 +134,12 @@ class _Committed:
         rows = self._rows("tuned.csv", cells, "parameter", once=True)
         columns = ["parameter", "value", "metric", "best", "tune_seconds"]
         return rows[[*_CELL, *columns]] if len(rows) else rows
+
+    def missing(self, cells: Sequence[Cell]) -> pd.DataFrame:
+        """Return the rows of cells without a result, under their names of today."""
+        by_key = self._missing.drop_duplicates("key").set_index("key")
+        rows = [(*_location(c), *by_key.loc[c.key, ["reason", "seconds"]], c.key) for c in cells]
+        return pd.DataFrame(rows, columns=[*_CELL, "reason", "seconds", "key"])
 
     def sampling(self, cells: Sequence[Cell]) -> pd.DataFrame:
         rows = self._rows("sampling.csv", cells, "metric", once=True)

@@ -40,7 +40,7 @@ from multilab.experiments.conf import plain
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
 from multilab.experiments.observed_share import ObservedShare
-from multilab.experiments.own_settings import named_file, own_names, settings_path
+from multilab.experiments.own_settings import entrant_names, named_file, own_names, settings_path
 from multilab.experiments.study import Tuning
 from multilab.model_selection import normalise_protocol
 
@@ -63,7 +63,7 @@ class FileConfigSource(file_config_source.FileConfigSource):
         return not _is_card(config_path) and (_own(config_path) is not None or super().is_config(config_path))
 
     def load_config(self, config_path: str) -> ConfigResult:
-        """Return the content of a file of settings, of the package or one's own."""
+        """Return the content of a file of settings, of the package, of an entrant of the arena, or one's own."""
         own = _own(config_path)
         if own is None:
             return super().load_config(config_path)
@@ -72,14 +72,19 @@ class FileConfigSource(file_config_source.FileConfigSource):
     def list(self, config_path: str, results_filter: Any) -> list[str]:
         """Return the settings and groups of a group."""
         entries = super().list(config_path, results_filter)
-        own = own_names(config_path.strip("/")) if config_path else []
+        own = _others(config_path.strip("/")) if config_path else []
         return sorted({*(e for e in entries if not _is_card(os.path.join(config_path, e))), *own})
 
 
 def _own(config_path: str) -> Path | None:
-    """Return the file of one's own settings that a path of settings leads to."""
+    """Return the file of an entrant or of one's own settings that a path of settings leads to."""
     group, _, name = config_path.strip("/").removesuffix(".yaml").rpartition("/")
-    return settings_path(group, name) if group and name in own_names(group) else None
+    return settings_path(group, name) if group and name in _others(group) else None
+
+
+def _others(group: str) -> list[str]:
+    """Return the names of a group that are not in the package's folder of that name."""
+    return [*entrant_names(group), *own_names(group)]
 
 
 def _is_card(config_path: str) -> bool:

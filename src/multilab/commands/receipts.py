@@ -84,9 +84,10 @@ def adopt_results(study: Study) -> None:
 
 
 def published_keys(study: Study) -> set[str]:
-    """Return the keys of the cells whose scores are in the report of a study."""
-    path = report_dir(study.name) / "keys.csv"
-    return {line.rpartition(",")[2] for line in path.read_text().splitlines()[1:]} if path.is_file() else set()
+    """Return the keys of the cells whose scores, or whose failures, are in the report of a study."""
+    paths = [report_dir(study.name) / name for name in ("keys.csv", "unfinished.csv")]
+    lines = [line for path in paths if path.is_file() for line in path.read_text().splitlines()[1:]]
+    return {line.rpartition(",")[2] for line in lines}
 
 
 def published_to(study: Study) -> Path:

@@ -93,6 +93,9 @@ def described(study: Study) -> dict[str, Any]:
 def _plain(described: Study | Variant) -> dict[str, Any]:
     """Return the fields of a study or variant, of its search those that decide a result."""
     fields = dataclasses.asdict(described) | {"tune": described.tune and described.tune.identity()}
+    for name, default in (("limits", None), ("settings_for_members", False), ("page", "study")):
+        if fields.get(name) == default:  # so that other studies are described as before there were the settings
+            fields.pop(name, None)
     if described.observed is None:  # so that a study that hides no label is described as before there was the setting
         del fields["observed"]
     return fields

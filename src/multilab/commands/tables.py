@@ -9,7 +9,7 @@ from multilab.experiments.analysing import tables
 from multilab.experiments.analysis_units import Unit
 from multilab.experiments.cells import Cell, all_cells
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.evaluation import evaluate, measurements, sampling_errors, tuned
+from multilab.experiments.evaluation import evaluate, measurements, sampling_errors, tuned, unfinished
 from multilab.experiments.label_counts import decisions_by_label
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
@@ -23,15 +23,16 @@ def write_tables(study: Study, store: Store) -> list[Cell]:
     Raises
     ------
     ExperimentError
-        If a cell is not in the store.
+        If a cell is not in the store, and the study has no limits that it may have passed.
     """
     cells, folder = all_cells(study), report_dir(study.name)
     missing = [cell.label for cell in cells if not store.has(cell.key)]
-    if missing:
+    if missing and not study.limits:
         raise ExperimentError(
             f"{len(missing)} of {len(cells)} cells of {study.name} are not in {store.root}, the first: {missing[0]}; "
             f"`{run_command(study.name)}` fits them"
         )
+    every, cells = cells, [cell for cell in cells if store.has(cell.key)] if study.limits else cells
     published = find(study.paper).tables if study.paper else None
     scores = evaluate(study, cells, store, published)
     errors = sampling_errors(study, cells, store, published)
@@ -39,7 +40,7 @@ def write_tables(study: Study, store: Store) -> list[Cell]:
         write_table(folder / "labels.csv", decisions_by_label(cells, store))
     else:
         (folder / "labels.csv").unlink(missing_ok=True)
-    write_results(folder, scores, measurements(cells, store), tuned(cells, store), errors)
+    write_results(folder, scores, measurements(cells, store), tuned(cells, store), errors, unfinished(every, store))
     record_checksums(folder, TABLES)
     return cells
 

@@ -92,7 +92,9 @@ class Cell:
         """The cells this one reads: for a method on base scores, per member its out-of-fold and its test scores."""
         if self.kind == "scores":
             return ()
-        members = [replace(self, method=load_method(name), tune=None, alone=False) for name in self.method.base_scores]
+        changes = self.method.member_params
+        methods = [load_method(name).with_params(changes.get(name, {})) for name in self.method.base_scores]
+        members = [replace(self, method=method, tune=None, alone=False) for method in methods]
         return tuple(c for m in members for c in (scores_cell(m, self.method.inner_cv), m))
 
     @functools.cached_property

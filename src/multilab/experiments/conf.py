@@ -17,7 +17,7 @@ import yaml
 from multilab.core import conf_dir
 from multilab.core.messages import closest
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.own_settings import own_names, settings_path
+from multilab.experiments.own_settings import entrant_names, own_names, settings_path
 
 __all__ = [
     "check_integer",
@@ -39,12 +39,15 @@ def plain(node: Any) -> Any:
 
 
 def names(group: str) -> list[str]:
-    """Return the names of a group of settings (``method``, ``study``, ``protocol``), one's own too, sorted."""
-    return sorted({*package_names(group), *own_names(group)})
+    """Return the names of a group of settings (``method``, ``study``, ``protocol``), one's own too, sorted.
+
+    Methods include the entrants of the arena, which `all` does not mean.
+    """
+    return sorted({*package_names(group), *entrant_names(group), *own_names(group)})
 
 
 def package_names(group: str) -> list[str]:
-    """Return the names of a group of settings without one's own, sorted."""
+    """Return the names of a group of settings without one's own and without entrants of the arena, sorted."""
     return sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
 
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from multilab.experiments.cell_processes import CellProcess
 from multilab.experiments.cells import Cell
-from multilab.experiments.running import run_cell
 from multilab.experiments.store import Store
-from multilab.experiments.workers import begin_worker, jobs
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-    from multiprocessing.process import BaseProcess
+from multilab.experiments.workers import jobs
 
 __all__ = ["Outcome", "run_cells_within"]
 
@@ -73,7 +67,7 @@ def run_cells_within(
     """
     store.sweep()
     began, outcome = time.monotonic(), Outcome()
-    running: dict[Any, tuple[Cell, BaseProcess, Connection]] = {}
+    running: dict[Any, CellProcess] = {}
     waiting = list({cell.key: cell for cell in cells if not store.has(cell.key)}.values())
     try:
         while waiting or running:
@@ -82,54 +76,19 @@ def run_cells_within(
                 outcome.stopped = True
                 break
             while waiting and len(running) < (n_jobs or jobs()):
-                cell = waiting.pop(0)
-                process, connection = _start(cell, store)
-                running[process.sentinel] = (cell, process, connection)
+                process = CellProcess(waiting.pop(0), store)
+                running[process.sentinel] = process
             for sentinel in wait(list(running), timeout=min(_TICK, left)):
-                cell, process, connection = running.pop(sentinel)
-                reason = _reason(process, connection)
+                process = running.pop(sentinel)
+                reason = process.reason()
                 if reason is None:
                     outcome.computed += 1
                 else:
-                    outcome.failures[cell.label] = reason
+                    outcome.failures[process.cell.label] = reason
             if tick:
                 tick()
     finally:
-        for _, process, _ in running.values():
+        for process in running.values():
             process.kill()
-        for _, process, connection in running.values():
-            process.join()
-            connection.close()
     outcome.seconds = time.monotonic() - began
     return outcome
-
-
-def _start(cell: Cell, store: Store) -> tuple[BaseProcess, Connection]:
-    context = get_context("fork" if sys.platform == "linux" else "spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process: Any = context.Process(target=_work, args=(cell, store, theirs))  # type: ignore[attr-defined]
-    process.start()
-    theirs.close()
-    return process, ours
-
-
-def _work(cell: Cell, store: Store, connection: Connection) -> None:
-    begin_worker()
-    try:
-        connection.send(run_cell(cell, store))
-    except OSError as error:  # a full disk
-        connection.send(error)
-
-
-def _reason(process: BaseProcess, connection: Connection) -> str | None:
-    """Return why a finished process has no result, None if it has one; raise a failure of the store."""
-    process.join()
-    try:
-        result = connection.recv()
-    except EOFError:
-        return f"its process was killed (exit code {process.exitcode}), perhaps for want of memory"
-    finally:
-        connection.close()
-    if isinstance(result, OSError):
-        raise result
-    return result

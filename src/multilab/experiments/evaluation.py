@@ -37,6 +37,7 @@ __all__ = [
     "measurements",
     "sampling_errors",
     "tuned",
+    "unfinished",
 ]
 
 FEW_TEST_SETS = 5
@@ -117,6 +118,17 @@ def measurements(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
         )
     table = pd.DataFrame(rows, columns=["dataset", "split", "method", *MEASURED, RECALL, "alone", "key"])
     return table if table[RECALL].notna().any() else table.drop(columns=RECALL)
+
+
+def unfinished(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
+    """Return the cells without a result, why they have none, and the seconds they took, where that is known."""
+    rows = []
+    for cell in cells:
+        if not store.has(cell.key):
+            failure = store.failure(cell.key) or {"reason": "not run"}
+            index = cell.split_ref.dataset, cell.split_ref.split, cell.method.name
+            rows.append((*index, failure["reason"], round(failure.get("seconds", math.nan), 1), cell.key))
+    return pd.DataFrame(rows, columns=["dataset", "split", "method", "reason", "seconds", "key"])
 
 
 def tuned(cells: Iterable[Cell], store: Store) -> pd.DataFrame:

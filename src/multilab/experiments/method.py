@@ -41,6 +41,8 @@ class Method:
         Scaling of X, fitted on the training set.
     base_scores : tuple of str
         Methods whose out-of-fold scores are this method's input instead of X.
+    member_params : dict
+        Arguments that a study changes of methods in ``base_scores``, by method.
     inner_cv : dict
         ``{folds, order}`` of the out-of-fold scores.
     save_attributes : tuple of str
@@ -59,6 +61,7 @@ class Method:
     params: dict[str, Any] = field(default_factory=dict)
     preprocessing: str = "none"
     base_scores: tuple[str, ...] = ()
+    member_params: dict[str, dict[str, Any]] = field(default_factory=dict)
     inner_cv: dict[str, Any] = field(default_factory=lambda: {"folds": 5, "order": 1})
     save_attributes: tuple[str, ...] = ()
     search: dict[str, Any] = field(default_factory=dict)

@@ -9,7 +9,10 @@ from pathlib import Path
 from multilab.core import conf_dir
 from multilab.experiments.errors import ExperimentError
 
-__all__ = ["named_file", "new_settings_dir", "own_names", "settings_path"]
+__all__ = ["entrant_names", "named_file", "new_settings_dir", "own_names", "settings_path"]
+
+_ENTRANTS = {"method": "entrant"}
+"""Groups of the package with members in a second folder: the entrants of the arena are methods, but not in `all`."""
 
 _named: dict[tuple[str, str], Path] = {}
 
@@ -36,6 +39,11 @@ def own_names(group: str) -> list[str]:
     return sorted({*listed, *(name for kind, name in _named if kind == group)})
 
 
+def entrant_names(group: str) -> list[str]:
+    """Return the names of a group that `all` does not mean: of methods the entrants of the arena, sorted."""
+    return sorted(path.stem for path in (conf_dir() / _ENTRANTS[group]).glob("*.yaml")) if group in _ENTRANTS else []
+
+
 def settings_path(group: str, name: str) -> Path:
     """Return the file of a name; the code next to one's own settings becomes importable.
 
@@ -45,6 +53,8 @@ def settings_path(group: str, name: str) -> Path:
         If the package and the current folder both have the name.
     """
     package = conf_dir() / group / f"{name}.yaml"
+    if name in entrant_names(group):
+        package = conf_dir() / _ENTRANTS[group] / f"{name}.yaml"
     folder = own_conf_dir()
     own = _named.get((group, name)) or (folder / group / f"{name}.yaml" if folder else package)
     if own == package or not own.is_file():

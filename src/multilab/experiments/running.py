@@ -94,9 +94,12 @@ def run_cell(cell: Cell, store: Store) -> str | None:
         return reason
 
 
-def give_up(cell: Cell, store: Store, reason: str) -> str:
-    """Store that a cell failed for a reason that did not arise in computing it; return the reason."""
-    record = {"key": cell.key, "label": cell.label, "parts": cell.identity, **_environment(cell)}
+def give_up(cell: Cell, store: Store, reason: str, **more: Any) -> str:
+    """Store that a cell failed for a reason that did not arise in computing it; return the reason.
+
+    ``more`` is added to its record.
+    """
+    record = {"key": cell.key, "label": cell.label, "parts": cell.identity, **_environment(cell), **more}
     store.write_failure(cell.key, {**record, "status": "failed", "reason": reason, "traceback": reason})
     return reason
 

@@ -20,6 +20,7 @@ from multilab.experiments.conf import (
     read_settings,
 )
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.limits import Limits
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.observed_share import ObservedShare
 
@@ -213,6 +214,12 @@ class Study:
         Whether the counts of decisions per label are written too (``labels.csv``), for the report by label frequency.
     observed : ObservedShare or None
         Share of the training labels that is observed, ``None`` for all.
+    limits : Limits or None
+        What a cell may use. Cells that pass a limit, and those that fail, are rows of ``unfinished.csv`` then.
+    settings_for_members : bool
+        Whether ``settings`` are also those of the base methods of a stack.
+    page : {"study", "arena"}
+        What the report is: the page of a study, or a part of the page of the arena.
     title, description, notes : str
         Display only.
     """
@@ -242,6 +249,9 @@ class Study:
     kind: str = "fair"
     label_counts: bool = False
     observed: ObservedShare | None = None
+    limits: Limits | None = None
+    settings_for_members: bool = False
+    page: str = "study"
 
     @property
     def all_methods(self) -> tuple[str, ...]:
@@ -299,7 +309,15 @@ class Study:
         for block in (*self.settings, *(variant.settings if variant else ())):
             if block.applies_to(base, dataset):
                 method = method.with_params(block.set)
+        if self.settings_for_members:
+            members = {name: self._settings_of(name, dataset) for name in method.base_scores}
+            method = replace(method, member_params={name: params for name, params in members.items() if params})
         return replace(method, name=column, title=f"{method.title} ({variant.name})") if variant else method
+
+    def _settings_of(self, method: str, dataset: str | None) -> dict[str, Any]:
+        """Return the arguments that the settings of the study change of a method."""
+        blocks = (block.set for block in self.settings if block.applies_to(method, dataset))
+        return {name: value for block in blocks for name, value in block.items()}
 
 
 def load_study(name: str) -> Study:
@@ -370,11 +388,12 @@ def _overrides(location: str, blocks: Any, datasets: tuple[str, ...]) -> tuple[O
 
 
 def _typed_blocks(location: str, block: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the typed ``tune``, ``repetitions`` and ``observed`` of a block, as far as it has them."""
+    """Return the typed ``tune``, ``repetitions``, ``observed`` and ``limits`` of a block, as far as it has them."""
     readers: dict[str, Callable[[Any, str], Any]] = {
         "tune": Tuning.from_mapping,
         "repetitions": Repetitions.from_mapping,
         "observed": ObservedShare.from_setting,
+        "limits": Limits.from_mapping,
     }
     return {
         key: None if block[key] is None else read(block[key], f"{location}: {key}")

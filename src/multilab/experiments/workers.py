@@ -5,18 +5,19 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from multilab.datasets import prepared_meta
+from multilab.experiments.cell_processes import begin_worker
 from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.limited import run_cell_within
+from multilab.experiments.limits import Limits
 from multilab.experiments.running import run_cell
 from multilab.experiments.store import Store
 
@@ -42,20 +43,24 @@ def run_cells(
     store: Store,
     n_jobs: int | None = None,
     progress: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
+    limits: Limits | None = None,
 ) -> dict[str, str]:
     """Run the cells that are missing and return the reasons of those that failed, by label.
 
     One failed cell does not stop the others. Cells marked ``alone`` run one after another, each in a fresh process.
+    With ``limits`` first splits run first: where one passes a limit, the others of its data set are not tried.
     """
     store.sweep()
     missing = list({cell.key: cell for cell in cells if not store.has(cell.key)}.values())
     # The longest first, so that no worker is left alone with one at the end.
     missing.sort(key=lambda cell: expected_effort(cell.split_ref.dataset), reverse=True)
+    if limits:
+        missing.sort(key=lambda cell: (cell.kind != "scores", cell.split_ref.split))
     show = progress or (lambda stream, _: stream)
     alone = [cell for cell in missing if cell.alone]
     shared = [cell for cell in missing if not cell.alone]
-    parallel = side_by_side(functools.partial(_outcome, store=store), shared, n_jobs or jobs())
-    done = show(itertools.chain(parallel, _one_by_one(alone, store)), len(missing))
+    parallel = side_by_side(functools.partial(_outcome, store=store, limits=limits), shared, n_jobs or jobs())
+    done = show(itertools.chain(parallel, _one_by_one(alone, store, limits)), len(missing))
     return {label: reason for label, reason in done if reason is not None}
 
 
@@ -66,8 +71,8 @@ def expected_effort(dataset: str) -> int:
     return meta.get("instances", 0) ** 2 * meta.get("labels", 0)
 
 
-def _outcome(cell: Cell, store: Store) -> tuple[str, str | None]:
-    return cell.label, run_cell(cell, store)
+def _outcome(cell: Cell, store: Store, limits: Limits | None) -> tuple[str, str | None]:
+    return cell.label, run_cell_within(cell, store, limits) if limits else run_cell(cell, store)
 
 
 def side_by_side(work: Callable[[T], R], items: Sequence[T], n_jobs: int) -> Iterator[R]:
@@ -121,20 +126,7 @@ def _finished(pool: ProcessPoolExecutor, futures: list[Future[R]]) -> Iterator[R
         pool.shutdown(cancel_futures=True)
 
 
-def _one_by_one(cells: list[Cell], store: Store) -> Iterator[tuple[str, str | None]]:
+def _one_by_one(cells: list[Cell], store: Store, limits: Limits | None) -> Iterator[tuple[str, str | None]]:
     if cells:
         with worker_pool(1, fresh=True) as pool:
-            yield from (pool.submit(_outcome, cell, store).result() for cell in cells)
-
-
-def begin_worker() -> None:
-    """Die at once when interrupted, and with the parent: a worker of a killed parent would wait for work for ever."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    parent = parent_process()
-    assert parent is not None
-
-    def follow() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
+            yield from (pool.submit(_outcome, cell, store, limits).result() for cell in cells)

@@ -9,8 +9,9 @@
       give the committed results of a study their new keys after a change of code that leaves the numbers as they are;
       refused when settings differ (but for the methods of accept=), or when two recomputed cells of a method differ:
       by more than 1e-6, or at all without a reason=.
-  multilab cells add study=NAME
-      fit the cells of a study that its committed results lack, and add their results: for a study that got new columns.
+  multilab cells add study=NAME [retry=unfinished]
+      fit the cells of a study that its committed results lack, and add their results: for a study that got new columns
+      or data sets. retry=unfinished also tries those again that passed a limit or failed.
   multilab cells clean [dataset=...] [method=...] [--outdated] [--yes]
       what would be removed: failed, broken and half-written cells; with --outdated also those that are out of date.
       --yes removes them.
@@ -47,7 +48,7 @@ def main(argv: list[str]) -> int:
     elif verb == "rekey":
         return rekey(store, **arguments(rest, "study", "accept", "seed", "reason"))
     elif verb == "add":
-        return add(store, **arguments(rest, "study"))
+        return add(store, **arguments(rest, "study", "retry"))
     elif verb == "clean":
         return clean_cells(store, rest)
     elif verb in ("push", "pull"):

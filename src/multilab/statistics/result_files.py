@@ -89,6 +89,7 @@ def write_results(
     measured: pd.DataFrame,
     tuned: pd.DataFrame,
     sampling: pd.DataFrame | None = None,
+    unfinished: pd.DataFrame | None = None,
 ) -> None:
     """Write the tables of a study's cells.
 
@@ -98,12 +99,13 @@ def write_results(
         The folder ``reports/<study>``.
     scores, measured : DataFrame
         With a column ``key``, which is written to ``keys.csv``.
-    tuned, sampling : DataFrame
-        What the searches chose, and the sampling errors; without rows there is no such file.
+    tuned, sampling, unfinished : DataFrame
+        What the searches chose, the sampling errors, and the cells without a result (with their ``key``); without rows
+        there is no such file.
     """
     folder = Path(folder)
     write_table(folder / "measured.csv", measured.drop(columns="key"))
-    for name, table in (("tuned.csv", tuned), ("sampling.csv", sampling)):
+    for name, table in (("tuned.csv", tuned), ("sampling.csv", sampling), ("unfinished.csv", unfinished)):
         if table is None or table.empty:
             (folder / name).unlink(missing_ok=True)
         else:
