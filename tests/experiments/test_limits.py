@@ -1,0 +1,155 @@
+"""Limits of a study on its cells: what passes one is a result, `unfinished`, and is not tried again."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_additions import run, study  # noqa: F401  (a fixture)
+
+from multilab.cli import main
+from multilab.core import report_dir
+from multilab.experiments import cell_processes
+from multilab.experiments.cells import Cell, all_cells, split_refs
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.limited import run_cell_within
+from multilab.experiments.limits import Limits
+from multilab.experiments.method import load_method
+from multilab.experiments.store import Store
+from multilab.experiments.study import Tuning, load_study, study_from
+from multilab.experiments.workers import run_cells
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a patched function reaches a forked worker only")
+ONE_SECOND = Limits(1, 4)
+MEMORY = 2**30
+
+
+def spin(cell, store):
+    while True:
+        pass
+
+
+def refuse(cell, store):
+    raise AssertionError("this cell should not have been run")
+
+
+def fill(cell, store):
+    try:
+        return str(np.ones(MEMORY).sum())
+    except MemoryError as error:
+        return f"MemoryError: {error}"
+
+
+@pytest.fixture
+def cells():
+    refs = split_refs("scenario1", {"kfold": 2, "stratify": 1, "seed": 0})
+    return [Cell("train", ref, load_method("mlknn")) for ref in refs]
+
+
+def test_a_cell_within_its_limits_is_the_same_cell(cells, tmp_path):
+    free, limited = Store(tmp_path / "free"), Store(tmp_path / "limited")
+    assert run_cells(cells, free, 1) == {}
+    assert run_cells(cells, limited, 1, limits=Limits(60, 4)) == {}
+    for cell in cells:
+        assert np.array_equal(free.arrays(cell.key)["scores"], limited.arrays(cell.key)["scores"])
+
+
+def test_processor_time_is_limited_and_later_splits_are_not_tried(cells, tmp_path, monkeypatch):
+    monkeypatch.setattr(cell_processes, "run_cell", spin)
+    store = Store(tmp_path)
+    assert run_cell_within(cells[0], store, ONE_SECOND) == "more than 1 s of processor time"
+    assert store.failure(cells[0].key)["seconds"] >= 0.9
+    monkeypatch.setattr(cell_processes, "run_cell", refuse)
+    assert run_cell_within(cells[0], store, ONE_SECOND) == "more than 1 s of processor time"
+    assert run_cell_within(cells[1], store, ONE_SECOND) == "not run: on split 0 more than 1 s of processor time"
+    assert run_cell_within(cells[1], store, ONE_SECOND).startswith("not run")
+
+
+def test_a_wider_limit_tries_again(cells, tmp_path, monkeypatch):
+    own = cell_processes.run_cell
+    monkeypatch.setattr(cell_processes, "run_cell", spin)
+    store = Store(tmp_path)
+    assert run_cell_within(cells[0], store, ONE_SECOND)
+    monkeypatch.setattr(cell_processes, "run_cell", own)
+    assert run_cell_within(cells[0], store, Limits(60, 4)) is None
+    assert run_cell_within(cells[1], store, ONE_SECOND) is None
+
+
+def test_memory_is_limited(cells, tmp_path, monkeypatch):
+    monkeypatch.setattr(cell_processes, "run_cell", fill)
+    assert run_cell_within(cells[0], Store(tmp_path), Limits(60, 1)) == "more than 1 GiB of memory"
+
+
+def test_a_cell_that_hangs_is_killed(cells, tmp_path, monkeypatch):
+    monkeypatch.setattr(cell_processes, "run_cell", lambda cell, store: time.sleep(3600))
+    monkeypatch.setattr("multilab.experiments.limited._WALL", 0.5)
+    assert run_cell_within(cells[0], Store(tmp_path), ONE_SECOND).startswith("no result after")
+
+
+def test_an_error_is_no_limit_and_is_tried_again(cells, tmp_path):
+    broken = replace(cells[0], method=cells[0].method.with_params({"k": -1}))
+    store = Store(tmp_path)
+    assert "k" in run_cell_within(broken, store, ONE_SECOND)
+    assert "limits" not in store.failure(broken.key)
+
+
+def test_a_search_and_out_of_fold_scores_have_the_time_of_all_their_fits(cells):
+    assert Limits(10, 4).seconds_of(cells[0]) == 10
+    assert Limits(10, 4).seconds_of(replace(cells[0], tune=Tuning(n_trials=4, folds=3))) == 130
+    assert Limits(10, 4).seconds_of(replace(cells[0], kind="scores")) == 50
+
+
+@pytest.mark.parametrize("block", [{"seconds": 60}, {"seconds": 0, "gigabytes": 4}, {"seconds": 1, "gigabytes": "4"}])
+def test_limits_are_positive_numbers(block):
+    with pytest.raises(ExperimentError, match="limits"):
+        Limits.from_mapping(block)
+
+
+def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypatch, capsys):  # noqa: F811
+    study("{}", method="mlknn, relm")
+    path = tmp_path / "conf" / "study" / "small.yaml"
+    path.write_text(path.read_text().replace("paper: imldf", "limits: {seconds: 1, gigabytes: 4}"))
+    own = cell_processes.run_cell
+    slow = {cell.key for cell in all_cells(load_study("small")) if cell.method.name == "relm"}
+    monkeypatch.setattr(cell_processes, "run_cell", lambda c, store: (spin if c.key in slow else own)(c, store))
+    run("cells add")
+    tables = report_dir("small")
+    missing = pd.read_csv(tables / "unfinished.csv")
+    assert list(missing["method"]) == ["relm"] * 3
+    assert list(missing["reason"].str.startswith("not run")) == [False, True, True]
+    assert set(missing["key"]) == slow
+    assert set(pd.read_csv(tables / "scores.csv")["method"]) == {"mlknn"}
+    before = {name: (tables / name).read_bytes() for name in ("scores.csv", "keys.csv", "unfinished.csv")}
+    monkeypatch.setattr(cell_processes, "run_cell", refuse)
+    run("cells add")  # nothing is tried again
+    assert {name: (tables / name).read_bytes() for name in before} == before
+    run("train", "evaluate")
+    assert {name: (tables / name).read_bytes() for name in before} == before
+    monkeypatch.setattr(cell_processes, "run_cell", own)
+    path.write_text(path.read_text().replace("seconds: 1", "seconds: 60"))
+    capsys.readouterr()
+    assert main(["cells", "add", "study=small", "retry=unfinished"]) == 0
+    assert "3 of 6 cells are not in" in capsys.readouterr().out
+    assert not (tables / "unfinished.csv").exists()
+    assert set(pd.read_csv(tables / "scores.csv")["method"]) == {"mlknn", "relm"}
+
+
+def test_members_of_a_stack_have_the_settings_of_the_study_where_it_says_so():
+    mapping = {
+        "datasets": ["scenario1"],
+        "methods": ["mlknn", "mlwse_l1"],
+        "protocol": {"kfold": 2, "stratify": 1, "seed": 0},
+        "settings": [
+            {"methods": ["mlwse_l1"], "set": {"base_scores": ["mlknn", "relm"]}},
+            {"methods": ["mlknn"], "set": {"k": 3}},
+        ],
+    }
+    for own in (False, True):
+        columns = {c.method.name: c for c in all_cells(study_from("mine", mapping | {"settings_for_members": own}))}
+        neighbours = next(read for read in columns["mlwse_l1"].reads if read.kind == "train")
+        assert neighbours.method.params["k"] == (3 if own else load_method("mlknn").params["k"])
+        assert (neighbours.key == columns["mlknn"].key) == own
