@@ -153,3 +153,10 @@ def test_members_of_a_stack_have_the_settings_of_the_study_where_it_says_so():
         neighbours = next(read for read in columns["mlwse_l1"].reads if read.kind == "train")
         assert neighbours.method.params["k"] == (3 if own else load_method("mlknn").params["k"])
         assert (neighbours.key == columns["mlknn"].key) == own
+
+
+def test_a_study_like_another_has_what_it_leaves_out_from_there():
+    costs, arena = load_study("arena-costs"), load_study("arena")
+    assert (costs.methods, costs.settings, costs.limits) == (arena.methods, arena.settings, arena.limits)
+    assert (costs.measure, arena.measure) == ("alone", "shared")
+    assert len(costs.datasets) == 5

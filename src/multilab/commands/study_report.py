@@ -29,31 +29,24 @@ from multilab.statistics.result_files import read_scores, write_table
 def write_report(study: Study) -> Path:
     """Write what follows from the scores of a study to its report folder and return the page.
 
-    Each variant of two methods or more is compared by itself in ``statistics-<variant>.json``.
+    Each variant of two methods or more is compared by itself in ``statistics-<variant>.json``. The studies of the
+    arena are compared on its page, `multilab arena rank` and `multilab arena page`.
     """
     folder = report_dir(study.name)
     scores = read_scores(folder)
     save_learned(study)
     save_verdicts(study)
-    written = [path.name for path in folder.glob("statistics-*.json")]
+    written = [path.name for path in folder.glob("statistics*.json")]
     for name in written:
         (folder / name).unlink()
-    own = comparisons(
-        study, scores, study.datasets, study.methods, study.control if study.control in study.methods else None
-    )
     means = headline_metrics(study, scores)
     contents: dict[str, Any] = {
         "study": described(study),
         "datasets": [dataset_description(study, name) for name in study.datasets],
         "environment": environment(),
-        "statistics": own,
         "metrics": means,
+        **({} if study.page == "arena" else _compared(study, scores)),
     }
-    for name, variant in study.variants.items():
-        if len(variant.methods) > 1:
-            control = f"{study.control}-{name}" if study.control in variant.methods else None
-            compared = comparisons(study, scores, variant.datasets, tuple(variant.columns), control)
-            contents[f"statistics-{name}"] = compared
     for name, content in contents.items():
         write_atomically(folder / f"{name}.json", json.dumps(content, indent=1, sort_keys=True) + "\n")
     write_plots(study, scores, means[study.headline], study_ranks(study, scores))
@@ -67,6 +60,18 @@ def write_report(study: Study) -> Path:
     ]
     record_checksums(folder, written)
     return build_report(folder, paper_of(folder), parallel_map)
+
+
+def _compared(study: Study, scores: Any) -> dict[str, Any]:
+    """Return the comparisons of a study's own methods and of those of each variant, by the name of their file."""
+    own = study.control if study.control in study.methods else None
+    compared = {"statistics": comparisons(study, scores, study.datasets, study.methods, own)}
+    for name, variant in study.variants.items():
+        if len(variant.methods) > 1:
+            control = f"{study.control}-{name}" if study.control in variant.methods else None
+            columns = tuple(variant.columns)
+            compared[f"statistics-{name}"] = comparisons(study, scores, variant.datasets, columns, control)
+    return compared
 
 
 def dataset_description(study: Study, name: str) -> dict[str, Any]:

@@ -321,8 +321,14 @@ class Study:
 
 
 def load_study(name: str) -> Study:
-    """Read ``conf/study/<name>.yaml``: ``methods: all`` means every method there is."""
-    return study_from(name, read_settings("study", name))
+    """Read ``conf/study/<name>.yaml``: ``methods: all`` means every method there is.
+
+    What a study ``like: other`` leaves out it has from ``conf/study/other.yaml``.
+    """
+    settings = dict(read_settings("study", name))
+    if other := settings.pop("like", None):
+        settings = {**read_settings("study", str(other)), **settings}
+    return study_from(name, settings)
 
 
 def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
