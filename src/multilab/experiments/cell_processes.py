@@ -1,4 +1,4 @@
-"""A cell in a process of its own, which can be limited and killed."""
+"""A cell in a separate process, which can be limited and killed."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def _limit(seconds: float | None, gigabytes: float | None) -> None:
     import resource
 
     if seconds is not None:
-        whole = math.ceil(seconds)
-        resource.setrlimit(resource.RLIMIT_CPU, (whole, whole + 5))
+        full_seconds = math.ceil(seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (full_seconds, full_seconds + 5))
     if gigabytes is not None:
         most = _data_bytes() + int(gigabytes * 2**30)
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))

@@ -20,7 +20,7 @@ _WALL = 20  # a process that computes nothing is killed after this multiple of i
 
 
 def run_cell_within(cell: Cell, store: Store, limits: Limits) -> str | None:
-    """Run one cell in a process of its own; return ``None``, or why it has no result.
+    """Run one cell in a separate process; return ``None``, or why it has no result.
 
     A cell that passed these limits, or wider ones, before is not tried again, and neither is a split of a data set
     whose first split did.
