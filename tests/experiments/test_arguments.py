@@ -7,6 +7,7 @@ import os
 import pytest
 from sklearn.base import BaseEstimator
 
+from helpers.extras import skip_without_packages_of
 from multilab.cli import main
 from multilab.core.messages import unknown_name
 from multilab.experiments.arguments import check_method, check_study
@@ -28,6 +29,7 @@ def test_every_method_passes_with_its_own_and_its_small_arguments(name):
 
 @pytest.mark.parametrize("name", names("study"))
 def test_every_study_passes(name):
+    skip_without_packages_of(name)
     check_study(load_study(name))
 
 

@@ -10,6 +10,7 @@ import sqlite3
 import pandas as pd
 import pytest
 
+from helpers.extras import skip_without_packages_of
 from helpers.laboratory import Laboratory
 from multilab.commands.study_report import described
 from multilab.experiments.cells import SplitRef, cell_for, study_cells
@@ -102,6 +103,7 @@ def test_a_wrong_variant_is_one_clear_line(variants, message):
 
 @pytest.mark.parametrize("name", names("study"))
 def test_every_column_of_every_study_builds(name):
+    skip_without_packages_of(name)
     loaded = load_study(name)
     assert len(set(loaded.all_methods)) == len(loaded.all_methods)
     for column in loaded.all_methods:
