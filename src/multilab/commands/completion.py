@@ -240,6 +240,20 @@ def _cells(given: list[str], current: str) -> list[str]:
     return [path.name[:12] for path in store.glob(f"{current}*") if re.fullmatch("[0-9a-f]{64}", path.name)]
 
 
+def _arena(given: list[str], current: str) -> list[str]:
+    policies = _choices("stored", "0.5", "cardinality", "top_k", "top_3")
+    if not given:
+        return list(_ARENA)
+    values = {"study": _STUDIES, "dataset": _DATASETS, "metric": metrics, "policy": policies, "conventions": presets}
+    return _named(current, {name: values.get(name, list) for name in _ARENA.get(given[0], ())})
+
+
+_ARENA = {
+    "scores": ("study", "dataset"),
+    "metrics": ("metric", "policy", "study", "dataset", "conventions", "out"),
+}
+
+
 def _results(given: list[str], current: str) -> list[str]:
     values = {"dataset": _DATASETS, "method": _METHODS, "protocol": _PROTOCOLS, "metric": metrics}
     return [*_named(current, {**values, "conventions": presets}), "--csv", "--latex"]
@@ -257,6 +271,7 @@ _ARGUMENTS_OF_VERB: dict[str, Callable[[list[str], str], list[str]]] = {
     "card": _flags("--output", "--html", "--tracking-uri"),
     "worker": _worker,
     "results": _results,
+    "arena": _arena,
     "cells": _cells,
     "new": _verbs(study=list, method=_choices("--outside", "--family")),
     "regressions": _flags("--baseline", "--metric", "--alpha", "--tolerance", "--markdown", metric=metrics),
