@@ -1,17 +1,39 @@
 """The arena: many methods on many data sets, compared from tables and from files of scores.
 
-Nothing here fits a method or reads a cell.
+Nothing here fits a method or reads a cell. Leaderboards need tables of dataset, split, method, metric and value, of the
+studies of the arena or your own.
+
+Examples
+--------
+>>> import pandas as pd
+>>> from multilab.arena import rank_methods, track_results
+>>> values = {"a": [0.8, 0.7, 0.9], "b": [0.7, 0.6, 0.5], "c": [0.6, 0.8, 0.4]}
+>>> rows = [(f"set{i}", 0, method, "macro_f1", v) for method, vs in values.items() for i, v in enumerate(vs)]
+>>> scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+>>> board = rank_methods(track_results("default", scores).means(), "macro_f1")
+>>> board.table["rank"].round(2).to_dict()
+{'a': 1.33, 'b': 2.33, 'c': 2.33}
 """
 
 from __future__ import annotations
 
 from multilab.core.lazy import lazy_names
 
+# bencheval, which `elo` imports, is a package of the extra `arena`.
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "boards": ("Board", "rank_methods"),
         "cell_scores": ("ScoreFile", "read_cell_scores"),
+        "champion": ("champion_tests",),
+        "costs": ("method_costs", "pareto_front"),
+        "elo": ("elo_ratings",),
         "errors": ("ArenaError",),
+        "leaderboard_file": ("SCHEMA", "arena_leaderboard", "leaderboard_text"),
+        "metric_groups": ("METRIC_GROUPS", "ORDERED_LIKE"),
+        "pools": ("Pool", "pooled_tracks"),
         "rounding": ("rounded_in_order",),
+        "selection": ("select_sets",),
+        "tracks": ("Means", "Track", "track_results"),
     },
 )

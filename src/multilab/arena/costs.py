@@ -1,0 +1,87 @@
+"""Seconds and megabytes of methods, and the methods that none dominates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from multilab.arena.errors import ArenaError
+
+
+def method_costs(measured: pd.DataFrame, rows: Mapping[str, tuple[float, float]]) -> pd.DataFrame:
+    """Return what a method costs: medians over its cells.
+
+    Parameters
+    ----------
+    measured : DataFrame
+        Columns dataset, method, fit_seconds, input_seconds, predict_seconds, peak_mb, model_bytes, alone, of finished
+        cells.
+    rows : mapping of str to (float, float)
+        Training and test rows of one split, by dataset.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by method, in the order of their first row: ``fit_seconds`` per 1,000 training rows (with the inputs
+        that a stack computes), ``predict_ms`` per test row, ``model_mb`` and ``peak_mb`` in 10^6 bytes, ``cells``,
+        their number, ``alone``: whether all were measured with nothing in parallel.
+
+    Raises
+    ------
+    ArenaError
+        If the rows of a dataset are unknown.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from multilab.arena import method_costs
+    >>> measured = pd.DataFrame({"dataset": ["x"], "method": ["a"], "fit_seconds": [2.0], "input_seconds": [0.0],
+    ...     "predict_seconds": [0.1], "peak_mb": [20.0], "model_bytes": [3_000_000], "alone": [True]})
+    >>> method_costs(measured, {"x": (400, 100)}).loc["a", ["fit_seconds", "predict_ms", "model_mb"]].tolist()
+    [5.0, 1.0, 3.0]
+    """
+    unknown = set(measured["dataset"]) - set(rows)
+    if unknown:
+        raise ArenaError(f"the numbers of rows of {', '.join(sorted(unknown))} are unknown")
+    train = measured["dataset"].map({name: each[0] for name, each in rows.items()})
+    test = measured["dataset"].map({name: each[1] for name, each in rows.items()})
+    cells = pd.DataFrame(
+        {
+            "method": measured["method"],
+            "fit_seconds": (measured["fit_seconds"] + measured["input_seconds"].fillna(0)) / train * 1000,
+            "predict_ms": measured["predict_seconds"] / test * 1000,
+            "model_mb": measured["model_bytes"] / 1e6,
+            "peak_mb": measured["peak_mb"],
+        }
+    )
+    groups = cells.groupby("method", sort=False)
+    costs = groups.median()
+    costs["cells"] = groups.size()
+    costs["alone"] = measured.groupby("method", sort=False)["alone"].all().astype(bool)
+    return costs
+
+
+def pareto_front(quality: Mapping[str, float], cost: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the names than which none is both better and cheaper, the cheapest first.
+
+    Parameters
+    ----------
+    quality : mapping of str to float
+        The larger the better, such as Elo.
+    cost : mapping of str to float
+        The smaller the better. Names with a cost or quality that is missing or NaN are left out.
+
+    Examples
+    --------
+    >>> from multilab.arena import pareto_front
+    >>> pareto_front({"a": 1000, "b": 1200, "c": 1100}, {"a": 0.1, "b": 3.0, "c": 4.0})
+    ('a', 'b')
+    """
+    both = [name for name in quality if np.isfinite(quality[name]) and np.isfinite(cost.get(name, np.nan))]
+    front: list[str] = []
+    for name in sorted(both, key=lambda each: (cost[each], -quality[each], each)):
+        if not front or quality[name] > quality[front[-1]]:
+            front.append(name)
+    return tuple(front)

@@ -1,0 +1,367 @@
+"""The file ``reports/arena/leaderboard.json``: all that a page needs to show, sort, filter and re-rank.
+
+Every key, in the order of the file. A *column* is a method of a track: ``mlknn`` of the track default, ``mlknn@tuned``
+of the track tuned. Arrays of numbers are parallel to the list of names mentioned with them; ``null`` is an absent
+value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.1, ranks, rates and probabilities to
+0.001. Boards are computed from the rounded means, so that a reader who ranks the means gets the same ranks.
+
+``schema``
+    Version of this description, an integer.
+``created``
+    ``YYYY-MM-DD HH:MM UTC``: when the newest of the studies was evaluated.
+``studies``
+    A list, one per study: ``track`` (``default``, ``tuned``, ``ensembled``, ``costs``), ``study`` (its name: tables in
+    ``reports/<study>/``), ``title``, ``description``, and from its ``environment.json`` ``created``, ``commit``,
+    ``machine``, ``python``, ``blas``, ``versions`` (package to version). ``null`` where the study has no such file.
+``sets``
+    A list, one per dataset: ``name``, ``title``, ``domain`` (``text``, ``image``, ``audio``, ``biology``,
+    ``medicine``, ``environment``, ``synthetic``, ``other``), ``text`` (true or false), ``n`` (rows), ``d`` (features,
+    after one-hot coding), ``q`` (labels), ``cardinality`` (labels per row), ``density`` (cardinality / q),
+    ``distinct`` (distinct label sets), ``nominal`` (nominal features), ``sparse`` (true or false).
+``methods``
+    An object, one per column: ``name`` (of the method), ``track``, ``title``, ``family``, ``licence``, ``requires``
+    (list of the extras or packages it needs in addition to the core), ``reference``, ``base_scores`` (methods that a
+    stack reads, a list).
+``metrics``
+    A list, one per metric: ``name``, ``title``, ``direction`` (``min`` or ``max``), ``low``, ``high`` (``null``:
+    grows with q), ``group`` (``example``, ``label`` or ``ranking``), ``ordered_like`` (another metric that orders
+    methods alike on every dataset, else ``null``; groups do not count such a metric).
+``groups``
+    A list, one per group of metrics: ``name`` (``overall`` first), ``title``, ``metrics`` (those that count).
+``tracks``
+    An object by track: ``sets`` and ``columns`` (lists of names); ``splits`` (number of splits by
+    dataset); ``values`` (by metric a list per dataset of a list per column: the mean over the splits; ``null`` where
+    the cell is unfinished or the metric undefined); ``undefined`` (by metric the datasets on which it is undefined:
+    they leave this metric for all; metrics without any are absent); ``unfinished`` (a list of ``{"set", "column",
+    "splits", "reason"}``: how many splits are missing, and why; the method is ranked last on that dataset).
+``pools``
+    A list, one per pool of tracks that are ranked together:
+
+    ``name`` (``default``, ``tuned``, ``ensembled``, ``all``), ``tracks``, ``sets`` (those that all its tracks have),
+    ``columns``; ``values`` (an object like ``tracks[...]["values"]`` by track, metric and then by *dataset*, only for
+    datasets of which this pool averages fewer splits than the track, else empty: look here first, then in the track);
+    ``other_splits`` (datasets that the tracks split differently); ``unfinished`` (share of the cells a column did not
+    finish, parallel to ``columns``); ``anchor`` (the column with Elo 1000, ``null``: the mean is 1000).
+
+    ``boards``: an object by group and metric. ``sets`` (number of datasets), ``left_out`` (names of those without a
+    defined metric); parallel to the columns of the pool ``elo``, ``elo_low``, ``elo_high`` (bootstrap 95 % interval),
+    ``rank`` (mean over datasets), ``win_rate``, ``improvability``; ``cd`` (Nemenyi's critical difference of ranks at
+    .05), ``chi2`` (Friedman's), ``p`` (Iman and Davenport's), ``cliques`` (lists of columns that ``cd`` does not
+    separate). Boards of groups also have ``wins``: a list per column of per-cent integers, the share of (dataset,
+    metric) pairs won against each column.
+
+    ``pareto``: an object by cost (``fit_seconds``, ``predict_ms``, ``model_mb``): the columns than which none has
+    both a higher Elo on ``overall`` and a lower cost, the cheapest first; absent without costs.
+
+    ``champion``: ``null``, or ``column``, ``rope`` (in units of the metric; of coverage divided by q), ``tests`` by
+    metric: parallel to ``columns`` ``better``, ``equal``, ``worse``, the probabilities that the champion is better
+    than, practically equal to and worse than the column (``null`` for itself), ``first`` (whether no column has a
+    better average rank), ``first_elo`` (whether none has a higher Elo), ``surely_better`` (number of columns with
+    ``better`` >= .95), ``surely_not_worse`` (number of columns with ``better + equal`` >= .95).
+``costs``
+    ``null``, or ``study``, ``alone`` (false: measured with other work on the machine), ``columns`` and, parallel to
+    them, ``fit_seconds`` (median per 1,000 training rows), ``predict_ms`` (median per row), ``model_mb``,
+    ``peak_mb``, ``cells``.
+
+To rank on some datasets: per metric and dataset, order the columns by value (``direction``), unfinished last, ties
+averaged; a metric undefined on a dataset is left out there. A group then ranks each dataset by the mean of these
+ranks over its metrics. ``rank`` is the mean over datasets. The share of wins against a column counts every dataset
+alike.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from multilab.arena.boards import Board, Rating, rank_methods
+from multilab.arena.champion import ROPE, champion_tests
+from multilab.arena.costs import pareto_front
+from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS, ORDERED_LIKE, boards_of, metrics_of
+from multilab.arena.pools import POOLS, Pool, pooled_tracks
+from multilab.arena.tracks import Means, Track
+from multilab.metrics import METRICS
+
+SCHEMA = 1
+"""Version of the file."""
+
+COSTS = ("fit_seconds", "predict_ms", "model_mb")
+_SURE = 0.95
+
+
+def arena_leaderboard(
+    tracks: Sequence[Track],
+    facts: Sequence[Mapping[str, Any]],
+    methods: Mapping[str, Mapping[str, Any]],
+    studies: Sequence[Mapping[str, Any]],
+    digests: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    costs: pd.DataFrame | None = None,
+    rating: Rating | None = None,
+    anchor: str | None = None,
+    champion: str | None = None,
+    step: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Return the content of the leaderboard file.
+
+    Parameters
+    ----------
+    tracks : sequence of Track
+        ``default`` first.
+    facts : sequence of mapping
+        One per dataset, as in ``sets`` of the file.
+    methods : mapping of str to mapping
+        By name of a method what ``methods`` of the file has, without name and track.
+    studies : sequence of mapping
+        As in the file.
+    digests : mapping, optional
+        Of the splits, see :func:`pooled_tracks`.
+    costs : DataFrame, optional
+        From :func:`method_costs`; ``attrs["study"]`` names the study.
+    rating : callable, optional
+        :func:`elo_ratings`; without it there is no Elo and no Pareto front.
+    anchor : str, optional
+        Column with Elo 1000 where it is in the pool.
+    champion : str, optional
+        The column that is tested against every other one; by default the best of the track ``ensembled``, without such
+        a track the best of each pool, by its rank over all metrics.
+    step : callable, optional
+        Called with a text before each board and each metric of a champion's tests.
+
+    Returns
+    -------
+    dict
+        See the module.
+    """
+    labels = {str(each["name"]): int(each["q"]) for each in facts}
+    by_name = {track.name: track for track in tracks}
+    pools = [
+        _pool(pooled_tracks(name, [by_name[each] for each in members], digests), by_name)
+        for name, members in POOLS.items()
+        if all(each in by_name for each in members)
+    ]
+    described = []
+    for pool, entry in pools:
+        board_of = {}
+        at = anchor if anchor in pool.means.columns else None
+        for name in boards_of(pool.means.metrics):
+            step(f"{pool.name}: {name}")
+            if all(pool.means.undefined[pool.means.metrics.index(each)].all() for each in _counted(name, pool.means)):
+                continue
+            board_of[name] = rank_methods(pool.means, name, rating, at)
+        described.append(entry | _ranked(pool, board_of, at, costs, champion, "ensembled" in by_name, labels, step))
+    used = [each for each in facts if any(each["name"] in track.datasets for track in tracks)]
+    metrics = [name for name in METRICS if any(name in track.metrics for track in tracks)]
+    return {
+        "schema": SCHEMA,
+        "created": max((each["created"] for each in studies if each.get("created")), default=None),
+        "studies": list(studies),
+        "sets": [{key: _rounded(value, 4) for key, value in each.items()} for each in used],
+        "methods": {
+            column: {"name": name, "track": track.name, **methods.get(name, {})}
+            for track in tracks
+            for column, name in zip(track.columns, track.methods, strict=True)
+        },
+        "metrics": [_metric(name) for name in metrics],
+        "groups": [
+            {
+                "name": name,
+                "title": GROUP_TITLES[name],
+                "metrics": [each for each in metrics_of(name) if each in metrics],
+            }
+            for name in METRIC_GROUPS
+            if set(METRIC_GROUPS[name]) & set(metrics)
+        ],
+        "tracks": {track.name: _track(track) for track in tracks},
+        "pools": described,
+        "costs": None if costs is None else _costs(costs),
+    }
+
+
+def leaderboard_text(content: Mapping[str, Any]) -> str:
+    """Return the text of the file: JSON without blanks, one line per top-level key and per pool.
+
+    Examples
+    --------
+    >>> from multilab.arena import leaderboard_text
+    >>> print(leaderboard_text({"schema": 1, "pools": [{"name": "default"}]}), end="")
+    {
+    "schema":1,
+    "pools":[
+    {"name":"default"}
+    ]
+    }
+    """
+    lines = []
+    for key, value in content.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            text = "[\n" + ",\n".join(_compact(each) for each in value) + "\n]"
+        else:
+            text = _compact(value)
+        lines.append(f"{json.dumps(key)}:{text}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _metric(name: str) -> dict[str, Any]:
+    metric = METRICS[name]
+    group = next(group for group, members in METRIC_GROUPS.items() if group != "overall" and name in members)
+    return {
+        "name": name,
+        "title": metric.title,
+        "direction": metric.direction,
+        "low": _rounded(metric.low, 4),
+        "high": _rounded(metric.high, 4),
+        "group": group,
+        "ordered_like": ORDERED_LIKE.get(name),
+    }
+
+
+def _track(track: Track) -> dict[str, Any]:
+    means, missing = track.means(), track.unfinished_splits()
+    return {
+        "sets": list(track.datasets),
+        "columns": list(track.columns),
+        "splits": {name: len(numbers) for name, numbers in track.splits.items()},
+        "values": {
+            metric: [_rounded_list(row, 6) for row in means.values[at]] for at, metric in enumerate(track.metrics)
+        },
+        "undefined": {
+            metric: [name for name, absent in zip(track.datasets, means.undefined[at], strict=True) if absent]
+            for at, metric in enumerate(track.metrics)
+            if means.undefined[at].any()
+        },
+        "unfinished": [
+            {
+                "set": track.datasets[i],
+                "column": track.columns[j],
+                "splits": int(missing[i, j]),
+                "reason": track.reasons[track.datasets[i], track.methods[j]],
+            }
+            for i, j in np.argwhere(missing)
+        ],
+    }
+
+
+def _pool(pool: Pool, tracks: Mapping[str, Track]) -> tuple[Pool, dict[str, Any]]:
+    """Return a pool with its description; where it averages fewer splits than a track, with its own means."""
+    means, own = pool.means, {}
+    for name in pool.tracks:
+        fewer = [each for each, used in pool.splits[name].items() if len(used) < len(tracks[name].splits[each])]
+        at = [means.columns.index(column) for column in tracks[name].columns]
+        if fewer:
+            own[name] = {
+                metric: {each: _rounded_list(means.values[m, means.datasets.index(each), at], 6) for each in fewer}
+                for m, metric in enumerate(means.metrics)
+            }
+    return pool, {
+        "name": pool.name,
+        "tracks": list(pool.tracks),
+        "sets": list(means.datasets),
+        "columns": list(means.columns),
+        "values": own,
+        "other_splits": list(pool.other_splits),
+        "unfinished": [_rounded(pool.unfinished[column], 4) for column in means.columns],
+    }
+
+
+def _ranked(
+    pool: Pool,
+    board_of: Mapping[str, Board],
+    anchor: str | None,
+    costs: pd.DataFrame | None,
+    champion: str | None,
+    ensembled: bool,
+    labels: Mapping[str, int],
+    step: Callable[[str], None],
+) -> dict[str, Any]:
+    columns = pool.means.columns
+    entry: dict[str, Any] = {
+        "anchor": anchor,
+        "boards": {name: _board(board, columns) for name, board in board_of.items()},
+    }
+    overall = board_of["overall"].table
+    if costs is not None and "elo" in overall:
+        known = {column: column.partition("@")[0] for column in columns if column in costs.index}
+        entry["pareto"] = {
+            cost: list(pareto_front(overall["elo"][list(known)].to_dict(), costs[cost].to_dict())) for cost in COSTS
+        }
+    candidates = [column for column in overall.index if not ensembled or column.endswith("@ensembled")]
+    chosen = champion if champion in columns else next(iter(candidates), None)
+    return entry | {"champion": None if chosen is None else _champion(pool.means, chosen, board_of, labels, step)}
+
+
+def _board(board: Board, columns: Sequence[str]) -> dict[str, Any]:
+    table = board.table.reindex(list(columns))
+    digits = {"elo": 1, "elo_low": 1, "elo_high": 1, "rank": 3, "win_rate": 3, "improvability": 3}
+    entry: dict[str, Any] = {"sets": len(board.datasets), "left_out": list(board.left_out)}
+    entry |= {name: _rounded_list(table[name], places) for name, places in digits.items() if name in table}
+    entry |= {
+        "cd": _rounded(board.cd, 3),
+        "chi2": _rounded(board.chi2, 2),
+        "p": None if board.p is None else float(f"{board.p:.3g}"),
+        "cliques": [list(group) for group in board.groups],
+    }
+    if board.name in METRIC_GROUPS:
+        entry["wins"] = np.rint(100 * board.wins.to_numpy()).astype(int).tolist()
+    return entry
+
+
+def _champion(
+    means: Means,
+    champion: str,
+    board_of: Mapping[str, Board],
+    labels: Mapping[str, int],
+    step: Callable[[str], None],
+) -> dict[str, Any]:
+    tests = {}
+    for metric in means.metrics:
+        if metric not in board_of:
+            continue
+        step(f"{champion} by {metric}")
+        table, ranks = champion_tests(means, champion, metric, labels), board_of[metric].table
+        aligned = table.reindex(list(means.columns))
+        sure = table["better"].to_numpy(dtype=float)
+        tests[metric] = {
+            **{name: _rounded_list(aligned[name], 3) for name in ("better", "equal", "worse")},
+            "first": bool(ranks.loc[champion, "rank"] <= ranks["rank"].min() + 1e-9),
+            "first_elo": bool(ranks.loc[champion, "elo"] >= ranks["elo"].max()) if "elo" in ranks else None,
+            "surely_better": int((sure >= _SURE).sum()),
+            "surely_not_worse": int((sure + table["equal"].to_numpy(dtype=float) >= _SURE).sum()),
+        }
+    return {"column": champion, "rope": ROPE, "tests": tests}
+
+
+def _costs(costs: pd.DataFrame) -> dict[str, Any]:
+    return {
+        "study": costs.attrs.get("study"),
+        "alone": bool(costs["alone"].all()),
+        "columns": [str(name) for name in costs.index],
+        **{name: [_significant(value) for value in costs[name]] for name in (*COSTS, "peak_mb")},
+        "cells": [int(value) for value in costs["cells"]],
+    }
+
+
+def _counted(name: str, means: Means) -> list[str]:
+    return [metric for metric in metrics_of(name) if metric in means.metrics]
+
+
+def _rounded(value: Any, places: int) -> Any:
+    if isinstance(value, bool | str) or not isinstance(value, float | np.floating):
+        return value
+    return round(float(value), places) if math.isfinite(value) else None
+
+
+def _rounded_list(values: Iterable[Any], places: int) -> list[Any]:
+    return [_rounded(value, places) for value in values]
+
+
+def _significant(value: float) -> float | None:
+    return float(f"{value:.4g}") if math.isfinite(value) else None
