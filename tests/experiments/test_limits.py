@@ -13,7 +13,7 @@ from test_additions import run, study  # noqa: F401  (a fixture)
 
 from multilab.cli import main
 from multilab.core import report_dir
-from multilab.experiments import cell_processes
+from multilab.experiments import cell_processes, rekeying
 from multilab.experiments.cells import Cell, all_cells, split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.limited import run_cell_within
@@ -128,6 +128,12 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
     run("cells add")  # nothing is tried again
     assert {name: (tables / name).read_bytes() for name in before} == before
     run("train", "evaluate")
+    assert {name: (tables / name).read_bytes() for name in before} == before
+    matches = rekeying.match_cells(load_study("small"), tables)
+    assert {match.key for match in matches} == {match.cell.key for match in matches} > slow
+    assert {cell.method.name for cell in rekeying.sample_cells(matches, tables, 0)} == {"mlknn"}
+    (tables / "unfinished.csv").write_text(before["unfinished.csv"].decode().replace(missing["key"][0], "old"))
+    rekeying.write_new_keys(tables, matches)
     assert {name: (tables / name).read_bytes() for name in before} == before
     monkeypatch.setattr(cell_processes, "run_cell", own)
     path.write_text(path.read_text().replace("seconds: 1", "seconds: 60"))

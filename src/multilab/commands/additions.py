@@ -20,7 +20,7 @@ from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 from multilab.experiments.workers import run_cells
 from multilab.papers import find
-from multilab.statistics.result_files import read_table, write_results
+from multilab.statistics.result_files import read_table, read_unfinished, write_results
 
 if TYPE_CHECKING:
     from multilab.claims import PublishedTables
@@ -96,8 +96,7 @@ class _Committed:
         keys = read_table(path, [*_CELL, "key"]) if path.is_file() else pd.DataFrame(columns=[*_CELL, "key"])
         self.keys = set(keys["key"])
         self._folder, self._locations = folder, keys
-        path = folder / "unfinished.csv"
-        self._missing = read_table(path, [*_CELL, "key"]) if path.is_file() else pd.DataFrame(columns=["key"])
+        self._missing = read_unfinished(folder)
         self.unfinished = set(self._missing["key"])
 
     def _rows(self, file: str, cells: Sequence[Cell], name: str = "", once: bool = False) -> pd.DataFrame:

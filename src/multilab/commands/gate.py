@@ -15,6 +15,7 @@ from multilab.experiments.study import Study
 from multilab.experiments.warning_counts import count_warnings
 from multilab.experiments.workers import run_cells
 from multilab.papers import find
+from multilab.statistics.result_files import read_unfinished
 
 
 def _run(cells: list[Any], folder: str, title: str) -> tuple[Any, dict[str, str]]:
@@ -76,9 +77,15 @@ def _no_better_than_constant(study: Study, method: str, done: list[Any], store: 
 
 
 def recompute_sample(study: Study, arguments: Any, folder: str) -> int:
-    """Recompute random cells of a committed study and compare them with its ``scores.csv`` at L1."""
-    expected = gate.committed_numbers(report_dir(study.name))
+    """Recompute random cells of a committed study and compare them with its ``scores.csv`` at L1.
+
+    Cells that did not finish within the limits of the study are left out.
+    """
+    folder_of_study = report_dir(study.name)
+    expected = gate.committed_numbers(folder_of_study)
+    unfinished = {(row.dataset, row.split, row.method) for row in read_unfinished(folder_of_study).itertuples()}
     every = [cell for method in study.all_methods for cell in study_cells(study, method)]
+    every = [c for c in every if (c.split_ref.dataset, c.split_ref.split, c.method.name) not in unfinished]
     seed = arguments.seed if arguments.seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
     picked = np.random.default_rng(seed).choice(len(every), size=min(arguments.sample, len(every)), replace=False)
     cells = [every[index] for index in sorted(picked)]

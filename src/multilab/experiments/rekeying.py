@@ -22,7 +22,7 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluation import MEASURED
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, Tuning
-from multilab.statistics.result_files import read_table, write_table
+from multilab.statistics.result_files import read_table, read_unfinished, write_table
 
 __all__ = ["Match", "changed_settings", "copy_cells", "match_cells", "sample_cells", "write_new_keys"]
 
@@ -48,9 +48,9 @@ def match_cells(study: Study, folder: Path) -> list[Match]:
     Raises
     ------
     ExperimentError
-        If ``keys.csv`` has other datasets, splits or methods than the study.
+        If ``keys.csv`` and ``unfinished.csv`` together have other datasets, splits or methods than the study.
     """
-    table = read_table(folder / "keys.csv", [*_CELL, "key"])
+    table = pd.concat([read_table(folder / "keys.csv", [*_CELL, "key"]), read_unfinished(folder)])
     keys = {(row.dataset, row.split, row.method): str(row.key) for row in table.itertuples()}
     cells = {_location(cell): cell for cell in all_cells(study)}
     for names, what in ((keys.keys() - cells, "not in the study"), (cells.keys() - keys, "not in keys.csv")):
@@ -129,12 +129,13 @@ def _by_class_name(value: Any) -> Any:
 
 
 def sample_cells(matches: Sequence[Match], folder: Path, seed: int, per_method: int = 2) -> list[Cell]:
-    """Return some cells per method, those of its cheapest dataset first, drawn by the seed within a dataset."""
-    costs = _seconds(folder)
+    """Return some finished cells per method, of its cheapest dataset first, drawn by the seed within a dataset."""
+    costs, unfinished = _seconds(folder), set(read_unfinished(folder)["key"])
     rng = np.random.default_rng(seed)
     chosen: list[Cell] = []
     for method in dict.fromkeys(match.cell.method.name for match in matches):
-        cells = list({m.cell.key: m.cell for m in matches if m.cell.method.name == method}.values())
+        own = [m for m in matches if m.cell.method.name == method and m.key not in unfinished]
+        cells = list({m.cell.key: m.cell for m in own}.values())
         drawn = [cells[index] for index in rng.permutation(len(cells))]
         chosen += sorted(drawn, key=lambda cell: costs.get((cell.split_ref.dataset, method), 0.0))[:per_method]
     return chosen
@@ -153,12 +154,14 @@ def _seconds(folder: Path) -> dict[tuple[str, str], float]:
 
 
 def write_new_keys(folder: Path, matches: Iterable[Match]) -> None:
-    """Write the new keys of a study to its ``keys.csv``."""
+    """Write the new keys of a study to its ``keys.csv`` and, where there is one, to its ``unfinished.csv``."""
     keys = {_location(match.cell): match.cell.key for match in matches}
-    table = read_table(folder / "keys.csv", [*_CELL, "key"])
-    table["key"] = [keys[location] for location in table[_CELL].itertuples(index=False, name=None)]
-    write_table(folder / "keys.csv", table)
-    record_checksums(folder, ["keys.csv"])
+    tables = {"keys.csv": read_table(folder / "keys.csv", [*_CELL, "key"]), "unfinished.csv": read_unfinished(folder)}
+    for name, table in tables.items():
+        if len(table):
+            table["key"] = [keys[location] for location in table[_CELL].itertuples(index=False, name=None)]
+            write_table(folder / name, table)
+    record_checksums(folder, list(tables))
 
 
 def copy_cells(matches: Iterable[Match], store: Store, without: Collection[str] = ()) -> int:

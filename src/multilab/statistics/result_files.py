@@ -1,8 +1,9 @@
 """The result files of a study in ``reports/<study>``: the one reader and the one writer of its tables.
 
 ``scores.csv`` holds a row per dataset, split, method and metric, ``keys.csv`` the key of the cell behind each dataset,
-split and method, ``measured.csv`` its seconds, memory and model size, ``tuned.csv`` what the searches chose, and
-``cells.csv`` the verdict on every published cell. Numbers are read back to the last bit.
+split and method, ``measured.csv`` its seconds, memory and model size, ``tuned.csv`` what the searches chose,
+``unfinished.csv`` the cells without a result, and ``cells.csv`` the verdict on every published cell. Numbers are read
+back to the last bit.
 """
 
 from __future__ import annotations
@@ -48,6 +49,12 @@ def read_table(path: Path | str, columns: Iterable[str] = (), text: bool = False
     if missing:
         raise StatisticsError(f"{path} lacks the column {missing[0]!r}")
     return table
+
+
+def read_unfinished(folder: Path | str) -> pd.DataFrame:
+    """Return the cells of a study without a result: dataset, split, method, reason, seconds, key; perhaps no rows."""
+    path, columns = Path(folder) / "unfinished.csv", [*_CELL, "reason", "seconds", "key"]
+    return read_table(path, columns) if path.is_file() else pd.DataFrame(columns=columns)
 
 
 def write_table(path: Path | str, table: pd.DataFrame) -> None:
