@@ -19,6 +19,7 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.limited import run_cell_within
 from multilab.experiments.limits import Limits
 from multilab.experiments.method import load_method
+from multilab.experiments.sharing import run_shared
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning, load_study, study_from
 from multilab.experiments.workers import run_cells
@@ -95,6 +96,15 @@ def test_an_error_is_no_limit_and_is_tried_again(cells, tmp_path):
     store = Store(tmp_path)
     assert "k" in run_cell_within(broken, store, ONE_SECOND)
     assert "limits" not in store.failure(broken.key)
+
+
+def test_a_worker_keeps_to_the_limits(cells, tmp_path, monkeypatch):
+    monkeypatch.setattr(cell_processes, "run_cell", spin)
+    report = run_shared(cells, Store(tmp_path), n_jobs=1, limits=ONE_SECOND)
+    assert report.failed == {
+        cells[0].label: "more than 1 s of processor time",
+        cells[1].label: "not run: on split 0 more than 1 s of processor time",
+    }
 
 
 def test_a_search_and_out_of_fold_scores_have_the_time_of_all_their_fits(cells):

@@ -12,6 +12,7 @@ from typing import Any
 
 from multilab.experiments.cells import Cell
 from multilab.experiments.leases import Leases
+from multilab.experiments.limits import Limits
 from multilab.experiments.shared_cells import SharedCells, WorkerReport, with_reads
 from multilab.experiments.store import Store
 from multilab.experiments.worker_loop import Worker
@@ -29,6 +30,7 @@ def run_shared(
     retry_failed: bool = False,
     progress: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
     idle: Callable[[int], None] | None = None,
+    limits: Limits | None = None,
 ) -> WorkerReport:
     """Compute the cells that are missing and that no other worker computes, until all are done.
 
@@ -51,6 +53,8 @@ def run_shared(
         Called with a stream of settled cells and their number.
     idle : callable, optional
         Called with the number of missing cells when all that can be computed are in work elsewhere.
+    limits : Limits, optional
+        What a cell may use; one that passes a limit is a failed cell.
     """
     store.sweep()
     leases, ordered = Leases(store, seconds), with_reads(cells)
@@ -59,7 +63,7 @@ def run_shared(
     report, missing = WorkerReport(total=len(ordered)), shared.missing
     # Cells measured alone come last, one after another, each in a fresh process.
     groups = ([c for c in missing if not c.alone], n_jobs or jobs(), False), ([c for c in missing if c.alone], 1, True)
-    workers = [Worker(group, shared, report, n, fresh) for group, n, fresh in groups]
+    workers = [Worker(group, shared, report, n, fresh, limits) for group, n, fresh in groups]
     stream = itertools.chain.from_iterable(worker.run(wait_for_others, idle) for worker in workers)
     show = progress or (lambda stream, _: stream)
     for _ in show(stream, len(missing)):

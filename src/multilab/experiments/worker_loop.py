@@ -16,10 +16,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from multilab.experiments.cells import Cell
 from multilab.experiments.leases import Lease, Leases
+from multilab.experiments.limited import run_cell_within
+from multilab.experiments.limits import Limits
 from multilab.experiments.running import give_up, run_cell
 from multilab.experiments.shared_cells import SharedCells, WorkerReport
 from multilab.experiments.workers import worker_pool
@@ -43,11 +46,20 @@ class Worker:
         Number of processes; they start at once, unless there is nothing to do.
     fresh : bool
         Compute each cell in a new Python.
+    limits : Limits, optional
+        What a cell may use.
     """
 
     def __init__(
-        self, cells: Sequence[Cell], shared: SharedCells, report: WorkerReport, n_jobs: int, fresh: bool
+        self,
+        cells: Sequence[Cell],
+        shared: SharedCells,
+        report: WorkerReport,
+        n_jobs: int,
+        fresh: bool,
+        limits: Limits | None = None,
     ) -> None:
+        self._run_cell: Any = partial(run_cell_within, limits=limits) if limits else run_cell
         self._shared, self._report, self._n_jobs, self._fresh = shared, report, n_jobs, fresh
         self._pending = {cell.key: cell for cell in cells}
         self._running: dict[Future[Any], tuple[Cell, Lease]] = {}
@@ -112,7 +124,7 @@ class Worker:
         return False
 
     def _submit(self, cell: Cell, lease: Lease) -> None:
-        self._running[self._pool.submit(run_cell, cell, self._shared.store)] = cell, lease
+        self._running[self._pool.submit(self._run_cell, cell, self._shared.store)] = cell, lease
 
     def _collect(self) -> None:
         """Wait a moment for cells to finish, and settle them."""
