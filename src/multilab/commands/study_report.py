@@ -98,9 +98,10 @@ def described(study: Study) -> dict[str, Any]:
 def _plain(described: Study | Variant) -> dict[str, Any]:
     """Return the fields of a study or variant, of its search those that decide a result."""
     fields = dataclasses.asdict(described) | {"tune": described.tune and described.tune.identity()}
-    for name, default in (("limits", None), ("settings_for_members", False), ("page", "study")):
-        if fields.get(name) == default:  # so that other studies are described as before there were the settings
-            fields.pop(name, None)
+    later = {"limits": None, "settings_for_members": False, "page": "study", "splits": None}
+    for name, default in later.items() if isinstance(described, Study) else ():
+        if fields[name] == default:  # so that other studies are described as before there were the settings
+            del fields[name]
     if described.observed is None:  # so that a study that hides no label is described as before there was the setting
         del fields["observed"]
     return fields

@@ -27,6 +27,7 @@ from multilab.experiments.observed_share import ObservedShare
 __all__ = ["KINDS", "SAMPLERS", "Override", "Repetitions", "Study", "Tuning", "Variant", "load_study", "study_from"]
 
 SAMPLERS = ("tpe", "random", "grid")
+PAGES = ("study", "arena")
 _PRUNERS = ("none", "median")
 KINDS = ("as_printed", "fair", "counterfactual", "ablation")
 """What a column is for: ``as_printed``, the best reconstruction of what the authors ran, which may be set with sight
@@ -220,6 +221,8 @@ class Study:
         Whether ``settings`` are also those of the base methods of a stack.
     page : {"study", "arena"}
         What the report is: the page of a study, or a part of the page of the arena.
+    splits : int or None
+        Run the first splits of each dataset only; ``None``: all of the protocol.
     title, description, notes : str
         Display only.
     """
@@ -252,6 +255,7 @@ class Study:
     limits: Limits | None = None
     settings_for_members: bool = False
     page: str = "study"
+    splits: int | None = None
 
     @property
     def all_methods(self) -> tuple[str, ...]:
@@ -286,8 +290,7 @@ class Study:
 
     def splits_of(self, column: str) -> int | None:
         """Return the number of splits of a column, ``None`` for all of the protocol."""
-        variant = self.variant_of(column)
-        return variant.splits if variant else None
+        return (self.variant_of(column) or self).splits
 
     def tune_of(self, column: str) -> Tuning | None:
         """Return how a column is tuned, ``None`` if it is not."""
@@ -346,10 +349,14 @@ def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
     variants = values.pop("variants", None) or {}
     values["kind"] = _kind(location, values.get("kind", "fair"))
     datasets = tuple(values.pop("datasets", ()))
+    if values.get("page", "study") not in PAGES:
+        raise ExperimentError(f"{location}: page: {unknown_name('page', values['page'], PAGES)}")
     if "metrics" in values:
         values["metrics"] = tuple(values["metrics"])
     for key in ("settings", "gate_cases"):
         values[key] = _overrides(f"{location}: {key}", values.get(key), datasets)
+    if values.get("splits") is not None:
+        check_integer(f"{location}: splits", values["splits"], 1)
     study = Study(
         **values | _typed_blocks(location, values),
         name=name,
@@ -377,7 +384,7 @@ def _variant(study: Study, name: str, block: Mapping[str, Any]) -> Variant:
         | _typed_blocks(location, block),
         show_with_main=bool(block.get("show_with_main", False)),
         kind=_kind(location, block.get("kind", "ablation")),
-        splits=check_integer(f"{location}.splits", block["splits"], 1) if "splits" in block else None,
+        splits=check_integer(f"{location}.splits", block["splits"], 1) if "splits" in block else study.splits,
     )
 
 
