@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multilab.methods import MLkNN
+from multilab.methods import MLkNN, ScoreEnsemble
 
 __all__ = ["CHECK_PARAMS", "expected_failures"]
 
@@ -19,9 +19,15 @@ CHECK_PARAMS: dict[str, dict[str, Any]] = {
     "NystroemLSKernelMDDM": {"n_components": 3, "n_landmarks": 20},
     "OLSKernelMDDM": {"max_iter": 50, "n_components": 3},
     "PPTReliefF": {"k": 3},
-    "PortfolioStack": {"cv": 2, "estimators": [("pairs", MLkNN(k=2)), ("triples", MLkNN(k=3))], "n_rounds": 3},
+    "MetricStack": {"ensemble": ScoreEnsemble(candidates=("greedy", "logistic"), cv=2, n_rounds=3)},
+    "PortfolioStack": {
+        "cv": 2,
+        "estimators": [("pairs", MLkNN(k=2)), ("triples", MLkNN(k=3))],
+        "final_estimator": ScoreEnsemble(candidates=("greedy", "context"), cv=2, n_rounds=3),
+    },
     "RFML": {"k": 3},
     "ReliefFML": {"k": 3},
+    "ScoreEnsemble": {"candidates": ("greedy", "logistic"), "cv": 2, "n_rounds": 3},
 }
 
 _NOT_REPEATED_ROWS = {
@@ -34,12 +40,12 @@ _NOT_REPEATED_ROWS = {
 # Check -> reason -> classes.
 _REASONS = {
     "check_classifier_multioutput": {
+        "X has no fixed number of blocks, one column per label": "MetricStack ScoreEnsemble",
         "rounds .5 down; a label is assigned at a score >= .5": "EBR MLS PrunedSets",
     },
     "check_classifiers_multilabel_output_format_predict_proba": {
         "a score is exactly 1 or 0 where prototypes agree": "MLARAM",
         "scores are exactly 0 or 1": "RAkELd",
-        "scores are exactly 0 or 1 where they are clipped": "PortfolioStack",
         "scores are exactly 0 or 1 in pure leaves": "MLS PrunedSets",
         "scores are exactly 0 or 1 where members agree": "CDE EBR ECC EPS RAkEL",
         "scores are exactly 0 or 1 where trees agree": "ERFPCT IMLDF MLDF RFPCT",
@@ -50,6 +56,7 @@ _REASONS = {
         "without calibration the most probable label set is predicted": "LabelPowerset",
     },
     "check_label_permutation": {
+        "each column of X belongs to a label, and X keeps its order": "MetricStack ScoreEnsemble",
         "one base classifier is a chain in the order of the columns": "StackedMLWSE",
         "labels in the minority get copies in turn, in the order of the columns": "ResampledClassifier",
         "the chain follows the order of the columns": "ClassifierChain",
@@ -72,7 +79,9 @@ _REASONS = {
         "the landmarks are drawn by row number": "NystroemKernelELM",
         "the samples are drawn over row numbers": "EBR ECC EPS",
         "the copies are drawn over row numbers": "ResampledClassifier",
-        "which rows share a fold depends on their order": "CalibratedMultiLabelClassifier PortfolioStack StackedMLWSE",
+        "which rows share a fold depends on their order": (
+            "CalibratedMultiLabelClassifier MetricStack PortfolioStack ScoreEnsemble StackedMLWSE"
+        ),
     },
     "check_classifiers_train": {
         "half of the votes assign a label; argmax takes the first class": "EBR",
@@ -109,7 +118,9 @@ def expected_failures(estimator: Any) -> dict[str, str]:
         reasons["check_never_set_label"] = "a stump separates one label from all others, of equal labels the first"
     if name == "ElasticNetKernelELM" and estimator.solver == "cd":
         reasons["check_training_permutation"] = "stopped early, and the rows are visited in their order"
-    if name == "MLWSE" and estimator.penalty == "l21" and estimator.groups is None:
+    if name in ("MetricStack", "ScoreEnsemble") or (
+        name == "MLWSE" and estimator.penalty == "l21" and estimator.groups is None
+    ):
         reasons |= dict.fromkeys(_REPRESENTATIONS, "X has no fixed number of blocks, one column per label")
     return reasons
 

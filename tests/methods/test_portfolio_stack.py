@@ -1,4 +1,4 @@
-"""A portfolio combined by greedy selection or MLWSE."""
+"""A portfolio with a second level on its out-of-fold scores."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import LogisticRegression
 
-from multilab.methods import MLWSE, BinaryRelevance, MLkNN, PortfolioStack
+from multilab.decision import MetricStack
+from multilab.methods import MLWSE, BinaryRelevance, MLkNN, PortfolioStack, ScoreEnsemble
 from multilab.methods.base import MethodError
-from multilab.methods.stacking.portfolio_stack import _greedy_weights
-from multilab.metrics import macro_average_precision, ranking_loss
-from multilab.metrics.errors import MetricError
+from multilab.metrics import log_loss, macro_average_precision
 
 X, Y = make_multilabel_classification(n_samples=120, n_features=8, n_classes=4, random_state=2)
 LINEAR = ("linear", BinaryRelevance(LogisticRegression(max_iter=1000), calibration="none"))
@@ -29,23 +28,39 @@ class Noise(ClassifierMixin, BaseEstimator):
         return np.array([self.known.get(row.tobytes(), other) for row, other in zip(X, unknown, strict=True)])
 
 
+class Columns(ClassifierMixin, BaseEstimator):
+    def __init__(self, columns=(0,)):
+        self.columns = columns
+
+    def fit(self, X, y):
+        self.model_ = BinaryRelevance(LogisticRegression(), calibration="none").fit(X[:, self.columns], y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X[:, self.columns])
+
+
+GREEDY = ScoreEnsemble(candidates=["greedy"], cv=3)
+
+
 @pytest.fixture(scope="module")
 def model():
     return PortfolioStack([LINEAR, ("noise", Noise()), ("mlknn", MLkNN(k=7))], cv=3, random_state=0).fit(X, Y)
 
 
 def test_a_perfect_memory_of_the_training_rows_gets_little_weight(model):
-    assert model.validation_["noise"] < model.validation_["linear"]
-    greedy = PortfolioStack([LINEAR, ("noise", Noise())], final_estimators=[], cv=3, random_state=0).fit(X, Y)
-    share = greedy.weights_[:, 0, 0]
-    assert share.sum() == pytest.approx(1.0)
-    assert share[1] < 0.5
+    linear, noise, _ = model.final_estimator_.member_validation_
+    assert linear < noise  # log loss
+    greedy = PortfolioStack([LINEAR, ("noise", Noise())], GREEDY, cv=3, random_state=0).fit(X, Y)
+    weights = greedy.final_estimator_.greedy_weights_
+    assert weights.sum() == pytest.approx(1.0)
+    assert weights[1] < 0.5
 
 
-def test_the_best_combination_by_held_out_rows_is_chosen(model):
-    values = {name: model.validation_[name] for name in ("greedy", "l1", "l21")}
-    assert model.combination_ == max(values, key=values.get)
-    assert macro_average_precision(Y, model.out_of_fold_scores_) == values[model.combination_]
+def test_scores_of_the_training_rows_are_those_of_the_second_level(model):
+    assert log_loss(Y, model.out_of_fold_scores_) == min(model.final_estimator_.validation_.values())
+    assert model.base_scores_.shape == (120, 12)
 
 
 def test_the_combination_is_at_least_as_good_as_the_better_part_where_parts_complement_each_other():
@@ -60,51 +75,11 @@ def test_the_combination_is_at_least_as_good_as_the_better_part_where_parts_comp
     assert own > max(macro_average_precision(labels[250:], one.predict_proba(Z[250:])) for one in single) + 0.05
 
 
-class Columns(ClassifierMixin, BaseEstimator):
-    def __init__(self, columns=(0,)):
-        self.columns = columns
-
-    def fit(self, X, y):
-        self.model_ = BinaryRelevance(LogisticRegression(), calibration="none").fit(X[:, self.columns], y)
-        self.classes_ = self.model_.classes_
-        return self
-
-    def predict_proba(self, X):
-        return self.model_.predict_proba(X[:, self.columns])
-
-
-def test_greedy_selection_equals_an_exhaustive_step_by_step_search():
-    rng = np.random.default_rng(3)
-    labels = rng.integers(0, 2, (40, 3))
-    P = rng.random((3, 40, 3)) * 0.5 + 0.3 * labels * rng.random((3, 1, 1))
-    weights = _greedy_weights(P, labels, value=lambda Y, s: -ranking_loss(Y, s), n_rounds=4)
-    chosen = []
-    for _ in range(4):
-        options = [ranking_loss(labels, np.mean([P[k] for k in [*chosen, one]], axis=0)) for one in range(3)]
-        chosen.append(int(np.argmin(options)))
-    expected = np.bincount(chosen, minlength=3) / 4
-    assert np.array_equal(weights, expected[:, None, None] * np.eye(3))
-
-
-def test_scores_of_new_rows_are_the_weighted_calibrated_scores(model):
-    new = np.random.default_rng(1).normal(size=(5, 8)) + X[:5]
-    columns = []
-    for at, name in enumerate(["linear", "noise", "mlknn"]):
-        one = model.estimators_.get(name)
-        raw = (
-            np.zeros((5, 4))
-            if one is None
-            else getattr(one, "predict_proba", getattr(one, "decision_function", None))(new)
-        )
-        slope, offset = model._calibration.slope[at], model._calibration.offset[at]
-        columns.append(1 / (1 + np.exp(-(slope * raw + offset))))
-    expected = np.clip(sum(part @ weights for part, weights in zip(columns, model.weights_, strict=True)), 0, 1)
-    assert model.predict_proba(new) == pytest.approx(expected, abs=1e-12)
-
-
 def test_unused_classifiers_are_not_fitted_again():
-    greedy = PortfolioStack([LINEAR, ("noise", Noise())], final_estimators=[], n_rounds=1, cv=3).fit(X, Y)
+    once = ScoreEnsemble(candidates=["greedy"], n_rounds=1, cv=3)
+    greedy = PortfolioStack([LINEAR, ("noise", Noise())], once, cv=3).fit(X, Y)
     assert list(greedy.estimators_) == ["linear"]
+    assert greedy.predict_proba(X[:5]).shape == (5, 4)
 
 
 def test_the_same_seed_gives_the_same_model(model):
@@ -112,20 +87,27 @@ def test_the_same_seed_gives_the_same_model(model):
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+def test_a_second_level_with_a_prediction_per_metric_passes_it_on(model):
+    stack = PortfolioStack([LINEAR, ("mlknn", MLkNN(k=7))], MetricStack(GREEDY), cv=3).fit(X, Y)
+    assert stack.predict_measures(X[:5])["example_recall"][1].all()
+    assert not hasattr(model, "predict_measures")
+
+
+def test_another_second_level_decides_by_its_own_threshold():
+    stack = PortfolioStack([LINEAR, ("mlknn", MLkNN(k=7))], MLWSE(threshold=0.3), cv=3).fit(X, Y)
+    scores = stack.decision_function(X)
+    assert np.array_equal(stack.predict(X), scores >= 0.3)
+
+
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "message"),
     [
-        ({"estimators": []}, MethodError, "estimators needs at least one entry"),
-        ({"estimators": [LINEAR, LINEAR]}, MethodError, "different names"),
-        ({"metric": "macro_f1"}, MethodError, "one of decisions"),
-        ({"metric": "makro"}, MetricError, "makro"),
-        ({"n_rounds": 0}, MethodError, "n_rounds=0"),
-        ({"cv": 1}, MethodError, "cv=1"),
-        ({"cv": 500}, MethodError, "n_samples = 120"),
-        ({"final_estimators": [("greedy", MLWSE())]}, MethodError, "none named 'greedy'"),
-        ({"final_estimators": [("linear", LogisticRegression())]}, MethodError, "must be MLWSE"),
+        ({"estimators": []}, "estimators needs at least one entry"),
+        ({"estimators": [LINEAR, LINEAR]}, "different names"),
+        ({"cv": 1}, "cv=1"),
+        ({"cv": 500}, "n_samples = 120"),
     ],
 )
-def test_wrong_arguments_are_refused(arguments, error, message):
-    with pytest.raises(error, match=message):
+def test_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises(MethodError, match=message):
         PortfolioStack(**{"estimators": [LINEAR], **arguments}).fit(X, Y)

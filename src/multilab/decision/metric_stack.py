@@ -1,0 +1,249 @@
+"""A stack on base scores with a prediction of its own for each metric."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from multilab.decision import _label_sets as label_sets
+from multilab.decision._cuts import LOWEST
+from multilab.decision._label_sets import LabelSetModel
+from multilab.decision.expected_f1 import expected_f1_decisions
+from multilab.decision.label_thresholds import LabelCurves
+from multilab.decision.nested_decisions import OBJECTIVES, best_k, best_nested, label_ranks
+from multilab.methods.base import MultiLabelClassifier
+from multilab.methods.stacking.score_ensemble import ScoreEnsemble
+from multilab.metrics import METRICS
+
+__all__ = ["MetricStack"]
+
+Decide = Callable[[np.ndarray], np.ndarray]  # decisions (n, q), bool, of probabilities (n, q)
+
+_N_AVERAGED = 3  # scores averaged for a metric: their held-out values are often closer than their sampling errors
+_SMALL = 1e-12
+_STRENGTHS = {"independent": 0.0, "dependent": 0.5}
+_UTILITIES = {
+    "most_probable": label_sets.equal_sets,
+    "jaccard": label_sets.set_jaccard,
+    "f1": label_sets.set_f1,
+    "f1_zero": label_sets.set_f1_zero,
+    "precision": label_sets.set_precision,
+    "recall": label_sets.set_recall,
+    "precision_recall": label_sets.set_precision_and_recall,
+}
+
+
+class MetricStack(MultiLabelClassifier):
+    """Stack on base scores that predicts for each metric what held-out rows show to be best for it.
+
+    A `ScoreEnsemble` turns base scores into probabilities in several ways. Probabilities of the label sets of the
+    training rows, independent given the row or with the dependence in their frequencies, give more. For a metric on
+    scores the best three of these are averaged. For a metric on decisions the best policy is taken: 0.5 on each of
+    them, thresholds per label or for all labels, labels of highest score, or the set with the largest expected metric.
+
+    Parameters
+    ----------
+    ensemble : ScoreEnsemble, optional
+        ``ScoreEnsemble()`` when None. Its best candidate by its own metric has the probabilities that thresholds and
+        label sets are computed from.
+
+    Attributes
+    ----------
+    ensemble_ : ScoreEnsemble
+    choices_ : dict of str to tuple of str
+        Metric of `multilab.metrics.METRICS` -> name of its decision policy, or names of the scores that are averaged.
+    validation_ : dict of str to dict of str to float
+        Metric -> name -> value on held-out rows.
+
+    Notes
+    -----
+    Everything is fitted to out-of-fold scores of the training rows. A policy is validated on the rows of one fold of
+    the ensemble with thresholds and label sets of the other folds.
+
+    ``predict`` and ``predict_proba`` use the best candidate of the ensemble and the threshold 0.5;
+    `predict_measures` the choice of each metric. A label that every row gets ("all") is the best decision for
+    example recall, which has no penalty for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from multilab.decision import MetricStack
+    >>> from multilab.methods import MLkNN, RFPCT
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.model_selection import cross_val_predict
+    >>> X, y = make_multilabel_classification(n_samples=90, n_features=6, n_classes=3, random_state=0)
+    >>> members = MLkNN(k=5), RFPCT(n_estimators=10, random_state=0)
+    >>> S = np.hstack([cross_val_predict(member, X, y, cv=3, method="predict_proba") for member in members])
+    >>> model = MetricStack().fit(S, y)
+    >>> model.choices_["example_recall"]
+    ('all',)
+    >>> scores, decisions = model.predict_measures(S)["macro_f1"]
+    >>> decisions.shape
+    (90, 3)
+    """
+
+    _accepts_sparse = False
+
+    def __init__(self, ensemble: ScoreEnsemble | None = None) -> None:
+        self.ensemble = ensemble
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from out-of-fold scores X of shape (n, m q), classifier by classifier, and y of shape (n, q).
+
+        Raises
+        ------
+        MethodError
+            As `ScoreEnsemble.fit`.
+        """
+        X, Y = self._validate_fit(X, y)
+        self.ensemble_ = clone(ScoreEnsemble() if self.ensemble is None else self.ensemble).fit(X, Y)
+        scores, decisions = self._held_out(Y)
+        self.validation_: dict[str, dict[str, float]] = {}
+        for name, metric in METRICS.items():
+            candidates = decisions if metric.needs == "decisions" else scores
+            self.validation_[name] = {key: metric.function(Y, value) for key, value in candidates.items()}
+        self.choices_ = {name: self._best(name) for name in METRICS}
+        chosen = {choice for choices in self.choices_.values() for choice in choices}
+        base = self.ensemble_.out_of_fold_scores_
+        self._sets = LabelSetModel.of(Y)
+        self._fitted = {name: fit(base, Y) for name, fit in _POLICIES.items() if name in chosen}
+        return self
+
+    def _best(self, name: str) -> tuple[str, ...]:
+        """Return the best policy of a metric on decisions, or the best scores of one on scores, best first."""
+        metric = METRICS[name]
+        sign = 1.0 if metric.direction == "max" else -1.0
+        values = {key: sign * value for key, value in self.validation_[name].items()}
+        order = sorted(values, key=lambda key: np.inf if np.isnan(values[key]) else -values[key])
+        return tuple(order[: 1 if metric.needs == "decisions" else _N_AVERAGED])
+
+    def _held_out(self, Y: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Return scores and decisions of the training rows by every candidate, fitted without the row."""
+        base, parts = self.ensemble_.out_of_fold_scores_, []
+        for train, test in self.ensemble_.folds_:
+            P = {name: scores[test] for name, scores in self.ensemble_.out_of_fold_.items()}
+            fitted = {name: fit(base[train], Y[train]) for name, fit in _POLICIES.items()}
+            parts.append(self._predictions(P, LabelSetModel.of(Y[train]), fitted, None))
+        joined = []
+        for position in (0, 1):
+            tables = [part[position] for part in parts]
+            arrays = {name: np.empty(Y.shape, dtype=value.dtype) for name, value in tables[0].items()}
+            for (_, test), table in zip(self.ensemble_.folds_, tables, strict=True):
+                for name, value in table.items():
+                    arrays[name][test] = value
+            joined.append(arrays)
+        return joined[0], joined[1]
+
+    def _predictions(
+        self, P: dict[str, np.ndarray], sets: LabelSetModel, fitted: dict[str, Decide], names: set[str] | None
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Return scores and decisions by name, of all candidates or of ``names``."""
+        base = P[self.ensemble_.combination_]
+        scores = dict(P)
+        decisions = {name: decide(base) for name, decide in fitted.items()}
+        wanted = {(kind, utility) for kind in _STRENGTHS for utility in _UTILITIES}
+        if names is not None:
+            wanted = {pair for pair in wanted if "_".join(pair) in names}
+        posteriors = {kind: sets.posterior(base, strength) for kind, strength in _STRENGTHS.items()}
+        for kind, posterior in posteriors.items():
+            scores[f"{kind}_sets"] = posterior @ sets.sets
+            scores[f"{kind}_pairs"] = posterior @ (sets.sets / sets.n_pairs())
+            # the order of the labels in a row counts: the sum of the row makes it comparable with the other scores
+            sums = [scores[f"{kind}_{which}"].sum(axis=1, keepdims=True) for which in ("sets", "pairs")]
+            scores[f"{kind}_pairs"] *= sums[0] / np.maximum(sums[1], _SMALL)
+        for utility, table in _UTILITIES.items():
+            kinds = [kind for kind in _STRENGTHS if (kind, utility) in wanted]
+            values = table(sets.sets, sets.sets).T if kinds else None
+            for kind in kinds:
+                decisions[f"{kind}_{utility}"] = sets.sets[np.argmax(posteriors[kind] @ values, axis=1)] > 0
+        for name, values in scores.items():
+            if not name.endswith("_pairs"):
+                decisions[f"half_{name}"] = values >= 0.5
+        return scores, decisions
+
+    def predict_measures(self, X: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Return scores and decisions for each metric of `multilab.metrics.METRICS`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, m q)
+
+        Returns
+        -------
+        dict of str to (ndarray of shape (n, q), int64 ndarray of shape (n, q))
+        """
+        X = self._validate_predict(X)
+        P = self.ensemble_.candidate_scores(X)
+        base = P[self.ensemble_.combination_]
+        names = {choice for choices in self.choices_.values() for choice in choices}
+        scores, decisions = self._predictions(P, self._sets, self._fitted, names)
+        measures = {}
+        for name, choices in self.choices_.items():
+            if METRICS[name].needs == "decisions":
+                measures[name] = base, decisions[choices[0]].astype(np.int64)
+            else:
+                measures[name] = np.mean([scores[choice] for choice in choices], axis=0), (base >= 0.5).astype(np.int64)
+        return measures
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return self.ensemble_.predict_proba(X)
+
+
+@dataclass(frozen=True, eq=False)
+class _Threshold:
+    """Assigns a label at a probability of at least its value."""
+
+    values: np.ndarray
+
+    def __call__(self, P: np.ndarray) -> np.ndarray:
+        return self.values <= P
+
+
+@dataclass(frozen=True)
+class _Top:
+    """Assigns the k most probable labels."""
+
+    k: int
+
+    def __call__(self, P: np.ndarray) -> np.ndarray:
+        return label_ranks(P) < self.k
+
+
+def _expected_f1(P: np.ndarray) -> np.ndarray:
+    return expected_f1_decisions(P) > 0
+
+
+def _macro_f1(P: np.ndarray, Y: np.ndarray) -> Decide:
+    """Thresholds per label for macro F1; a label without positive rows is never assigned."""
+    curves = LabelCurves.of(Y, P, np.ones(len(Y)))
+    return _Threshold(curves.thresholds(curves.macro_f1_cuts()))
+
+
+def _macro_f1_expected(P: np.ndarray, Y: np.ndarray) -> Decide:
+    """Thresholds per label for macro F1 if the probabilities are right: they replace the labels of few positives."""
+    curves = LabelCurves.of(P, P, np.ones(len(Y)))
+    return _Threshold(np.where(Y.any(axis=0), curves.thresholds(curves.macro_f1_cuts()), np.inf))
+
+
+def _micro_f1(P: np.ndarray, Y: np.ndarray) -> Decide:
+    curves = LabelCurves.of(Y, P, np.ones(len(Y)))
+    return _Threshold(curves.thresholds(curves.micro_f1_cuts()))
+
+
+def _global(P: np.ndarray, Y: np.ndarray, objective: str) -> Decide:
+    return _Threshold(np.asarray(best_nested(Y, P, np.ones(len(Y)), objective)))
+
+
+_POLICIES: dict[str, Callable[[np.ndarray, np.ndarray], Decide]] = {
+    "macro_f1_thresholds": _macro_f1,
+    "macro_f1_expected_thresholds": _macro_f1_expected,
+    "micro_f1_thresholds": _micro_f1,
+    **{f"global_threshold_{objective}": partial(_global, objective=objective) for objective in OBJECTIVES},
+    "top_k": lambda P, Y: _Top(best_k(Y, P, "example_f1")),
+    "first": lambda P, Y: _Top(1),
+    "expected_f1": lambda P, Y: _expected_f1,
+    "all": lambda P, Y: _Threshold(np.asarray(LOWEST)),
+}

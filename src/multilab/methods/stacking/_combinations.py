@@ -1,0 +1,259 @@
+"""Calibration of base scores, and the ways to combine them into one probability per row and label.
+
+Base scores have shape (m, n, q): classifier, row, label. Log-odds of calibrated scores have the same shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import expit, logit
+from sklearn.base import clone
+
+from multilab.methods.stacking._label_logistic import fit_own_features, fit_shared_features, softened
+from multilab.methods.stacking.mlwse import MLWSE
+from multilab.metrics.registry import Metric
+
+CANDIDATES = ("mean", "greedy", "logistic", "context", "l1", "l21", "blend")
+_BLENDED = ("greedy", "logistic", "context")
+_LEAST = 1e-3  # probabilities of classifiers are moved into [.001, .999] before logarithms: votes are often 0 or 1
+_SMALL = 1e-6
+_RIDGE = 10.0  # of the weight of a classifier for a label, around its weight for all labels
+_CONTEXT_RIDGE = 30.0  # of the weight of another label's log-odds, around 0
+_SLOPE_RIDGE = 5.0  # of the slope of a recalibration, around 1
+_GREEDY_CELLS = 200_000  # greedy selection computes the metric on evenly spaced rows with about this many cells
+_MLWSE = {
+    "l1": MLWSE(penalty="l1", alpha=1e-4, beta=1e-3, tol=1e-4),
+    "l21": MLWSE(penalty="l21", alpha=0.05, lam=1e-3, beta=1e-2, tol=1e-4),
+}
+
+
+def log_odds(probabilities: np.ndarray, least: float = _SMALL) -> np.ndarray:
+    """Return log(p / (1 - p)) of probabilities moved into [least, 1 - least]."""
+    return logit(np.clip(probabilities, least, 1.0 - least))
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Platt's sigmoid per classifier and label, of log-odds where the scores of a classifier are in [0, 1].
+
+    Attributes
+    ----------
+    probability : ndarray of shape (m,), bool
+    slope, offset : ndarray of shape (m, 1, q)
+    """
+
+    probability: np.ndarray
+    slope: np.ndarray
+    offset: np.ndarray
+
+    @classmethod
+    def fit(cls, scores: np.ndarray, Y: np.ndarray, first: Calibration | None = None) -> Calibration:
+        """Fit to out-of-fold scores; Newton's method starts at ``first``, a calibration on more rows."""
+        targets = softened(Y)
+        if first is None:
+            inside = np.array([one.min() >= 0 and one.max() <= 1 for one in scores])
+            share = np.broadcast_to(log_odds(targets.mean(axis=0)), (len(scores), 1, Y.shape[1]))
+            first = cls(inside, np.zeros(share.shape), share)
+        slope, offset = np.empty(first.slope.shape), np.empty(first.slope.shape)
+        for k, margins in enumerate(first.margins(scores)):
+            scale = float(np.abs(margins).max()) or 1.0
+            design = np.stack([margins.T / scale, np.ones_like(margins.T)], axis=2)
+            start = np.column_stack([first.slope[k, 0] * scale, first.offset[k, 0]])
+            weights = fit_own_features(design, targets, start, 1e-6)
+            slope[k, 0], offset[k, 0] = weights[:, 0] / scale, weights[:, 1]
+        return cls(first.probability, slope, offset)
+
+    def margins(self, scores: np.ndarray) -> np.ndarray:
+        """Return what the sigmoids are fitted to: log-odds of probabilities, other scores as they are."""
+        kinds = zip(scores, self.probability, strict=True)
+        return np.stack([log_odds(one, _LEAST) if kind else one for one, kind in kinds])
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Return the log-odds of the calibrated scores."""
+        return self.slope * self.margins(scores) + self.offset
+
+
+class Combination(Protocol):
+    """Fitted combination of the log-odds of m classifiers."""
+
+    @property
+    def used(self) -> np.ndarray:
+        """Whether the probabilities depend on a classifier, shape (m,)."""
+
+    def __call__(self, L: np.ndarray) -> np.ndarray:
+        """Return probabilities (n, q) of log-odds (m, n, q)."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedMean:
+    """Mean of probabilities with weights (m,) for all labels, its log-odds recalibrated per label."""
+
+    weights: np.ndarray
+    line: np.ndarray
+
+    @classmethod
+    def fit(cls, weights: np.ndarray, P: np.ndarray, Y: np.ndarray) -> WeightedMean:
+        """Fit the recalibration, with a ridge around the identity."""
+        margins = log_odds(np.einsum("m,mnq->nq", weights, P), _LEAST)
+        return cls(weights, _fit_lines(margins, Y, (1.0, 0.0), _SLOPE_RIDGE))
+
+    @property
+    def used(self) -> np.ndarray:
+        """Whether the probabilities depend on a classifier, shape (m,)."""
+        return np.asarray(self.weights > 0)
+
+    def __call__(self, L: np.ndarray) -> np.ndarray:
+        """Return probabilities (n, q) of log-odds (m, n, q)."""
+        margins = log_odds(np.einsum("m,mnq->nq", self.weights, expit(L)), _LEAST)
+        return expit(self.line[:, 0] * margins + self.line[:, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class SparseSum:
+    """Sum of probabilities with MLWSE's weights (m, q, q) between labels, and Platt's sigmoid of it per label."""
+
+    weights: np.ndarray
+    line: np.ndarray
+
+    @classmethod
+    def fit(cls, estimator: MLWSE, P: np.ndarray, Y: np.ndarray) -> SparseSum:
+        """Fit the weights and the sigmoids."""
+        W = clone(estimator).fit(np.hstack(list(P)), Y).W_.reshape(len(P), Y.shape[1], Y.shape[1])
+        return cls(W, _fit_lines(np.einsum("mpq,mnp->nq", W, P, optimize=True), Y, (4.0, -2.0), _SMALL))
+
+    @property
+    def used(self) -> np.ndarray:
+        """Whether the probabilities depend on a classifier, shape (m,)."""
+        return np.asarray(self.weights.any(axis=(1, 2)))
+
+    def __call__(self, L: np.ndarray) -> np.ndarray:
+        """Return probabilities (n, q) of log-odds (m, n, q)."""
+        margins = np.einsum("mpq,mnp->nq", self.weights, expit(L), optimize=True)
+        return expit(self.line[:, 0] * margins + self.line[:, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class LabelLogistic:
+    """Logistic regression per label on the log-odds of the classifiers for this label; weights (q, m + 1)."""
+
+    weights: np.ndarray
+
+    @classmethod
+    def fit(cls, centre: np.ndarray, L: np.ndarray, Y: np.ndarray) -> LabelLogistic:
+        """Fit with a ridge around ``centre``, of shape (m,)."""
+        m, n, q = L.shape
+        design = np.concatenate([L.transpose(2, 1, 0), np.ones((q, n, 1))], axis=2)
+        ridge = np.append(np.full(m, _RIDGE), _SMALL)
+        return cls(fit_own_features(design, softened(Y), np.tile(np.append(centre, 0.0), (q, 1)), ridge))
+
+    @property
+    def used(self) -> np.ndarray:
+        """Whether the probabilities depend on a classifier, shape (m,)."""
+        return np.ones(self.weights.shape[1] - 1, dtype=bool)
+
+    def __call__(self, L: np.ndarray) -> np.ndarray:
+        """Return probabilities (n, q) of log-odds (m, n, q)."""
+        return expit(np.einsum("mnq,qm->nq", L, self.weights[:, :-1]) + self.weights[:, -1])
+
+
+@dataclass(frozen=True, eq=False)
+class LabelContext:
+    """Logistic regression per label on the mean log-odds of all labels; W (q + 1, q), weights (m,)."""
+
+    weights: np.ndarray
+    W: np.ndarray
+
+    @classmethod
+    def fit(cls, weights: np.ndarray, L: np.ndarray, Y: np.ndarray) -> LabelContext:
+        """Fit with a ridge around the label's own log-odds."""
+        q = Y.shape[1]
+        start = np.eye(q + 1, q)
+        ridge = np.full(start.shape, _CONTEXT_RIDGE)
+        ridge[-1] = _SMALL
+        return cls(weights, fit_shared_features(_means_and_one(weights, L), softened(Y), start, ridge))
+
+    @property
+    def used(self) -> np.ndarray:
+        """Whether the probabilities depend on a classifier, shape (m,)."""
+        return np.asarray(self.weights > 0)
+
+    def __call__(self, L: np.ndarray) -> np.ndarray:
+        """Return probabilities (n, q) of log-odds (m, n, q)."""
+        return expit(_means_and_one(self.weights, L) @ self.W)
+
+
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """Mean of the probabilities of several combinations."""
+
+    parts: Sequence[Combination]
+
+    @property
+    def used(self) -> np.ndarray:
+        """Whether the probabilities depend on a classifier, shape (m,)."""
+        return np.any([part.used for part in self.parts], axis=0)
+
+    def __call__(self, L: np.ndarray) -> np.ndarray:
+        """Return probabilities (n, q) of log-odds (m, n, q)."""
+        return np.mean([part(L) for part in self.parts], axis=0)
+
+
+def fit_combinations(
+    names: Sequence[str], L: np.ndarray, Y: np.ndarray, metric: Metric, n_rounds: int
+) -> dict[str, Combination]:
+    """Fit the combinations of these names to the log-odds (m, n, q) of calibrated out-of-fold scores."""
+    P, m = expit(L), len(L)
+    needed = {*names, *(_BLENDED if "blend" in names else ())}
+    fitted: dict[str, Combination] = {}
+    if needed & {"greedy", "logistic", "context"}:
+        greedy = greedy_weights(P, Y, metric, n_rounds)
+    if "mean" in needed:
+        fitted["mean"] = WeightedMean.fit(np.full(m, 1.0 / m), P, Y)
+    if "greedy" in needed:
+        fitted["greedy"] = WeightedMean.fit(greedy, P, Y)
+    if "logistic" in needed:
+        fitted["logistic"] = LabelLogistic.fit(greedy, L, Y)
+    if "context" in needed:
+        fitted["context"] = LabelContext.fit(greedy, L, Y)
+    for name in needed & set(_MLWSE):
+        fitted[name] = SparseSum.fit(_MLWSE[name], P, Y)
+    if "blend" in needed:
+        fitted["blend"] = Blend([fitted[name] for name in _BLENDED])
+    return {name: fitted[name] for name in names}
+
+
+def greedy_weights(P: np.ndarray, Y: np.ndarray, metric: Metric, n_rounds: int) -> np.ndarray:
+    """Return the weights (m,) of a mean to which the best classifier is added ``n_rounds`` times, with replacement."""
+    step = max(1, Y.size // _GREEDY_CELLS)
+    P, Y = P[:, ::step], Y[::step]
+    counts, total = np.zeros(len(P)), np.zeros(Y.shape)
+    for size in range(1, n_rounds + 1):
+        values = [higher_is_better(metric, Y, (total + one) / size) for one in P]
+        best = int(np.argmax(values))
+        counts[best] += 1
+        total += P[best]
+    return counts / n_rounds
+
+
+def higher_is_better(metric: Metric, Y: np.ndarray, scores: np.ndarray) -> float:
+    """Return the metric, negated where smaller is better; undefined values are the worst."""
+    if metric.name == "log_loss":  # without the checks of its input, many times in greedy selection
+        return float(np.log(np.maximum(np.where(Y > 0, scores, 1.0 - scores), _SMALL)).mean())
+    value = metric.function(Y, scores)
+    return -np.inf if np.isnan(value) else value if metric.direction == "max" else -value
+
+
+def _fit_lines(margins: np.ndarray, Y: np.ndarray, start: tuple[float, float], ridge: float) -> np.ndarray:
+    """Return slope and offset per label, (q, 2), of the sigmoid of margins; ``ridge`` of the slope around its start."""
+    design = np.stack([margins.T, np.ones_like(margins.T)], axis=2)
+    first = np.tile(start, (Y.shape[1], 1))
+    return fit_own_features(design, softened(Y), first, np.array([ridge, _SMALL]))
+
+
+def _means_and_one(weights: np.ndarray, L: np.ndarray) -> np.ndarray:
+    mean = np.einsum("m,mnq->nq", weights, L)
+    return np.column_stack([mean, np.ones(len(mean))])
