@@ -15,7 +15,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test test-slow lint gate ui lock clean readme docs
+.PHONY: help setup setup-arena reproduce test test-slow lint gate ui lock clean readme docs
 
 help: ## show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ setup: $(READY) ## make .venv from the hashed requirements.lock (with uv when it
 $(READY): requirements.lock pyproject.toml
 	@bash scripts/setup.sh $(PYTHON) $(VENV)
 	@touch $@
+
+setup-arena: $(READY) ## the packages of other libraries that are entrants of the arena, from the hashed requirements-arena.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-arena.lock
 
 reproduce: $(READY) ## the quick study from nothing to a report: dvc repro, publication to MLflow
 	@dvc repro -q || { echo "stopped; 'PATH=$(BIN):\$$PATH dvc repro' prints the error; of a damaged dvc.lock: git checkout dvc.lock" >&2; exit 1; }
@@ -55,6 +58,9 @@ docs: $(READY) ## build the documentation site in docs/_build/html; warnings are
 lock: ## regenerate requirements.lock: one version of each package for 3.11 to 3.13 (needs uv)
 	uv pip compile --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url \
 	  --custom-compile-command "make lock" --extra lab --extra docs --extra dev --extra postgres --quiet pyproject.toml -o requirements.lock
+	uv pip compile --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url \
+	  --custom-compile-command "make lock" --extra arena --constraints requirements.lock --overrides scripts/arena-overrides.txt \
+	  --quiet pyproject.toml scripts/arena.in -o requirements-arena.lock
 
 clean: ## remove what the pipeline made here; the store of cells stays
 	rm -rf results .plan mlflow.db mlflow.db.lock mlartifacts; git clean -fdxq reports/quick

@@ -18,7 +18,18 @@ __all__ = ["CONF", "NOT_ARGUMENTS", "build", "checks", "quick_instances", "reaso
 
 CONF = Path(__file__).resolve().parents[2] / "conf" / "method"
 NOT_ARGUMENTS = {
-    *("_target_", "title", "search", "check_params", "seed_name", "reference", "notes"),
+    *(
+        "_target_",
+        "title",
+        "family",
+        "licence",
+        "requires",
+        "search",
+        "check_params",
+        "seed_name",
+        "reference",
+        "notes",
+    ),
     *("preprocessing", "base_scores", "inner_cv", "save_attributes"),
 }
 # scikit-learn's check that no classifier with a ``classes_`` per label and decisions can pass.

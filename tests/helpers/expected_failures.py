@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from multilab.methods import MLkNN, ScoreEnsemble
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from multilab.methods import BinaryRelevance, MLkNN, ScoreEnsemble
 
 __all__ = ["CHECK_PARAMS", "expected_failures"]
 
 # Of estimators that have no YAML file: the others name theirs there under ``check_params``.
 CHECK_PARAMS: dict[str, dict[str, Any]] = {
     "CalibratedMultiLabelClassifier": {"cv": 3},
+    "DenseFeatures": {"estimator": BinaryRelevance(DecisionTreeClassifier(max_depth=3, random_state=0))},
     "KLSCCA": {"eta": [0.01, 1.0], "n_components": 3},
     "KernelMDDM": {"n_components": 3},
     "KernelPCA": {"n_components": 3},
     "LSKernelMDDM": {"eta": [0.01, 1.0], "n_components": 3},
     "MLNBSelector": {"folds": 3, "generations": 5},
+    "NativeMultiLabel": {"estimator": RandomForestClassifier(n_estimators=11)},
     "NystroemLSKernelMDDM": {"n_components": 3, "n_landmarks": 20},
     "OLSKernelMDDM": {"max_iter": 50, "n_components": 3},
     "PPTReliefF": {"k": 3},
@@ -42,13 +47,15 @@ _REASONS = {
     "check_classifier_multioutput": {
         "X has no fixed number of blocks, one column per label": "MetricStack ScoreEnsemble",
         "rounds .5 down; a label is assigned at a score >= .5": "EBR MLS PrunedSets",
+        "the most frequent labels are assigned, whatever their scores": "FrequentLabels",
     },
     "check_classifiers_multilabel_output_format_predict_proba": {
         "a score is exactly 1 or 0 where prototypes agree": "MLARAM",
         "scores are exactly 0 or 1": "RAkELd",
-        "scores are exactly 0 or 1 in pure leaves": "MLS PrunedSets",
+        "scores are exactly 0 or 1 in pure leaves": "DenseFeatures MLS PrunedSets",
         "scores are exactly 0 or 1 where members agree": "CDE EBR ECC EPS RAkEL",
-        "scores are exactly 0 or 1 where trees agree": "ERFPCT IMLDF MLDF RFPCT",
+        "scores are exactly 0 or 1 where trees agree": "ERFPCT IMLDF MLDF NativeMultiLabel RFPCT",
+        "all scores are 0": "NoLabels",
     },
     "check_decision_rule": {
         "labels are decided by the largest gap between scores": "MLARAM",
@@ -65,13 +72,14 @@ _REASONS = {
         "the first weights are drawn in the order of the labels": "DBPNN",
     },
     "check_learns": {
+        "it does not look at the features": "FrequentLabels NoLabels",
         "hardly any joint probability of a label and a count reaches 1/2": "MLkNNReleased",
     },
     "check_sample_weight_equivalence_on_dense_data": _NOT_REPEATED_ROWS,
     "check_sample_weight_equivalence_on_sparse_data": _NOT_REPEATED_ROWS,
     "check_training_permutation": {
         "a subset of columns is judged on contiguous parts of the rows": "MLNB",
-        "bootstrap samples are drawn over row numbers": "RFPCT",
+        "bootstrap samples are drawn over row numbers": "NativeMultiLabel RFPCT",
         "folds are drawn over row numbers": "IMLDF MLDF",
         "k-means starts at rows drawn by number": "MLRBF",
         "of equally probable label sets the first in the data is predicted": "CDE PrunedSets RAkEL",
@@ -83,7 +91,11 @@ _REASONS = {
             "CalibratedMultiLabelClassifier MetricStack PortfolioStack ScoreEnsemble StackedMLWSE"
         ),
     },
+    "check_always_set_label": {
+        "no label is ever assigned": "NoLabels",
+    },
     "check_classifiers_train": {
+        "it does not look at the features": "FrequentLabels NoLabels",
         "half of the votes assign a label; argmax takes the first class": "EBR",
         "hardly any joint probability of a label and a count reaches 1/2": "MLkNNReleased",
     },

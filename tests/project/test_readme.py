@@ -39,7 +39,7 @@ def test_it_says_why_each_dependency_is_there(readme, checkout):
     extras = project["optional-dependencies"]
     named = [
         re.split(r"[<>=!\[]", line)[0]
-        for line in [*project["dependencies"], *extras["lab"], *extras["docs"], *extras["dev"]]
+        for line in [*project["dependencies"], *extras["lab"], *extras["docs"], *extras["dev"], *extras["arena"]]
     ]
     table = readme.partition("## Why each dependency is there")[2].partition("\n## ")[0]
     assert [name for name in named if name not in table] == []
@@ -57,14 +57,29 @@ def test_every_make_target_has_a_word_of_help(checkout):
     assert set(phony) == set(re.findall(r"^([a-z-]+):.*## ", text, flags=re.M))
 
 
-def test_the_lock_has_hashes_and_no_address(checkout):
-    text = (checkout / "requirements.lock").read_text()
+@pytest.mark.parametrize(("lock", "smallest"), [("requirements.lock", 100), ("requirements-arena.lock", 20)])
+def test_a_lock_has_hashes_and_no_address(checkout, lock, smallest):
+    text = (checkout / lock).read_text()
     pinned = re.findall(r"^([a-z0-9_.-]+)==", text, flags=re.M)
-    assert len(pinned) > 100
+    assert len(pinned) > smallest
     assert "://" not in text
     assert text.count("--hash=sha256:") >= len(pinned)
+
+
+def test_the_lock_of_the_arena_has_the_versions_of_the_lock(checkout):
+    """Installed on top of the other, it changes no package that is there."""
+    locks = [(checkout / name).read_text() for name in ("requirements.lock", "requirements-arena.lock")]
+    laboratory, arena = (dict(re.findall(r"^([a-z0-9_.-]+)==(\S+)", text, flags=re.M)) for text in locks)
+    assert {name: version for name, version in arena.items() if laboratory.get(name, version) != version} == {}
+    assert {"lightgbm", "xgboost-cpu", "catboost", "mlrl-boomer", "bencheval"} <= set(arena) - set(laboratory)
+
+
+def test_there_are_no_other_locks(checkout):
     for path in checkout.glob("*.lock"):
-        assert path.name in ("requirements.lock", "dvc.lock", "mlflow.db.lock")  # the last after `multilab train`
+        assert path.name in (
+            *("requirements.lock", "requirements-arena.lock", "dvc.lock"),
+            "mlflow.db.lock",  # after `multilab train`
+        )
 
 
 def test_the_lock_pins_one_version_of_each_package(checkout):

@@ -86,11 +86,12 @@ def arguments_of(method: str) -> dict[str, Any]:
     except ImportError:  # the core install
         return {}
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C library is quicker, where it is there
+    folder = "entrant" if (conf_dir() / "entrant" / f"{method}.yaml").is_file() else "method"
     try:
-        content = yaml.load((conf_dir() / "method" / f"{method}.yaml").read_text(), loader)
+        content = yaml.load((conf_dir() / folder / f"{method}.yaml").read_text(), loader)
     except (OSError, yaml.YAMLError):
         return {}
-    display = ("title", "reference", "notes")
+    display = ("title", "reference", "notes", "family", "licence", "requires")
     lab = ("_target_", *display, "search", "check_params", "seed_name", "save_attributes", "inner_cv", "steps")
     arguments: dict[str, Any] = {}
     for name, value in content.items():

@@ -15,7 +15,9 @@ from multilab.experiments.stored import setting_text
 
 
 def family(method: Method) -> str:
-    """Return the package the method's last estimator comes from: ``neighbours``, or ``sklearn`` of another library."""
+    """Return the family in the method's YAML, else the package of its last estimator: ``neighbours``, ``sklearn``."""
+    if method.family:
+        return method.family
     targets = _targets(method.identity())
     if targets[0].startswith("multilab.decision."):
         return "decision"
@@ -42,11 +44,14 @@ def list_methods(wanted: str | None) -> int:
     families = sorted({family(method) for method in methods})
     if wanted is not None and wanted not in families:
         raise ExperimentError(unknown_name("family", wanted, families))
-    print(f"{'name':<20}{'family':<16}{'reads':<16}title")
+    name_width, family_width = (2 + max(map(len, column)) for column in ([m.name for m in methods], families))
+    print(f"{'name':<{name_width}}{'family':<{family_width}}{'reads':<13}title")
     for method in methods:
         if wanted in (None, family(method)):
             reads = "base scores" if method.base_scores else "features"
-            print(f"{method.name:<20}{family(method):<16}{reads:<16}{method.title}")
+            package = next((text for text in method.requires.split() if not text.startswith("-")), None)
+            needs = f" (needs {package})" if package else ""
+            print(f"{method.name:<{name_width}}{family(method):<{family_width}}{reads:<13}{method.title}{needs}")
     return 0
 
 
@@ -59,6 +64,8 @@ def show_method(name: str) -> int:
     lines += _paragraph("reads", _reads(method))
     lines += _paragraph("reference", method.reference) if method.reference else []
     lines += _paragraph("notes", method.notes) if method.notes else []
+    lines += _paragraph("licence", method.licence) if method.licence else []
+    lines += [f"  {'needs':<10} pip install {method.requires}"] if method.requires else []
     for heading, target, values in _estimators(method):
         lines += [f"arguments of {heading}:", *_arguments(target, values)]
     if method.search:

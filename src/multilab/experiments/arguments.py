@@ -35,6 +35,7 @@ def check_method(method: Method, tuned: bool = False) -> None:
     ExperimentError
         Naming the method, the argument and, for an unknown one, the arguments there are.
     """
+    method.check_installed()
     if method.preprocessing not in PREPROCESSING:
         raise ExperimentError(f"{method.name}: " + unknown_name("preprocessing", method.preprocessing, PREPROCESSING))
     own = {name: value for name, value in method.params.items() if "__" not in name}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any
 
 from multilab.core import OutsideCode, OutsideCodeError, code_digest, outside_code
@@ -12,12 +13,15 @@ from multilab.experiments.conf import read_settings
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.own_settings import named_file
 
-__all__ = ["LIBRARIES", "PREPROCESSING", "Method", "load_method"]
+__all__ = ["DISPLAY", "LIBRARIES", "PREPROCESSING", "Method", "load_method"]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """The libraries whose versions are in every key."""
 
 PREPROCESSING = ("none", "minmax", "standard")
+
+DISPLAY = ("title", "reference", "notes", "family", "licence", "requires")
+"""Keys of a method's YAML that reach neither the estimator nor the key of a cell."""
 
 _CODE_WITHIN = (
     *("multilab.decision", "multilab.methods", "multilab.metrics"),
@@ -52,8 +56,10 @@ class Method:
     seed_name : str
         Name that the seeds are derived from: ``seed_name`` of the YAML, else the class path. A class that moves to
         another module keeps its numbers when its YAML names its first path.
-    title, reference, notes : str
+    title, reference, notes, family, licence : str
         Display only; they reach neither the estimator nor the cell key.
+    requires : str
+        What ``pip install`` gets for the estimator, if it is of another library: ``multilab[arena]``. Display only.
     """
 
     name: str
@@ -70,6 +76,9 @@ class Method:
     title: str = ""
     reference: str = ""
     notes: str = ""
+    family: str = ""
+    licence: str = ""
+    requires: str = ""
 
     def __post_init__(self) -> None:
         if not self.seed_name:
@@ -83,7 +92,7 @@ class Method:
         if not isinstance(target, str):
             raise ExperimentError(f"conf/method/{name}.yaml: no _target_; name the estimator class there")
         fields: dict[str, Any] = {}
-        for key in ("preprocessing", "inner_cv", "search", "check_params", "seed_name", "title", "reference", "notes"):
+        for key in ("preprocessing", "inner_cv", "search", "check_params", "seed_name", *DISPLAY):
             if values.get(key) is not None:
                 fields[key] = values[key]
             values.pop(key, None)
@@ -121,8 +130,22 @@ class Method:
         """Return the versions of the installed distributions that the settings name, but for :data:`LIBRARIES`."""
         return self._outside_code.distributions
 
+    def check_installed(self) -> None:
+        """Raise an ExperimentError with the command that installs them if packages of the settings are not there.
+
+        A method without ``requires`` says nothing: the error of its import does.
+        """
+        tops = dict.fromkeys(target.partition(".")[0] for target in _targets(self.identity()))
+        missing = [top for top in tops if self.requires and find_spec(top) is None]
+        if missing:
+            packages = self.requires if " " in self.requires else f"'{self.requires}'"
+            verb = "is" if len(missing) == 1 else "are"
+            names = ", ".join(missing)
+            raise ExperimentError(f"method {self.name}: {names} {verb} not installed: pip install {packages}")
+
     @functools.cached_property
     def _outside_code(self) -> OutsideCode:
+        self.check_installed()
         targets = tuple(target for target in _targets(self.identity()) if not target.startswith("multilab."))
         if targets in _installed:
             return _installed[targets]

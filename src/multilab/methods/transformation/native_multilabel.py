@@ -98,7 +98,7 @@ class NativeMultiLabel(MultiLabelClassifier):
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """Return the probabilities of the labels that vary, shape (n, r) or (n, 2)."""
-        probabilities = self.estimator_.predict_proba(_as_matrix(X))
+        probabilities = self.estimator_.predict_proba(_as_matrix(X))  # type: ignore[union-attr]
         if isinstance(probabilities, list):  # one table per label, a column per class
             return np.column_stack([table[:, 1] for table in probabilities])
         return np.asarray(probabilities, dtype=np.float64)
