@@ -18,11 +18,15 @@ MODULES = sorted(
     for path in PACKAGE.rglob("*.py")
     if ">>> " in path.read_text("utf-8")
 )
+NEEDS = {"multilab.arena.elo": ("bencheval",)}
+"""Packages of extras that the examples of a module need."""
 FINDER = doctest.DocTestFinder(exclude_empty=True)
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_the_examples_of_a_module_run(module: str) -> None:
+    for package in NEEDS.get(module, ()):
+        pytest.importorskip(package)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     tests = [test for test in FINDER.find(importlib.import_module(module)) if test.examples]
     assert tests, f"{module} has examples that doctest does not find"

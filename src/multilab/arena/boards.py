@@ -76,7 +76,7 @@ def rank_methods(means: Means, name: str, rating: Rating | None = None, anchor: 
     rating : callable, optional
         :func:`elo_ratings` for Elo with intervals; it needs the extra ``arena``.
     anchor : str, optional
-        The column whose Elo is 1000; by default the mean of all columns is 1000.
+        The column whose Elo is 1000; by default the median of all columns is 1000.
 
     Returns
     -------

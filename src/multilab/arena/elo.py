@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from bencheval.evaluator import BenchmarkEvaluator
+from bencheval.elo_utils import EloHelper
 
 ROUNDS = 100
 """Bootstrap rounds of the intervals."""
@@ -25,7 +25,7 @@ def elo_ratings(
     columns : sequence of str
         Names of the methods.
     anchor : str, optional
-        The method whose rating is 1000; by default the mean of all ratings is 1000.
+        The method whose rating is 1000; by default the median of all ratings is 1000.
     rounds : int, default=100
         Bootstrap rounds.
 
@@ -39,32 +39,34 @@ def elo_ratings(
     The maximum-likelihood fit of the Bradley-Terry model, scaled such that 400 points are odds of 10 to 1. A dataset is
     one task of weight 1: its battles are those of all pairs of methods by the means over its splits, one per metric,
     and the bootstrap draws datasets, with seed 0. Metrics of a dataset are not drawn, since they are not independent.
-    All methods meet equally often, so that the order of the ratings is that of the win rates. The interval does not
-    depend on the anchor.
+    All methods meet equally often, so that the order of the ratings is that of the win rates.
+
+    A method that loses every battle (a baseline without features) has no finite rating; bencheval's ridge keeps it some
+    thousand points away. So that it does not move the others, every round of the bootstrap is centred on the median of
+    its ratings. The width of an interval does not depend on the anchor.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from multilab.arena import elo_ratings  # doctest: +SKIP
-    >>> errors = np.array([[[0.1, 0.2], [0.1, 0.3], [0.4, 0.3]]])
-    >>> elo_ratings(errors, ["a", "b"])["elo"].to_dict()  # doctest: +SKIP
-    {'a': 1060.2, 'b': 939.8}
+    >>> from multilab.arena import elo_ratings
+    >>> errors = np.array([[[0.1, 0.2, 0.2], [0.1, 0.3, 0.2], [0.4, 0.3, 0.5], [0.5, 0.2, 0.1]]])
+    >>> elo_ratings(errors, ["a", "b", "c"])["elo"].to_dict()
+    {'a': 1088.7, 'b': 1000.0, 'c': 1000.0}
     """
-    k = errors.shape[2]
-    if k < 2:
+    if errors.shape[2] < 2:
         return pd.DataFrame({"elo": 1000.0, "elo_low": np.nan, "elo_high": np.nan}, index=list(columns))
     unit, task, method = np.indices(errors.shape).reshape(3, -1)
-    kept = ~np.isnan(errors.ravel())
-    results = pd.DataFrame({"method": method, "task": task, "unit": unit, "metric_error": errors.ravel()})[kept]
-    evaluator = BenchmarkEvaluator(columns_to_agg_extra=None, seed_column="unit")
-    several = len(results["task"].unique()) > 1
-    ratings = evaluator.compute_elo(
-        results,
-        calibration_framework=None if anchor is None else list(columns).index(anchor),
-        BOOTSTRAP_ROUNDS=rounds if several else 1,
-        include_quantiles=several,
-        round_decimals=None,
-    ).sort_index()
-    elo = ratings["elo"].to_numpy()
-    low, high = (elo - ratings["elo-"], elo + ratings["elo+"]) if several else (np.nan, np.nan)
-    return pd.DataFrame({"elo": elo, "elo_low": low, "elo_high": high}).set_axis(list(columns)).round(1)
+    battles = pd.DataFrame({"method": method, "task": task, "unit": unit, "metric_error": errors.ravel()})
+    battles = battles[~np.isnan(errors.ravel())]
+    helper = EloHelper(split_col="unit")
+    ratings = helper.compute_mle_elo_from_ranks(battles).sort_index().to_numpy()
+    ratings = ratings - np.median(ratings)
+    shift = 1000 - (0.0 if anchor is None else ratings[list(columns).index(anchor)])
+    low = high = np.full(len(ratings), np.nan)
+    if battles["task"].nunique() > 1:
+        drawn = helper.compute_elo_ratings_from_ranks(battles, BOOTSTRAP_ROUNDS=rounds, show_process=False)
+        drawn = drawn.sort_index(axis=1).to_numpy()
+        low, high = np.quantile(drawn - np.median(drawn, axis=1, keepdims=True), [0.025, 0.975], axis=0)
+        low, high = np.minimum(low, ratings), np.maximum(high, ratings)
+    table = {"elo": ratings + shift, "elo_low": low + shift, "elo_high": high + shift}
+    return pd.DataFrame(table, index=list(columns)).round(1)

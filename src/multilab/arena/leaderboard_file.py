@@ -41,7 +41,7 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     ``columns``; ``values`` (an object like ``tracks[...]["values"]`` by track, metric and then by *dataset*, only for
     datasets of which this pool averages fewer splits than the track, else empty: look here first, then in the track);
     ``other_splits`` (datasets that the tracks split differently); ``unfinished`` (share of the cells a column did not
-    finish, parallel to ``columns``); ``anchor`` (the column with Elo 1000, ``null``: the mean is 1000).
+    finish, parallel to ``columns``); ``anchor`` (the column with Elo 1000, ``null``: the median is 1000).
 
     ``boards``: an object by group and metric. ``sets`` (number of datasets), ``left_out`` (names of those without a
     defined metric); parallel to the columns of the pool ``elo``, ``elo_low``, ``elo_high`` (bootstrap 95 % interval),
@@ -71,6 +71,7 @@ alike.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -90,6 +91,13 @@ from multilab.metrics import METRICS
 SCHEMA = 1
 """Version of the file."""
 
+Run = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+
+
+def _in_turn(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    return [work(item) for item in items]
+
+
 COSTS = ("fit_seconds", "predict_ms", "model_mb")
 _SURE = 0.95
 
@@ -104,7 +112,7 @@ def arena_leaderboard(
     rating: Rating | None = None,
     anchor: str | None = None,
     champion: str | None = None,
-    step: Callable[[str], None] = lambda text: None,
+    run: Run = _in_turn,
 ) -> dict[str, Any]:
     """Return the content of the leaderboard file.
 
@@ -129,31 +137,32 @@ def arena_leaderboard(
     champion : str, optional
         The column that is tested against every other one; by default the best of the track ``ensembled``, without such
         a track the best of each pool, by its rank over all metrics.
-    step : callable, optional
-        Called with a text before each board and each metric of a champion's tests.
+    run : callable, optional
+        ``run(work, items)`` returns ``work(item)`` of all items, in their order; by default one after the other.
 
     Returns
     -------
     dict
         See the module.
     """
-    labels = {str(each["name"]): int(each["q"]) for each in facts}
     by_name = {track.name: track for track in tracks}
     pools = [
-        _pool(pooled_tracks(name, [by_name[each] for each in members], digests), by_name)
+        pooled_tracks(name, [by_name[each] for each in members], digests)
         for name, members in POOLS.items()
         if all(each in by_name for each in members)
     ]
-    described = []
-    for pool, entry in pools:
-        board_of = {}
-        at = anchor if anchor in pool.means.columns else None
-        for name in boards_of(pool.means.metrics):
-            step(f"{pool.name}: {name}")
-            if all(pool.means.undefined[pool.means.metrics.index(each)].all() for each in _counted(name, pool.means)):
-                continue
-            board_of[name] = rank_methods(pool.means, name, rating, at)
-        described.append(entry | _ranked(pool, board_of, at, costs, champion, "ensembled" in by_name, labels, step))
+    anchors = [anchor if anchor in pool.means.columns else None for pool in pools]
+    boards = _boards(pools, anchors, rating, run)
+    champions = [_chosen(pool, boards[pool.name], champion, "ensembled" in by_name) for pool in pools]
+    tests = _tests(pools, champions, boards, {str(each["name"]): int(each["q"]) for each in facts}, run)
+    described = [
+        _pool(pool, by_name)
+        | {"anchor": at}
+        | {"boards": {name: _board(board, pool.means.columns) for name, board in boards[pool.name].items()}}
+        | _fronts(boards[pool.name], costs)
+        | {"champion": column and _champion(pool.means, column, tests[pool.name], boards[pool.name])}
+        for pool, at, column in zip(pools, anchors, champions, strict=True)
+    ]
     used = [each for each in facts if any(each["name"] in track.datasets for track in tracks)]
     metrics = [name for name in METRICS if any(name in track.metrics for track in tracks)]
     return {
@@ -250,8 +259,64 @@ def _track(track: Track) -> dict[str, Any]:
     }
 
 
-def _pool(pool: Pool, tracks: Mapping[str, Track]) -> tuple[Pool, dict[str, Any]]:
-    """Return a pool with its description; where it averages fewer splits than a track, with its own means."""
+def _boards(
+    pools: Sequence[Pool], anchors: Sequence[str | None], rating: Rating | None, run: Run
+) -> dict[str, dict[str, Board]]:
+    """Return the boards of each pool by name; a metric that is undefined on all datasets has none."""
+    jobs = [
+        (pool.name, name, pool.means, anchor)
+        for pool, anchor in zip(pools, anchors, strict=True)
+        for name in boards_of(pool.means.metrics)
+        if not pool.means.undefined[
+            [pool.means.metrics.index(m) for m in metrics_of(name) if m in pool.means.metrics]
+        ].all()
+    ]
+    boards: dict[str, dict[str, Board]] = {pool.name: {} for pool in pools}
+    for job, board in zip(jobs, run(functools.partial(_ranked, rating), jobs), strict=True):
+        boards[job[0]][job[1]] = board
+    return boards
+
+
+def _ranked(rating: Rating | None, job: tuple[str, str, Means, str | None]) -> Board:
+    _, name, means, anchor = job
+    return rank_methods(means, name, rating, anchor)
+
+
+def _chosen(pool: Pool, boards: Mapping[str, Board], champion: str | None, ensembled: bool) -> str | None:
+    """Return the column that is tested: the one named, else the best of the track of ensembles or of all."""
+    if champion in pool.means.columns:
+        return champion
+    candidates = [c for c in boards["overall"].table.index if not ensembled or c.endswith("@ensembled")]
+    return str(candidates[0]) if candidates else None
+
+
+def _tests(
+    pools: Sequence[Pool],
+    champions: Sequence[str | None],
+    boards: Mapping[str, Mapping[str, Board]],
+    labels: Mapping[str, int],
+    run: Run,
+) -> dict[str, dict[str, pd.DataFrame]]:
+    jobs = [
+        (pool.name, metric, pool.means, champion)
+        for pool, champion in zip(pools, champions, strict=True)
+        if champion is not None
+        for metric in pool.means.metrics
+        if metric in boards[pool.name]
+    ]
+    tests: dict[str, dict[str, pd.DataFrame]] = {pool.name: {} for pool in pools}
+    for job, table in zip(jobs, run(functools.partial(_tested, labels), jobs), strict=True):
+        tests[job[0]][job[1]] = table
+    return tests
+
+
+def _tested(labels: Mapping[str, int], job: tuple[str, str, Means, str]) -> pd.DataFrame:
+    _, metric, means, champion = job
+    return champion_tests(means, champion, metric, labels)
+
+
+def _pool(pool: Pool, tracks: Mapping[str, Track]) -> dict[str, Any]:
+    """Return the description of a pool; where it averages fewer splits than a track, with its own means."""
     means, own = pool.means, {}
     for name in pool.tracks:
         fewer = [each for each, used in pool.splits[name].items() if len(used) < len(tracks[name].splits[each])]
@@ -261,7 +326,7 @@ def _pool(pool: Pool, tracks: Mapping[str, Track]) -> tuple[Pool, dict[str, Any]
                 metric: {each: _rounded_list(means.values[m, means.datasets.index(each), at], 6) for each in fewer}
                 for m, metric in enumerate(means.metrics)
             }
-    return pool, {
+    return {
         "name": pool.name,
         "tracks": list(pool.tracks),
         "sets": list(means.datasets),
@@ -272,30 +337,12 @@ def _pool(pool: Pool, tracks: Mapping[str, Track]) -> tuple[Pool, dict[str, Any]
     }
 
 
-def _ranked(
-    pool: Pool,
-    board_of: Mapping[str, Board],
-    anchor: str | None,
-    costs: pd.DataFrame | None,
-    champion: str | None,
-    ensembled: bool,
-    labels: Mapping[str, int],
-    step: Callable[[str], None],
-) -> dict[str, Any]:
-    columns = pool.means.columns
-    entry: dict[str, Any] = {
-        "anchor": anchor,
-        "boards": {name: _board(board, columns) for name, board in board_of.items()},
-    }
-    overall = board_of["overall"].table
-    if costs is not None and "elo" in overall:
-        known = {column: column.partition("@")[0] for column in columns if column in costs.index}
-        entry["pareto"] = {
-            cost: list(pareto_front(overall["elo"][list(known)].to_dict(), costs[cost].to_dict())) for cost in COSTS
-        }
-    candidates = [column for column in overall.index if not ensembled or column.endswith("@ensembled")]
-    chosen = champion if champion in columns else next(iter(candidates), None)
-    return entry | {"champion": None if chosen is None else _champion(pool.means, chosen, board_of, labels, step)}
+def _fronts(boards: Mapping[str, Board], costs: pd.DataFrame | None) -> dict[str, Any]:
+    overall = boards["overall"].table
+    if costs is None or "elo" not in overall:
+        return {}
+    elo = {name: overall.loc[name, "elo"] for name in overall.index if name in costs.index}
+    return {"pareto": {cost: list(pareto_front(elo, costs[cost].to_dict())) for cost in COSTS}}
 
 
 def _board(board: Board, columns: Sequence[str]) -> dict[str, Any]:
@@ -315,28 +362,20 @@ def _board(board: Board, columns: Sequence[str]) -> dict[str, Any]:
 
 
 def _champion(
-    means: Means,
-    champion: str,
-    board_of: Mapping[str, Board],
-    labels: Mapping[str, int],
-    step: Callable[[str], None],
+    means: Means, champion: str, tests: Mapping[str, pd.DataFrame], boards: Mapping[str, Board]
 ) -> dict[str, Any]:
-    tests = {}
-    for metric in means.metrics:
-        if metric not in board_of:
-            continue
-        step(f"{champion} by {metric}")
-        table, ranks = champion_tests(means, champion, metric, labels), board_of[metric].table
-        aligned = table.reindex(list(means.columns))
-        sure = table["better"].to_numpy(dtype=float)
-        tests[metric] = {
+    described = {}
+    for metric, table in tests.items():
+        ranks, aligned = boards[metric].table, table.reindex(list(means.columns))
+        better, equal = table["better"].to_numpy(dtype=float), table["equal"].to_numpy(dtype=float)
+        described[metric] = {
             **{name: _rounded_list(aligned[name], 3) for name in ("better", "equal", "worse")},
             "first": bool(ranks.loc[champion, "rank"] <= ranks["rank"].min() + 1e-9),
             "first_elo": bool(ranks.loc[champion, "elo"] >= ranks["elo"].max()) if "elo" in ranks else None,
-            "surely_better": int((sure >= _SURE).sum()),
-            "surely_not_worse": int((sure + table["equal"].to_numpy(dtype=float) >= _SURE).sum()),
+            "surely_better": int((better >= _SURE).sum()),
+            "surely_not_worse": int((better + equal >= _SURE).sum()),
         }
-    return {"column": champion, "rope": ROPE, "tests": tests}
+    return {"column": champion, "rope": ROPE, "tests": described}
 
 
 def _costs(costs: pd.DataFrame) -> dict[str, Any]:
@@ -347,10 +386,6 @@ def _costs(costs: pd.DataFrame) -> dict[str, Any]:
         **{name: [_significant(value) for value in costs[name]] for name in (*COSTS, "peak_mb")},
         "cells": [int(value) for value in costs["cells"]],
     }
-
-
-def _counted(name: str, means: Means) -> list[str]:
-    return [metric for metric in metrics_of(name) if metric in means.metrics]
 
 
 def _rounded(value: Any, places: int) -> Any:

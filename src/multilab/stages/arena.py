@@ -1,5 +1,15 @@
-"""The arena: score files, submissions.
+"""The arena: leaderboards, score files, submissions.
 
+  multilab arena rank
+      write reports/arena/leaderboard.json from the tables of the studies arena, arena-tuned, arena-stacks and
+      arena-costs (those that have results), and print the leaderboard over all metrics.
+  multilab arena rank metric=macro_f1 sets=text [pool=default] [top=20]
+      print a leaderboard, write nothing. metric: a metric or a group (overall, example, label, ranking), several
+      with commas; sets: names, patterns, domains and conditions such as sets='yahoo-*,n<6000'; pool: default, tuned,
+      ensembled or all.
+  multilab arena rank default=mlekelm out=reports/mine
+      the same of other studies: default=, tuned=, ensembled= and costs= name them; anchor=METHOD has Elo 1000,
+      champion=METHOD is tested against every other one.
   multilab arena scores [study=arena] [dataset=A,B]
       pack the scores and decisions of all finished cells, one compressed file per data set, versioned by DVC.
   multilab arena metrics metric=A,B [policy=stored] [study=arena] [dataset=A,B] [out=FILE.csv]
@@ -15,13 +25,14 @@ from multilab.arena.errors import ArenaError
 from multilab.core.messages import unknown_name
 
 _VERBS = {  # the function that runs each verb, in multilab.commands.arena
+    "rank": "rank.rank",
     "scores": "score_files.pack",
     "metrics": "score_files.recompute",
 }
 
 
 def main(argv: list[str]) -> int:
-    """`multilab arena scores | metrics`."""
+    """`multilab arena rank | scores | metrics`."""
     if not argv or {"-h", "--help"} & set(argv):
         print(__doc__)
         return 0

@@ -195,18 +195,21 @@ def as_csv(rows: Sequence[ResultRow], metrics: Sequence[str]) -> str:
 
 def print_table(rows: Sequence[ResultRow], metrics: Sequence[str]) -> None:
     """Print a table: with rich on a terminal, the best of a column bold; as plain text elsewhere."""
-    if not sys.stdout.isatty():
-        print(as_text(result_table(rows, metrics)))
-        return
-
-    console = Console()
     table = result_table(rows, metrics)
-    if max(len(line) for line in as_text(table).splitlines()[1:]) > console.width:
+    if sys.stdout.isatty() and max(len(line) for line in as_text(table).splitlines()[1:]) > Console().width:
         table = result_table(rows, metrics, spread=False)
+    print_result_table(table)
+
+
+def print_result_table(table: ResultTable) -> None:
+    """Print a table that is ready: with rich on a terminal, the best entries bold; as plain text elsewhere."""
+    if not sys.stdout.isatty():
+        print(as_text(table))
+        return
     drawn = Table(title=table.title, title_justify="left", caption="\n".join(table.notes) or None)
     for i, (name, direction) in enumerate(zip(table.heads, table.directions, strict=True)):
         head = f"{name.replace('_', ' ')} {ARROWS[direction]}".rstrip()
         drawn.add_column(Text(head), justify="right" if i else "left")
     for row in table.rows:
         drawn.add_row(*(Text(entry.text, style="bold" if entry.best else "") for entry in row))
-    console.print(drawn)
+    Console().print(drawn)

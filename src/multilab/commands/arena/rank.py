@@ -1,0 +1,161 @@
+"""The leaderboard of the arena: its file, and its tables in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multilab import arena
+from multilab.arena import ArenaError, Board, Means, Pool
+from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS
+from multilab.arena.pools import POOLS
+from multilab.commands.arena.tables import (
+    STUDIES,
+    arena_settings,
+    described_methods,
+    described_studies,
+    digests_of_splits,
+    facts_of_sets,
+    read_costs,
+    read_tracks,
+)
+from multilab.commands.arguments import arguments
+from multilab.commands.progress import ProgressBar
+from multilab.core import report_dir, write_atomically
+from multilab.core.messages import unknown_name
+from multilab.experiments.workers import jobs, parallel_map
+from multilab.metrics import METRICS
+from multilab.reports.tables.entry import Entry
+from multilab.reports.tables.results import ResultTable, print_result_table
+
+_VIEW = ("metric", "sets", "pool", "top")
+_CONTENT = ("anchor", "champion", "out")
+
+
+def rank(argv: list[str]) -> int:
+    """Print a leaderboard; without arguments that choose one, write the file of all first."""
+    options = arguments(argv, *_VIEW, *STUDIES, *_CONTENT)
+    studies = {track: options.get(track, study) for track, study in STUDIES.items()}
+    tracks = read_tracks(studies)
+    facts, digests = facts_of_sets(studies), digests_of_splits(studies)
+    by_name = {track.name: track for track in tracks}
+    pools = [name for name, members in POOLS.items() if all(each in by_name for each in members)]
+    name = options.get("pool", pools[-1])
+    if name not in pools:
+        raise ArenaError(unknown_name("pool", name, pools))
+    anchor = options.get("anchor", arena_settings()["anchor"])
+    titles = described_methods(tracks, studies)
+    if not set(_VIEW) & set(options):
+        content = arena.arena_leaderboard(
+            tracks,
+            facts,
+            titles,
+            described_studies(studies),
+            digests,
+            read_costs(studies),
+            _rating(required=True),
+            anchor,
+            options.get("champion"),
+            _in_parallel,
+        )
+        path = Path(options.get("out", report_dir("arena"))) / "leaderboard.json"
+        write_atomically(path, arena.leaderboard_text(content))
+        print(f"wrote {path}: {_extent(content)}")
+    pool = arena.pooled_tracks(name, [by_name[each] for each in POOLS[name]], digests)
+    means = pool.means
+    if "sets" in options:
+        means = means.on(arena.select_sets([each for each in facts if each["name"] in means.datasets], options["sets"]))
+    anchor = anchor if anchor in means.columns else None
+    for metric in options.get("metric", "overall").split(","):
+        board = arena.rank_methods(means, metric, _rating(), anchor)
+        print_result_table(_table(board, means, pool, _top(options.get("top")), options.get("sets")))
+    return 0
+
+
+def _rating(required: bool = False) -> Any:
+    """Return the function that rates methods; where bencheval is not installed ``None``, unless it is required."""
+    try:
+        return arena.elo_ratings
+    except ModuleNotFoundError as error:
+        if required:
+            raise ArenaError(f"Elo needs {error.name}: pip install 'multilab[arena]'") from None
+        return None
+
+
+def _in_parallel(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Run some items at a time in parallel, with a progress bar."""
+    step = max(8 * jobs(), 1)
+    chunks = [items[first : first + step] for first in range(0, len(items), step)]
+    return [
+        result for chunk in ProgressBar("boards and tests")(chunks, len(chunks)) for result in parallel_map(work, chunk)
+    ]
+
+
+def _top(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ArenaError(f"top must be a number of methods such as 20, not {text!r}")
+    return int(text)
+
+
+def _extent(content: dict[str, Any]) -> str:
+    tracks = ", ".join(
+        f"{name} {len(track['sets'])} sets x {len(track['columns'])} methods"
+        for name, track in content["tracks"].items()
+    )
+    return f"{tracks}; {len(content['metrics'])} metrics"
+
+
+def _table(board: Board, means: Means, pool: Pool, top: int | None, wanted: str | None) -> ResultTable:
+    """Return a board as a table to print: position, method, Elo, rank, rates, and of a single metric its mean."""
+    shown = board.table.head(top) if top else board.table
+    single = board.name in METRICS
+    average = means.table(board.name).mean(skipna=False) if single else None
+    rows = []
+    for position, (column, row) in enumerate(shown.iterrows(), 1):
+        elo = f"{row['elo']:.0f}" if "elo" in row else "–"
+        if "elo" in row and not np.isnan(row["elo_low"]):
+            elo += f" [{row['elo_low']:.0f}, {row['elo_high']:.0f}]"
+        entries = [
+            str(position),
+            str(column),
+            elo,
+            f"{row['rank']:.2f}",
+            f"{row['win_rate']:.0%}",
+            f"{row['improvability']:.1%}",
+        ]
+        if average is not None:
+            entries.append("–" if np.isnan(average[column]) else f"{average[column]:.4f}")
+        entries.append(f"{row['unfinished']:.0%}" if row["unfinished"] else "")
+        rows.append(tuple(Entry(text) for text in entries))
+    heads = ["", "method", "Elo", "rank", "wins", "improvable", *([board.name] if single else []), "unfinished"]
+    directions = ["", "", "max", "min", "max", "min", *([METRICS[board.name].direction] if single else []), ""]
+    title = METRICS[board.name].title if single else GROUP_TITLES[board.name]
+    chosen = f" ({wanted})" if wanted else ""
+    sets = f"{len(board.datasets)} set{'s' * (len(board.datasets) != 1)}{chosen}"
+    head = f"{title}, {sets}, {len(means.columns)} methods ({' + '.join(pool.tracks)})"
+    return ResultTable(head, tuple(heads), tuple(directions), tuple(rows), tuple(_notes(board, pool, len(shown))))
+
+
+def _notes(board: Board, pool: Pool, shown: int) -> list[str]:
+    notes = []
+    if board.cd is not None and board.p is not None:
+        level = next((group for group in board.groups if board.table.index[0] in group), ())
+        notes.append(
+            f"critical difference of ranks {board.cd:.2f} (Nemenyi, .05): "
+            f"{f'the first {len(level)} methods do not differ by it' if level else 'the first differs from all others'}"
+        )
+        notes.append(f"Friedman p = {board.p:.2g}")
+    if board.left_out:
+        notes.append(f"undefined, so left out: {', '.join(board.left_out)}")
+    if pool.other_splits:
+        notes.append(f"not split alike in all tracks: {', '.join(pool.other_splits)}")
+    if board.name in METRIC_GROUPS:
+        notes.append(f"on each set by the mean rank over {len(board.metrics)} metrics")
+    if shown < len(board.table):
+        notes.append(f"{len(board.table) - shown} methods more")
+    return notes

@@ -1,0 +1,187 @@
+"""The committed tables that a leaderboard is computed from: scores, costs, and descriptions of studies and datasets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from multilab.arena import ArenaError, Track, method_costs, track_results
+from multilab.commands.methods import family
+from multilab.core import conf_dir, report_dir
+from multilab.core.shell import command
+from multilab.experiments.conf import names, read_settings_file
+from multilab.experiments.method import Method, load_method
+from multilab.statistics.result_files import read_measured, read_scores, read_table
+
+STUDIES = {"default": "arena", "tuned": "arena-tuned", "ensembled": "arena-stacks", "costs": "arena-costs"}
+"""The study of each track."""
+
+_ENVIRONMENT = ("created", "commit", "machine", "python", "blas", "versions")
+
+
+def read_track(track: str, study: str) -> Track | None:
+    """Return the results of the study of a track, ``None`` if it has none yet."""
+    folder = report_dir(study)
+    if not (folder / "scores.csv").is_file():
+        return None
+    stopped = folder / "unfinished.csv"
+    columns = ["dataset", "split", "method", "reason"]
+    unfinished = read_table(stopped, columns) if stopped.is_file() else None
+    own = _json(folder / "study.json", {}).get("methods") if track == "default" else None  # not those of its variants
+    return track_results(track, read_scores(folder), unfinished, own)
+
+
+def read_tracks(studies: Mapping[str, str]) -> list[Track]:
+    """Return the tracks that have results, ``default`` first.
+
+    Raises
+    ------
+    ArenaError
+        If the study of the track ``default`` has no results.
+    """
+    tracks = [track for name, study in studies.items() if name != "costs" and (track := read_track(name, study))]
+    if not tracks or tracks[0].name != "default":
+        study = studies["default"]
+        raise ArenaError(
+            f"{report_dir(study) / 'scores.csv'} is not there; `{command('multilab')} run study={study}` computes it"
+        )
+    return tracks
+
+
+def described_studies(studies: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return title, description and environment of the studies that have results."""
+    described = []
+    for track, study in studies.items():
+        folder = report_dir(study)
+        if (folder / "scores.csv").is_file():
+            settings, machine = _json(folder / "study.json", {}), _json(folder / "environment.json", {})
+            own = {
+                "track": track,
+                "study": study,
+                "title": settings.get("title"),
+                "description": settings.get("description"),
+            }
+            described.append(own | {key: machine.get(key) for key in _ENVIRONMENT})
+    return described
+
+
+def facts_of_sets(studies: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the facts of all datasets of the studies, as the leaderboard file has them."""
+    domains = arena_settings()["domains"]
+    kinds = {name: domain for domain, members in domains.items() for name in members}
+    facts: dict[str, dict[str, Any]] = {}
+    for card in _cards(studies):
+        name, kind = card["name"], kinds.get(card["name"], "other")
+        facts[name] = {
+            "name": name,
+            "title": card.get("title") or _title(name),
+            "domain": kind,
+            "text": kind == "text",
+            "n": card["instances"],
+            "d": card["columns"],
+            "q": card["labels"],
+            "cardinality": card["cardinality"],
+            "density": card["density"],
+            "distinct": card["distinct_label_sets"],
+            "nominal": card["nominal_features"],
+            "sparse": card["sparse"],
+        }
+    return list(facts.values())
+
+
+def digests_of_splits(studies: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
+    """Return the digests of the splits by track and dataset."""
+    return {
+        track: {card["name"]: card.get("split_digests", []) for card in _json(report_dir(study) / "datasets.json", [])}
+        for track, study in studies.items()
+    }
+
+
+def described_methods(tracks: Iterable[Track], studies: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return title, family, licence, requirements, reference and base methods of every method of some tracks."""
+    known, described = set(names("method")), {}
+    for track in tracks:
+        settings = _json(report_dir(studies[track.name]) / "study.json", {})
+        titles, references = settings.get("method_titles", {}), settings.get("references", {})
+        for name in track.methods:
+            method = load_method(name) if name in known else None
+            own = settings.get("settings", {}).get(name, {})
+            described[name] = {
+                "title": titles.get(name) or (method.title if method else name),
+                "family": _display(method, "family") or (family(method) if method else None),
+                "licence": _display(method, "licence"),
+                "requires": _requires(method),
+                "reference": references.get(name) or (method.reference if method else None) or None,
+                "base_scores": list(own.get("base_scores") or (method.base_scores if method else ())),
+            }
+    return described
+
+
+def read_costs(studies: Mapping[str, str]) -> pd.DataFrame | None:
+    """Return what methods cost, of the study of costs if it has results, else of the track ``default``."""
+    for track in ("costs", "default"):
+        measured = read_measured(report_dir(studies[track])) if track in studies else None
+        if measured is None:
+            continue
+        settings = _json(report_dir(studies[track]) / "study.json", {})
+        rows = {card["name"]: _rows(card, settings) for card in _cards({track: studies[track]})}
+        known = {name: each for name, each in rows.items() if each is not None}
+        costs = method_costs(measured[measured["dataset"].isin(list(known))], known)
+        costs.attrs["study"] = studies[track]
+        return costs
+    return None
+
+
+def arena_settings() -> dict[str, Any]:
+    """Return ``conf/arena.yaml``."""
+    return {"domains": {}, "anchor": None, **read_settings_file(conf_dir() / "arena.yaml")}
+
+
+def _rows(card: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return training and test rows of a split; ``None`` for protocols that do not say."""
+    protocol = (settings.get("protocols") or {}).get(card["name"]) or settings.get("protocol") or {}
+    if "kfold" in protocol:
+        share = 1 - 1 / protocol["kfold"]
+    elif "train_size" in (protocol.get("holdout") or {}):
+        share = protocol["holdout"]["train_size"]
+    else:
+        return None
+    return card["instances"] * share, card["instances"] * (1 - share)
+
+
+def _cards(studies: Mapping[str, str]) -> Sequence[dict[str, Any]]:
+    return [card for study in studies.values() for card in _json(report_dir(study) / "datasets.json", [])]
+
+
+def _title(name: str) -> str:
+    path = conf_dir() / "dataset" / f"{name}.yaml"
+    return str(read_settings_file(path).get("title", name)) if path.is_file() else name
+
+
+def _display(method: Method | None, key: str) -> Any:
+    """Return a display field of a method's YAML, ``None`` where it has none."""
+    return getattr(method, key, None) or None
+
+
+def _requires(method: Method | None) -> list[str]:
+    """Return what a method needs in addition to the core: its own list, else the top modules of other libraries."""
+    own = _display(method, "requires")
+    if own:
+        return [own] if isinstance(own, str) else list(own)
+    targets = _targets(method.identity()) if method else []
+    return sorted({target.partition(".")[0] for target in targets} - {"multilab", "sklearn", "numpy", "scipy", "hydra"})
+
+
+def _targets(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        nested = [target for item in value.values() for target in _targets(item)]
+        return [value["_target_"], *nested] if isinstance(value.get("_target_"), str) else nested
+    return [target for item in value for target in _targets(item)] if isinstance(value, list | tuple) else []
+
+
+def _json(path: Path, absent: Any) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else absent

@@ -1,0 +1,134 @@
+"""`multilab arena rank`: tables in the terminal, and the file, from committed tables of studies."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from helpers.arena_tables import facts_of, synthetic_scores, without_cells
+from multilab.arena import SCHEMA
+from multilab.cli import main
+from multilab.commands.completion import candidates
+
+NAMES = {"m0": "mlknn", "m1": "br_logistic", "m2": "ecc", "m3": "new_method"}
+
+
+@pytest.fixture
+def reports(tmp_path, monkeypatch):
+    """Return the folder of the reports of an arena of four methods on three sets, with costs and a tuned track."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MULTILAB_JOBS", "1")
+    scores = synthetic_scores(3, 4, 2, metrics=("macro_f1", "ranking_loss", "hamming_loss"))
+    sets = dict(zip(["set0", "set1", "set2"], ["emotions", "enron", "yeast"], strict=True))
+    scores = scores.replace({"method": NAMES, "dataset": sets})
+    cards = [
+        {
+            **{key: fact[key] for key in ("cardinality", "density", "sparse")},
+            "name": sets[fact["name"]],
+            "instances": fact["n"],
+            "columns": fact["d"],
+            "labels": fact["q"],
+            "distinct_label_sets": 9,
+            "nominal_features": 0,
+            "split_digests": [f"{fact['name']}-0", f"{fact['name']}-1"],
+        }
+        for fact in facts_of(synthetic_scores(3, 1, 1))
+    ]
+    study = {
+        "title": "Arena",
+        "methods": list(NAMES.values()),
+        "protocol": {"kfold": 5},
+        "method_titles": {"mlknn": "ML-kNN"},
+    }
+    _write(tmp_path / "reports" / "arena", without_cells(scores, ("enron", "ecc", 1)), cards, study)
+    stopped = pd.DataFrame(
+        [("enron", 1, "ecc", "time limit of 60 s", 61.0)], columns=["dataset", "split", "method", "reason", "seconds"]
+    )
+    stopped.to_csv(tmp_path / "reports" / "arena" / "unfinished.csv", index=False)
+    tuned = scores[(scores["method"] == "mlknn") & (scores["dataset"] == "emotions") & (scores["split"] == 0)]
+    _write(tmp_path / "reports" / "arena-tuned", tuned, cards[:1], study | {"title": "Tuned"})
+    return tmp_path / "reports"
+
+
+def _write(folder, scores, cards, study):
+    folder.mkdir(parents=True)
+    scores.to_csv(folder / "scores.csv", index=False)
+    measured = scores[["dataset", "split", "method"]].drop_duplicates()
+    measured = measured.assign(fit_seconds=2.0, input_seconds=0.0, predict_seconds=0.1, peak_mb=1.0, model_bytes=1e5)
+    measured.assign(alone=False).to_csv(folder / "measured.csv", index=False)
+    (folder / "datasets.json").write_text(json.dumps(cards))
+    (folder / "study.json").write_text(json.dumps(study))
+    environment = {"created": "2026-11-23 14:00 UTC", "machine": "Linux, 2 cores", "commit": "0" * 12}
+    (folder / "environment.json").write_text(json.dumps(environment))
+
+
+def test_a_table_of_some_sets_is_printed_and_nothing_is_written(reports, capsys):
+    assert main(["arena", "rank", "metric=macro_f1,label", "sets=text", "pool=default"]) == 0
+    text = capsys.readouterr().out
+    assert "Macro F1, 1 set (text), 4 methods (default)" in text
+    assert "Label-based, 1 set" in text
+    assert text.split("ecc", 1)[1].split("\n")[0].endswith("–        100%")
+    assert not list(reports.rglob("leaderboard.json"))
+
+
+def test_fewer_methods_are_printed_on_request(reports, capsys):
+    assert main(["arena", "rank", "metric=macro_f1", "pool=default", "top=2"]) == 0
+    text = capsys.readouterr().out
+    assert "2 methods more" in text
+    assert "critical difference of ranks" in text
+
+
+def test_the_file_holds_what_the_tables_do_and_is_the_same_on_a_rerun(reports, capsys):
+    pytest.importorskip("bencheval")
+    assert main(["arena", "rank"]) == 0
+    path = reports / "arena" / "leaderboard.json"
+    first = path.read_bytes()
+    content = json.loads(first)
+    assert content["schema"] == SCHEMA
+    assert content["created"] == "2026-11-23 14:00 UTC"
+    assert [each["domain"] for each in content["sets"]] == ["audio", "text", "biology"]
+    assert content["sets"][0]["title"].startswith("Emotions")
+    assert content["methods"]["mlknn"]["title"] == "ML-kNN"
+    assert content["methods"]["mlknn"]["family"] == "neighbours"
+    assert content["methods"]["mlknn@tuned"]["track"] == "tuned"
+    assert content["methods"]["new_method"]["family"] is None
+    unfinished = {"set": "enron", "column": "ecc", "splits": 1, "reason": "time limit of 60 s"}
+    assert content["tracks"]["default"]["unfinished"] == [unfinished]
+    assert [pool["name"] for pool in content["pools"]] == ["default", "tuned"]
+    assert content["pools"][0]["anchor"] == "br_logistic"
+    assert content["pools"][0]["boards"]["overall"]["elo"][1] == 1000
+    assert set(content["pools"][1]["values"]) == {"default"}  # the tuned track has one split, which is averaged
+    assert content["costs"] | {"cells": None} == content["costs"] | {"study": "arena", "alone": False, "cells": None}
+    assert content["costs"]["fit_seconds"][0] > 0
+    capsys.readouterr()
+    assert main(["arena", "rank"]) == 0
+    assert path.read_bytes() == first
+    assert "default 3 sets x 4 methods, tuned 1 sets x 1 methods; 3 metrics" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["metric=macro_f2"], "macro_f1"),
+        (["sets=nowhere"], "nowhere"),
+        (["pool=all"], "pool"),
+        (["metric=macro_f1", "top=x"], "top must be a number"),
+        (["default=nothing"], "reports/nothing/scores.csv is not there"),
+        (["colour=red"], "colour"),
+    ],
+)
+def test_what_cannot_be_ranked_is_refused_in_one_line(reports, capsys, arguments, message):
+    assert main(["arena", "rank", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_help_and_completion(capsys):
+    assert main(["arena", "rank", "--help"]) == 0
+    assert "multilab arena rank metric=macro_f1 sets=text" in capsys.readouterr().out
+    assert candidates("multilab arena rank metric=over") == ["metric=overall"]
+    assert candidates("multilab arena rank sets=tex") == ["sets=text"]
+    assert "pool=" in candidates("multilab arena rank ")
