@@ -34,6 +34,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "pools": ("Pool", "pooled_tracks"),
         "rounding": ("rounded_in_order",),
         "selection": ("select_sets",),
+        "similarity": ("DataProfile", "nearest_sets"),
         "tracks": ("Means", "Track", "track_results"),
     },
 )

@@ -37,10 +37,10 @@ def write_receipt(study: Study, stage: str) -> None:
 def drop_stale_receipts(study: Study) -> None:
     """Remove the receipts of stages whose files are missing or were edited, so that DVC runs those stages again.
 
-    Checked are the files of the report and, for ``publish``, the MLflow store.
+    Checked are the files of the report, but for the page of the arena, and, for ``publish``, the MLflow store.
     """
     folder = report_dir(study.name)
-    if changed_files(folder) or not (folder / PAGE).is_file():
+    if changed_files(folder) or not (study.page == "arena" or (folder / PAGE).is_file()):
         for stage in ("analyses", "evaluate", "stats"):
             _receipt(study, stage).unlink(missing_ok=True)
     if not is_destination(published_to(study)):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from multilab.commands.arena.pages import study_page
 from multilab.commands.comparisons import comparisons, headline_metrics, study_ranks
 from multilab.commands.dvc_files import METRICS_FILE, PLOT_TABLES, write_plots
 from multilab.core import record_checksums, report_dir, write_atomically
@@ -21,8 +22,7 @@ from multilab.experiments.store import Store
 from multilab.experiments.study import Study, Variant
 from multilab.experiments.workers import parallel_map
 from multilab.model_selection import split_digests
-from multilab.papers import find, paper_of
-from multilab.reports import build_report
+from multilab.papers import find
 from multilab.statistics.result_files import read_scores, write_table
 
 
@@ -59,7 +59,7 @@ def write_report(study: Study) -> Path:
         *(f"{name}.json" for name in contents),
     ]
     record_checksums(folder, written)
-    return build_report(folder, paper_of(folder), parallel_map)
+    return study_page(folder, parallel_map)
 
 
 def _compared(study: Study, scores: Any) -> dict[str, Any]:

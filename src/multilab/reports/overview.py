@@ -6,6 +6,8 @@ from pathlib import Path
 
 from multilab.claims.verdicts import Agreement
 from multilab.core import write_atomically
+from multilab.reports.arena.data import LEADERBOARD, load_arena
+from multilab.reports.arena.finding import arena_finding
 from multilab.reports.data import ReportData, load_report
 from multilab.reports.finding import finding
 from multilab.reports.page import template
@@ -31,16 +33,24 @@ def write_overview(reports: Path | str, paper_of: Callable[[Path], ReportedPaper
     Parameters
     ----------
     reports : path
-        The folder of the studies' folders; those without ``scores.csv`` and the quick study are left out.
+        The folder of the studies' folders; those without ``scores.csv`` and the quick study are left out. The studies
+        of the arena are one line with the first sentence of its page.
     paper_of : callable
         Returns the paper of a study's folder, ``None`` if it has none.
     """
-    folders = sorted(path.parent for path in Path(reports).glob("*/scores.csv") if path.parent.name != "quick")
+    ranked = (Path(reports) / "arena" / LEADERBOARD).is_file()
+    folders = sorted(path.parent for path in Path(reports).glob("*/scores.csv") if _listed(path.parent.name))
     lines = [_line(load_report(folder), paper_of(folder)) for folder in folders]
-    content = template("overview.html.j2").render(studies=lines, rows=_ranks(lines))
+    arena = arena_finding(load_arena(Path(reports) / "arena"))[:1] if ranked else None
+    content = template("overview.html.j2").render(studies=lines, rows=_ranks(lines), arena=arena)
     target = Path(reports) / "index.html"
     write_atomically(target, content)
     return target
+
+
+def _listed(study: str) -> bool:
+    """Return whether a study has a line of its own: not the quick study, nor those of the arena."""
+    return study not in ("quick", "arena") and not study.startswith("arena-")
 
 
 def _line(report: ReportData, paper: ReportedPaper | None) -> StudyLine:

@@ -1,4 +1,4 @@
-"""The arena: leaderboards, score files, submissions.
+"""The arena: leaderboards, pages, score files, submissions.
 
   multilab arena rank
       write reports/arena/leaderboard.json from the tables of the studies arena, arena-tuned, arena-stacks and
@@ -15,6 +15,8 @@
   multilab arena metrics metric=A,B [policy=stored] [study=arena] [dataset=A,B] [out=FILE.csv]
       any metric of all columns from these files, without a fit; policy: stored, a threshold such as 0.4, cardinality,
       top_k, top_3.
+  multilab arena page
+      the pages reports/arena/index.html and sets/NAME.html, from leaderboard.json and the tables; no cells are read.
 
 `multilab arena scores --help` and so on have no further arguments than these.
 """
@@ -28,11 +30,12 @@ _VERBS = {  # the function that runs each verb, in multilab.commands.arena
     "rank": "rank.rank",
     "scores": "score_files.pack",
     "metrics": "score_files.recompute",
+    "page": "pages.write_pages",
 }
 
 
 def main(argv: list[str]) -> int:
-    """`multilab arena rank | scores | metrics`."""
+    """`multilab arena rank | page | scores | metrics`."""
     if not argv or {"-h", "--help"} & set(argv):
         print(__doc__)
         return 0

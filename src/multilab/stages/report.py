@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markdown import Markdown
 
+from multilab.commands.arena.pages import study_page
 from multilab.commands.arguments import arguments
 from multilab.commands.receipts import PAGE, restore_tables
 from multilab.core import report_dir
@@ -14,7 +15,7 @@ from multilab.core.shell import command
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.tracking_uri import runs_link, tracking
 from multilab.papers import paper_of
-from multilab.reports import build_report, finding_text, headline_markdown, write_overview, write_readme
+from multilab.reports import finding_text, headline_markdown, write_overview, write_readme
 
 
 def main(argv: list[str]) -> int:
@@ -31,7 +32,7 @@ def main(argv: list[str]) -> int:
     restore_tables(study)
     page = folder / PAGE
     if "--headline" not in flags or not page.is_file():
-        page = build_report(folder, paper_of(folder))
+        page = study_page(folder)
     if "--readme" in flags:
         write_readme(Path("README.md"), folder, Path("docs/figures"))
         write_overview(folder.parent, paper_of)

@@ -1,0 +1,47 @@
+"""Pages of the arena, and of the studies whose page is that of the arena."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from multilab.arena.errors import ArenaError
+from multilab.core import report_dir
+from multilab.core.shell import command
+from multilab.papers import paper_of
+from multilab.reports import build_report
+from multilab.reports.arena.data import OutdatedLeaderboardError
+from multilab.reports.arena.page import build_arena_pages
+
+
+def write_pages(argv: list[str]) -> int:
+    """Write ``reports/arena/index.html`` and a page per set from committed files, and print where they are."""
+    if argv:
+        raise ArenaError(f"{argv[0]!r} is not an argument here; `multilab arena page` has none")
+    folder = report_dir("arena")
+    written = build_arena_pages(folder)
+    print(f"arena:   {written[0].resolve()}, and {len(written) - 1} pages of sets next to it")
+    return 0
+
+
+def study_page(folder: Path, each: Callable[..., Iterable[Any]] = map) -> Path:
+    """Write the page of a study and return it; studies with ``page: arena`` share the page of the arena.
+
+    Where ``leaderboard.json`` is missing or older than the scores, the page of the arena stays as it is, and a line
+    names the commands to run.
+    """
+    if not _is_of_arena(folder):
+        return build_report(folder, paper_of(folder), each)
+    arena = folder.parent / "arena"
+    try:
+        return build_arena_pages(arena)[0]
+    except OutdatedLeaderboardError as error:
+        print(f"{error}, then `{command('multilab')} arena page`")
+        return arena / "index.html"
+
+
+def _is_of_arena(folder: Path) -> bool:
+    path = folder / "study.json"
+    return path.is_file() and json.loads(path.read_text(encoding="utf-8")).get("page") == "arena"

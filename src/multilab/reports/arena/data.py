@@ -1,0 +1,257 @@
+"""Data of the arena's pages: ``leaderboard.json`` and the tables of its studies, read once and checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from multilab.arena import DataProfile, Means
+from multilab.reports.errors import ReportError
+from multilab.statistics.result_files import read_measured, read_scores
+
+__all__ = ["LEADERBOARD", "ArenaColumn", "ArenaData", "OutdatedLeaderboardError", "load_arena"]
+
+LEADERBOARD = "leaderboard.json"
+SCHEMA = 1
+_KEYS = ("created", "studies", "sets", "methods", "metrics", "groups", "tracks", "pools", "costs")
+
+
+class OutdatedLeaderboardError(ReportError):
+    """The leaderboard file is missing, or lacks a set or method of the scores."""
+
+
+@dataclass(frozen=True)
+class ArenaColumn:
+    """A column of the arena: a method of a track.
+
+    Attributes
+    ----------
+    name, method : str
+        ``mlknn@tuned`` and ``mlknn``.
+    title, family, track, licence : str
+        A dash where the file has none.
+    requires : tuple of str
+        Extras or packages that it needs in addition to the core.
+    reference : str
+    fit_seconds, predict_ms, model_mb, peak_mb : float or None
+        Medians: per 1,000 training rows, per row, in 10^6 bytes. ``None`` where not measured.
+    """
+
+    name: str
+    method: str
+    title: str
+    family: str
+    track: str
+    licence: str
+    requires: tuple[str, ...]
+    reference: str
+    fit_seconds: float | None
+    predict_ms: float | None
+    model_mb: float | None
+    peak_mb: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class ArenaData:
+    """Everything that the pages of the arena show.
+
+    Attributes
+    ----------
+    folder : Path
+        ``reports/arena``.
+    content : dict
+        ``leaderboard.json``, see :mod:`multilab.arena.leaderboard_file`.
+    columns : dict of str to ArenaColumn
+        By name, in the order of the file.
+    """
+
+    folder: Path
+    content: dict[str, Any]
+    columns: dict[str, ArenaColumn]
+
+    @cached_property
+    def sets(self) -> dict[str, dict[str, Any]]:
+        """Facts of the sets by name."""
+        return {each["name"]: each for each in self.content["sets"]}
+
+    @cached_property
+    def profiles(self) -> dict[str, DataProfile]:
+        """Size and kind of the sets by name."""
+        return {
+            name: DataProfile(each["n"], each["d"], each["q"], each["cardinality"], each["density"], each["text"])
+            for name, each in self.sets.items()
+        }
+
+    @cached_property
+    def metrics(self) -> dict[str, dict[str, Any]]:
+        """Metrics by name."""
+        return {each["name"]: each for each in self.content["metrics"]}
+
+    @cached_property
+    def groups(self) -> dict[str, dict[str, Any]]:
+        """Groups of metrics by name; the first holds all."""
+        return {each["name"]: each for each in self.content["groups"]}
+
+    @cached_property
+    def pools(self) -> dict[str, dict[str, Any]]:
+        """Pools of tracks by name."""
+        return {each["name"]: each for each in self.content["pools"]}
+
+    @property
+    def tracks(self) -> dict[str, dict[str, Any]]:
+        """Tracks by name."""
+        return self.content["tracks"]
+
+    @cached_property
+    def studies(self) -> dict[str, str]:
+        """Name of the study of each track."""
+        return {each["track"]: each["study"] for each in self.content["studies"]}
+
+    def track_means(self, dataset: str) -> Means:
+        """Return the means of all columns on one set, each over all splits of its track."""
+        tracks = [name for name, track in self.tracks.items() if dataset in track["sets"]]
+        return self._means(tracks, [dataset], {})
+
+    def pool_means(self, pool: str) -> Means:
+        """Return the means of a pool, over the splits that its tracks have in common."""
+        entry = self.pools[pool]
+        return self._means(entry["tracks"], entry["sets"], entry["values"])
+
+    def _means(self, tracks: list[str], sets: list[str], own: Mapping[str, Any]) -> Means:
+        metrics = [name for name in self.metrics if all(name in self.tracks[track]["values"] for track in tracks)]
+        columns = [column for track in tracks for column in self.tracks[track]["columns"]]
+        rows = [[self._row(tracks, own, metric, dataset) for dataset in sets] for metric in metrics]
+        values = np.array(rows, dtype=float).reshape(len(metrics), len(sets), len(columns))
+        undefined = np.array([[self._undefined(tracks, metric, each) for each in sets] for metric in metrics])
+        unfinished = (np.isnan(values) & ~undefined[:, :, None]).any(axis=0)
+        values[undefined] = np.nan
+        return Means(tuple(metrics), tuple(sets), tuple(columns), values, undefined, unfinished)
+
+    def _row(self, tracks: list[str], own: Mapping[str, Any], metric: str, dataset: str) -> list[float | None]:
+        row: list[float | None] = []
+        for name in tracks:
+            fewer = own.get(name, {}).get(metric, {})
+            track = self.tracks[name]
+            row += fewer[dataset] if dataset in fewer else track["values"][metric][track["sets"].index(dataset)]
+        return row
+
+    def _undefined(self, tracks: list[str], metric: str, dataset: str) -> bool:
+        return any(dataset in self.tracks[name]["undefined"].get(metric, ()) for name in tracks)
+
+    @cached_property
+    def spreads(self) -> pd.Series:
+        """Standard deviation over the splits, by set, column and metric; empty without ``scores.csv``."""
+        keys = ["dataset", "column", "metric"]
+        return self._by_column("scores.csv", keys, "std")
+
+    @cached_property
+    def seconds(self) -> pd.Series:
+        """Mean seconds of a cell, its fit, inputs and prediction, by set and column; empty without ``measured.csv``."""
+        return self._by_column("measured.csv", ["dataset", "column"], "mean")
+
+    def _by_column(self, file: str, keys: list[str], statistic: str) -> pd.Series:
+        tables = []
+        for name in self.tracks:
+            folder = self.folder.parent / self.studies.get(name, name)
+            if (folder / file).is_file():
+                table = read_scores(folder) if file == "scores.csv" else _with_seconds(folder)
+                tables.append(table.assign(column=table["method"] + ("" if name == "default" else f"@{name}")))
+        if not tables:
+            return pd.Series(dtype=float)
+        return pd.concat(tables).groupby(keys)["value"].agg(statistic)
+
+    def refuse_outdated(self) -> None:
+        """Refuse a leaderboard whose sets or methods are not those of the scores of its studies.
+
+        Raises
+        ------
+        OutdatedLeaderboardError
+            Naming the file and the first difference.
+        """
+        for name, track in self.tracks.items():
+            path = self.folder.parent / self.studies.get(name, name) / "scores.csv"
+            if not path.is_file():
+                continue
+            scores = read_scores(path.parent)
+            methods = [self.columns[column].method for column in track["columns"]]
+            for kind, known in (("dataset", track["sets"]), ("method", methods)):
+                if different := sorted(set(scores[kind]) - set(known)):
+                    text = f"{path} has the {kind} {different[0]}, {self.folder / LEADERBOARD} has not"
+                    raise OutdatedLeaderboardError(f"{text}: run `multilab arena rank`")
+
+
+def _with_seconds(folder: Path) -> pd.DataFrame:
+    table = read_measured(folder)
+    assert table is not None  # the file is there
+    parts = ("fit_seconds", "input_seconds", "predict_seconds")
+    return table.assign(value=sum(table[part].fillna(0.0) for part in parts))
+
+
+def load_arena(folder: Path | str) -> ArenaData:
+    """Return the data of the arena's pages.
+
+    Parameters
+    ----------
+    folder : path
+        ``reports/arena`` with ``leaderboard.json``; the tables of the studies that the file names are read from the
+        folders next to it, if they are there.
+
+    Raises
+    ------
+    OutdatedLeaderboardError
+        If the file is missing or older than the scores.
+    ReportError
+        If the file is not JSON or has another schema.
+    """
+    path = Path(folder) / LEADERBOARD
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise OutdatedLeaderboardError(f"{path} does not exist: run `multilab arena rank`") from error
+    except (OSError, ValueError) as error:
+        raise ReportError(f"{path} cannot be read: {error}; `multilab arena rank` writes it again") from error
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        raise ReportError(f"{path} is not of schema {SCHEMA}; `multilab arena rank` writes it again")
+    for key in _KEYS:
+        if key not in content:
+            raise ReportError(f"{path} lacks {key!r}; `multilab arena rank` writes it again")
+    if not content["pools"]:
+        raise ReportError(f"{path} has no pool of methods: there is nothing to show")
+    arena = ArenaData(Path(folder), content, _columns(content))
+    arena.refuse_outdated()
+    return arena
+
+
+def _columns(content: Mapping[str, Any]) -> dict[str, ArenaColumn]:
+    costs = content["costs"] or {"columns": []}
+    position = {name: index for index, name in enumerate(costs["columns"])}
+
+    def cost(column: str, name: str) -> float | None:
+        return costs[name][position[column]] if column in position else None
+
+    return {
+        column: ArenaColumn(
+            name=column,
+            method=each["name"],
+            title=_title(each),
+            family=each.get("family") or "–",
+            track=each["track"],
+            licence=each.get("licence") or "–",
+            requires=tuple(each.get("requires") or ()),
+            reference=each.get("reference") or "",
+            **{name: cost(column, name) for name in ("fit_seconds", "predict_ms", "model_mb", "peak_mb")},
+        )
+        for column, each in content["methods"].items()
+    }
+
+
+def _title(method: Mapping[str, Any]) -> str:
+    title = method.get("title") or method["name"]
+    return title if method["track"] == "default" else f"{title} ({method['track']})"

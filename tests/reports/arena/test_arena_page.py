@@ -1,0 +1,266 @@
+"""The pages of the arena from an invented leaderboard: structure, numbers, sameness, errors."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from helpers.arena_sample import METHODS, SETS, write_arena
+from helpers.html_page import Page
+from multilab.arena import rank_methods
+from multilab.commands.arena.pages import study_page
+from multilab.core import MultilabError
+from multilab.reports.arena.data import OutdatedLeaderboardError, load_arena
+from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, rank_ladder
+from multilab.reports.arena.finding import arena_finding
+from multilab.reports.arena.page import build_arena_pages, picker_data
+from multilab.reports.errors import ReportError
+from multilab.reports.overview import write_overview
+from multilab.stages.arena import main as arena_command
+
+
+class ArenaPage(Page):
+    """A page with forms and inline figures."""
+
+    VOID = (*Page.VOID, "input")
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_arena(tmp_path_factory.mktemp("arena") / "reports")
+
+
+@pytest.fixture(scope="module")
+def pages(folder):
+    return build_arena_pages(folder)
+
+
+@pytest.fixture(scope="module")
+def text(pages):
+    return pages[0].read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(text):
+    return ArenaPage(text)
+
+
+@pytest.fixture(scope="module")
+def content(folder):
+    return json.loads((folder / "leaderboard.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def default_folder(tmp_path_factory):
+    return write_arena(tmp_path_factory.mktemp("arena") / "reports", tracks=("default",))
+
+
+@pytest.fixture
+def own_folder(default_folder, tmp_path):
+    """Return a copy of an arena of one track, to be changed."""
+    return shutil.copytree(default_folder, tmp_path / "reports" / "arena")
+
+
+def board_tables(page):
+    """Return the leaderboards of a page: rows of cells, without the head."""
+    return [table[1:] for table in page.tables if table[0][1]["text"].startswith("Elo")]
+
+
+def test_there_is_a_page_over_all_sets_and_one_per_set_and_links_have_targets(folder, pages):
+    names = [name for name, *_ in SETS]
+    assert [path.relative_to(folder).as_posix() for path in pages] == ["index.html", *(f"sets/{n}.html" for n in names)]
+    for path in pages:
+        parsed = ArenaPage(path.read_text(encoding="utf-8"))
+        assert parsed.stack == []
+        assert all(a.get("scope") in ("col", "row") for tag, a in parsed.elements if tag == "th")
+        identifiers = [a["id"] for _, a in parsed.elements if "id" in a]
+        assert len(identifiers) == len(set(identifiers))
+        for address in (a["href"] for _, a in parsed.elements if "href" in a):
+            file, _, fragment = address.partition("#")
+            if not file:
+                assert fragment in identifiers
+            elif not file.endswith(".yaml") and (path.name, file) != ("index.html", "../index.html"):
+                assert (path.parent / file).is_file()
+
+
+def test_every_number_of_the_leaderboards_is_that_of_the_file(content, page):
+    tables = iter(board_tables(page))
+    for pool in content["pools"]:
+        for group in content["groups"]:
+            board, rows, expected = pool["boards"][group["name"]], next(tables), {}
+            for at, column in enumerate(pool["columns"]):
+                method = content["methods"][column]
+                title = method["title"] + ("" if method["track"] == "default" else f" ({method['track']})")
+                shares = [board["win_rate"][at], board["improvability"][at], pool["unfinished"][at]]
+                elo = f"{board['elo'][at]:.0f} {board['elo_low'][at]:.0f}–{board['elo_high'][at]:.0f}"
+                expected[title] = [elo, f"{board['rank'][at]:.2f}", *(f"{100 * share:.1f}" for share in shares)]
+            assert {row[0]["text"]: [cell["text"].replace(" ≈", "") for cell in row[1:6]] for row in rows} == expected
+            elos = [float(row[1]["text"].split()[0]) for row in rows]
+            assert elos == sorted(elos, reverse=True)
+    assert next(tables, None) is None
+
+
+def test_methods_marked_as_equal_are_those_within_the_critical_difference(content, page):
+    boards = [pool["boards"][group["name"]] for pool in content["pools"] for group in content["groups"]]
+    for board, rows in zip(boards, board_tables(page), strict=True):
+        near = [rank for rank in board["rank"] if rank - min(board["rank"]) <= board["cd"]]
+        assert sum("≈" in row[2]["text"] for row in rows) == len(near)
+
+
+def test_the_finding_names_the_leaders_the_cheap_and_the_unfinished(folder):
+    arena = load_arena(folder)
+    first, second, third = arena_finding(arena)
+    pool = arena.pools["ensembled"]  # of the pools with all sets, the one with the most methods
+    best = pool["columns"][int(np.argmax(pool["boards"]["overall"]["elo"]))]
+    assert first.startswith(f"{arena.columns[best].title} leads 9 methods on 7 sets by all metrics together (Elo ")
+    assert all(f"{title}: " in first for title in ("example-based decisions", "label-based", "example-based ranking"))
+    assert second.startswith("Of the 3 methods that are fitted in at most 1 s per 1,000 rows, BR, logistic regression")
+    assert third.startswith("2.1 % of the cells ")
+    assert third.endswith("2 of 11 methods have any, most of all MLDF (17 %) and BOOMER (3 %).")
+
+
+def test_a_set_page_has_all_methods_and_metrics_with_spread_and_reasons(folder, pages):
+    arena = load_arena(folder)
+    rows = ArenaPage((folder / "sets" / "medical.html").read_text(encoding="utf-8")).tables[0]
+    means = arena.track_means("medical")
+    assert len(rows) - 1 == len(means.columns) == len(METHODS) + 3
+    assert [cell["text"].strip() for cell in rows[0][:3]] == ["Method", "Rank", "Unfinished"]
+    shown = {row[0]["text"]: row for row in rows[1:]}
+    for at, metric in enumerate(means.metrics):
+        for value, column in zip(means.values[at, 0], means.columns, strict=True):
+            mean, _, spread = shown[arena.columns[column].title][3 + at]["text"].partition("±")
+            assert mean.strip() == ("–" if np.isnan(value) else f"{value:.4f}")
+            if spread:
+                assert float(spread) == pytest.approx(arena.spreads["medical", column, metric], abs=5e-5)
+            assert bool(spread) != np.isnan(value)
+    assert shown["MLDF"][2]["text"] == "5 of 5 splits: time limit of 60 s"
+    assert shown["ECC"][2]["text"] == "–"
+    best = [float(row[3]["text"].split("±")[0]) for row in rows[1:] if row[3]["bold"]]
+    assert best == [pytest.approx(np.nanmin(means.values[0, 0]), abs=5e-5)]
+
+
+def test_text_in_names_is_escaped(text):
+    assert "RF-PCT &lt;forest&gt;" in text
+    assert "<forest>" not in text
+
+
+def test_nothing_is_loaded_and_the_policy_admits_this_script_only(pages):
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        script = re.search(r"<script>(.*?)</script>", text, re.DOTALL).group(1)
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in text
+        assert len(re.findall("<script", text)) == (2 if path.name == "index.html" else 1)
+        elements = ArenaPage(text).elements
+        assert not any("src" in a or any(name.startswith("on") for name in a) for _, a in elements)
+        assert not re.search(r"\beval\b|innerHTML|document\.write|new Function", script)
+
+
+def test_the_same_files_give_the_same_bytes(folder, pages):
+    before = [path.read_bytes() for path in pages]
+    assert build_arena_pages(folder) == pages
+    assert [path.read_bytes() for path in pages] == before
+
+
+def test_means_of_the_file_give_the_ranks_of_the_file(folder):
+    arena = load_arena(folder)
+    for name, pool in arena.pools.items():
+        table = rank_methods(arena.pool_means(name), "overall").table
+        assert table["rank"].reindex(pool["columns"]).round(3).tolist() == pool["boards"]["overall"]["rank"]
+
+
+def test_the_picker_has_all_sets_and_the_sets_of_each_pool(folder):
+    data = picker_data(load_arena(folder))
+    assert [each["name"] for each in data["sets"]] == [name for name, *_ in SETS]
+    assert [data["sets"][at]["name"] for at in data["pools"]["all"]["sets"]] == [name for name, *_ in SETS[1:5]]
+    auc = [each["name"] for each in data["metrics"]].index("macro_auc")
+    assert data["pools"]["default"]["undefined"] == {0: [auc]}
+
+
+def test_pages_of_sets_that_left_the_file_are_removed(own_folder):
+    folder = own_folder
+    (folder / "sets").mkdir()
+    (folder / "sets" / "old.html").write_text("old")
+    build_arena_pages(folder)
+    assert not (folder / "sets" / "old.html").exists()
+    assert "All tracks" not in (folder / "index.html").read_text(encoding="utf-8")
+
+
+def test_ratings_costs_and_tables_may_be_absent(own_folder):
+    folder = own_folder
+    path = folder / "leaderboard.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["costs"] = None
+    for pool in content["pools"]:
+        for board in pool["boards"].values():
+            for key in ("elo", "elo_low", "elo_high"):
+                board.pop(key, None)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    for name in ("scores.csv", "measured.csv", "unfinished.csv", "study.json"):
+        (folder / name).unlink()
+    text = build_arena_pages(folder)[0].read_text(encoding="utf-8")
+    assert "(mean rank 1.29)" in text
+    assert "Seconds and megabytes were not measured." in text
+    assert "±</span>" not in (folder / "sets" / "yeast.html").read_text(encoding="utf-8")
+
+
+def test_a_leaderboard_that_cannot_be_used_is_refused_in_one_line(own_folder):
+    folder = own_folder
+    path = folder / "leaderboard.json"
+    scores = folder / "scores.csv"
+    scores.write_text(scores.read_text().replace("emotions,", "songs,"))
+    with pytest.raises(OutdatedLeaderboardError, match=r"has the dataset songs, .*leaderboard\.json has not"):
+        load_arena(folder)
+    for content, message in (("{", "cannot be read"), ('{"schema": 0}', "not of schema 1"), ('{"schema": 1}', "lacks")):
+        path.write_text(content)
+        with pytest.raises(ReportError, match=message):
+            load_arena(folder)
+    path.unlink()
+    with pytest.raises(OutdatedLeaderboardError, match="does not exist: run `multilab arena rank`"):
+        load_arena(folder)
+
+
+def test_the_command_and_the_report_of_the_study_write_these_pages(own_folder, monkeypatch, capsys):
+    monkeypatch.chdir(own_folder.parent.parent)
+    assert arena_command(["page"]) == 0
+    assert capsys.readouterr().out.endswith("index.html, and 7 pages of sets next to it\n")
+    text = (own_folder / "index.html").read_text(encoding="utf-8")
+    (own_folder / "study.json").write_text('{"page": "arena", "limits": {"seconds": 9, "gigabytes": 4}}')
+    assert study_page(own_folder) == own_folder / "index.html"
+    assert (own_folder / "index.html").read_text(encoding="utf-8") == text.replace("60 s or 4 GiB", "9 s or 4 GiB")
+    (own_folder / "leaderboard.json").unlink()
+    assert study_page(own_folder) == own_folder / "index.html"
+    assert "leaderboard.json does not exist: run `multilab arena rank`, then `" in capsys.readouterr().out
+    with pytest.raises(OutdatedLeaderboardError, match="does not exist"):
+        arena_command(["page"])
+    with pytest.raises(MultilabError, match="'now' is not an argument here"):
+        arena_command(["page", "now"])
+
+
+def test_the_page_over_all_studies_has_one_line_for_the_arena(folder, pages):
+    text = write_overview(folder.parent, lambda path: None).read_text(encoding="utf-8")
+    assert re.findall(r'<h2><a href="(.*?)">', text) == ["arena/index.html"]
+    assert arena_finding(load_arena(folder))[0].replace("<", "&lt;").replace(">", "&gt;") in text
+    assert "arena-tuned" not in text
+
+
+def test_figures_join_the_front_and_mark_what_does_not_differ():
+    costs = [CostPoint("a", 0.1, 900), CostPoint("b & c", 1, 1100), CostPoint("d", 5, 1000)]
+    figure = cost_figure(costs, "seconds", "Elo", "label")
+    assert re.findall(r'class="name"[^>]*>(.*?)</text>', figure) == ["a", "b &amp; c"]
+    assert figure.count('class="other"') == 1
+    ranks = [RankPoint("a", 1.0), RankPoint("b", 1.9), RankPoint("c", 2.5)]
+    assert re.findall(r'<g class="same"><text[^>]*>(.*?)</text>', rank_ladder(ranks, 1.0, "label")) == ["a", "b"]
+    assert 'class="reach"' not in rank_ladder(ranks, None, "label")
+    same = cost_figure([CostPoint("a", 1.0, 1000.0)], "seconds", "Elo", "label")
+    assert "nan" not in same
+    assert "inf" not in same
