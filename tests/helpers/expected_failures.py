@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+from helpers.checkpoints import FileClassifier
 from multilab.methods import BinaryRelevance, MLkNN, ScoreEnsemble
 
 __all__ = ["CHECK_PARAMS", "expected_failures"]
@@ -30,9 +31,11 @@ CHECK_PARAMS: dict[str, dict[str, Any]] = {
         "estimators": [("pairs", MLkNN(k=2)), ("triples", MLkNN(k=3))],
         "final_estimator": ScoreEnsemble(candidates=("greedy", "context"), cv=2, n_rounds=3),
     },
+    "PretrainedBinaryRelevance": {"estimator": FileClassifier(), "model_path": FileClassifier.FILE},
     "RFML": {"k": 3},
     "ReliefFML": {"k": 3},
     "ScoreEnsemble": {"candidates": ("greedy", "logistic"), "cv": 2, "n_rounds": 3},
+    "TabM": {"batch_size": 8, "d_block": 16, "k": 4, "max_epochs": 60, "n_blocks": 2},
 }
 
 _NOT_REPEATED_ROWS = {
@@ -69,7 +72,7 @@ _REASONS = {
         "the chain follows the order of the columns": "ClassifierChain",
         "the chain orders are drawn over column numbers": "ECC",
         "the features of later layers, and with them the draws, are in the labels' order": "IMLDF MLDF",
-        "the first weights are drawn in the order of the labels": "DBPNN",
+        "the first weights are drawn in the order of the labels": "DBPNN TabM",
     },
     "check_learns": {
         "it does not look at the features": "FrequentLabels NoLabels",
@@ -87,6 +90,7 @@ _REASONS = {
         "the landmarks are drawn by row number": "NystroemKernelELM",
         "the samples are drawn over row numbers": "EBR ECC EPS",
         "the copies are drawn over row numbers": "ResampledClassifier",
+        "the validation rows and the batches are drawn over row numbers": "TabM",
         "which rows share a fold depends on their order": (
             "CalibratedMultiLabelClassifier MetricStack PortfolioStack ScoreEnsemble StackedMLWSE"
         ),

@@ -16,6 +16,9 @@ _CLASS = re.compile(r"^class ([A-Za-z]\w*)\s*[(:]", re.MULTILINE)
 # A package above this one whose estimators meet the same contract; only its name is known here.
 _ABOVE = "decision"
 
+# What the modules of some methods import at their top, and the extra that installs it.
+_EXTRAS = {"torch": "tabular-nets", "tabm": "tabular-nets"}
+
 
 def public_classes(package: str = "methods") -> dict[str, str]:
     """Return the public top-level classes of a package, by name, without importing anything.
@@ -55,6 +58,8 @@ def find_class(name: str) -> type:
     ------
     AttributeError
         If no file of the package defines it.
+    ImportError
+        If the packages that it needs (an extra) are not installed.
     """
     classes = public_classes()
     module = classes.get(name)
@@ -62,19 +67,34 @@ def find_class(name: str) -> type:
         match = closest(name, classes)
         hint = f"; did you mean {match}?" if match else ""
         raise AttributeError(f"module {_PACKAGE!r} has no attribute {name!r}{hint}")
-    return getattr(importlib.import_module(module), name)
+    cls = _class(module, name)
+    if isinstance(cls, ModuleNotFoundError):
+        extra = _EXTRAS[str(cls.name)]
+        raise ImportError(
+            f"{name} needs the package {cls.name}, which is not installed: pip install 'multilab[{extra}]'",
+            name=cls.name,
+        ) from cls
+    return cls
+
+
+def _class(module: str, name: str) -> type | ModuleNotFoundError:
+    """Return a class, or the error of its module where a package of an extra is missing."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRAS:
+            raise
+        return error
 
 
 def all_estimators() -> list[type]:
     """Return every public estimator class of ``multilab.methods`` and ``multilab.decision``, in alphabetical order.
 
     An estimator is a subclass of ``sklearn.base.BaseEstimator`` outside ``multilab.methods.base`` that is not
-    abstract. All modules of the two packages are imported.
+    abstract. All modules of the two packages are imported, except those that need an extra that is not installed.
     """
     from sklearn.base import BaseEstimator
 
     modules = sorted((public_classes() | public_classes(_ABOVE)).items())
-    classes = (
-        getattr(importlib.import_module(module), name) for name, module in modules if module != f"{_PACKAGE}.base"
-    )
-    return [c for c in classes if issubclass(c, BaseEstimator) and not inspect.isabstract(c)]
+    classes = (_class(module, name) for name, module in modules if module != f"{_PACKAGE}.base")
+    return [c for c in classes if isinstance(c, type) and issubclass(c, BaseEstimator) and not inspect.isabstract(c)]
