@@ -2,8 +2,8 @@
 
 A file is an ``.npz`` that NumPy alone can read. Its array ``index`` is JSON in UTF-8: study, data set with the digest
 of its data, protocol, digests of the splits, and the cells with split, method, key and largest rounding.
-``<key>.scores`` are the scores of the test rows in float32, in the order of the split; ``<key>.decisions`` the decisions, eight to a
-byte (``np.packbits``). A cell that predicts for single metrics has ``<key>.scores.<metric>`` and
+``<key>.scores`` are the scores of the test rows in float32, in the order of the split; ``<key>.decisions`` the
+decisions, eight to a byte (``np.packbits``). A cell that predicts for single metrics has ``<key>.scores.<metric>`` and
 ``<key>.decisions.<metric>`` in addition. True labels are not in the file: they are those of the data set.
 """
 

@@ -1,0 +1,230 @@
+"""`multilab arena verify`: checks of a submission, recomputation of a sample of its cells, its stamp and its ranks."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from multilab.arena.errors import ArenaError
+from multilab.arena.method_source import check_dependencies, read_source
+from multilab.arena.rank_changes import rank_changes
+from multilab.arena.submissions import Submission, read_submission
+from multilab.commands.arena.recomputing import recompute_apart
+from multilab.commands.arena.submission_cells import submission_cells, versions_here
+from multilab.commands.arguments import arguments
+from multilab.core import array_digest, report_dir, write_atomically
+from multilab.experiments import gate
+from multilab.experiments.cells import Cell
+from multilab.experiments.conf import names
+from multilab.experiments.environment import environment
+from multilab.experiments.own_settings import named_file
+from multilab.experiments.store import Store
+from multilab.experiments.study import Study, load_study
+from multilab.metrics import METRICS
+from multilab.statistics.result_files import read_scores
+
+TOLERANCES = {"L1": gate.L1, "L2": gate.L2}
+"""Allowed difference of a number by level, times max(1, its size): that of the gate."""
+
+
+def verify(argv: list[str]) -> int:
+    """Check a submission and recompute a sample of its cells; return 0 if all is as submitted, else 1."""
+    named = [word for word in argv if "=" not in word]
+    options = arguments([word for word in argv if "=" in word], "sample", "seed", "stamp", "markdown")
+    if len(named) != 1 or named[0].startswith("-"):
+        raise ArenaError("expected: multilab arena verify ARCHIVE [sample=10] [seed=0] [stamp=FILE] [markdown=FILE]")
+    sample, seed = (_count(options, key, default) for key, default in (("sample", 10), ("seed", 0)))
+    path = Path(named[0])
+    submission = read_submission(path)
+    manifest = submission.manifest
+    source = read_source(manifest.name, submission.code, submission.settings)
+    _check_declared(submission, source)
+    check_dependencies(source.dependencies)
+    study = load_study(manifest.study)
+    print(f"{path}: {manifest.name} by {source.authors} ({source.licence}), {len(submission.cells)} cells of {study.name}")
+    print("recomputing runs the submitted code: in CI or a container, not on a machine with anything to protect")
+    with tempfile.TemporaryDirectory(prefix="multilab-verify-") as folder:
+        settings = _written(submission, Path(folder) / "method")
+        cells = submission_cells(study, manifest.name, manifest.splits)
+        _check_cells(submission, cells)
+        chosen = _sampled(cells, sample, seed)
+        store = Path(folder) / "store"
+        failed = recompute_apart(study.name, settings, chosen, store)
+        wrong, largest, equal = _compared(submission, study, chosen, Store(store), failed)
+    for line in wrong[:20]:
+        print(f"VERIFY: {line}")
+    level, allowed = manifest.level, TOLERANCES[manifest.level]
+    result = "refused" if wrong else "verified"
+    counts = f"{len(chosen)} of {len(cells)} cells recomputed (seed {seed})"
+    print(f"{result}: {counts}, compared at {level} ({allowed:g}), largest difference {largest:.1e}, {equal} bit for bit")
+    stamp = Path(options.get("stamp") or (path / "verified.json" if path.is_dir() else path.with_suffix(".verified.json")))
+    here = environment()
+    content = {
+        "name": manifest.name,
+        "study": study.name,
+        "submission": submission.digest,
+        "result": result,
+        "level": level,
+        "tolerance": allowed,
+        "cells": [gate.cell_name(cell) for cell in chosen],
+        "seed": seed,
+        "largest_difference": largest,
+        "differences": wrong[:20],
+        "commit": here["commit"],
+        "date": here["created"],
+        "machine": here["machine"],
+        "versions": versions_here(),
+    }
+    write_atomically(stamp, json.dumps(content, indent=1) + "\n")
+    table = _ranks(submission, study)
+    print(*_rank_lines(manifest.name, table, study), f"{stamp}: the stamp", sep="\n")
+    if "markdown" in options:
+        write_atomically(options["markdown"], _markdown(submission, content, table, len(cells)))
+    return int(bool(wrong))
+
+
+def _count(options: dict[str, str], key: str, default: int) -> int:
+    text = options.get(key, str(default))
+    if not text.isdecimal() or (key == "sample" and int(text) < 1):
+        raise ArenaError(f"{key} must be a whole number, got {text!r}")
+    return int(text)
+
+
+def _check_declared(submission: Submission, source: Any) -> None:
+    """Refuse a manifest that says something else than its method file, and a name that is taken."""
+    manifest = submission.manifest
+    for key in ("licence", "authors", "dependencies"):
+        if getattr(manifest, key) != getattr(source, key):
+            raise ArenaError(f"manifest.json: {key} is not that of the method file; submit again")
+    if manifest.name in names("method") or (submission.code and find_spec(manifest.name) is not None):
+        raise ArenaError(f"there is a method or a module {manifest.name!r} already; choose another name")
+
+
+def _written(submission: Submission, folder: Path) -> Path:
+    """Write method file and YAML into a new folder under names of our own; return the path of the YAML."""
+    settings = folder / "conf" / "method" / f"{submission.manifest.name}.yaml"
+    write_atomically(settings, submission.settings)
+    if submission.code:
+        write_atomically(folder / f"{submission.manifest.name}.py", submission.code)
+    named_file("method", str(settings))
+    return settings
+
+
+def _check_cells(submission: Submission, cells: list[Cell]) -> None:
+    """Refuse cells that are missing, too many, or not those of the submitted files: keys and metrics are checked."""
+    manifest, here = submission.manifest, versions_here()
+    for library, number in here.items():
+        if library not in ("python", "multilab") and manifest.versions.get(library) != number:
+            was = manifest.versions.get(library, "no version")[:20]
+            raise ArenaError(f"computed with {library} {was}, here it is {number}: install the versions of the lock")
+    rows = submission.cells
+    keys = {(d, int(s)): key for d, s, key in rows[["dataset", "split", "key"]].itertuples(index=False, name=None)}
+    expected = {(cell.split_ref.dataset, cell.split_ref.split): cell.key for cell in cells}
+    if len(keys) != len(rows) or keys.keys() - expected.keys():
+        raise ArenaError("cells.csv: a cell is there twice, or is none of the study")
+    for (dataset, split), key in expected.items():
+        if (dataset, split) not in keys:
+            raise ArenaError(f"cells.csv: {dataset}, split {split} is missing; the study has it, so submit again")
+        if keys[dataset, split] != key:
+            raise ArenaError(
+                f"cells.csv: the key on {dataset}, split {split} is not that of the submitted files: code, settings, "
+                f"data or multilab changed after the cells were computed"
+            )
+    _check_scores(submission, set(expected))
+
+
+def _check_scores(submission: Submission, expected: set[tuple[str, int]]) -> None:
+    scores, name = submission.scores, submission.manifest.name
+    for where, own in scores.groupby(["dataset", "split"]):
+        complete = set(METRICS) <= set(own["metric"]) and not own["metric"].duplicated().any()
+        if where not in expected or not complete or set(own["method"]) != {name}:
+            raise ArenaError(f"scores.csv: {where[0]}, split {where[1]} does not have each metric once")
+    if len(expected) != scores.groupby(["dataset", "split"]).ngroups:
+        raise ArenaError("scores.csv: not every cell has its metrics")
+    for metric, own in scores.groupby("metric"):
+        if metric in METRICS and not own["value"].dropna().between(*METRICS[str(metric)].range).all():
+            raise ArenaError(f"scores.csv: {metric} is outside its range")
+
+
+def _sampled(cells: list[Cell], sample: int, seed: int) -> list[Cell]:
+    picked = np.random.default_rng(seed).choice(len(cells), size=min(sample, len(cells)), replace=False)
+    return [cells[index] for index in sorted(picked)]
+
+
+def _compared(
+    submission: Submission, study: Study, cells: list[Cell], store: Store, failed: dict[str, str]
+) -> tuple[list[str], float, int]:
+    """Return what differs, the largest difference of a metric, and how many cells have the same scores bit for bit."""
+    done = [cell for cell in cells if store.has(cell.key)]
+    wrong = [f"{cell.label}: {failed.get(cell.label, 'not computed')}" for cell in cells if cell not in done]
+    computed = gate.fingerprints(done, store, study.conventions)
+    rows = submission.scores
+    groups = rows.groupby(rows["dataset"] + "/" + rows["split"].astype(str) + "/" + rows["method"])
+    submitted = {str(name): dict(zip(own["metric"], own["value"], strict=True)) for name, own in groups}
+    expected = {name: submitted[name] for name in computed}
+    allowed = TOLERANCES[submission.manifest.level]
+    wrong += [
+        f"{d.cell}: {d.quantity} is {d.computed:.10g}, submitted is {d.expected:.10g}"
+        for d in gate.differences(computed, expected, allowed)
+    ]
+    wrong += [f"{name}: {metric} is not submitted" for name in computed for metric in computed[name].keys() - expected[name]]
+    gaps = [abs(computed[n][m] - v) for n, values in expected.items() for m, v in values.items() if m in computed[n]]
+    finite = [gap for gap in gaps if not math.isnan(gap)]
+    keys = submission.cells.set_index("key")["digest"]
+    equal = sum(keys[cell.key] == array_digest(store.arrays(cell.key)["scores"]) for cell in done)
+    return wrong, max(finite, default=0.0), int(equal)
+
+
+def _ranks(submission: Submission, study: Study) -> pd.DataFrame | None:
+    """Return the ranks of the study with the submission, ``None`` without committed scores."""
+    folder = report_dir(study.name)
+    if not (folder / "scores.csv").is_file():
+        return None
+    return rank_changes(read_scores(folder), submission.scores)
+
+
+def _rank_lines(name: str, table: pd.DataFrame | None, study: Study) -> list[str]:
+    if table is None:
+        return [f"no ranks: {report_dir(study.name)}/scores.csv is not here"]
+    position = list(table.index).index(name)
+    near = table.iloc[max(0, position - 3) : position + 4][["before", "after"]]
+    text = near.to_string(float_format=lambda value: f"{value:.2f}", na_rep="-")
+    return [f"{name} would be number {position + 1} of {len(table)} by average rank over all metrics:", text]
+
+
+def _markdown(submission: Submission, stamp: dict[str, Any], table: pd.DataFrame | None, n_cells: int) -> str:
+    """Return the comment on a pull request; texts of the submission are names and numbers only."""
+    name, manifest = submission.manifest.name, submission.manifest
+    verdict = "**verified**" if stamp["result"] == "verified" else "**refused**"
+    lines = [
+        f"### Arena: `{name}` {verdict}",
+        "",
+        f"{len(stamp['cells'])} of {n_cells} cells recomputed (seed {stamp['seed']}) at commit `{stamp['commit']}`, "
+        f"compared at {stamp['level']} ({stamp['tolerance']:g}), largest difference {stamp['largest_difference']:.1e}. "
+        f"Licence `{manifest.licence}`.",
+        "",
+    ]
+    lines += [f"- `{line.replace('`', '')[:200]}`" for line in stamp["differences"][:10]]
+    if table is not None:
+        position = list(table.index).index(name)
+        best = sorted(table.loc[name].filter(like="after_").items(), key=lambda item: item[1])
+        shown = ", ".join(f"{str(metric).removeprefix('after_')} {rank:.2f}" for metric, rank in (*best[:2], *best[-2:]))
+        lines += [
+            "",
+            f"Number {position + 1} of {len(table)} by average rank over all metrics; best and worst metrics: {shown}.",
+            "",
+            "| method | rank before | rank after |",
+            "|---|---|---|",
+        ]
+        for method, row in table.iterrows():
+            label = f"**{method}**" if method == name else str(method)
+            before = "" if math.isnan(row["before"]) else f"{row['before']:.2f}"
+            lines.append(f"| {label} | {before} | {row['after']:.2f} |")
+    return "\n".join(lines) + "\n"
