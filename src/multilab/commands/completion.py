@@ -261,6 +261,7 @@ _ARENA = {
     "scores": ("study", "dataset"),
     "metrics": ("metric", "policy", "study", "dataset", "conventions", "out"),
     "page": (),
+    "summary": (),
 }
 
 

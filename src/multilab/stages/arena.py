@@ -17,6 +17,8 @@
       top_k, top_3.
   multilab arena page
       the pages reports/arena/index.html and sets/NAME.html, from leaderboard.json and the tables; no cells are read.
+  multilab arena summary
+      what reports/arena/leaderboard.json shows: reports/arena/summary.json and the page docs/arena-results.md.
 
 `multilab arena scores --help` and so on have no further arguments than these.
 """
@@ -31,11 +33,12 @@ _VERBS = {  # the function that runs each verb, in multilab.commands.arena
     "scores": "score_files.pack",
     "metrics": "score_files.recompute",
     "page": "pages.write_pages",
+    "summary": "summary.summarise_arena",
 }
 
 
 def main(argv: list[str]) -> int:
-    """`multilab arena rank | page | scores | metrics`."""
+    """`multilab arena rank | page | summary | scores | metrics`."""
     if not argv or {"-h", "--help"} & set(argv):
         print(__doc__)
         return 0

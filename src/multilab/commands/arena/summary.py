@@ -1,0 +1,64 @@
+"""What the arena shows: the summary of its leaderboard as numbers and as a page of the documentation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from multilab.arena.errors import ArenaError
+from multilab.arena.summary import PROPOSALS, arena_summary
+from multilab.arena.summary_text import summary_page
+from multilab.commands.arguments import arguments
+from multilab.core import report_dir, write_atomically
+from multilab.core.shell import command
+from multilab.experiments.conf import names
+from multilab.experiments.study import load_study
+from multilab.statistics.result_files import read_measured
+
+_TUNED = "arena-tuned"
+PAGE = "docs/arena-results.md"
+
+
+def summarise_arena(argv: list[str]) -> int:
+    """Write ``reports/arena/summary.json`` and the page of the documentation."""
+    arguments(argv)
+    summary = summary_of_reports()
+    if summary is None:
+        raise ArenaError(
+            f"there is no {report_dir('arena') / 'leaderboard.json'}; `{command('multilab')} arena rank` writes it"
+        )
+    path = report_dir("arena") / "summary.json"
+    write_atomically(path, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    print(path)
+    page = Path(PAGE)
+    if page.parent.is_dir():
+        write_atomically(page, summary_page(summary))
+        print(page)
+    else:
+        print(f"{page} is not written: there is no folder {page.parent}")
+    return 0
+
+
+def summary_of_reports() -> dict[str, Any] | None:
+    """Return the summary of the committed files, ``None`` without a leaderboard."""
+    folder = report_dir("arena")
+    path = folder / "leaderboard.json"
+    if not path.is_file():
+        return None
+    content = json.loads(path.read_text())
+    studies = set(names("study"))
+    return arena_summary(
+        content,
+        read_measured(folder),
+        {study: load_study(study).methods for study in PROPOSALS if study in studies},
+        _search(studies),
+    )
+
+
+def _search(studies: set[str]) -> dict[str, Any] | None:
+    """Return what the search of the track tuned does, ``None`` where it has none."""
+    tuning = load_study(_TUNED).tune if _TUNED in studies else None
+    if tuning is None:
+        return None
+    return {"metric": tuning.metric, "n_trials": tuning.n_trials, "folds": tuning.folds}

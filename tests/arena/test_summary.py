@@ -1,0 +1,223 @@
+"""The summary of the leaderboard: its numbers on made-up tables, and sentences that hold for any content."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.arena_tables import facts_of, synthetic_scores, without_cells
+from multilab.arena import (
+    ArenaError,
+    arena_leaderboard,
+    arena_summary,
+    leaderboard_means,
+    leaderboard_text,
+    pooled_tracks,
+    rank_methods,
+    summary_page,
+    track_results,
+)
+from multilab.arena.summary import SUBSETS
+from multilab.commands.arena.summary import PAGE, summarise_arena, summary_of_reports
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+METRICS = ("hamming_loss", "example_f1", "macro_f1", "macro_auc", "ranking_loss", "coverage", "coverage_1based")
+COLUMNS = ["dataset", "split", "method", "metric", "value"]
+
+
+@pytest.fixture(autouse=True)
+def _no_champion_tests(monkeypatch) -> None:
+    """Leave out the champion's tests, which take most of the time of a leaderboard and are not in the summary."""
+    empty = pd.DataFrame(columns=["better", "equal", "worse", "datasets"], dtype=float)
+    monkeypatch.setattr("multilab.arena.leaderboard_file.champion_tests", lambda *arguments: empty)
+
+
+def rating(ranks, columns, anchor):
+    """Return ratings with intervals that depend on the ranks, without bencheval."""
+    elo = 1000 - 30 * np.nanmean(ranks, axis=(0, 1))
+    return pd.DataFrame({"elo": elo, "elo_low": elo - 20, "elo_high": elo + 20}, index=list(columns))
+
+
+def tables(quality, n_sets, metrics=METRICS, seed=0):
+    """Return scores in which the methods have some quality, with a little noise per set."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for at in range(n_sets):
+        for metric in metrics:
+            for method, value in quality.items():
+                good = value + rng.uniform(0, 0.005)
+                large = metric in ("example_f1", "macro_f1", "macro_auc")
+                rows.append((f"set{at}", 0, method, metric, good if large else 1 - good))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def leaderboard(scores, unfinished=None, elo=True, **tracks):
+    track = [track_results("default", scores, unfinished)]
+    track += [track_results(name, table) for name, table in tracks.items()]
+    return arena_leaderboard(track, facts_of(scores), {}, [], rating=rating if elo else None)
+
+
+def seconds(scores, cost):
+    cells = scores[["dataset", "split", "method"]].drop_duplicates()
+    each = cells["method"].map(cost)
+    return cells.assign(fit_seconds=each, input_seconds=np.nan, predict_seconds=0.0, alone=False)
+
+
+def test_means_of_the_file_rank_as_the_file_does() -> None:
+    scores = without_cells(synthetic_scores(n_methods=5, metrics=METRICS), ("set1", "m3"))
+    tuned = synthetic_scores(n_sets=4, n_methods=2, n_splits=2, seed=1, metrics=METRICS)
+    content = json.loads(leaderboard_text(leaderboard(scores, tuned=tuned)))
+    assert content["pools"][1]["values"], "this test needs a pool with fewer splits than a track"
+    for pool in content["pools"]:
+        means = leaderboard_means(content, pool["name"])
+        for name, board in pool["boards"].items():
+            ranks = rank_methods(means, name).table["rank"].reindex(pool["columns"])
+            assert np.allclose(ranks, board["rank"], atol=5e-4), (pool["name"], name)
+    direct = pooled_tracks("tuned", [track_results("default", scores), track_results("tuned", tuned)]).means
+    assert np.array_equal(leaderboard_means(content, "tuned").values, direct.values, equal_nan=True)
+    with pytest.raises(ArenaError, match="pool of the leaderboard"):
+        leaderboard_means(content, "tunde")
+
+
+def test_verdicts_need_enough_sets() -> None:
+    quality = {"mlekelm": 0.8, "mlkelm": 0.7, "br_logistic": 0.75, "rf_pct": 0.85, "other": 0.6}
+    entries = {}
+    for n_sets in (3, 9):
+        summary = arena_summary(leaderboard(tables(quality, n_sets)), comparators={"mlekelm": ["mlkelm", "absent"]})
+        (entries[n_sets],) = summary["proposals"]
+        page = summary_page(summary)
+        assert ("nor can it be with 3 sets" in page) == (n_sets == 3)
+    verdicts = {row["against"]: row["verdict"] for row in entries[9]["baselines"]["overall"]}
+    assert verdicts == {"br_logistic": "better", "rf_pct": "worse"}
+    assert {row["verdict"] for row in entries[3]["baselines"]["overall"]} == {"no difference"}
+    assert [row["against"] for row in entries[9]["comparators"]] == ["mlkelm"]
+    assert entries[9]["boards"]["overall"]["position"] == 2
+    row = entries[9]["baselines"]["overall"][0]
+    assert row["wins"] == 1.0
+    assert row["p_holm"] == row["smallest_p"] == pytest.approx(2 * 2.0**-8, rel=1e-2)
+    assert "better than `br_logistic` (100 %), worse than `rf_pct` (0 %)" in page
+
+
+def test_kinds_of_sets_and_their_winners() -> None:
+    quality = {"a": 0.8, "b": 0.7, "c": 0.6}
+    scores = tables(quality, 6)
+    text = scores["dataset"].isin(["set1", "set3", "set5"])  # the text sets of the facts
+    scores.loc[text, "method"] = scores.loc[text, "method"].map({"a": "b", "b": "a", "c": "c"})
+    winners = {each["kind"]: each for each in arena_summary(leaderboard(scores))["winners"]}
+    assert set(winners) == set(SUBSETS) - {"many_labels"}
+    assert winners["text"]["groups"]["overall"]["first"] == "b"
+    assert winners["not_text"]["groups"]["overall"]["first"] == "a"
+    assert winners["small"]["sets"] == ["set0", "set1"]
+    overall = winners["all"]["groups"]["overall"]
+    assert (overall["first"], overall["equal"], overall["rank"]) == ("a", ["b"], 1.5)
+    assert overall["not_separated"] == ["b"]  # the critical difference is 1.35, c is 1.5 behind
+    assert overall["cd"] == pytest.approx(1.35, abs=0.01)
+
+
+def test_the_cheapest_method_that_suffices() -> None:
+    scores = tables({"best": 0.8, "near": 0.796, "far": 0.7, "all_zero": 0.1}, 4)
+    summary = arena_summary(
+        leaderboard(scores), seconds(scores, {"best": 8.0, "near": 2.0, "far": 0.1, "all_zero": 0.0})
+    )
+    rows = summary["cheap"]["metrics"]["macro_auc"]
+    assert {(row["cheapest"], row["seconds"], row["within"]) for row in rows} == {("near", 2.0, 2)}
+    page = summary_page(summary)
+    assert "cheapest most often is `near` (4 sets)" in page
+    assert "measured on a shared machine" in page
+
+
+def test_dummies_metrics_and_unfinished() -> None:
+    scores = tables({"a": 0.8, "b": 0.7, "all_zero": 0.1}, 5)
+    scores.loc[(scores["metric"] == "ranking_loss") & (scores["method"] == "all_zero"), "value"] = 0.0
+    gone = pd.DataFrame(
+        [("set1", 0, "b", "not run: on split 3 more than 60 s of processor time")],
+        columns=["dataset", "split", "method", "reason"],
+    )
+    summary = arena_summary(leaderboard(without_cells(scores, ("set1", "b")), gone))
+    dummies = {row["metric"]: row for row in summary["dummies"]}
+    assert (dummies["ranking_loss"]["behind"], dummies["ranking_loss"]["not_worse"]) == (2, 5)
+    assert (dummies["macro_f1"]["behind"], dummies["macro_f1"]["not_worse"]) == (0, 0)
+    assert dummies["coverage"]["close"] is None
+    (method,) = summary["unfinished"]["methods"]
+    assert method == {"name": "b", "sets": ["set1"], "cells": 1, "reasons": {"more than 60 s of processor time": 1}}
+    assert (summary["unfinished"]["cells"], summary["unfinished"]["unfinished_cells"]) == (15, 1)
+    metrics = {row["name"]: row for row in summary["metrics"]["rows"]}
+    assert metrics["macro_f1"]["least_like"] == "ranking_loss"
+    assert metrics["coverage_1based"]["ordered_like"] == "coverage"
+    assert summary["metrics"]["pairs"] == 15  # of six metrics without coverage_1based
+    assert summary["metrics"]["smallest"] < summary["metrics"]["median"]
+
+
+def test_tuning_and_stacking() -> None:
+    quality = {"a": 0.8, "b": 0.7, "c": 0.6}
+    tuned, stacks = tables({"a": 0.78, "b": 0.76}, 9, seed=1), tables({"stack": 0.9}, 9, seed=2)
+    content = leaderboard(tables(quality, 9), tuned=tuned, ensembled=stacks)
+    search = {"metric": "macro_auc", "n_trials": 15, "folds": 3}
+    summary = arena_summary(content, search=search)
+    verdicts = {each["name"]: each["groups"]["overall"]["verdict"] for each in summary["tuning"]["methods"]}
+    assert verdicts == {"a": "worse", "b": "better"}
+    gains = {each["name"]: each["gain"]["median"] for each in summary["tuning"]["methods"]}
+    assert gains["b"] == pytest.approx(0.06, abs=0.005)
+    (stack,) = summary["stacking"]["stacks"]
+    assert len(stack["first_metrics"]) == stack["metrics"] == len(METRICS)
+    assert stack["best_single"]["overall"]["against"] == "a"
+    assert stack["best_single"]["overall"]["verdict"] == "better"
+    assert stack["above_tuned"] == {"tuned": 2, "above": 2, "apart": 2, "sets": 9}
+    page = summary_page(summary)
+    assert "1 of 2 methods gain (`b`), 1 lose (`a`), for 0 no difference was detected" in page
+    assert "on 9 sets (15 draws, 3 inner folds, chosen by Macro AUC)" in page
+    assert f"`stack` has the smallest average rank in {len(METRICS)} of {len(METRICS)} metrics on 9 sets" in page
+
+
+@pytest.mark.parametrize("elo", [True, False], ids=["elo", "without elo"])
+@pytest.mark.parametrize("n_sets", [1, 2, 6])
+def test_the_page_holds_for_any_content(n_sets: int, elo: bool) -> None:
+    names = ["mlwse_l1", "lwmf", "rf_pct", "all_zero"]
+    scores = synthetic_scores(n_sets, 4, 2, seed=n_sets, metrics=METRICS)
+    scores["method"] = scores["method"].map({f"m{at}": name for at, name in enumerate(names)})
+    scores.loc[(scores["dataset"] == "set0") & (scores["metric"] == "macro_auc"), "value"] = np.nan
+    scores = without_cells(scores, (f"set{n_sets - 1}", "lwmf"))
+    tracks = {} if n_sets == 2 else {"tuned": scores[scores["method"] != "lwmf"]}
+    content = leaderboard(scores, elo=elo, **tracks)
+    costs = seconds(scores, dict.fromkeys(names, 0.0)) if elo else None
+    summary = arena_summary(content, costs, {"mlwse": ["rf_pct"]}, {"metric": "macro_auc"})
+    json.dumps(summary, allow_nan=False)
+    page = summary_page(summary)
+    assert not re.search(r"\bnan\b|\bNone\b|\binf\b|  \(|\(\)|[{}]| ,", page)
+    assert "has no results yet" in page
+    assert ("Elo 1000" in page) == elo
+    for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
+        assert len({line.count(" | ") for line in table.splitlines()}) == 1, table
+    assert page == summary_page(json.loads(json.dumps(summary)))
+
+
+def test_the_command_writes_the_file_and_the_page(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArenaError, match="arena rank` writes it"):
+        summarise_arena([])
+    scores = tables({"a": 0.8, "b": 0.7}, 3)
+    folder = tmp_path / "reports" / "arena"
+    folder.mkdir(parents=True)
+    (tmp_path / "docs").mkdir()
+    (folder / "leaderboard.json").write_text(leaderboard_text(leaderboard(scores)))
+    seconds(scores, {"a": 2.0, "b": 1.0}).to_csv(folder / "measured.csv", index=False)
+    assert summarise_arena([]) == 0
+    assert "summary.json" in capsys.readouterr().out
+    assert json.loads((folder / "summary.json").read_text())["sets"] == ["set0", "set1", "set2"]
+    assert (tmp_path / PAGE).read_text() == summary_page(summary_of_reports())
+
+
+@pytest.mark.skipif(not (CHECKOUT / PAGE).is_file(), reason="no documentation: an unpacked sdist")
+def test_the_committed_page_is_what_the_command_writes(monkeypatch) -> None:
+    monkeypatch.chdir(CHECKOUT)
+    summary = summary_of_reports()
+    assert (CHECKOUT / PAGE).read_text() == summary_page(summary), "run `multilab arena summary`"
+    path = CHECKOUT / "reports" / "arena" / "summary.json"
+    assert path.is_file() == (summary is not None)
+    if summary is not None:
+        assert json.loads(path.read_text()) == json.loads(json.dumps(summary))
