@@ -260,7 +260,7 @@ _ARENA = {
     "rank": ("metric", "sets", "pool", "top", *_TRACKS, "anchor", "champion", "out"),
     "scores": ("study", "dataset"),
     "metrics": ("metric", "policy", "study", "dataset", "conventions", "out"),
-    "page": (),
+    "page": ("out",),
     "summary": (),
 }
 

@@ -15,7 +15,7 @@
   multilab arena metrics metric=A,B [policy=stored] [study=arena] [dataset=A,B] [out=FILE.csv]
       any metric of all columns from these files, without a fit; policy: stored, a threshold such as 0.4, cardinality,
       top_k, top_3.
-  multilab arena page
+  multilab arena page [out=reports/mine]
       the pages reports/arena/index.html and sets/NAME.html, from leaderboard.json and the tables; no cells are read.
   multilab arena summary
       what reports/arena/leaderboard.json shows: reports/arena/summary.json and the page docs/arena-results.md.

@@ -231,7 +231,7 @@ def test_a_leaderboard_that_cannot_be_used_is_refused_in_one_line(own_folder):
 
 def test_the_command_and_the_report_of_the_study_write_these_pages(own_folder, monkeypatch, capsys):
     monkeypatch.chdir(own_folder.parent.parent)
-    assert arena_command(["page"]) == 0
+    assert arena_command(["page"]) == arena_command(["page", "out=reports/arena"]) == 0
     assert capsys.readouterr().out.endswith("index.html, and 7 pages of sets next to it\n")
     text = (own_folder / "index.html").read_text(encoding="utf-8")
     (own_folder / "study.json").write_text('{"page": "arena", "limits": {"seconds": 9, "gigabytes": 4}}')
@@ -242,7 +242,7 @@ def test_the_command_and_the_report_of_the_study_write_these_pages(own_folder, m
     assert "leaderboard.json does not exist: run `multilab arena rank`, then `" in capsys.readouterr().out
     with pytest.raises(OutdatedLeaderboardError, match="does not exist"):
         arena_command(["page"])
-    with pytest.raises(MultilabError, match="'now' is not an argument here"):
+    with pytest.raises(MultilabError, match="'now' is not an argument here; expected out="):
         arena_command(["page", "now"])
 
 

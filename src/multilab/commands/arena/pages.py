@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from multilab.arena.errors import ArenaError
+from multilab.commands.arguments import arguments
 from multilab.core import report_dir
 from multilab.core.shell import command
 from multilab.papers import paper_of
@@ -17,12 +17,13 @@ from multilab.reports.arena.page import build_arena_pages
 
 
 def write_pages(argv: list[str]) -> int:
-    """Write ``reports/arena/index.html`` and a page per set from committed files, and print where they are."""
-    if argv:
-        raise ArenaError(f"{argv[0]!r} is not an argument here; `multilab arena page` has none")
-    folder = report_dir("arena")
-    written = build_arena_pages(folder)
-    print(f"arena:   {written[0].resolve()}, and {len(written) - 1} pages of sets next to it")
+    """Write ``index.html`` and a page per set next to a leaderboard file from committed files alone.
+
+    ``out=FOLDER`` is that of ``multilab arena rank``; the default is ``reports/arena``.
+    """
+    options = arguments(argv, "out")
+    written = build_arena_pages(Path(options.get("out", report_dir("arena"))))
+    print(f"page:    {written[0].resolve()}, and {len(written) - 1} pages of sets next to it")
     return 0
 
 

@@ -176,14 +176,22 @@ class ArenaData:
             Naming the file and the first difference.
         """
         for name, track in self.tracks.items():
-            path = self.folder.parent / self.studies.get(name, name) / "scores.csv"
-            if not path.is_file():
+            folder = self.folder.parent / self.studies.get(name, name)
+            if not (folder / "scores.csv").is_file():
                 continue
-            scores = read_scores(path.parent)
-            methods = [self.columns[column].method for column in track["columns"]]
-            for kind, known in (("dataset", track["sets"]), ("method", methods)):
-                if different := sorted(set(scores[kind]) - set(known)):
-                    text = f"{path} has the {kind} {different[0]}, {self.folder / LEADERBOARD} has not"
+            scores = read_scores(folder)
+            described = folder / "study.json"
+            own = json.loads(described.read_text(encoding="utf-8")).get("methods") if described.is_file() else None
+            present = {
+                "dataset": set(scores["dataset"]),
+                "method": set(scores["method"]) & set(own or scores["method"]),
+            }
+            known = {"dataset": track["sets"], "method": [self.columns[column].method for column in track["columns"]]}
+            for kind, names in present.items():
+                if name != "default" and kind == "method":
+                    continue  # columns of other tracks may be variants
+                if different := sorted(names - set(known[kind])):
+                    text = f"{folder / 'scores.csv'} has the {kind} {different[0]}, {self.folder / LEADERBOARD} has not"
                     raise OutdatedLeaderboardError(f"{text}: run `multilab arena rank`")
 
 

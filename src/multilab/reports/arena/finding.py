@@ -83,7 +83,7 @@ def _cheap(arena: ArenaData, pool: Mapping[str, Any]) -> str:
     costs = f"{number(_seconds(arena.columns[best]), 2)} s"
     what = f"Of the {len(cheap)} methods that are fitted in at most {CHEAP:g} s per 1,000 rows"
     if best == first.name:
-        return f"{what}, the first is the same: it takes {costs}."
+        return f"{what}, the best is the same: it takes {costs}."
     gap = abs(values[best] - values[first.name])
     unit = "Elo" if key == "elo" else "ranks"
     behind = f"{number(gap, 2) if key == 'rank' else f'{gap:.0f}'} {unit} behind the first"

@@ -19,7 +19,7 @@ from multilab.reports.arena.data import LEADERBOARD, ArenaColumn, ArenaData, loa
 from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, rank_ladder
 from multilab.reports.arena.finding import arena_finding, leader, main_pool, rated, set_finding
 from multilab.reports.page import template
-from multilab.reports.tables.entry import number
+from multilab.reports.tables.entry import number, p_text
 
 __all__ = ["build_arena_pages", "picker_data"]
 
@@ -244,7 +244,7 @@ def _board_note(arena: ArenaData, pool: Mapping[str, Any], group: str) -> str:
         text += f" The tracks split {', '.join(pool['other_splits'])} differently."
     if board["p"] is not None:
         differ = "differ" if board["p"] < 0.05 else "are not shown to differ"
-        text += f" Taken together, the methods {differ} (Iman–Davenport, p = {board['p']:.2g})."
+        text += f" Taken together, the methods {differ} (Iman–Davenport, {p_text(board['p'])})."
     return text
 
 
