@@ -7,7 +7,7 @@ import pytest
 
 from multilab.deployment.fitted import FittedMethod
 from multilab.deployment.skops_files import dump_model, load_skops
-from multilab.experiments.conf import names
+from multilab.experiments.conf import package_names
 from multilab.experiments.fitting import build
 from multilab.experiments.method import load_method
 from multilab.experiments.seeds import seed_estimator
@@ -34,6 +34,6 @@ def test_a_method_is_saved_without_pickle(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(names("method")) - set(FAST)))
+@pytest.mark.parametrize("name", sorted(set(package_names("method")) - set(FAST)))
 def test_every_other_method_is_saved_without_pickle(name, tmp_path):
     check(name, tmp_path / "model.skops")

@@ -11,7 +11,7 @@ from helpers.extras import skip_without_packages_of
 from multilab.cli import main
 from multilab.core.messages import unknown_name
 from multilab.experiments.arguments import check_method, check_study
-from multilab.experiments.conf import names
+from multilab.experiments.conf import names, package_names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.study import load_study, study_from
@@ -20,7 +20,7 @@ SVC = "sklearn.svm.SVC"
 STUDY = {"datasets": ["scenario1", "scenario2"], "methods": ["mlknn", "br"], "protocol": "kfold3"}
 
 
-@pytest.mark.parametrize("name", names("method"))
+@pytest.mark.parametrize("name", package_names("method"))
 def test_every_method_passes_with_its_own_and_its_small_arguments(name):
     method = load_method(name)
     check_method(method, tuned=True)

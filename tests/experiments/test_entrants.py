@@ -25,7 +25,8 @@ MODULES = {
     "catboost_fast": "catboost",
     "boomer": "mlrl.boosting",
 }
-ENTRANTS = [name for name in entrant_names("method") if not load_method(name).requires or name in MODULES]
+OTHERS = [name for name in entrant_names("method") if name not in MODULES and not load_method(name).base_scores]
+ENTRANTS = [*MODULES, *(name for name in OTHERS if not load_method(name).requires and not name.startswith("tab"))]
 
 
 def entrant(name: str) -> Method:

@@ -250,10 +250,10 @@ def clean(copy) -> str:
 
 
 def test_the_gate_passes_and_every_method_beats_the_constant_predictor(clean):
-    from multilab.experiments.conf import names
+    from multilab.experiments.conf import package_names
 
     assert "gate passed: " in clean
-    for method in (*names("method"), "mlknn-tuned", "mlkelm-tuned"):
+    for method in (*package_names("method"), "mlknn-tuned", "mlkelm-tuned"):
         assert f"{method}: ranking loss " in clean
     level, allowed = tolerance(load_reference("quick")["versions"])
     assert f"compared at {level} ({allowed:g})" in clean
