@@ -24,6 +24,7 @@ from multilab.arena import (
     rank_methods,
     select_sets,
     track_results,
+    with_base_methods,
 )
 from multilab.arena.leaderboard_file import SCHEMA
 from multilab.core.paths import _PACKAGE
@@ -403,6 +404,9 @@ def test_costs_are_medians_per_row_and_the_front_is_not_dominated():
     assert costs["alone"].tolist() == [True, False]
     quality = {"a": 3.0, "b": 3.0, "c": 4.0, "d": 1.0, "e": float("nan")}
     assert pareto_front(quality, {"a": 2.0, "b": 1.0, "c": 5.0, "d": 1.0, "e": 0.1, "f": 0.0}) == ("b", "c")
+    stacked = with_base_methods(costs, {"b": ["a"], "a": ["unknown"]})
+    assert stacked.loc["b", ["predict_ms", "model_mb"]].tolist() == [3.0, 3.0]
+    assert np.isnan(stacked.loc["a", "predict_ms"])
     with pytest.raises(ArenaError, match="rows of x"):
         method_costs(pd.DataFrame(rows, columns=names), {})
 

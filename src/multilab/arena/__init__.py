@@ -26,7 +26,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "boards": ("Board", "rank_methods"),
         "cell_scores": ("ScoreFile", "read_cell_scores"),
         "champion": ("champion_tests",),
-        "costs": ("method_costs", "pareto_front"),
+        "costs": ("method_costs", "pareto_front", "with_base_methods"),
         "elo": ("elo_ratings",),
         "errors": ("ArenaError",),
         "file_means": ("leaderboard_means",),

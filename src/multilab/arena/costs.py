@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -61,6 +61,35 @@ def method_costs(measured: pd.DataFrame, rows: Mapping[str, tuple[float, float]]
     costs["cells"] = groups.size()
     costs["alone"] = measured.groupby("method", sort=False)["alone"].all().astype(bool)
     return costs
+
+
+def with_base_methods(costs: pd.DataFrame, bases: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Return costs in which predictions and models of a stack include those of its base methods.
+
+    Cells of a stack read the scores of its base methods, so that only ``fit_seconds`` includes them when measured.
+
+    Parameters
+    ----------
+    costs : DataFrame
+        From :func:`method_costs`.
+    bases : mapping of str to sequence of str
+        Base methods by stack. Without the costs of one of them, those of the stack are NaN.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from multilab.arena.costs import with_base_methods
+    >>> costs = pd.DataFrame({"predict_ms": [1.0, 0.1], "model_mb": [3.0, 0.2]}, index=["mlknn", "stack"])
+    >>> with_base_methods(costs, {"stack": ["mlknn"]}).loc["stack"].round(1).tolist()
+    [1.1, 3.2]
+    """
+    added = costs.copy()
+    for name, members in bases.items():
+        if name in costs.index and members:
+            known = costs.reindex(list(members))[["predict_ms", "model_mb"]]
+            added.loc[name, ["predict_ms", "model_mb"]] += known.sum(skipna=False)
+    added.attrs = dict(costs.attrs)
+    return added
 
 
 def pareto_front(quality: Mapping[str, float], cost: Mapping[str, float]) -> tuple[str, ...]:

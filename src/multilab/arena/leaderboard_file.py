@@ -61,7 +61,7 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
 ``costs``
     ``null``, or ``study``, ``alone`` (false: measured with other work on the machine), ``columns`` and, parallel to
     them, ``fit_seconds`` (median per 1,000 training rows), ``predict_ms`` (median per row), ``model_mb``,
-    ``peak_mb``, ``cells``.
+    ``peak_mb``, ``cells``. Of a stack, all but ``peak_mb`` include its base methods.
 
 To rank on some datasets: per metric and dataset, order the columns by value (``direction``), unfinished last, ties
 averaged; a metric undefined on a dataset is left out there. A group then ranks each dataset by the mean of these

@@ -135,7 +135,9 @@ def read_submission(path: str | Path) -> Submission:
     manifest = _manifest(path, files[_MANIFEST])
     expected = {*_COLUMNS, f"{manifest.name}.yaml"}
     if set(manifest.files) - {f"{manifest.name}.py"} != expected:
-        raise ArenaError(f"{path}: {_MANIFEST} names other files than {', '.join(sorted(expected))} and {manifest.name}.py")
+        raise ArenaError(
+            f"{path}: {_MANIFEST} names other files than {', '.join(sorted(expected))} and {manifest.name}.py"
+        )
     for name in sorted({*files, *manifest.files} - {_MANIFEST}):
         if name not in files:
             raise ArenaError(f"{path}: {name} is missing")

@@ -48,14 +48,14 @@ def rank(argv: list[str]) -> int:
         raise ArenaError(unknown_name("pool", name, pools))
     anchor = options.get("anchor", arena_settings()["anchor"])
     titles = described_methods(tracks, studies)
-    if not set(_VIEW) & set(options):
+    if not {"metric", "sets", "pool"} & set(options):
         content = arena.arena_leaderboard(
             tracks,
             facts,
             titles,
             described_studies(studies),
             digests,
-            read_costs(studies),
+            read_costs(studies, titles),
             _rating(required=True),
             anchor,
             options.get("champion"),

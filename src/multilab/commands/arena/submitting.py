@@ -31,7 +31,9 @@ def submit(argv: list[str]) -> int:
     named = [word for word in argv if word not in flags and "=" not in word]
     options = arguments([word for word in argv if "=" in word], "study", "level", "out")
     if len(named) != 1:
-        raise ArenaError("expected: multilab arena submit METHOD [--fit] [--full] [level=L1|L2] [study=arena] [out=FILE]")
+        raise ArenaError(
+            "expected: multilab arena submit METHOD [--fit] [--full] [level=L1|L2] [study=arena] [out=FILE]"
+        )
     level = options.get("level", "L1")
     if level not in LEVELS:
         raise ArenaError(f"level={level}: L1 (closed forms, equal to rounding) or L2 (trees, equal to {gate.L2:g})")
@@ -64,7 +66,9 @@ def submit(argv: list[str]) -> int:
     path = Path(options.get("out", f"submissions/{name}.zip"))
     write_atomically(path, submission_archive(manifest, code, settings, rows, scores))
     print(f"{path}: {name} on {len(study.datasets)} data sets, {len(cells)} cells, {path.stat().st_size / 1e3:.1f} kB")
-    print(f"  {source.authors}; {source.licence}; {level}; " + ", ".join(f"{k} {v}" for k, v in manifest.versions.items()))
+    print(
+        f"  {source.authors}; {source.licence}; {level}; " + ", ".join(f"{k} {v}" for k, v in manifest.versions.items())
+    )
     print(f"Next: {command('multilab')} arena verify {path}")
     return 0
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from multilab.arena import ArenaError, Track, method_costs, track_results
+from multilab.arena import ArenaError, Track, method_costs, track_results, with_base_methods
 from multilab.commands.methods import family
 from multilab.core import conf_dir, report_dir
 from multilab.core.shell import command
@@ -121,8 +121,11 @@ def described_methods(tracks: Iterable[Track], studies: Mapping[str, str]) -> di
     return described
 
 
-def read_costs(studies: Mapping[str, str]) -> pd.DataFrame | None:
-    """Return what methods cost, of the study of costs if it has results, else of the track ``default``."""
+def read_costs(studies: Mapping[str, str], methods: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame | None:
+    """Return what methods cost, of the study of costs if it has results, else of the track ``default``.
+
+    A stack's predictions and model include those of its base methods, which ``methods`` names (``base_scores``).
+    """
     for track in ("costs", "default"):
         measured = read_measured(report_dir(studies[track])) if track in studies else None
         if measured is None:
@@ -132,7 +135,7 @@ def read_costs(studies: Mapping[str, str]) -> pd.DataFrame | None:
         known = {name: each for name, each in rows.items() if each is not None}
         costs = method_costs(measured[measured["dataset"].isin(list(known))], known)
         costs.attrs["study"] = studies[track]
-        return costs
+        return with_base_methods(costs, {name: method["base_scores"] for name, method in methods.items()})
     return None
 
 

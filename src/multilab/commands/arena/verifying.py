@@ -48,7 +48,9 @@ def verify(argv: list[str]) -> int:
     _check_declared(submission, source)
     check_dependencies(source.dependencies)
     study = load_study(manifest.study)
-    print(f"{path}: {manifest.name} by {source.authors} ({source.licence}), {len(submission.cells)} cells of {study.name}")
+    print(
+        f"{path}: {manifest.name} by {source.authors} ({source.licence}), {len(submission.cells)} cells of {study.name}"
+    )
     print("recomputing runs the submitted code: in CI or a container, not on a machine with anything to protect")
     with tempfile.TemporaryDirectory(prefix="multilab-verify-") as folder:
         settings = _written(submission, Path(folder) / "method")
@@ -63,8 +65,12 @@ def verify(argv: list[str]) -> int:
     level, allowed = manifest.level, TOLERANCES[manifest.level]
     result = "refused" if wrong else "verified"
     counts = f"{len(chosen)} of {len(cells)} cells recomputed (seed {seed})"
-    print(f"{result}: {counts}, compared at {level} ({allowed:g}), largest difference {largest:.1e}, {equal} bit for bit")
-    stamp = Path(options.get("stamp") or (path / "verified.json" if path.is_dir() else path.with_suffix(".verified.json")))
+    print(
+        f"{result}: {counts}, compared at {level} ({allowed:g}), largest difference {largest:.1e}, {equal} bit for bit"
+    )
+    stamp = Path(
+        options.get("stamp") or (path / "verified.json" if path.is_dir() else path.with_suffix(".verified.json"))
+    )
     here = environment()
     content = {
         "name": manifest.name,
@@ -174,7 +180,9 @@ def _compared(
         f"{d.cell}: {d.quantity} is {d.computed:.10g}, submitted is {d.expected:.10g}"
         for d in gate.differences(computed, expected, allowed)
     ]
-    wrong += [f"{name}: {metric} is not submitted" for name in computed for metric in computed[name].keys() - expected[name]]
+    wrong += [
+        f"{name}: {metric} is not submitted" for name in computed for metric in computed[name].keys() - expected[name]
+    ]
     gaps = [abs(computed[n][m] - v) for n, values in expected.items() for m, v in values.items() if m in computed[n]]
     finite = [gap for gap in gaps if not math.isnan(gap)]
     keys = submission.cells.set_index("key")["digest"]
@@ -215,7 +223,9 @@ def _markdown(submission: Submission, stamp: dict[str, Any], table: pd.DataFrame
     if table is not None:
         position = list(table.index).index(name)
         best = sorted(table.loc[name].filter(like="after_").items(), key=lambda item: item[1])
-        shown = ", ".join(f"{str(metric).removeprefix('after_')} {rank:.2f}" for metric, rank in (*best[:2], *best[-2:]))
+        shown = ", ".join(
+            f"{str(metric).removeprefix('after_')} {rank:.2f}" for metric, rank in (*best[:2], *best[-2:])
+        )
         lines += [
             "",
             f"Number {position + 1} of {len(table)} by average rank over all metrics; best and worst metrics: {shown}.",
