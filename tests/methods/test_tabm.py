@@ -59,6 +59,10 @@ def test_the_settings_name_every_package_whose_version_decides_the_result(name: 
     text = str({k: v for k, v in content.items() if k not in ("_target_", "title", "notes", "reference")})
     assert f"'{name}." in text
     assert "'torch." in text
+    for fact in ("title", "family", "licence", "reference", "notes"):
+        assert content[fact], fact
+    assert content["requires"] == "multilab[tabular-nets]"
+    assert ("not run here: weights" in content["notes"].lower()) == (name != "tabm")
 
 
 def test_the_extra_is_in_no_lock(checkout: Path) -> None:
@@ -152,6 +156,7 @@ def test_wrong_arguments_are_refused_by_name(quick: Any, argument: str, value: f
 def test_the_entrant_has_the_versions_in_its_key(quick: Any) -> None:
     pytest.importorskip("hydra")
     method = importlib.import_module("multilab.experiments.method").load_method("tabm")
+    importlib.import_module("multilab.experiments.arguments").check_method(method, tuned=True)
     assert set(method.distributions()) == {"tabm", "torch"}
     assert method.code()
 
