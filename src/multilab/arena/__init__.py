@@ -33,11 +33,13 @@ __getattr__, __dir__, __all__ = lazy_names(
         "leaderboard_file": ("SCHEMA", "arena_leaderboard", "leaderboard_text"),
         "metric_groups": ("METRIC_GROUPS", "ORDERED_LIKE"),
         "pools": ("Pool", "pooled_tracks"),
+        "joining": ("rank_changes",),
         "rounding": ("rounded_in_order",),
         "selection": ("select_sets",),
         "similarity": ("DataProfile", "nearest_sets"),
         "summary": ("arena_summary",),
         "summary_text": ("summary_page",),
+        "submissions": ("Submission", "read_submission"),
         "tracks": ("Means", "Track", "track_results"),
     },
 )

@@ -11,7 +11,6 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -235,13 +234,13 @@ def _manifest(path: Path, content: bytes) -> Manifest:
 
 def _table(path: Path, name: str, content: bytes) -> pd.DataFrame:
     """Return a table of an archive with the types of its columns."""
-    text = dict.fromkeys(("dataset", "key", "digest", "method", "metric"), str)
     try:
-        table = pd.read_csv(io.BytesIO(content), dtype=text, float_precision="round_trip", encoding="utf-8")
+        table = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False, encoding="utf-8")
         if list(table.columns) != _COLUMNS[name]:
             raise ValueError(f"its columns are not {', '.join(_COLUMNS[name])}")
-        kinds: Mapping[str, Any] = {"split": "int64"} | ({"value": "float64"} if "value" in table else {})
-        return table.astype(kinds)
+        if "value" in table:
+            table["value"] = table["value"].replace("", "nan").map(float)
+        return table.astype({"split": "int64"})
     except (ValueError, TypeError, OverflowError) as error:
         raise ArenaError(f"{path}: {name} is not valid: {' '.join(str(error).split())[:120]}") from None
 

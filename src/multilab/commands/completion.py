@@ -245,6 +245,8 @@ def _arena(given: list[str], current: str) -> list[str]:
     policies = _choices("stored", "0.5", "cardinality", "top_k", "top_3")
     if not given:
         return list(_ARENA)
+    if given[0] == "submit":
+        return [*_named(current, {"study": _STUDIES, "level": _choices("L1", "L2")}), *_METHODS(), "--fit", "--full"]
     values = {"study": _STUDIES, "dataset": _DATASETS, "metric": metrics, "policy": policies, "conventions": presets}
     if given[0] == "rank":
         groups, domains = ("overall", "example", "label", "ranking"), ("text", "image", "audio", "biology", "medicine")
@@ -262,6 +264,8 @@ _ARENA = {
     "metrics": ("metric", "policy", "study", "dataset", "conventions", "out"),
     "page": ("out",),
     "summary": (),
+    "submit": (),
+    "verify": ("sample", "seed", "stamp", "markdown"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The arena: leaderboards, pages, score files, submissions.
+"""The arena: leaderboards, pages, files of scores, submissions of methods.
 
   multilab arena rank
       write reports/arena/leaderboard.json from the tables of the studies arena, arena-tuned, arena-stacks and
@@ -19,8 +19,16 @@
       the pages reports/arena/index.html and sets/NAME.html, from leaderboard.json and the tables; no cells are read.
   multilab arena summary
       what reports/arena/leaderboard.json shows: reports/arena/summary.json and the page docs/arena-results.md.
+  multilab arena submit METHOD [--fit] [--full] [level=L1|L2] [study=arena] [out=submissions/METHOD.zip]
+      one method file, its YAML and the numbers of its cells in one archive: of the first split of each data set, with
+      --full of all. --fit fits cells that are missing. level: how exactly another machine gets the numbers: L1 to
+      rounding (default), L2 to 0.005 (trees that depend on the last bits).
+  multilab arena verify ARCHIVE [sample=10] [seed=0] [stamp=FILE] [markdown=FILE]
+      check an archive or a folder, recompute a sample of its cells, write verified.json, show the change of ranks. Exit
+      code 0: as submitted; 1: numbers differ; 2: not a valid submission. It runs the submitted code, so use it in
+      continuous integration or a container.
 
-`multilab arena scores --help` and so on have no further arguments than these.
+docs/guide/arena-submission.md has an example.
 """
 
 import importlib
@@ -34,11 +42,13 @@ _VERBS = {  # the function that runs each verb, in multilab.commands.arena
     "metrics": "score_files.recompute",
     "page": "pages.write_pages",
     "summary": "summary.summarise_arena",
+    "submit": "submitting.submit",
+    "verify": "verifying.verify",
 }
 
 
 def main(argv: list[str]) -> int:
-    """`multilab arena rank | page | summary | scores | metrics`."""
+    """`multilab arena rank | page | summary | scores | metrics | submit | verify`."""
     if not argv or {"-h", "--help"} & set(argv):
         print(__doc__)
         return 0

@@ -91,9 +91,8 @@ def _files(name: str) -> tuple[Method, str, str]:
     """Return a method of one's own, the text of its file (empty if there is none), and its YAML."""
     path, method = settings_path("method", name), load_method(name)
     if path.is_relative_to(conf_dir()):
-        raise ArenaError(
-            f"{name} is in the package; write a method of your own with `{command('multilab')} new method NAME --outside`"
-        )
+        advice = f"`{command('multilab')} new method NAME --outside` writes one of your own"
+        raise ArenaError(f"{name} is in the package already; {advice}")
     folder = path.parents[2] if path.parent.parent.name == "conf" else path.parent
     module = method.target.partition(".")[0]
     own = folder / f"{module}.py"

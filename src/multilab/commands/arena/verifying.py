@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tempfile
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,21 +15,22 @@ import numpy as np
 import pandas as pd
 
 from multilab.arena.errors import ArenaError
+from multilab.arena.joining import rank_changes
 from multilab.arena.method_source import check_dependencies, read_source
-from multilab.arena.rank_changes import rank_changes
-from multilab.arena.submissions import Submission, read_submission
+from multilab.arena.submissions import Manifest, Submission, read_submission
 from multilab.commands.arena.recomputing import recompute_apart
 from multilab.commands.arena.submission_cells import submission_cells, versions_here
 from multilab.commands.arguments import arguments
-from multilab.core import array_digest, report_dir, write_atomically
+from multilab.core import array_digest, conf_dir, report_dir, write_atomically
+from multilab.core.messages import printable
 from multilab.experiments import gate
 from multilab.experiments.cells import Cell
-from multilab.experiments.conf import names
 from multilab.experiments.environment import environment
 from multilab.experiments.own_settings import named_file
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, load_study
 from multilab.metrics import METRICS
+from multilab.statistics.errors import StatisticsError
 from multilab.statistics.result_files import read_scores
 
 TOLERANCES = {"L1": gate.L1, "L2": gate.L2}
@@ -44,13 +47,10 @@ def verify(argv: list[str]) -> int:
     path = Path(named[0])
     submission = read_submission(path)
     manifest = submission.manifest
-    source = read_source(manifest.name, submission.code, submission.settings)
-    _check_declared(submission, source)
-    check_dependencies(source.dependencies)
+    _check_declared(submission)
     study = load_study(manifest.study)
-    print(
-        f"{path}: {manifest.name} by {source.authors} ({source.licence}), {len(submission.cells)} cells of {study.name}"
-    )
+    counts = f"{len(submission.cells)} cells of {study.name}"
+    print(printable(f"{path}: {manifest.name} by {manifest.authors} ({manifest.licence}), {counts}"))
     print("recomputing runs the submitted code: in CI or a container, not on a machine with anything to protect")
     with tempfile.TemporaryDirectory(prefix="multilab-verify-") as folder:
         settings = _written(submission, Path(folder) / "method")
@@ -59,41 +59,56 @@ def verify(argv: list[str]) -> int:
         chosen = _sampled(cells, sample, seed)
         store = Path(folder) / "store"
         failed = recompute_apart(study.name, settings, chosen, store)
-        wrong, largest, equal = _compared(submission, study, chosen, Store(store), failed)
-    for line in wrong[:20]:
-        print(f"VERIFY: {line}")
-    level, allowed = manifest.level, TOLERANCES[manifest.level]
-    result = "refused" if wrong else "verified"
-    counts = f"{len(chosen)} of {len(cells)} cells recomputed (seed {seed})"
-    print(
-        f"{result}: {counts}, compared at {level} ({allowed:g}), largest difference {largest:.1e}, {equal} bit for bit"
-    )
-    stamp = Path(
-        options.get("stamp") or (path / "verified.json" if path.is_dir() else path.with_suffix(".verified.json"))
-    )
-    here = environment()
-    content = {
+        outcome = _compared(submission, study, chosen, Store(store), failed)
+    stamp = _stamp(submission, chosen, seed, outcome)
+    _print_outcome(outcome, stamp, len(cells))
+    default = path / "verified.json" if path.is_dir() else path.with_suffix(".verified.json")
+    stamp_path = Path(options.get("stamp", default))
+    write_atomically(stamp_path, json.dumps(stamp, indent=1) + "\n")
+    table = _ranks(submission, study)
+    print(*_rank_lines(manifest.name, table, study), f"{stamp_path}: the stamp", sep="\n")
+    if "markdown" in options:
+        write_atomically(options["markdown"], _markdown(manifest, stamp, table, len(cells)))
+    return int(bool(outcome.wrong))
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What differs, the largest difference of a number, and the number of cells with the same scores bit for bit."""
+
+    wrong: list[str]
+    largest: float
+    n_equal: int
+
+
+def _stamp(submission: Submission, cells: list[Cell], seed: int, outcome: _Outcome) -> dict[str, Any]:
+    """Return what ``verified.json`` holds."""
+    here, manifest = environment(), submission.manifest
+    return {
         "name": manifest.name,
-        "study": study.name,
+        "study": manifest.study,
         "submission": submission.digest,
-        "result": result,
-        "level": level,
-        "tolerance": allowed,
-        "cells": [gate.cell_name(cell) for cell in chosen],
+        "result": "refused" if outcome.wrong else "verified",
+        "level": manifest.level,
+        "tolerance": TOLERANCES[manifest.level],
+        "cells": [gate.cell_name(cell) for cell in cells],
         "seed": seed,
-        "largest_difference": largest,
-        "differences": wrong[:20],
+        "largest_difference": outcome.largest,
+        "same_bits": outcome.n_equal,
+        "differences": outcome.wrong[:20],
         "commit": here["commit"],
         "date": here["created"],
         "machine": here["machine"],
         "versions": versions_here(),
     }
-    write_atomically(stamp, json.dumps(content, indent=1) + "\n")
-    table = _ranks(submission, study)
-    print(*_rank_lines(manifest.name, table, study), f"{stamp}: the stamp", sep="\n")
-    if "markdown" in options:
-        write_atomically(options["markdown"], _markdown(submission, content, table, len(cells)))
-    return int(bool(wrong))
+
+
+def _print_outcome(outcome: _Outcome, stamp: dict[str, Any], n_cells: int) -> None:
+    for line in outcome.wrong[:20]:
+        print(printable(f"VERIFY: {line}"))
+    counts = f"{len(stamp['cells'])} of {n_cells} cells recomputed (seed {stamp['seed']})"
+    compared = f"compared at {stamp['level']} ({stamp['tolerance']:g}), largest difference {outcome.largest:.1e}"
+    print(f"{stamp['result']}: {counts}, {compared}, {outcome.n_equal} with the same bits")
 
 
 def _count(options: dict[str, str], key: str, default: int) -> int:
@@ -103,14 +118,19 @@ def _count(options: dict[str, str], key: str, default: int) -> int:
     return int(text)
 
 
-def _check_declared(submission: Submission, source: Any) -> None:
-    """Refuse a manifest that says something else than its method file, and a name that is taken."""
+def _check_declared(submission: Submission) -> None:
+    """Refuse a manifest that differs from its method file, a name that is taken, and dependencies that are not here."""
     manifest = submission.manifest
+    source = read_source(manifest.name, submission.code, submission.settings)
     for key in ("licence", "authors", "dependencies"):
         if getattr(manifest, key) != getattr(source, key):
             raise ArenaError(f"manifest.json: {key} is not that of the method file; submit again")
-    if manifest.name in names("method") or (submission.code and find_spec(manifest.name) is not None):
+    package = {path.stem for group in ("method", "entrant") for path in (conf_dir() / group).glob("*.yaml")}
+    module = find_spec(manifest.name) if submission.code else None
+    own = module is not None and Path(module.origin or "").suffix == ".py"
+    if manifest.name in package or (module and not (own and Path(str(module.origin)).read_text() == submission.code)):
         raise ArenaError(f"there is a method or a module {manifest.name!r} already; choose another name")
+    check_dependencies(source.dependencies)
 
 
 def _written(submission: Submission, folder: Path) -> Path:
@@ -155,6 +175,8 @@ def _check_scores(submission: Submission, expected: set[tuple[str, int]]) -> Non
     if len(expected) != scores.groupby(["dataset", "split"]).ngroups:
         raise ArenaError("scores.csv: not every cell has its metrics")
     for metric, own in scores.groupby("metric"):
+        if not re.fullmatch(r"[A-Za-z0-9_. ]{1,80}", str(metric)):
+            raise ArenaError(f"scores.csv: {str(metric)[:40]!r} is no name of a number")
         if metric in METRICS and not own["value"].dropna().between(*METRICS[str(metric)].range).all():
             raise ArenaError(f"scores.csv: {metric} is outside its range")
 
@@ -166,10 +188,11 @@ def _sampled(cells: list[Cell], sample: int, seed: int) -> list[Cell]:
 
 def _compared(
     submission: Submission, study: Study, cells: list[Cell], store: Store, failed: dict[str, str]
-) -> tuple[list[str], float, int]:
-    """Return what differs, the largest difference of a metric, and how many cells have the same scores bit for bit."""
+) -> _Outcome:
+    """Compare the numbers of recomputed cells with those submitted."""
     done = [cell for cell in cells if store.has(cell.key)]
-    wrong = [f"{cell.label}: {failed.get(cell.label, 'not computed')}" for cell in cells if cell not in done]
+    reasons = {label: " ".join(reason.split())[:200] for label, reason in failed.items()}
+    wrong = [f"{cell.label}: {reasons.get(cell.label, 'not computed')}" for cell in cells if cell not in done]
     computed = gate.fingerprints(done, store, study.conventions)
     rows = submission.scores
     groups = rows.groupby(rows["dataset"] + "/" + rows["split"].astype(str) + "/" + rows["method"])
@@ -187,48 +210,51 @@ def _compared(
     finite = [gap for gap in gaps if not math.isnan(gap)]
     keys = submission.cells.set_index("key")["digest"]
     equal = sum(keys[cell.key] == array_digest(store.arrays(cell.key)["scores"]) for cell in done)
-    return wrong, max(finite, default=0.0), int(equal)
+    return _Outcome(wrong, max(finite, default=0.0), int(equal))
 
 
 def _ranks(submission: Submission, study: Study) -> pd.DataFrame | None:
-    """Return the ranks of the study with the submission, ``None`` without committed scores."""
-    folder = report_dir(study.name)
-    if not (folder / "scores.csv").is_file():
+    """Return the ranks of the study with the submission, ``None`` without committed scores of its splits."""
+    try:
+        return rank_changes(read_scores(report_dir(study.name)), submission.scores)
+    except (StatisticsError, ArenaError):
         return None
-    return rank_changes(read_scores(folder), submission.scores)
 
 
 def _rank_lines(name: str, table: pd.DataFrame | None, study: Study) -> list[str]:
     if table is None:
-        return [f"no ranks: {report_dir(study.name)}/scores.csv is not here"]
+        return [f"no ranks: {report_dir(study.name)}/scores.csv is not here, or has none of these splits"]
     position = list(table.index).index(name)
     near = table.iloc[max(0, position - 3) : position + 4][["before", "after"]]
     text = near.to_string(float_format=lambda value: f"{value:.2f}", na_rep="-")
-    return [f"{name} would be number {position + 1} of {len(table)} by average rank over all metrics:", text]
+    return [f"{name} would be number {_number(name, table)} of {len(table)} by all metrics:", text]
 
 
-def _markdown(submission: Submission, stamp: dict[str, Any], table: pd.DataFrame | None, n_cells: int) -> str:
+def _number(name: str, table: pd.DataFrame) -> int:
+    return int((table["after"] < table.loc[name, "after"]).sum()) + 1
+
+
+def _markdown(manifest: Manifest, stamp: dict[str, Any], table: pd.DataFrame | None, n_cells: int) -> str:
     """Return the comment on a pull request; texts of the submission are names and numbers only."""
-    name, manifest = submission.manifest.name, submission.manifest
-    verdict = "**verified**" if stamp["result"] == "verified" else "**refused**"
+    name = manifest.name
+    commit = f" at commit `{stamp['commit']}`" if stamp["commit"] else ""
     lines = [
-        f"### Arena: `{name}` {verdict}",
+        f"### Arena: `{name}` **{stamp['result']}**",
         "",
-        f"{len(stamp['cells'])} of {n_cells} cells recomputed (seed {stamp['seed']}) at commit `{stamp['commit']}`, "
+        f"{len(stamp['cells'])} of {n_cells} cells recomputed (seed {stamp['seed']}){commit}, "
         f"compared at {stamp['level']} ({stamp['tolerance']:g}), largest difference {stamp['largest_difference']:.1e}. "
         f"Licence `{manifest.licence}`.",
         "",
     ]
     lines += [f"- `{line.replace('`', '')[:200]}`" for line in stamp["differences"][:10]]
     if table is not None:
-        position = list(table.index).index(name)
-        best = sorted(table.loc[name].filter(like="after_").items(), key=lambda item: item[1])
-        shown = ", ".join(
-            f"{str(metric).removeprefix('after_')} {rank:.2f}" for metric, rank in (*best[:2], *best[-2:])
-        )
+        groups = table.loc[name].drop(["before", "after"]).dropna()
+        shown = ", ".join(f"{group} {rank:.2f}" for group, rank in groups.items())
         lines += [
             "",
-            f"Number {position + 1} of {len(table)} by average rank over all metrics; best and worst metrics: {shown}.",
+            f"Number {_number(name, table)} of {len(table)} by all metrics; rank by group of metrics: {shown}.",
+            "",
+            "<details><summary>Ranks of all methods on these splits</summary>",
             "",
             "| method | rank before | rank after |",
             "|---|---|---|",
@@ -237,4 +263,5 @@ def _markdown(submission: Submission, stamp: dict[str, Any], table: pd.DataFrame
             label = f"**{method}**" if method == name else str(method)
             before = "" if math.isnan(row["before"]) else f"{row['before']:.2f}"
             lines.append(f"| {label} | {before} | {row['after']:.2f} |")
+        lines += ["", "</details>"]
     return "\n".join(lines) + "\n"

@@ -1,0 +1,434 @@
+"""Submissions: what is packed, what is refused before anything is executed, and what a recomputation finds."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import io
+import json
+import os
+import shutil
+import stat
+import sys
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from multilab.arena import ArenaError, read_submission
+from multilab.arena.method_source import check_dependencies, read_source
+from multilab.cli import main
+from multilab.commands.arena import recomputing, verifying
+from multilab.commands.arena.submission_cells import with_reads
+from multilab.experiments import own_settings
+from multilab.experiments.store import Store
+from multilab.experiments.workers import run_cells
+
+pytest.importorskip("hydra")
+
+STUDY = """
+title: Tiny
+description: A test.
+datasets: [genes-toy, topics-toy]
+methods: [mlknn, label_frequencies]
+protocol: {kfold: 2, stratify: 1, seed: 0}
+metrics: [ranking_loss]
+headline: ranking_loss
+"""
+HEAD = "# SPDX-FileCopyrightText: 2026 Ada Example\n# SPDX-License-Identifier: BSD-3-Clause\n"
+ARCHIVE = "submissions/ridge_labels.zip"
+
+
+class Author:
+    """A folder with a method of one's own, a study, and a store of cells."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.code = root, root / "ridge_labels.py"
+        self.settings = root / "conf" / "method" / "ridge_labels.yaml"
+
+    def enter(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(self.root)
+        monkeypatch.setattr(sys, "path", list(sys.path))
+        monkeypatch.setattr(own_settings, "_named", {})
+        monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+        monkeypatch.setenv("MULTILAB_CELLS", str(self.root / "cells"))
+        monkeypatch.setenv("MULTILAB_JOBS", "1")
+        sys.modules.pop("ridge_labels", None)
+        importlib.invalidate_caches()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The folder of an author who has submitted; copied for each test."""
+    root = tmp_path_factory.mktemp("author")
+    author = Author(root)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        author.enter(monkeypatch)
+        (root / "conf" / "study").mkdir(parents=True)
+        (root / "conf" / "study" / "tiny.yaml").write_text(STUDY)
+        assert main(["new", "method", "ridge_labels", "--outside"]) == 0
+        author.code.write_text(HEAD + author.code.read_text())
+        assert main(["arena", "submit", "ridge_labels", "study=tiny", "--fit"]) == 0
+    return root
+
+
+@pytest.fixture
+def author(made, tmp_path, monkeypatch):
+    author = Author(shutil.copytree(made, tmp_path / "author"))
+    author.enter(monkeypatch)
+    yield author
+    sys.modules.pop("ridge_labels", None)
+
+
+@pytest.fixture
+def judge(made, tmp_path, monkeypatch):
+    """Another folder, with the study and an archive; recomputations stay in this process."""
+    judge = Author(tmp_path / "judge")
+    shutil.copytree(made / "conf" / "study", judge.root / "conf" / "study")
+    shutil.copytree(made / "submissions", judge.root / "submissions")
+    judge.enter(monkeypatch)
+
+    def recompute(study, settings, cells, store):
+        monkeypatch.syspath_prepend(str(settings.parents[2]))
+        return run_cells(with_reads(list(cells)), Store(store))
+
+    monkeypatch.setattr(verifying, "recompute_apart", recompute)
+    yield judge
+    sys.modules.pop("ridge_labels", None)
+
+
+def refusal(argv: list[str], capsys, code: int = 2) -> str:
+    """Return the one line with which a command is refused."""
+    capsys.readouterr()
+    assert main(argv) == code
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def contents(path: str = ARCHIVE) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def repack(changes: dict[str, bytes], manifest: dict | None = None, sign: bool = True) -> None:
+    """Replace files of the archive; ``sign`` adapts the digests in the manifest, as a forger would."""
+    files = contents() | changes
+    described = json.loads(contents()["manifest.json"]) | (manifest or {})
+    if sign:
+        named = {name: content for name, content in files.items() if name != "manifest.json"}
+        described["files"] = {name: hashlib.sha256(content).hexdigest() for name, content in named.items()}
+    if "manifest.json" not in changes:
+        files["manifest.json"] = json.dumps(described).encode()
+    with zipfile.ZipFile(ARCHIVE, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+
+
+def changed_table(name: str, change) -> dict[str, bytes]:
+    table = pd.read_csv(io.BytesIO(contents()[name]))
+    return {name: change(table).to_csv(index=False).encode()}
+
+
+def test_an_archive_has_everything_and_the_same_bytes(author, capsys):
+    first = Path(ARCHIVE).read_bytes()
+    assert main(["arena", "submit", "ridge_labels", "study=tiny"]) == 0
+    assert "2 data sets, 2 cells" in capsys.readouterr().out
+    assert Path(ARCHIVE).read_bytes() == first
+    submission = read_submission(ARCHIVE)
+    manifest = submission.manifest
+    assert (manifest.name, manifest.study, manifest.splits, manifest.level) == ("ridge_labels", "tiny", "first", "L1")
+    assert (manifest.licence, manifest.authors) == ("BSD-3-Clause", "2026 Ada Example")
+    assert set(manifest.search_space) == {"alpha"}
+    assert set(manifest.versions) == {"python", "multilab", "numpy", "scipy", "scikit-learn"}
+    assert submission.code == author.code.read_text()
+    assert submission.settings == author.settings.read_text()
+    assert list(submission.cells["dataset"]) == ["genes-toy", "topics-toy"]
+    assert {"macro_f1", "norm of scores"} <= set(submission.scores["metric"])
+    folder = author.root / "folder"
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        archive.extractall(folder)
+    (folder / "verified.json").write_text("{}")
+    assert read_submission(folder).digest == submission.digest
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("# SPDX-License-Identifier: BSD-3-Clause\n", "", "must name your licence, there is none"),
+        ("BSD-3-Clause", "do what you want, please!", "must name your licence, not 'do what"),
+        ("# SPDX-FileCopyrightText: 2026 Ada Example\n", "", "no author; add a line"),
+        ("import numpy as np", "import numpy as np\nimport torch", "'torch' is imported but not declared"),
+        ("import numpy as np", "import numpy as np\nimport helpers_of_mine", "or move its code here"),
+        ("import numpy as np", "import numpy as np\nfrom . import other", "a relative import"),
+        ("import numpy as np", "import numpy as np\nnp.x = __import__('os')", "__import__() hides what is imported"),
+        (
+            "import numpy as np",
+            "import numpy as np\n# /// script\n# dependencies = ['numpy']\n# ///",
+            "names no version",
+        ),
+        ("import numpy as np", "import numpy as np\n# /// script\n# dependencies = [\n# ///", "is not valid"),
+        ("import numpy as np", "import numpy as np\n# /// script\n# dependencies = ['pip==0.1']\n# ///", "here it is"),
+        ("import numpy as np", "import numpy as np\n(", "not valid Python"),
+        (
+            "alpha: float = 1.0",
+            "alpha: float = 2.0",
+            "2 of 2 cells of ridge_labels are not finished, 2 in the store are",
+        ),
+    ],
+)
+def test_what_is_missing_is_named_when_a_method_is_submitted(author, capsys, old, new, message):
+    text = author.code.read_text()
+    assert old in text
+    author.code.write_text(text.replace(old, new))
+    assert message in refusal(["arena", "submit", "ridge_labels", "study=tiny"], capsys)
+
+
+def test_a_method_of_the_package_or_without_cells_is_refused(author, capsys):
+    assert "mlknn is in the package already" in refusal(["arena", "submit", "mlknn", "study=tiny"], capsys)
+    shutil.rmtree(author.root / "cells")
+    assert "2 of 2 cells of ridge_labels are not finished" in refusal(
+        ["arena", "submit", "ridge_labels", "study=tiny"], capsys
+    )
+    assert "4 of 4 cells" in refusal(["arena", "submit", "ridge_labels", "study=tiny", "--full"], capsys)
+    assert "L1 (closed forms" in refusal(["arena", "submit", "ridge_labels", "level=L3"], capsys)
+    assert "expected: multilab arena submit" in refusal(["arena", "submit"], capsys)
+    author.code.write_text(author.code.read_text().replace("X, Y = self._validate_fit(X, y)", "raise ValueError('no')"))
+    assert "no result: ValueError: no" in refusal(["arena", "submit", "ridge_labels", "study=tiny", "--fit"], capsys)
+
+
+def test_declared_dependencies_are_read_and_checked():
+    code = (
+        HEAD + '# /// script\n# dependencies = ["scikit_learn==1.0", "Some.Thing[x]==2.1"]\n# ///\nimport some_thing\n'
+    )
+    source = read_source("mine", code, "_target_: mine.Mine\n")
+    assert source.dependencies == {"scikit_learn": "1.0", "Some.Thing": "2.1"}
+    with pytest.raises(
+        ArenaError, match=r"scikit_learn==1.0 is declared, here it is .*: pip install scikit_learn==1.0"
+    ):
+        check_dependencies({"scikit_learn": "1.0"})
+    with pytest.raises(ArenaError, match="'lightgbm' is imported but not declared"):
+        read_source("mine", HEAD, "_target_: mine.Mine\nestimator: {_target_: lightgbm.LGBMClassifier}\n")
+    settings_only = HEAD + "_target_: sklearn.dummy.DummyClassifier\n"
+    assert read_source("mine", "", settings_only).licence == "BSD-3-Clause"
+
+
+def test_a_submission_is_verified_stamped_and_ranked(judge, capsys):
+    committed = pd.read_csv(io.BytesIO(contents()["scores.csv"]))
+    worse = committed.assign(method="mlknn", value=committed["value"].where(committed["metric"] != "macro_f1", 0))
+    (judge.root / "reports" / "tiny").mkdir(parents=True)
+    worse.to_csv(judge.root / "reports" / "tiny" / "scores.csv", index=False)
+    assert main(["arena", "verify", ARCHIVE, "sample=1", "seed=3", "markdown=comment.md"]) == 0
+    printed = capsys.readouterr().out
+    assert "verified: 1 of 2 cells recomputed (seed 3), compared at L1 (1e-06)" in printed
+    assert "recomputing runs the submitted code" in printed
+    assert "ridge_labels would be number 1 of 2" in printed
+    stamp = json.loads((judge.root / "submissions" / "ridge_labels.verified.json").read_text())
+    assert stamp["result"] == "verified"
+    assert stamp["submission"] == read_submission(ARCHIVE).digest
+    assert len(stamp["cells"]) == stamp["same_bits"] == 1
+    assert {"commit", "date", "machine", "versions", "seed", "tolerance"} <= set(stamp)
+    comment = (judge.root / "comment.md").read_text()
+    assert comment.startswith("### Arena: `ridge_labels` **verified**")
+    assert "| **ridge_labels** |" in comment
+
+
+def shifted(metric: str, size: float):
+    def change(table: pd.DataFrame) -> pd.DataFrame:
+        return table.assign(value=table["value"] + size * (table["metric"] == metric))
+
+    return change
+
+
+@pytest.mark.parametrize(("metric", "size"), [("macro_f1", 1e-4), ("norm of scores", 1e-3)])
+def test_a_changed_number_is_found_by_recomputation(judge, capsys, metric, size):
+    repack(changed_table("scores.csv", shifted(metric, size)))
+    assert main(["arena", "verify", ARCHIVE]) == 1
+    printed = capsys.readouterr().out
+    assert f"VERIFY: genes-toy/0/ridge_labels: {metric} is " in printed
+    assert "refused: 2 of 2 cells recomputed" in printed
+    assert json.loads(Path("submissions/ridge_labels.verified.json").read_text())["result"] == "refused"
+
+
+@pytest.mark.parametrize(("size", "code"), [(1e-4, 0), (1e-2, 1)])
+def test_level_2_allows_what_trees_need(judge, capsys, size, code):
+    repack(changed_table("scores.csv", shifted("macro_f1", size)), {"level": "L2"})
+    assert main(["arena", "verify", ARCHIVE]) == code
+    assert f"compared at L2 (0.005), largest difference {size:.1e}" in capsys.readouterr().out
+
+
+def drop_row(table: pd.DataFrame) -> pd.DataFrame:
+    return table.iloc[1:]
+
+
+def wrong_key(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(key=["0" * 64, *table["key"][1:]])
+
+
+FORGED = {
+    "a changed method file": (
+        lambda f: {"ridge_labels.py": f["ridge_labels.py"] + b"\nx = 1\n"},
+        {},
+        "is not that of the",
+    ),
+    "changed settings": (
+        lambda f: {"ridge_labels.yaml": f["ridge_labels.yaml"].replace(b"1.0", b"2.0")},
+        {},
+        "is not that",
+    ),
+    "a wrong key": (lambda f: changed_table("cells.csv", wrong_key), {}, "the key on genes-toy, split 0 is not that"),
+    "a cell too few": (lambda f: changed_table("cells.csv", drop_row), {}, "genes-toy, split 0 is missing"),
+    "a metric too few": (lambda f: changed_table("scores.csv", drop_row), {}, "does not have each metric once"),
+    "a metric out of range": (lambda f: changed_table("scores.csv", shifted("macro_f1", 5)), {}, "macro_f1 is outside"),
+    "no licence": (
+        lambda f: {"ridge_labels.py": f["ridge_labels.py"].replace(b"# SPDX-License", b"# Licence")},
+        {},
+        "must name your licence, there is none",
+    ),
+    "another licence": (lambda f: {}, {"licence": "MIT"}, "licence is not that of the method file"),
+    "an undeclared import": (
+        lambda f: {"ridge_labels.py": f["ridge_labels.py"] + b"\nimport torch\n"},
+        {},
+        "'torch' is imported but not declared",
+    ),
+    "an interpolation": (lambda f: {"ridge_labels.yaml": b"_target_: ${oc.env:HOME}\n"}, {}, "an interpolation"),
+    "an alias": (
+        lambda f: {"ridge_labels.yaml": b"_target_: ridge_labels.A\na: &a [1]\nb: *a\n"},
+        {},
+        "an anchor, alias",
+    ),
+    "a tag": (
+        lambda f: {"ridge_labels.yaml": b"_target_: ridge_labels.A\na: !!python/name:os.system\n"},
+        {},
+        "alias, tag",
+    ),
+    "code that is not declared": (
+        lambda f: {"ridge_labels.yaml": b"_target_: torch.nn.Linear\n"},
+        {},
+        "'torch' is imported",
+    ),
+    "another version": (lambda f: {}, {"versions": {"numpy": "1.0"}}, "computed with numpy 1.0, here it is"),
+    "another schema": (lambda f: {}, {"schema": 9}, "has schema 9, this version reads 1"),
+    "another level": (lambda f: {}, {"level": "L9"}, "level must be L1 or L2"),
+    "an unknown study": (lambda f: {}, {"study": "../../x"}, "study is '../../x'"),
+    "a wrong type": (lambda f: {}, {"versions": ["numpy"]}, "versions must be a dict[str, str]"),
+    "no JSON": (lambda f: {"manifest.json": b"["}, {}, "manifest.json is not JSON"),
+    "a table that is none": (lambda f: {"cells.csv": b"a,b\n1,2\n"}, {}, "cells.csv is not valid: its columns are not"),
+    "text for a number": (
+        lambda f: {"scores.csv": f["scores.csv"].replace(b"macro_f1,0.", b"macro_f1,x0.", 1)},
+        {},
+        "scores.csv is not valid",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FORGED)
+def test_a_forged_archive_is_refused_before_its_code_runs(judge, capsys, monkeypatch, fault):
+    monkeypatch.setattr(verifying, "recompute_apart", lambda *_: pytest.fail("the code was run"))
+    changes, manifest, message = FORGED[fault]
+    repack(changes(contents()), manifest)
+    line = refusal(["arena", "verify", ARCHIVE], capsys)
+    assert line.startswith("ArenaError: ")
+    assert message in line
+    assert not list(Path("submissions").glob("*.json"))
+    assert "ridge_labels" not in sys.modules
+
+
+def test_a_file_that_the_manifest_does_not_name_is_refused(judge, capsys):
+    original = Path(ARCHIVE).read_bytes()
+    repack(changed_table("scores.csv", shifted("macro_f1", 0.1)), sign=False)
+    assert "scores.csv is not the file that the manifest names" in refusal(["arena", "verify", ARCHIVE], capsys)
+    Path(ARCHIVE).write_bytes(original)
+    repack({"other.py": b"x = 1\n"}, sign=False)
+    assert "other.py is not the file that the manifest names" in refusal(["arena", "verify", ARCHIVE], capsys)
+    repack({"other.py": b"x = 1\n"})
+    assert "names other files" in refusal(["arena", "verify", ARCHIVE], capsys)
+
+
+@pytest.mark.parametrize(
+    "name", ["../x.py", "/etc/x.py", "a/b.py", "..\\x.py", "x.txt", "conf/", "x.PY", ".py", "a\x00.py"]
+)
+def test_an_entry_outside_the_archive_is_refused(judge, capsys, name):
+    with zipfile.ZipFile(ARCHIVE, "a") as archive:
+        archive.writestr(zipfile.ZipInfo("placeholder.py"), b"x = 1\n")
+    content = Path(ARCHIVE).read_bytes()
+    with zipfile.ZipFile(ARCHIVE, "a") as archive:
+        archive.writestr(zipfile.ZipInfo(name), b"x = 1\n")
+    line = refusal(["arena", "verify", ARCHIVE], capsys)
+    assert "is none of a submission" in line or "is not the file" in line or "no plain file" in line
+    assert {path.name for path in judge.root.rglob("*") if path.is_file()} == {"tiny.yaml", "ridge_labels.zip"}
+    assert content
+
+
+def test_links_bombs_and_lies_about_sizes_are_refused(judge, capsys):
+    files = contents()
+
+    def write(entries) -> None:
+        with zipfile.ZipFile(ARCHIVE, "w", zipfile.ZIP_DEFLATED) as archive:
+            for entry, content in entries:
+                archive.writestr(entry, content)
+
+    link = zipfile.ZipInfo("ridge_labels.py")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    write([(link, b"/etc/passwd"), *((n, c) for n, c in files.items() if n != "ridge_labels.py")])
+    assert "no plain file" in refusal(["arena", "verify", ARCHIVE], capsys)
+    bomb = bytes(2**26)
+    write([*((n, c) for n, c in files.items() if n != "scores.csv"), ("scores.csv", bomb)])
+    assert Path(ARCHIVE).stat().st_size < 2**17
+    assert "'scores.csv' unpacks to more than 16384 KiB" in refusal(["arena", "verify", ARCHIVE], capsys)
+    lie = Path(ARCHIVE).read_bytes().replace((2**26).to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    Path(ARCHIVE).write_bytes(lie)
+    line = refusal(["arena", "verify", ARCHIVE], capsys)
+    assert "not a readable archive" in line or "is not the file that the manifest names" in line
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        write([*files.items(), ("scores.csv", files["scores.csv"])])
+    assert "there twice" in refusal(["arena", "verify", ARCHIVE], capsys)
+    Path(ARCHIVE).write_bytes(bytes(2**24 + 1))
+    assert "larger than 16 MiB" in refusal(["arena", "verify", ARCHIVE], capsys)
+    Path(ARCHIVE).write_bytes(b"PK nothing")
+    assert "not a readable archive" in refusal(["arena", "verify", ARCHIVE], capsys)
+    assert "there is no such file" in refusal(["arena", "verify", "nothing.zip"], capsys)
+
+
+def test_a_folder_with_a_link_or_a_folder_is_refused(judge, capsys):
+    folder = judge.root / "submissions" / "ridge_labels"
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        archive.extractall(folder)
+    (folder / "extra.py").symlink_to("/etc/passwd")
+    assert "'extra.py' is no plain file" in refusal(["arena", "verify", str(folder)], capsys)
+    (folder / "extra.py").unlink()
+    (folder / "data").mkdir()
+    assert "'data' is no plain file" in refusal(["arena", "verify", str(folder)], capsys)
+
+
+def test_a_name_that_is_taken_is_refused(judge, capsys):
+    files = contents()
+    renamed = {
+        f"numpy{end}": files[f"ridge_labels{end}"].replace(b"ridge_labels", b"numpy") for end in (".py", ".yaml")
+    }
+    kept = {name: content for name, content in files.items() if not name.startswith("ridge_labels")}
+    Path(ARCHIVE).unlink()
+    with zipfile.ZipFile(ARCHIVE, "w") as archive:
+        for name, content in (kept | renamed).items():
+            archive.writestr(name, content)
+    repack({}, {"name": "numpy"})
+    assert "a module 'numpy' already" in refusal(["arena", "verify", ARCHIVE], capsys)
+
+
+def test_the_recomputing_process_gets_no_credentials(monkeypatch):
+    for name in ("GITHUB_TOKEN", "GITHUB_OUTPUT", "GH_X", "MY_secret", "DB_PASSWORD", "ACTIONS_RUNTIME_URL"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("MULTILAB_DATA", "/data")
+    kept = recomputing._environment()
+    assert not {name for name in kept if "GITHUB" in name or "secret" in name.lower() or name == "GH_X"}
+    assert kept["MULTILAB_DATA"] == "/data"
+    assert "PATH" in kept
+
+
+@pytest.mark.slow
+def test_the_submitted_code_runs_in_another_process_only(judge, monkeypatch, capsys):
+    monkeypatch.setattr(verifying, "recompute_apart", recomputing.recompute_apart)
+    assert main(["arena", "verify", ARCHIVE]) == 0
+    assert "2 of 2 cells recomputed" in capsys.readouterr().out
+    assert "ridge_labels" not in sys.modules
