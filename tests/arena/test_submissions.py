@@ -20,8 +20,8 @@ from multilab.arena import ArenaError, read_submission
 from multilab.arena.method_source import check_dependencies, read_source
 from multilab.cli import main
 from multilab.commands.arena import recomputing, verifying
-from multilab.commands.arena.submission_cells import with_reads
 from multilab.experiments import own_settings
+from multilab.experiments.shared_cells import with_reads
 from multilab.experiments.store import Store
 from multilab.experiments.workers import run_cells
 

@@ -63,9 +63,26 @@ def test_a_job_has_no_other_right_than_to_comment(workflows):
     for text in workflows.values():
         for job in yaml.safe_load(text)["jobs"].values():
             wanted = job.get("permissions", {"contents": "read"})
-            assert wanted in ({"contents": "read"}, {"contents": "read", "pull-requests": "write"})
-            uses = [step.get("uses", "") for step in job["steps"]]
-            assert ("pull-requests" in wanted) == any(".github/actions/compare" in use for use in uses)
+            comments = {"contents": "read", "pull-requests": "write"}
+            assert wanted in ({"contents": "read"}, comments, {**comments, "actions": "read"})
+            uses = [step.get("uses", "") + step.get("run", "") for step in job["steps"]]
+            scripts = (".github/actions/compare", ".github/actions/arena/comment.sh")
+            assert ("pull-requests" in wanted) == any(script in use for use in uses for script in scripts)
+
+
+def test_a_job_that_runs_code_of_strangers_may_only_read(workflows):
+    verify, comment = (yaml.safe_load(workflows[f"arena-{name}.yml"]) for name in ("submission", "comment"))
+    (job,) = verify["jobs"].values()
+    assert verify[True] == {"pull_request": {"paths": ["submissions/**"]}}  # not pull_request_target
+    assert "permissions" not in job
+    assert job["runs-on"] == "ubuntu-latest"
+    assert "secrets." not in workflows["arena-submission.yml"]
+    code, change = (step["with"] for step in job["steps"] if "checkout" in step.get("uses", ""))
+    assert code["ref"] == "${{ github.event.pull_request.base.sha }}"
+    assert change["path"] == "change"
+    (job,) = comment["jobs"].values()
+    assert comment[True] == {"workflow_run": {"workflows": [verify["name"]], "types": ["completed"]}}
+    assert not any("ref" in step.get("with", {}) for step in job["steps"])  # the default branch
 
 
 def test_no_script_holds_text_of_a_pull_request(workflows, actions):

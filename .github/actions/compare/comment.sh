@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Writes the table into the comment of this job, which is found by its marker; a first run makes the comment.
+# COMMENT_FOLDER and COMMENT_MARKER are those of another table.
 # A pull request of a fork has a token that may only read: then the summary has to do.
 set -euo pipefail
-work="$PWD/.multilab-compare"
+work="${COMMENT_FOLDER:-$PWD/.multilab-compare}"
 if [ ! -f "$work/comment.md" ]; then exit 0; fi
-marker="<!-- multilab compare: $JOB -->"
+marker="<!-- multilab ${COMMENT_MARKER:-compare: ${JOB:-}} -->"
 { echo "$marker"; cat "$work/comment.md"; } > "$work/body.md"
 comments="repos/$GITHUB_REPOSITORY/issues/$PULL_REQUEST/comments"
 export marker

@@ -42,8 +42,8 @@ _VERBS = {  # the function that runs each verb, in multilab.commands.arena
     "metrics": "score_files.recompute",
     "page": "pages.write_pages",
     "summary": "summary.summarise_arena",
-    "submit": "submitting.submit",
-    "verify": "verifying.verify",
+    "submit": "submitting.submit_method",
+    "verify": "verifying.verify_submission",
 }
 
 

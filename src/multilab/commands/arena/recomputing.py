@@ -1,4 +1,4 @@
-"""Recomputation of cells of a submission, in a process of its own: the only one that runs the submitted code."""
+"""Recomputation of cells of a submission, in a separate process: the only one that runs the submitted code."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from multilab.arena.errors import ArenaError
-from multilab.commands.arena.submission_cells import submission_cells, with_reads
+from multilab.commands.arena.submission_cells import submission_cells
 from multilab.commands.progress import ProgressBar
 from multilab.experiments.cells import Cell
 from multilab.experiments.own_settings import named_file
+from multilab.experiments.shared_cells import with_reads
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 from multilab.experiments.workers import run_cells

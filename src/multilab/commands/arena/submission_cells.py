@@ -16,11 +16,6 @@ def submission_cells(study: Study, method: str, splits: str) -> list[Cell]:
     return [cell for cell in cells if splits == "all" or cell.split_ref.split == 0]
 
 
-def with_reads(cells: list[Cell]) -> list[Cell]:
-    """Return cells after those that they read."""
-    return [*(read for cell in cells for read in cell.reads), *cells]
-
-
 def versions_here() -> dict[str, str]:
     """Return the versions of Python, multilab and the libraries that are in every key."""
     return {"python": platform.python_version(), "multilab": version("multilab"), **library_versions()}

@@ -9,7 +9,7 @@ import pandas as pd
 from multilab.arena.errors import ArenaError
 from multilab.arena.method_source import check_dependencies, read_source
 from multilab.arena.submissions import LEVELS, Manifest, submission_archive
-from multilab.commands.arena.submission_cells import submission_cells, versions_here, with_reads
+from multilab.commands.arena.submission_cells import submission_cells, versions_here
 from multilab.commands.arguments import arguments
 from multilab.commands.progress import ProgressBar
 from multilab.core import array_digest, conf_dir, write_atomically
@@ -19,13 +19,14 @@ from multilab.experiments.cells import Cell
 from multilab.experiments.environment import environment
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.own_settings import named_file, settings_path
+from multilab.experiments.shared_cells import with_reads
 from multilab.experiments.store import Store
 from multilab.experiments.stored import Inventory
 from multilab.experiments.study import Study, load_study
 from multilab.experiments.workers import run_cells
 
 
-def submit(argv: list[str]) -> int:
+def submit_method(argv: list[str]) -> int:
     """Write the archive of a method; with ``--fit`` fit its missing cells first."""
     flags = {word for word in argv if word in ("--full", "--fit")}
     named = [word for word in argv if word not in flags and "=" not in word]

@@ -37,7 +37,7 @@ TOLERANCES = {"L1": gate.L1, "L2": gate.L2}
 """Allowed difference of a number by level, times max(1, its size): that of the gate."""
 
 
-def verify(argv: list[str]) -> int:
+def verify_submission(argv: list[str]) -> int:
     """Check a submission and recompute a sample of its cells; return 0 if all is as submitted, else 1."""
     named = [word for word in argv if "=" not in word]
     options = arguments([word for word in argv if "=" in word], "sample", "seed", "stamp", "markdown")
