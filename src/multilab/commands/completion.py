@@ -58,10 +58,11 @@ def _named(current: str, values: dict[str, Callable[[], list[str]]]) -> list[str
 
 
 def _names(group: str) -> list[str]:
-    """Return the names of a group of settings; of datasets also those in ``MULTILAB_CARDS``."""
+    """Return the names of a group of settings: of datasets also ``MULTILAB_CARDS``, of methods also the entrants."""
     from multilab.datasets.catalogue import card_folders
 
     folders = card_folders() if group == "dataset" else [conf_dir() / group, Path("conf") / group]
+    folders = [*folders, conf_dir() / "entrant"] if group == "method" else folders
     return [path.stem for folder in folders for path in folder.glob("*.yaml")]
 
 
