@@ -1,4 +1,4 @@
-"""Limits of a study on its cells: what passes one is a result, `unfinished`, and is not tried again."""
+"""CellLimits of a study on its cells: what passes one is a result, `unfinished`, and is not tried again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from multilab.experiments import cell_processes, rekeying
 from multilab.experiments.cells import Cell, all_cells, split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.limited import run_cell_within
-from multilab.experiments.limits import Limits
+from multilab.experiments.limits import CellLimits
 from multilab.experiments.method import load_method
 from multilab.experiments.sharing import run_shared
 from multilab.experiments.store import Store
@@ -25,7 +25,7 @@ from multilab.experiments.study import Tuning, load_study, study_from
 from multilab.experiments.workers import run_cells
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a patched function reaches a forked worker only")
-ONE_SECOND = Limits(1, 4)
+ONE_SECOND = CellLimits(1, 4)
 MEMORY = 2**30
 
 
@@ -54,7 +54,7 @@ def cells():
 def test_a_cell_within_its_limits_is_the_same_cell(cells, tmp_path):
     free, limited = Store(tmp_path / "free"), Store(tmp_path / "limited")
     assert run_cells(cells, free, 1) == {}
-    assert run_cells(cells, limited, 1, limits=Limits(60, 4)) == {}
+    assert run_cells(cells, limited, 1, limits=CellLimits(60, 4)) == {}
     for cell in cells:
         assert np.array_equal(free.arrays(cell.key)["scores"], limited.arrays(cell.key)["scores"])
 
@@ -76,13 +76,13 @@ def test_a_wider_limit_tries_again(cells, tmp_path, monkeypatch):
     store = Store(tmp_path)
     assert run_cell_within(cells[0], store, ONE_SECOND)
     monkeypatch.setattr(cell_processes, "run_cell", own)
-    assert run_cell_within(cells[0], store, Limits(60, 4)) is None
+    assert run_cell_within(cells[0], store, CellLimits(60, 4)) is None
     assert run_cell_within(cells[1], store, ONE_SECOND) is None
 
 
 def test_memory_is_limited(cells, tmp_path, monkeypatch):
     monkeypatch.setattr(cell_processes, "run_cell", fill)
-    assert run_cell_within(cells[0], Store(tmp_path), Limits(60, 1)) == "more than 1 GiB of memory"
+    assert run_cell_within(cells[0], Store(tmp_path), CellLimits(60, 1)) == "more than 1 GiB of memory"
 
 
 def test_a_cell_that_hangs_is_killed(cells, tmp_path, monkeypatch):
@@ -108,15 +108,15 @@ def test_a_worker_keeps_to_the_limits(cells, tmp_path, monkeypatch):
 
 
 def test_a_search_and_out_of_fold_scores_have_the_time_of_all_their_fits(cells):
-    assert Limits(10, 4).seconds_of(cells[0]) == 10
-    assert Limits(10, 4).seconds_of(replace(cells[0], tune=Tuning(n_trials=4, folds=3))) == 130
-    assert Limits(10, 4).seconds_of(replace(cells[0], kind="scores")) == 50
+    assert CellLimits(10, 4).seconds_of(cells[0]) == 10
+    assert CellLimits(10, 4).seconds_of(replace(cells[0], tune=Tuning(n_trials=4, folds=3))) == 130
+    assert CellLimits(10, 4).seconds_of(replace(cells[0], kind="scores")) == 50
 
 
 @pytest.mark.parametrize("block", [{"seconds": 60}, {"seconds": 0, "gigabytes": 4}, {"seconds": 1, "gigabytes": "4"}])
 def test_limits_are_positive_numbers(block):
     with pytest.raises(ExperimentError, match="limits"):
-        Limits.from_mapping(block)
+        CellLimits.from_mapping(block)
 
 
 def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypatch, capsys):  # noqa: F811

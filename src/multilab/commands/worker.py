@@ -8,7 +8,7 @@ from multilab.commands.progress import ProgressBar, StageLine, exit_code, print_
 from multilab.experiments.arguments import check_study
 from multilab.experiments.cells import Cell, all_cells
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.limits import Limits
+from multilab.experiments.limits import CellLimits
 from multilab.experiments.sharing import run_shared
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
@@ -61,7 +61,7 @@ def _options(argv: list[str]) -> tuple[set[str], float, list[str]]:
     return flags, seconds, rest
 
 
-def _cells(argv: list[str]) -> tuple[str, list[Cell], Limits | None]:
+def _cells(argv: list[str]) -> tuple[str, list[Cell], CellLimits | None]:
     """Return the name, the cells and the limits of what the arguments describe."""
     if any(argument.startswith("study=") for argument in argv):
         study = load_study(arguments(argv, "study")["study"])

@@ -10,7 +10,7 @@ from typing import Any
 
 from multilab.experiments.cell_processes import CellProcess
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.limits import Limits
+from multilab.experiments.limits import CellLimits
 from multilab.experiments.running import give_up
 from multilab.experiments.store import Store
 
@@ -19,7 +19,7 @@ __all__ = ["run_cell_within"]
 _WALL = 20  # a process that computes nothing is killed after this multiple of its processor time
 
 
-def run_cell_within(cell: Cell, store: Store, limits: Limits) -> str | None:
+def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
     """Run one cell in a separate process; return ``None``, or why it has no result.
 
     A cell that passed these limits, or wider ones, before is not tried again, and neither is a split of a data set
@@ -57,7 +57,7 @@ def _first_split(cell: Cell) -> Cell | None:
     return replace(cell, split_ref=split_refs(ref.dataset, json.loads(ref.protocol))[0])
 
 
-def _passed(cell: Cell, store: Store, limits: Limits) -> str | None:
+def _passed(cell: Cell, store: Store, limits: CellLimits) -> str | None:
     """Return why a cell did not finish within these limits or wider ones."""
     record: dict[str, Any] = store.failure(cell.key) or {}
     passed = record.get("limits")
@@ -66,5 +66,5 @@ def _passed(cell: Cell, store: Store, limits: Limits) -> str | None:
     return str(record["reason"])
 
 
-def _unfinished(cell: Cell, store: Store, limits: Limits, reason: str, seconds: float) -> str:
+def _unfinished(cell: Cell, store: Store, limits: CellLimits, reason: str, seconds: float) -> str:
     return give_up(cell, store, reason, limits=asdict(limits), seconds=seconds)

@@ -1,4 +1,4 @@
-"""Limits of a study on its cells: processor time and memory."""
+"""CellLimits of a study on its cells: processor time and memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from multilab.experiments.errors import ExperimentError
 if TYPE_CHECKING:
     from multilab.experiments.cells import Cell
 
-__all__ = ["Limits"]
+__all__ = ["CellLimits"]
 
 
 @dataclass(frozen=True)
-class Limits:
+class CellLimits:
     """What a cell may use: the ``limits`` block ``{seconds, gigabytes}`` of a study.
 
     A cell that passes a limit counts as unfinished, and so do the later splits of its data set. The limits are in no
@@ -35,7 +35,7 @@ class Limits:
     gigabytes: float
 
     @classmethod
-    def from_mapping(cls, block: Any, location: str = "limits") -> Limits:
+    def from_mapping(cls, block: Any, location: str = "limits") -> CellLimits:
         """Build limits from their block; anything but two positive numbers is refused."""
         names = [field.name for field in fields(cls)]
         check_setting_names(location, "block of limits", block, names)

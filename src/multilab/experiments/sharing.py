@@ -12,7 +12,7 @@ from typing import Any
 
 from multilab.experiments.cells import Cell
 from multilab.experiments.leases import Leases
-from multilab.experiments.limits import Limits
+from multilab.experiments.limits import CellLimits
 from multilab.experiments.shared_cells import SharedCells, WorkerReport, with_reads
 from multilab.experiments.store import Store
 from multilab.experiments.worker_loop import Worker
@@ -30,7 +30,7 @@ def run_shared(
     retry_failed: bool = False,
     progress: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
     idle: Callable[[int], None] | None = None,
-    limits: Limits | None = None,
+    limits: CellLimits | None = None,
 ) -> WorkerReport:
     """Compute the cells that are missing and that no other worker computes, until all are done.
 
@@ -53,7 +53,7 @@ def run_shared(
         Called with a stream of settled cells and their number.
     idle : callable, optional
         Called with the number of missing cells when all that can be computed are in work elsewhere.
-    limits : Limits, optional
+    limits : CellLimits, optional
         What a cell may use; one that passes a limit is a failed cell.
     """
     store.sweep()

@@ -20,7 +20,7 @@ from multilab.experiments.conf import (
     read_settings,
 )
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.limits import Limits
+from multilab.experiments.limits import CellLimits
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.observed_share import ObservedShare
 
@@ -215,7 +215,7 @@ class Study:
         Whether the counts of decisions per label are written too (``labels.csv``), for the report by label frequency.
     observed : ObservedShare or None
         Share of the training labels that is observed, ``None`` for all.
-    limits : Limits or None
+    limits : CellLimits or None
         What a cell may use. Cells that pass a limit, and those that fail, are rows of ``unfinished.csv`` then.
     settings_for_members : bool
         Whether ``settings`` are also those of the base methods of a stack.
@@ -252,7 +252,7 @@ class Study:
     kind: str = "fair"
     label_counts: bool = False
     observed: ObservedShare | None = None
-    limits: Limits | None = None
+    limits: CellLimits | None = None
     settings_for_members: bool = False
     page: str = "study"
     splits: int | None = None
@@ -406,7 +406,7 @@ def _typed_blocks(location: str, block: Mapping[str, Any]) -> dict[str, Any]:
         "tune": Tuning.from_mapping,
         "repetitions": Repetitions.from_mapping,
         "observed": ObservedShare.from_setting,
-        "limits": Limits.from_mapping,
+        "limits": CellLimits.from_mapping,
     }
     return {
         key: None if block[key] is None else read(block[key], f"{location}: {key}")

@@ -22,7 +22,7 @@ from typing import Any
 from multilab.experiments.cells import Cell
 from multilab.experiments.leases import Lease, Leases
 from multilab.experiments.limited import run_cell_within
-from multilab.experiments.limits import Limits
+from multilab.experiments.limits import CellLimits
 from multilab.experiments.running import give_up, run_cell
 from multilab.experiments.shared_cells import SharedCells, WorkerReport
 from multilab.experiments.workers import worker_pool
@@ -46,7 +46,7 @@ class Worker:
         Number of processes; they start at once, unless there is nothing to do.
     fresh : bool
         Compute each cell in a new Python.
-    limits : Limits, optional
+    limits : CellLimits, optional
         What a cell may use.
     """
 
@@ -57,7 +57,7 @@ class Worker:
         report: WorkerReport,
         n_jobs: int,
         fresh: bool,
-        limits: Limits | None = None,
+        limits: CellLimits | None = None,
     ) -> None:
         self._run_cell: Any = partial(run_cell_within, limits=limits) if limits else run_cell
         self._shared, self._report, self._n_jobs, self._fresh = shared, report, n_jobs, fresh

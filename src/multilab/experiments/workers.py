@@ -17,7 +17,7 @@ from multilab.experiments.cell_processes import begin_worker
 from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.limited import run_cell_within
-from multilab.experiments.limits import Limits
+from multilab.experiments.limits import CellLimits
 from multilab.experiments.running import run_cell
 from multilab.experiments.store import Store
 
@@ -43,7 +43,7 @@ def run_cells(
     store: Store,
     n_jobs: int | None = None,
     progress: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
-    limits: Limits | None = None,
+    limits: CellLimits | None = None,
 ) -> dict[str, str]:
     """Run the cells that are missing and return the reasons of those that failed, by label.
 
@@ -71,7 +71,7 @@ def expected_effort(dataset: str) -> int:
     return meta.get("instances", 0) ** 2 * meta.get("labels", 0)
 
 
-def _outcome(cell: Cell, store: Store, limits: Limits | None) -> tuple[str, str | None]:
+def _outcome(cell: Cell, store: Store, limits: CellLimits | None) -> tuple[str, str | None]:
     return cell.label, run_cell_within(cell, store, limits) if limits else run_cell(cell, store)
 
 
@@ -126,7 +126,7 @@ def _finished(pool: ProcessPoolExecutor, futures: list[Future[R]]) -> Iterator[R
         pool.shutdown(cancel_futures=True)
 
 
-def _one_by_one(cells: list[Cell], store: Store, limits: Limits | None) -> Iterator[tuple[str, str | None]]:
+def _one_by_one(cells: list[Cell], store: Store, limits: CellLimits | None) -> Iterator[tuple[str, str | None]]:
     if cells:
         with worker_pool(1, fresh=True) as pool:
             yield from (pool.submit(_outcome, cell, store, limits).result() for cell in cells)
