@@ -110,7 +110,8 @@ def _unfinished(arena: ArenaData) -> str:
     named = [f"{arena.columns[name].title} ({100 * shares[name]:.0f} %)" for name in most[:3]]
     which = f"{len(most)} of {len(shares)} methods {'has' if len(most) == 1 else 'have'} any"
     first = f"{100 * share:.1f} % of the cells (one method on one split of one set) are unfinished"
-    return f"{first}, which ranks a method last on that set: {which}, most of all {_listed(named)}."
+    joint = ", most of all " if len(most) > 3 else ": "
+    return f"{first}, which ranks a method last on that set: {which}{joint}{_listed(named)}."
 
 
 def set_finding(arena: ArenaData, dataset: str) -> str:

@@ -129,7 +129,7 @@ def _index(arena: ArenaData) -> dict[str, Any]:
         "sets": list(arena.sets.values()),
         "set_rows": [_set_row(arena, name) for name in arena.sets],
         "set_counts": [count for count in _SET_COUNTS if count <= max(len(arena.sets), 1)],
-        "default_sets": _DEFAULT_SETS,
+        "default_sets": max(count for count in _SET_COUNTS if count <= min(_DEFAULT_SETS, max(len(arena.sets), 1))),
         "method_rows": [_method_row(arena, column) for column in arena.columns.values()],
         "commands": _commands(arena),
         "data": data,
