@@ -153,6 +153,12 @@ def test_dummies_metrics_and_unfinished() -> None:
     assert summary["metrics"]["smallest"] < summary["metrics"]["median"]
 
 
+def test_a_set_without_facts_is_refused() -> None:
+    content = leaderboard(tables({"a": 0.8, "b": 0.7}, 2))
+    with pytest.raises(ArenaError, match="lacks the facts of set1"):
+        arena_summary(content | {"sets": content["sets"][:1]})
+
+
 def test_tuning_and_stacking() -> None:
     quality = {"a": 0.8, "b": 0.7, "c": 0.6}
     tuned, stacks = tables({"a": 0.78, "b": 0.76}, 9, seed=1), tables({"stack": 0.9}, 9, seed=2)

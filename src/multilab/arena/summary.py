@@ -18,6 +18,7 @@ from scipy.stats import rankdata
 
 from multilab.arena.boards import ALPHA, Board, errors_of, rank_methods
 from multilab.arena.champion import ROPE
+from multilab.arena.errors import ArenaError
 from multilab.arena.file_means import leaderboard_means
 from multilab.arena.metric_groups import ORDERED_LIKE
 from multilab.arena.tracks import Means
@@ -36,7 +37,7 @@ PROPOSALS: Mapping[str, tuple[str, ...]] = {
 }
 """Methods that a paper proposes, by the study of the paper."""
 
-BASELINES = ("br_logistic", "rf_pct", "lightgbm", "catboost")
+BASELINES = ("br_logistic", "rf_pct", "lightgbm", "catboost", "catboost_fast")
 """What the proposals are compared with."""
 
 DUMMIES = ("label_frequencies", "all_zero", "top_k")
@@ -124,7 +125,7 @@ def arena_summary(
     Raises
     ------
     ArenaError
-        If the leaderboard has no track ``default``.
+        If the leaderboard has no track ``default``, or does not describe a dataset.
 
     Notes
     -----
@@ -145,6 +146,9 @@ def arena_summary(
     """
     means = leaderboard_means(content, "default")
     pool = _pool(content, "default")
+    described = {each["name"] for each in content["sets"]}
+    if absent := [name for name in means.datasets if name not in described]:
+        raise ArenaError(f"the leaderboard lacks the facts of {', '.join(absent)}: evaluate the study, then rank again")
     groups = [each["name"] for each in content["groups"]]
     shares = {name: _shares(means, name) for name in groups}
     return {

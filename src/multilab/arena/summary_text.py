@@ -168,6 +168,12 @@ def _proposals(summary: Mapping[str, Any]) -> list[str]:
             "set, Holm-corrected over the baselines of a row.",
             _table(["Proposal", *(f"`{name}`" for name in baselines)], wins),
         ]
+        absent = [each for each in summary["unfinished"]["methods"] if each["name"] in baselines]
+        if absent:
+            where = _list(f"`{each['name']}` on {len(each['sets'])} of {len(summary['sets'])}" for each in absent)
+            parts.append(
+                f"A method that did not finish loses the set, so wins against it are partly of this kind: {where}."
+            )
     return [*parts, "\n".join(f"- {_proposal_sentence(each)}" for each in entries)]
 
 
