@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from helpers.checkpoints import FileClassifier
-from multilab.methods import BinaryRelevance, MLkNN, ScoreEnsemble
+from multilab.methods import BinaryRelevance, MLkNN, PortfolioStack, ScoreEnsemble
 
 __all__ = ["CHECK_PARAMS", "expected_failures"]
 
@@ -16,6 +16,13 @@ __all__ = ["CHECK_PARAMS", "expected_failures"]
 CHECK_PARAMS: dict[str, dict[str, Any]] = {
     "CalibratedMultiLabelClassifier": {"cv": 3},
     "DenseFeatures": {"estimator": BinaryRelevance(DecisionTreeClassifier(max_depth=3, random_state=0))},
+    "DistilledStack": {
+        "estimator": ExtraTreesRegressor(n_estimators=10),
+        "n_copies": 1,
+        "stack": PortfolioStack(
+            [("pairs", MLkNN(k=2)), ("triples", MLkNN(k=3))], ScoreEnsemble(candidates=("greedy",), cv=2), cv=2
+        ),
+    },
     "KLSCCA": {"eta": [0.01, 1.0], "n_components": 3},
     "KernelMDDM": {"n_components": 3},
     "KernelPCA": {"n_components": 3},
@@ -92,7 +99,7 @@ _REASONS = {
         "the copies are drawn over row numbers": "ResampledClassifier",
         "the validation rows and the batches are drawn over row numbers": "TabM",
         "which rows share a fold depends on their order": (
-            "CalibratedMultiLabelClassifier MetricStack PortfolioStack ScoreEnsemble StackedMLWSE"
+            "CalibratedMultiLabelClassifier DistilledStack MetricStack PortfolioStack ScoreEnsemble StackedMLWSE"
         ),
     },
     "check_always_set_label": {

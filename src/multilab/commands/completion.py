@@ -267,6 +267,7 @@ _ARENA = {
     "summary": (),
     "submit": (),
     "verify": ("sample", "seed", "stamp", "markdown"),
+    "portfolio": ("study", "k", "seconds", "out"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The arena: leaderboards, pages, files of scores, submissions of methods.
+"""The arena: leaderboards, pages, files of scores, portfolios of stacks, submissions of methods.
 
   multilab arena rank
       write reports/arena/leaderboard.json from the tables of the studies arena, arena-tuned, arena-stacks and
@@ -27,6 +27,8 @@
       check an archive or a folder, recompute a sample of its cells, write verified.json, show the change of ranks. Exit
       code 0: as submitted; 1: numbers differ; 2: not a valid submission. It runs the submitted code, so use it in
       continuous integration or a container.
+  multilab arena portfolio [study=arena] [k=8] [seconds=60s] [out=conf/study/arena-stacks.yaml]
+      per data set the methods that a stack combines, chosen from results on other sets; writes the study of the stacks.
 
 docs/guide/arena-submission.md has an example.
 """
@@ -44,11 +46,12 @@ _VERBS = {  # the function that runs each verb, in multilab.commands.arena
     "summary": "summary.summarise_arena",
     "submit": "submitting.submit_method",
     "verify": "verifying.verify_submission",
+    "portfolio": "portfolios.choose",
 }
 
 
 def main(argv: list[str]) -> int:
-    """`multilab arena rank | page | summary | scores | metrics | submit | verify`."""
+    """`multilab arena rank | page | summary | scores | metrics | portfolio | submit | verify`."""
     if not argv or {"-h", "--help"} & set(argv):
         print(__doc__)
         return 0

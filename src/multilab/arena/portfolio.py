@@ -1,0 +1,186 @@
+"""Choice of the methods that a stack on a data set combines, from results on other data sets only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+import pandas as pd
+
+from multilab.arena.errors import ArenaError
+from multilab.metrics import METRICS
+
+SCORE_METRICS = ("macro_auc", "micro_auc", "average_precision", "ranking_loss", "coverage")
+"""Metrics by which a portfolio is chosen: those of scores. A stack makes its own decisions."""
+
+FAMILIES = ("yahoo-*", "rcv1subset*", "virus-*")
+"""Patterns of data sets that share a source: categories of one directory, samples of one collection, proteins."""
+
+_DECAY = 0.5
+"""Weight of the second best member relative to the best, of the third relative to the second, and so on."""
+
+
+@dataclass(frozen=True)
+class Portfolio:
+    """Members of the stack on one data set.
+
+    Attributes
+    ----------
+    dataset : str
+    methods : tuple of str
+        In the order of their choice.
+    values : tuple of float
+        Value of the portfolio after each choice, at most the sum of the weights of its members.
+    seconds : float
+        Sum of the mean seconds of a fit of each member on the other data sets.
+    other_sets : tuple of str
+        Data sets whose results decided.
+    """
+
+    dataset: str
+    methods: tuple[str, ...]
+    values: tuple[float, ...]
+    seconds: float
+    other_sets: tuple[str, ...]
+
+
+def unrelated_sets(dataset: str, datasets: Collection[str], families: Sequence[str] = FAMILIES) -> list[str]:
+    """Return the data sets but this one and those of its family, sorted.
+
+    Examples
+    --------
+    >>> from multilab.arena import unrelated_sets
+    >>> unrelated_sets("yahoo-arts", ["emotions", "yahoo-arts", "yahoo-health"])
+    ['emotions']
+    """
+    own = [pattern for pattern in families if fnmatchcase(dataset, pattern)]
+    return sorted(name for name in set(datasets) - {dataset} if not any(fnmatchcase(name, pattern) for pattern in own))
+
+
+def choose_portfolio(
+    dataset: str,
+    scores: pd.DataFrame,
+    measured: pd.DataFrame,
+    unfinished: pd.DataFrame | None = None,
+    *,
+    k: int = 8,
+    seconds: float = 60.0,
+    limit: float = 60.0,
+    fits: float = 2.0,
+    exclude: Collection[str] = (),
+    families: Sequence[str] = FAMILIES,
+    metrics: Sequence[str] = SCORE_METRICS,
+) -> Portfolio:
+    """Choose the members of a stack on one data set, without its results and those of its family.
+
+    Parameters
+    ----------
+    dataset : str
+    scores : DataFrame
+        Columns ``dataset``, ``split``, ``method``, ``metric``, ``value``.
+    measured : DataFrame
+        Columns ``dataset``, ``split``, ``method``, ``fit_seconds``.
+    unfinished : DataFrame, optional
+        Columns ``dataset``, ``split``, ``method``: cells without a result.
+    k : int, default=8
+        Number of members; fewer where the seconds are used up.
+    seconds : float, default=60
+        Bound on the sum of the mean seconds of a fit of each member.
+    limit : float, default=60
+        Seconds of a cell.
+    fits : float, default=2
+        Time of the out-of-fold scores relative to a fit: 3 fits on 2/3 of the rows.
+    exclude : collection of str
+        Methods that are no members, as those that have base scores themselves.
+    families : sequence of str
+        Patterns of data sets that are left out together.
+    metrics : sequence of str
+
+    Returns
+    -------
+    Portfolio
+
+    Raises
+    ------
+    ArenaError
+        If there are no results on other data sets, or no method can be a member.
+
+    Notes
+    -----
+    The mean of a method over the splits of a data set is normalised per metric: 1 for the best method, 0 for the median
+    one and everything below, so that bad methods do not stretch the scale. A portfolio has on each (data set, metric)
+    the score of its best member, plus half of that of the second best, a quarter of the third, and so on; its value is
+    the mean. The best alone (the objective of Feurer et al.) is reached with few members and then indifferent; a sum
+    would take the same kind of method k times. The value is submodular, so that greedy choice has at least
+    1 - 1/e of the best value. Of equal values the cheaper method is taken, then the first in the alphabet.
+
+    A method can be a member if all its cells on the other data sets are finished, with out-of-fold scores within the
+    limit of a cell.
+
+    References
+    ----------
+    M. Feurer, K. Eggensperger, S. Falkner, M. Lindauer, F. Hutter. Auto-sklearn 2.0: hands-free AutoML via
+    meta-learning. JMLR 23, 2022 (section 3.1: greedy portfolios).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from multilab.arena import choose_portfolio
+    >>> values = {"emotions": (0.8, 0.7, 0.5), "flags": (0.6, 0.7, 0.5), "yeast": (0.1, 0.2, 0.9)}
+    >>> rows = [(s, 0, m, "macro_auc", v) for s, vs in values.items() for m, v in zip(("a", "b", "c"), vs)]
+    >>> scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+    >>> measured = scores[["dataset", "split", "method"]].assign(fit_seconds=1.0)
+    >>> choose_portfolio("yeast", scores, measured, k=2, metrics=["macro_auc"]).methods
+    ('a', 'b')
+    """
+    others = unrelated_sets(dataset, scores["dataset"].unique(), families)
+    if not others:
+        raise ArenaError(f"no results on data sets that are unrelated to {dataset!r}: a portfolio cannot be chosen")
+    scores = scores[scores["dataset"].isin(others) & scores["metric"].isin(metrics)]
+    values = normalised_scores(scores)
+    costs = measured[measured["dataset"].isin(others)].groupby(["dataset", "method"])["fit_seconds"].mean().unstack()
+    costs = costs.reindex(columns=values.columns)
+    late = (costs * fits > limit).any() | costs.isna().any() | values.isna().any()
+    if unfinished is not None:
+        missing = set(unfinished.loc[unfinished["dataset"].isin(others), "method"])
+        late |= pd.Series(values.columns.isin(missing), values.columns)
+    names = [name for name in sorted(values.columns) if not late[name] and name not in exclude]
+    table, mean = values[names].to_numpy(), costs[names].mean().to_numpy()
+    chosen: list[int] = []
+    reached: list[float] = []
+    while len(chosen) < k:
+        spent = mean[chosen].sum()
+        options = [j for j in range(len(names)) if j not in chosen and spent + mean[j] <= seconds]
+        if not options:
+            break
+        gains = {j: _value(table[:, [*chosen, j]]) for j in options}
+        best = min(options, key=lambda j: (-round(gains[j], 9), mean[j], names[j]))
+        chosen.append(best)
+        reached.append(gains[best])
+    if not chosen:
+        raise ArenaError(f"no method finished on all data sets unrelated to {dataset!r} within the limits")
+    return Portfolio(dataset, tuple(names[j] for j in chosen), tuple(reached), float(mean[chosen].sum()), tuple(others))
+
+
+def normalised_scores(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return mean scores in [0, 1], rows (data set, metric), columns methods: 1 for the best, 0 up to the median.
+
+    A row without differences, or undefined for all methods, is 0 for all.
+    """
+    means = scores.groupby(["dataset", "metric", "method"])["value"].mean().unstack()
+    signs = [1.0 if METRICS[metric].direction == "max" else -1.0 for metric in means.index.get_level_values("metric")]
+    means = means.mul(signs, axis=0)
+    best, middle = means.max(axis=1), means.median(axis=1)
+    span = (best - middle).where(best > middle)
+    scaled = means.sub(middle, axis=0).div(span, axis=0).clip(lower=0.0)
+    flat = span.isna()
+    scaled[flat] = scaled[flat].fillna(0.0)
+    return scaled
+
+
+def _value(members: np.ndarray) -> float:
+    """Return the value of members, from their normalised scores, shape (n_rows, n_members)."""
+    ordered = -np.sort(-members, axis=1)
+    return float((ordered @ _DECAY ** np.arange(members.shape[1])).mean())

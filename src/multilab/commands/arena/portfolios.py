@@ -1,0 +1,88 @@
+"""Portfolios of the stacks, from committed results, and the study that runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from multilab.arena.errors import ArenaError
+from multilab.arena.portfolio import Portfolio, choose_portfolio
+from multilab.commands.arguments import arguments, seconds_of
+from multilab.core import conf_dir, report_dir, write_atomically
+from multilab.core.shell import command
+from multilab.experiments.conf import read_settings
+from multilab.experiments.study import Study, load_study
+
+STACKS = ("stack", "stack_greedy", "stack_mlwse", "stack_one_decision")
+"""Entrants that get the portfolio of a data set as their base methods."""
+
+_HEADER = """\
+# Written by `multilab arena portfolio`: the portfolio of a set is chosen from the results on other sets.
+"""
+
+
+def choose(argv: list[str]) -> int:
+    """Print the portfolio of each data set and write ``conf/study/arena-stacks.yaml``."""
+    options = arguments(argv, "study", "k", "seconds", "out")
+    study = load_study(options.get("study", "arena"))
+    k = _count(options.get("k", "8"))
+    seconds = seconds_of("seconds", options.get("seconds", "60s"))
+    path = Path(options["out"]) if "out" in options else conf_dir() / "study" / "arena-stacks.yaml"
+    portfolios = study_portfolios(study, k, seconds)
+    for portfolio in portfolios:
+        print(f"{portfolio.dataset}: {', '.join(portfolio.methods)}  ({portfolio.seconds:.3g} s)")
+    write_atomically(path, stack_study(study, portfolios).encode())
+    print(f"{path}; `{command('multilab')} cells add study={path.stem}` fits the stacks")
+    return 0
+
+
+def study_portfolios(study: Study, k: int, seconds: float) -> list[Portfolio]:
+    """Return the portfolio of each data set of a study, from its committed tables."""
+    tables = {}
+    for name in ("scores", "measured", "unfinished"):
+        path = report_dir(study.name) / f"{name}.csv"
+        if path.is_file():
+            tables[name] = pd.read_csv(path)
+        elif name != "unfinished":
+            raise ArenaError(f"{path} is not there: `{command('multilab')} report study={study.name}` needs results")
+    stacked = {name for name in study.all_methods if study.method(name).base_scores} | {
+        name for name in study.all_methods if study.variant_of(name)
+    }
+    limit = study.limits.seconds if study.limits and study.limits.seconds else float("inf")
+    return [
+        choose_portfolio(dataset, **tables, k=k, seconds=seconds, limit=limit, exclude=stacked)
+        for dataset in study.datasets
+        if dataset in set(tables["scores"]["dataset"])
+    ]
+
+
+def stack_study(study: Study, portfolios: list[Portfolio]) -> str:
+    """Return the YAML of the study of the stacks, with the splits, settings and limits of another study."""
+    settings: list[dict[str, Any]] = list(read_settings("study", study.name).get("settings") or [])
+    settings += [
+        {"methods": list(STACKS), "datasets": [one.dataset], "set": {"base_scores": list(one.methods)}}
+        for one in portfolios
+    ]
+    content = {
+        "like": study.name,
+        "title": "Arena: stacks of portfolios",
+        "description": (
+            "The track *ensembled* of the arena: out-of-fold scores of a portfolio, combined. The portfolio of a set "
+            "is chosen from results on other sets, without sets of the same family."
+        ),
+        "datasets": [one.dataset for one in portfolios],
+        "methods": list(STACKS),
+        "settings_for_members": True,
+        "settings": settings,
+    }
+    text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True)
+    return _HEADER + text
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArenaError(f"k must be a number of methods >= 1, not {text!r}")
+    return int(text)

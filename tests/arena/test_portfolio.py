@@ -1,0 +1,115 @@
+"""Portfolios of stacks: chosen from results on other data sets, within a cost."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from multilab.arena import ArenaError, choose_portfolio, normalised_scores, unrelated_sets
+from multilab.cli import main
+from multilab.experiments.study import load_study
+
+SETS = ("emotions", "flags", "yahoo-arts", "yahoo-health", "yeast")
+METHODS = ("br_logistic", "cc_logistic", "erf_pct", "mlknn", "rf_pct")
+
+
+def tables(seed=0):
+    """Return scores and seconds of five methods on five sets."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        (dataset, split, method, metric, rng.random())
+        for dataset in SETS
+        for split in range(2)
+        for method in METHODS
+        for metric in ("macro_auc", "ranking_loss")
+    ]
+    scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+    cells = scores[["dataset", "split", "method"]].drop_duplicates()
+    return scores, cells.assign(fit_seconds=rng.random(len(cells)))
+
+
+def test_the_portfolio_of_a_set_does_not_depend_on_its_results_or_those_of_its_family():
+    scores, measured = tables()
+    other, _ = tables(1)
+    for dataset, family in (("emotions", ["emotions"]), ("yahoo-arts", ["yahoo-arts", "yahoo-health"])):
+        before = choose_portfolio(dataset, scores, measured, k=3)
+        own = scores["dataset"].isin(family)
+        changed = pd.concat([scores[~own], other[own]])
+        late = measured.assign(fit_seconds=measured["fit_seconds"].where(~measured["dataset"].isin(family), 1e6))
+        unfinished = measured[measured["dataset"].isin(family)]
+        assert choose_portfolio(dataset, changed, late, unfinished, k=3) == before
+        assert not set(before.other_sets) & set(family)
+    changed = pd.concat([scores[scores["dataset"] != "flags"], other[other["dataset"] == "flags"]])
+    assert choose_portfolio("emotions", changed, measured, k=3) != choose_portfolio("emotions", scores, measured, k=3)
+
+
+def test_members_complement_each_other_before_they_repeat():
+    # b is nearly a; c is best where a is bad
+    values = {"x": (0.9, 0.89, 0.5, 0.1, 0.1), "y": (0.5, 0.5, 0.9, 0.1, 0.1), "z": (0.9, 0.89, 0.5, 0.1, 0.1)}
+    rows = [(d, 0, m, "macro_auc", v) for d, vs in values.items() for m, v in zip("abcde", vs, strict=True)]
+    scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+    measured = scores[["dataset", "split", "method"]].assign(fit_seconds=1.0)
+    portfolio = choose_portfolio("new", scores, measured, k=3)
+    assert portfolio.methods == ("a", "c", "b")
+    assert np.diff(portfolio.values).min() > 0
+
+
+def test_costly_unfinished_and_excluded_methods_are_left_out():
+    scores, measured = tables()
+    chosen = choose_portfolio("emotions", scores, measured, k=5)
+    assert set(chosen.methods) == set(METHODS)
+    first, second, third = chosen.methods[:3]
+    late = measured.assign(fit_seconds=measured["fit_seconds"].where(measured["method"] != first, 31.0))
+    missing = measured[(measured["method"] == second) & (measured["dataset"] == "yeast")].head(1)
+    less = choose_portfolio("emotions", scores, late, missing, k=5, exclude=[third], limit=60)
+    assert set(less.methods) == set(chosen.methods[3:])
+    cheap = choose_portfolio("emotions", scores, measured, k=5, seconds=1.2)
+    assert cheap.seconds <= 1.2
+    assert len(cheap.methods) < 5
+    with pytest.raises(ArenaError, match="no method finished"):
+        choose_portfolio("emotions", scores, measured, seconds=1e-6)
+
+
+def test_scores_are_normalised_between_the_median_and_the_best():
+    rows = [
+        ("s", split, m, "ranking_loss", v)
+        for split in (0, 1)
+        for m, v in zip("abcd", (0.1, 0.2, 0.4, 0.9), strict=True)
+    ]
+    rows += [("s", 0, m, "macro_auc", 0.5) for m in "abcd"]
+    scores = normalised_scores(pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"]))
+    assert scores.loc[("s", "ranking_loss")].tolist() == pytest.approx([1.0, 0.5, 0.0, 0.0])
+    assert scores.loc[("s", "macro_auc")].tolist() == [0.0] * 4
+
+
+def test_sets_of_a_family_are_left_out_together():
+    assert unrelated_sets("virus-go", ["virus-go", "virus-pseaac", "gpositive-go"]) == ["gpositive-go"]
+    assert unrelated_sets("emotions", ["virus-go", "emotions"]) == ["virus-go"]
+    scores, measured = tables()
+    with pytest.raises(ArenaError, match="unrelated to 'yahoo-arts'"):
+        choose_portfolio("yahoo-arts", scores[scores["dataset"].str.startswith("yahoo")], measured)
+
+
+def test_the_command_writes_a_study_that_loads(tmp_path, monkeypatch, capsys):
+    scores, measured = tables()
+    scores = scores.replace({"yahoo-arts": "chd-49", "yahoo-health": "birds"})
+    measured = measured.replace({"yahoo-arts": "chd-49", "yahoo-health": "birds"})
+    folder = tmp_path / "arena"
+    folder.mkdir()
+    scores.to_csv(folder / "scores.csv", index=False)
+    measured.to_csv(folder / "measured.csv", index=False)
+    monkeypatch.setattr("multilab.commands.arena.portfolios.report_dir", lambda name: tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "conf" / "study").mkdir(parents=True)
+    out = tmp_path / "conf" / "study" / "stacks.yaml"
+    assert main(["arena", "portfolio", "k=2", f"out={out}"]) == 0
+    assert "emotions: " in capsys.readouterr().out
+    study = load_study("stacks")
+    assert study.datasets == ("flags", "chd-49", "emotions", "birds", "yeast")
+    assert study.limits == load_study("arena").limits
+    assert study.settings_for_members
+    for dataset in study.datasets:
+        expected = choose_portfolio(dataset, scores, measured, k=2).methods
+        assert study.method("stack", dataset).base_scores == expected
+    assert yaml.safe_load(out.read_text())["like"] == "arena"
+    assert main(["arena", "portfolio", "k=0", f"out={out}"]) == 2

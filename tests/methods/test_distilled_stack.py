@@ -1,0 +1,65 @@
+"""A compact model that learns what a stack predicts."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_multilabel_classification
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from multilab.methods import MLWSE, BinaryRelevance, DistilledStack, MLkNN, PortfolioStack, ScoreEnsemble
+from multilab.methods.base import MethodError
+from multilab.methods.stacking.distilled_stack import _between_neighbours
+from multilab.metrics import macro_average_precision
+
+X, Y = make_multilabel_classification(n_samples=160, n_features=8, n_classes=3, random_state=1)
+LINEAR = ("linear", BinaryRelevance(LogisticRegression(max_iter=1000), calibration="none"))
+STACK = PortfolioStack([LINEAR, ("mlknn", MLkNN(k=7))], ScoreEnsemble(candidates=["greedy"], cv=2), cv=2)
+FOREST = ExtraTreesRegressor(n_estimators=20, min_samples_leaf=2)
+
+
+def test_the_student_learns_out_of_fold_scores_and_labels():
+    model = DistilledStack(STACK, FOREST, label_share=0.25, n_copies=1, random_state=0).fit(X[:100], Y[:100])
+    teacher = model.teacher_scores_
+    assert model.targets_ == pytest.approx(0.25 * Y[:100] + 0.75 * teacher)
+    in_sample = np.abs(STACK.fit(X[:100], Y[:100]).predict_proba(X[:100]) - teacher).max()
+    assert in_sample > 0.01  # the models behind the scores of a row have not seen it
+    P = model.predict_proba(X[100:])
+    assert ((P >= 0) & (P <= 1)).all()
+    assert macro_average_precision(Y[100:], P) > macro_average_precision(Y[100:], np.zeros((60, 3))) + 0.1
+
+
+def test_without_synthetic_rows_the_student_is_the_regressor_of_the_targets():
+    model = DistilledStack(STACK, Ridge(), n_copies=0).fit(X, Y)
+    expected = Ridge().fit(X, model.targets_).predict(X)
+    assert model.predict_proba(X) == pytest.approx(np.clip(expected, 0, 1))
+
+
+def test_synthetic_rows_are_between_a_row_and_a_neighbour_and_the_same_for_sparse_x():
+    rows = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [9.0, 9.0]])
+    dense = _between_neighbours(rows, 3, np.random.RandomState(0))
+    sparse = _between_neighbours(sp.csr_array(rows), 3, np.random.RandomState(0))
+    assert dense == pytest.approx(sparse.toarray())
+    assert dense.shape == (12, 2)
+    moved = np.linalg.norm(dense - np.tile(rows, (3, 1)), axis=1)
+    assert (moved > 0).all()
+    assert (moved[:3] <= np.sqrt(2) * 5).all()
+
+
+def test_the_same_seed_gives_the_same_student_for_dense_and_sparse_x():
+    first, second = (DistilledStack(STACK, FOREST, random_state=3).fit(X, Y).predict_proba(X) for _ in range(2))
+    assert np.array_equal(first, second)
+    assert DistilledStack(STACK, FOREST, random_state=3).fit(sp.csr_array(X), Y).predict_proba(X).shape == Y.shape
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"label_share": 1.5}, "label_share=1.5"),
+        ({"n_copies": -1}, "n_copies=-1"),
+        ({"stack": PortfolioStack([LINEAR], MLWSE(), cv=2)}, "MLWSE has no out_of_fold_scores_"),
+    ],
+)
+def test_wrong_arguments_of_a_distilled_stack_are_refused(arguments, message):
+    with pytest.raises(MethodError, match=message):
+        DistilledStack(**{"stack": STACK, **arguments}).fit(X, Y)
