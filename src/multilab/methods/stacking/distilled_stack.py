@@ -126,7 +126,7 @@ def _forest() -> ExtraTreesRegressor:
 def _between_neighbours(X: Any, n_copies: int, random: np.random.RandomState) -> Any:
     """Return ``n_copies`` rows per row of X, each up to half-way to one of its nearest neighbours."""
     n = X.shape[0]
-    search = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, n - 1)).fit(X)
+    search = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, n - 1), algorithm="brute").fit(X)
     near = search.kneighbors(return_distance=False)
     base = np.tile(np.arange(n), n_copies)
     other = near[base, random.randint(near.shape[1], size=len(base))]
