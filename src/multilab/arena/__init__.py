@@ -34,7 +34,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "metric_groups": ("METRIC_GROUPS", "ORDERED_LIKE"),
         "pools": ("Pool", "pooled_tracks"),
         "joining": ("rank_changes",),
-        "portfolio": ("Portfolio", "choose_portfolio", "normalised_scores", "unrelated_sets"),
+        "portfolio": ("StackPortfolio", "choose_portfolio", "normalised_scores", "unrelated_sets"),
         "rounding": ("rounded_in_order",),
         "selection": ("select_sets",),
         "similarity": ("DataProfile", "nearest_sets"),

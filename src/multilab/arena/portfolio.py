@@ -23,7 +23,7 @@ _DECAY = 0.5
 
 
 @dataclass(frozen=True)
-class Portfolio:
+class StackPortfolio:
     """Members of the stack on one data set.
 
     Attributes
@@ -72,7 +72,7 @@ def choose_portfolio(
     exclude: Collection[str] = (),
     families: Sequence[str] = FAMILIES,
     metrics: Sequence[str] = SCORE_METRICS,
-) -> Portfolio:
+) -> StackPortfolio:
     """Choose the members of a stack on one data set, without its results and those of its family.
 
     Parameters
@@ -100,7 +100,7 @@ def choose_portfolio(
 
     Returns
     -------
-    Portfolio
+    StackPortfolio
 
     Raises
     ------
@@ -161,7 +161,9 @@ def choose_portfolio(
         reached.append(gains[best])
     if not chosen:
         raise ArenaError(f"no method finished on all data sets unrelated to {dataset!r} within the limits")
-    return Portfolio(dataset, tuple(names[j] for j in chosen), tuple(reached), float(mean[chosen].sum()), tuple(others))
+    return StackPortfolio(
+        dataset, tuple(names[j] for j in chosen), tuple(reached), float(mean[chosen].sum()), tuple(others)
+    )
 
 
 def normalised_scores(scores: pd.DataFrame) -> pd.DataFrame:

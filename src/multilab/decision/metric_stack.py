@@ -49,6 +49,8 @@ class MetricStack(MultiLabelClassifier):
     ensemble : ScoreEnsemble, optional
         ``ScoreEnsemble()`` when None. Its best candidate by its own metric has the probabilities that thresholds and
         label sets are computed from.
+    random_state : int, optional
+        Seed of the ensemble if that has none.
 
     Attributes
     ----------
@@ -87,8 +89,9 @@ class MetricStack(MultiLabelClassifier):
 
     _accepts_sparse = False
 
-    def __init__(self, ensemble: ScoreEnsemble | None = None) -> None:
+    def __init__(self, ensemble: ScoreEnsemble | None = None, random_state: int | None = None) -> None:
         self.ensemble = ensemble
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from out-of-fold scores X of shape (n, m q), classifier by classifier, and y of shape (n, q).
@@ -99,7 +102,10 @@ class MetricStack(MultiLabelClassifier):
             As `ScoreEnsemble.fit`.
         """
         X, Y = self._validate_fit(X, y)
-        self.ensemble_ = clone(ScoreEnsemble() if self.ensemble is None else self.ensemble).fit(X, Y)
+        self.ensemble_ = clone(ScoreEnsemble() if self.ensemble is None else self.ensemble)
+        if self.ensemble_.random_state is None:
+            self.ensemble_.set_params(random_state=self.random_state)
+        self.ensemble_.fit(X, Y)
         scores, decisions = self._held_out(Y)
         self.validation_: dict[str, dict[str, float]] = {}
         for name, metric in METRICS.items():

@@ -9,7 +9,7 @@ import pandas as pd
 import yaml
 
 from multilab.arena.errors import ArenaError
-from multilab.arena.portfolio import Portfolio, choose_portfolio
+from multilab.arena.portfolio import StackPortfolio, choose_portfolio
 from multilab.commands.arguments import arguments, seconds_of
 from multilab.core import conf_dir, report_dir, write_atomically
 from multilab.core.shell import command
@@ -39,7 +39,7 @@ def choose(argv: list[str]) -> int:
     return 0
 
 
-def study_portfolios(study: Study, k: int, seconds: float) -> list[Portfolio]:
+def study_portfolios(study: Study, k: int, seconds: float) -> list[StackPortfolio]:
     """Return the portfolio of each data set of a study, from its committed tables."""
     tables = {}
     for name in ("scores", "measured", "unfinished"):
@@ -59,7 +59,7 @@ def study_portfolios(study: Study, k: int, seconds: float) -> list[Portfolio]:
     ]
 
 
-def stack_study(study: Study, portfolios: list[Portfolio]) -> str:
+def stack_study(study: Study, portfolios: list[StackPortfolio]) -> str:
     """Return the YAML of the study of the stacks, with the splits, settings and limits of another study."""
     settings: list[dict[str, Any]] = list(read_settings("study", study.name).get("settings") or [])
     settings += [

@@ -69,7 +69,8 @@ class ScoreEnsemble(MultiLabelClassifier):
     have seen it: validation without any trace of the row would need cv^2 fits per classifier.
 
     Log-odds are taken of scores in [0, 1], moved into [.001, .999]; other scores are calibrated as they are. Weighted
-    sums of probabilities are recalibrated per label, so that all candidates give probabilities.
+    sums of probabilities are recalibrated per label, so that all candidates give probabilities. A label that no or
+    every training row has keeps the probability 0 or 1.
 
     References
     ----------
@@ -123,6 +124,7 @@ class ScoreEnsemble(MultiLabelClassifier):
         X, Y = self._validate_fit(X, y)
         metric = self._check_arguments()
         scores = self._by_classifier(X)
+        self._constant = np.where(Y.all(axis=0), 1.0, np.where(Y.any(axis=0), np.nan, 0.0))
         self._calibration = Calibration.fit(scores, Y)
         self._combinations = self._fit_combinations(self._calibration(scores), Y, metric)
         self._validate(scores, Y, metric)
@@ -145,7 +147,7 @@ class ScoreEnsemble(MultiLabelClassifier):
         dict of str to ndarray of shape (n, q)
         """
         L = self._calibration(self._by_classifier(self._validate_predict(X)))
-        return {name: combination(L) for name, combination in self._combinations.items()}
+        return {name: self._with_constants(combination(L)) for name, combination in self._combinations.items()}
 
     def _check_arguments(self) -> Metric:
         unknown = [name for name in self.candidates if name not in CANDIDATES]
@@ -176,10 +178,15 @@ class ScoreEnsemble(MultiLabelClassifier):
             fitted = self._fit_combinations(calibration(scores[:, train]), Y[train], metric)
             for name, combination in fitted.items():
                 held_out[name][test] = combination(unseen)
+        held_out = {name: self._with_constants(P) for name, P in held_out.items()}
         self.out_of_fold_ = held_out
         self._values = {name: higher_is_better(metric, Y, P) for name, P in held_out.items()}
         self.validation_ = {name: metric.function(Y, P) for name, P in held_out.items()}
         self.member_validation_ = np.array([metric.function(Y, one) for one in members])
+
+    def _with_constants(self, P: np.ndarray) -> np.ndarray:
+        """Return the probabilities with 0 for labels without, and 1 for labels with all training rows."""
+        return np.where(np.isnan(self._constant), P, self._constant)
 
     def _by_classifier(self, X: np.ndarray) -> np.ndarray:
         """Return X of shape (n, m q) as an array of shape (m, n, q)."""
@@ -187,4 +194,4 @@ class ScoreEnsemble(MultiLabelClassifier):
         return np.stack([np.asarray(X[:, block], dtype=np.float64) for block in blocks])
 
     def _scores(self, X: Any) -> np.ndarray:
-        return self._combinations[self.combination_](self._calibration(self._by_classifier(X)))
+        return self._with_constants(self._combinations[self.combination_](self._calibration(self._by_classifier(X))))
