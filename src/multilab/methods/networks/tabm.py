@@ -71,7 +71,7 @@ class TabM(MultiLabelClassifier):
     that the score of a row does not depend on the rows that are predicted together with it.
 
     Labels with one class in training are not outputs of the network; their score is that class. Unobserved labels have
-    no loss. The defaults are the authors' values. They are for a GPU or many cores: 16 members of 128 units need about a
+    no loss. The defaults are the authors' values, which are for a GPU or many cores: 16 members of 128 units need a
     thirtieth of the multiplications.
 
     References
