@@ -65,8 +65,18 @@ def _leaders(arena: ArenaData, pool: Mapping[str, Any]) -> str:
         )
     sets = "1 set" if n_sets == 1 else f"{n_sets} sets"
     text = f"{arena.columns[first].title} leads {len(pool['columns'])} methods on {sets} by all metrics together"
-    text = f"{text} ({_standing(pool, overall, first)})"
+    text = f"{text} ({_standing(pool, overall, first)}{_not_told_apart(pool, overall, first)})"
     return f"{text}; first by group of metrics: {', '.join(parts)}." if parts else f"{text}."
+
+
+def _not_told_apart(pool: Mapping[str, Any], group: str, column: str) -> str:
+    """Return how many columns are within the critical difference of one."""
+    board = pool["boards"][group]
+    if board.get("cd") is None:
+        return ""
+    own = board["rank"][pool["columns"].index(column)]
+    near = sum(abs(rank - own) <= board["cd"] for rank in board["rank"]) - 1
+    return f"; {near} methods are within the critical difference of its mean rank" if near else ""
 
 
 def _cheap(arena: ArenaData, pool: Mapping[str, Any]) -> str:
