@@ -26,6 +26,7 @@ from multilab.commands.arguments import arguments
 from multilab.commands.progress import ProgressBar
 from multilab.core import report_dir, write_atomically
 from multilab.core.messages import unknown_name
+from multilab.core.shell import command
 from multilab.experiments.workers import jobs, parallel_map
 from multilab.metrics import METRICS
 from multilab.reports.tables.entry import Entry
@@ -49,6 +50,11 @@ def rank(argv: list[str]) -> int:
     anchor = options.get("anchor", arena_settings()["anchor"])
     titles = described_methods(tracks, studies)
     if not {"metric", "sets", "pool"} & set(options):
+        described = {each["name"] for each in facts}
+        for track in tracks:
+            if absent := [each for each in track.datasets if each not in described]:
+                advice = f"`{command('multilab')} stats study={studies[track.name]}` writes them to datasets.json"
+                raise ArenaError(f"there are no facts of {', '.join(absent)}: {advice}")
         content = arena.arena_leaderboard(
             tracks,
             facts,
