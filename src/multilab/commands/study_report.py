@@ -34,7 +34,8 @@ def write_report(study: Study) -> Path:
     """
     folder = report_dir(study.name)
     scores = read_scores(folder)
-    save_learned(study)
+    if study.page == "study":
+        save_learned(study)
     save_verdicts(study)
     written = [path.name for path in folder.glob("statistics*.json")]
     for name in written:
