@@ -146,7 +146,8 @@ import pkgutil, importlib, multilab
 for package_name in ("core", "metrics", "datasets", "model_selection", "methods", "statistics", "claims"):
     package = importlib.import_module(f"multilab.{package_name}")
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if module.name != "multilab.datasets.parquet":  # imported to read a Parquet file, which needs pyarrow
+        # the first reads Parquet files, which needs pyarrow; the second needs the extra `tabular-nets`
+        if module.name not in ("multilab.datasets.parquet", "multilab.methods.networks.tabm"):
             importlib.import_module(module.name)
 print("imported")
 """

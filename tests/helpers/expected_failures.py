@@ -103,7 +103,7 @@ _REASONS = {
         "the copies are drawn over row numbers": "ResampledClassifier",
         "the validation rows and the batches are drawn over row numbers": "TabM",
         "which rows share a fold depends on their order": (
-            "CalibratedMultiLabelClassifier DistilledStack MetricStack PortfolioStack ScoreEnsemble StackedMLWSE"
+            "CalibratedMultiLabelClassifier DistilledStack PortfolioStack StackedMLWSE"
         ),
     },
     "check_always_set_label": {

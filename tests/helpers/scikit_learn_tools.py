@@ -43,6 +43,11 @@ __all__ = ["CLASSIFIER_TOOLS", "TRANSFORMER_TOOLS", "is_multilabel", "metadata",
 Tool = Callable[[Any], None]
 CLASSIFIER_TOOLS: dict[str, Tool] = {}
 TRANSFORMER_TOOLS: dict[str, Tool] = {}
+_OTHER_BASES = {
+    "DenseFeatures": "its base is a classifier of this package",
+    "DistilledStack": "its base learns probabilities of all labels at once",
+    "PretrainedBinaryRelevance": "its base reads a checkpoint file",
+}
 METADATA = ("sample_weight", "y_mask")
 FOLDS = KFold(2)
 X, Y, NEW = make_data(n=40, d=6, q=3)
@@ -76,6 +81,12 @@ def not_applicable(estimator: Any, title: str) -> str | None:
         return "`fit` takes X and y only"
     if title == "scikit-learn inside" and not {"estimator", "estimators"} & set(estimator.get_params(deep=False)):
         return "it has no base estimator"
+    if title == "scikit-learn inside" and type(estimator).__name__ in _OTHER_BASES:
+        return _OTHER_BASES[type(estimator).__name__]
+    if title.startswith("for one label") and type(estimator).__name__ in ("FrequentLabels", "NoLabels"):
+        return "its predictions are constant"
+    if title == "GridSearchCV" and not estimator.get_params(deep=False):
+        return "it has no arguments"
     if title.endswith("AdaBoostClassifier") and "sample_weight" not in metadata(estimator):
         return "`fit` takes no `sample_weight`"
     return None
@@ -261,6 +272,7 @@ def inside(estimator: Any) -> None:
         model = clone(estimator).set_params(estimators=members)
     else:
         of_label_matrices = isinstance(getattr(estimator, "_base", int)(), MultiLabelClassifier)
+        of_label_matrices |= type(estimator).__name__ == "NativeMultiLabel"
         model = clone(estimator).set_params(estimator=MultiOutputClassifier(linear) if of_label_matrices else linear)
     assert model.fit(X, Y).predict(NEW).shape == (len(NEW), Y.shape[1])
 

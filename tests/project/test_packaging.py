@@ -93,7 +93,7 @@ def test_the_wheel_carries_the_code_and_its_data_files(wheel):
 
 def test_the_wheel_holds_no_kind_of_file_beyond_code_settings_tables_and_templates(wheel):
     kinds = {Path(name).suffix for name in wheel if ".dist-info/" not in name}
-    assert kinds == {".py", ".yaml", ".csv", ".json", ".j2", ".bash", ".zsh", ".fish"}
+    assert kinds == {".py", ".yaml", ".csv", ".json", ".j2", ".js", ".bash", ".zsh", ".fish"}
     assert all(name.startswith(("multilab/", "multilab-")) for name in wheel)
 
 

@@ -17,7 +17,7 @@ from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan
 from multilab.commands.leaderboard.portfolio import load_portfolio
 from multilab.commands.leaderboard.running import run_entries
 from multilab.datasets import load
-from multilab.experiments import deadlines
+from multilab.experiments import cell_processes, deadlines
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.running import run_cell
@@ -93,7 +93,7 @@ def test_the_live_leaderboard_is_a_table_on_a_terminal_and_lines_elsewhere(termi
 
 
 def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monkeypatch, capsys):
-    own = deadlines.run_cell
+    own = cell_processes.run_cell
 
     limits = []
 
@@ -105,7 +105,7 @@ def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monk
         return within(cells, store, min(seconds, 2.0) if cells[0].method.name == "br_logistic" else seconds, *rest)
 
     within = deadlines.run_cells_within
-    monkeypatch.setattr(deadlines, "run_cell", slow)
+    monkeypatch.setattr(cell_processes, "run_cell", slow)
     monkeypatch.setattr(running, "run_cells_within", recorded)
     store, chosen = Store(tmp_path), entries("br_logistic,label_frequencies")
     chosen[0].seconds, chosen[1].seconds = 0.5, None

@@ -15,18 +15,16 @@
   multilab arena metrics metric=A,B [policy=stored] [study=arena] [dataset=A,B] [out=FILE.csv]
       any metric of all columns from these files, without a fit; policy: stored, a threshold such as 0.4, cardinality,
       top_k, top_3.
-  multilab arena page [out=reports/mine]
-      the pages reports/arena/index.html and sets/NAME.html, from leaderboard.json and the tables; no cells are read.
-  multilab arena summary
-      what reports/arena/leaderboard.json shows: reports/arena/summary.json and the page docs/arena-results.md.
+  multilab arena page [out=reports/mine] | summary
+      from leaderboard.json and the tables, without cells: the pages reports/arena/index.html and sets/NAME.html; in
+      sentences reports/arena/summary.json and docs/arena-results.md.
   multilab arena submit METHOD [--fit] [--full] [level=L1|L2] [study=arena] [out=submissions/METHOD.zip]
       one method file, its YAML and the numbers of its cells in one archive: of the first split of each data set, with
       --full of all. --fit fits cells that are missing. level: how exactly another machine gets the numbers: L1 to
       rounding (default), L2 to 0.005 (trees that depend on the last bits).
   multilab arena verify ARCHIVE [sample=10] [seed=0] [stamp=FILE] [markdown=FILE]
       check an archive or a folder, recompute a sample of its cells, write verified.json, show the change of ranks. Exit
-      code 0: as submitted; 1: numbers differ; 2: not a valid submission. It runs the submitted code, so use it in
-      continuous integration or a container.
+      code 1: numbers differ; 2: not a valid submission. It runs the submitted code: use a container.
   multilab arena portfolio [study=arena] [k=8] [seconds=60s] [out=conf/study/arena-stacks.yaml]
       per data set the methods that a stack combines, chosen from results on other sets; writes the study of the stacks.
 
