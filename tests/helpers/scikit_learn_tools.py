@@ -203,7 +203,7 @@ def ensembles(estimator: Any) -> None:
 def boosting(estimator: Any) -> None:
     """With a one-dimensional y and weights of the rows; scikit-learn refuses label matrices there."""
     y = np.where(Y[:, 0] == 1, "yes", "no")
-    assert set(AdaBoostClassifier(estimator, n_estimators=2).fit(X, y).predict(NEW)) <= {"yes", "no"}
+    assert set(AdaBoostClassifier(estimator, n_estimators=2, random_state=0).fit(X, y).predict(NEW)) <= {"yes", "no"}
 
 
 @tool("for one label: CalibratedClassifierCV, TunedThresholdClassifierCV", CLASSIFIER_TOOLS)

@@ -83,6 +83,7 @@ def test_the_live_leaderboard_is_a_table_on_a_terminal_and_lines_elsewhere(termi
     stream, store = Stream(), Store(tmp_path)
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm")
     chosen = entries("label_frequencies,mlknn")
     run(chosen, store)
     assert {entry.status for entry in chosen} == {"done"}
