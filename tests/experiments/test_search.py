@@ -16,7 +16,7 @@ from multilab.experiments.conf import load_protocol
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import load_method
 from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
+from multilab.experiments.study import Tuning, load_study
 
 
 @pytest.fixture
@@ -41,6 +41,15 @@ def test_the_papers_values_are_the_first_trial(store, tmp_path):
     assert (rows(trials)[0]["k"], rows(trials)[0]["s"]) == ("10", "1.0")
     values = [float(row["hamming_loss"]) for row in rows(trials)]
     assert values[[int(r["k"]) for r in rows(trials)].index(best["k"])] == min(values)
+
+
+def test_the_first_draw_of_the_tuned_arena_are_the_values_that_its_study_names():
+    study = load_study("arena-tuned")
+    assert (study.tune.n_trials, study.tune.folds, study.tune.sampler) == (15, 3, "random")
+    for name in study.methods:
+        method = study.method(name)
+        space = search.distributions(method)
+        assert set(search._default_point(method, space)) == set(space), name
 
 
 def test_values_of_the_estimator_inside_are_found_in_the_nested_settings(store, tmp_path):
