@@ -114,4 +114,19 @@ def test_the_command_writes_a_study_that_loads(tmp_path, monkeypatch, capsys):
         expected = choose_portfolio(dataset, scores, measured, k=2).methods
         assert study.method("stack", dataset).base_scores == expected
     assert yaml.safe_load(out.read_text())["like"] == "arena"
+
+    # other results: a set keeps its portfolio unless its block is removed
+    before, others = out.read_text(), tables(1)[0]
+    others.replace({"yahoo-arts": "chd-49", "yahoo-health": "birds"}).to_csv(folder / "scores.csv", index=False)
+    assert main(["arena", "portfolio", "k=3", f"out={out}"]) == 0
+    assert out.read_text() == before
+    assert "emotions: kept, " in capsys.readouterr().out
+    removed = yaml.safe_load(before)
+    removed["settings"] = [block for block in removed["settings"] if block.get("datasets") != ["emotions"]]
+    out.write_text(yaml.safe_dump(removed))
+    assert main(["arena", "portfolio", "k=3", f"out={out}"]) == 0
+    again = load_study("stacks")
+    assert set(again.datasets) == set(study.datasets)
+    assert len(again.method("stack", "emotions").base_scores) == 3
+    assert again.method("stack", "flags").base_scores == study.method("stack", "flags").base_scores
     assert main(["arena", "portfolio", "k=0", f"out={out}"]) == 2

@@ -26,7 +26,7 @@
       check an archive or a folder, recompute a sample of its cells, write verified.json, show the change of ranks. Exit
       code 1: numbers differ; 2: not a valid submission. It runs the submitted code: use a container.
   multilab arena portfolio [study=arena] [k=8] [seconds=60s] [out=conf/study/arena-stacks.yaml]
-      per data set the methods that a stack combines, chosen from results on other sets; writes the study of the stacks.
+      per data set the methods that a stack combines, by results on other sets; a set in the file keeps its own.
 
 docs/guide/arena-submission.md has an example.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ STACKS = ("stack", "stack_greedy", "stack_mlwse", "stack_one_decision")
 
 _HEADER = """\
 # Written by `multilab arena portfolio`: the portfolio of a set is chosen from the results on other sets.
+# A set keeps its portfolio when others join; remove its block to choose it again.
 """
 
 
@@ -31,12 +33,29 @@ def choose(argv: list[str]) -> int:
     k = _count(options.get("k", "8"))
     seconds = seconds_of("seconds", options.get("seconds", "60s"))
     path = Path(options["out"]) if "out" in options else conf_dir() / "study" / "arena-stacks.yaml"
-    portfolios = study_portfolios(study, k, seconds)
-    for portfolio in portfolios:
-        print(f"{portfolio.dataset}: {', '.join(portfolio.methods)}  ({portfolio.seconds:.3g} s)")
-    write_atomically(path, stack_study(study, portfolios).encode())
+    members = kept = chosen_members(path)
+    for portfolio in study_portfolios(study, k, seconds):
+        if portfolio.dataset in kept:
+            print(f"{portfolio.dataset}: kept, {', '.join(kept[portfolio.dataset])}")
+        else:
+            members = members | {portfolio.dataset: portfolio.methods}
+            print(f"{portfolio.dataset}: {', '.join(portfolio.methods)}  ({portfolio.seconds:.3g} s)")
+    write_atomically(path, stack_study(study, members).encode())
     print(f"{path}; `{command('multilab')} cells add study={path.stem}` fits the stacks")
     return 0
+
+
+def chosen_members(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the portfolios that a study of stacks has, by data set; none where there is no such file."""
+    if not path.is_file():
+        return {}
+    blocks = yaml.safe_load(path.read_text(encoding="utf-8")).get("settings") or []
+    return {
+        dataset: tuple(block["set"]["base_scores"])
+        for block in blocks
+        if "base_scores" in block["set"]
+        for dataset in block["datasets"]
+    }
 
 
 def study_portfolios(study: Study, k: int, seconds: float) -> list[StackPortfolio]:
@@ -59,12 +78,12 @@ def study_portfolios(study: Study, k: int, seconds: float) -> list[StackPortfoli
     ]
 
 
-def stack_study(study: Study, portfolios: list[StackPortfolio]) -> str:
+def stack_study(study: Study, members: Mapping[str, tuple[str, ...]]) -> str:
     """Return the YAML of the study of the stacks, with the splits, settings and limits of another study."""
     settings: list[dict[str, Any]] = list(read_settings("study", study.name).get("settings") or [])
     settings += [
-        {"methods": list(STACKS), "datasets": [one.dataset], "set": {"base_scores": list(one.methods)}}
-        for one in portfolios
+        {"methods": list(STACKS), "datasets": [dataset], "set": {"base_scores": list(methods)}}
+        for dataset, methods in members.items()
     ]
     content = {
         "like": study.name,
@@ -73,7 +92,7 @@ def stack_study(study: Study, portfolios: list[StackPortfolio]) -> str:
             "The track *ensembled* of the arena: out-of-fold scores of a portfolio, combined. The portfolio of a set "
             "is chosen from results on other sets, without sets of the same family."
         ),
-        "datasets": [one.dataset for one in portfolios],
+        "datasets": list(members),
         "methods": list(STACKS),
         "settings_for_members": True,
         "settings": settings,
