@@ -34,7 +34,7 @@ class StackPortfolio:
     values : tuple of float
         Value of the portfolio after each choice, at most the sum of the weights of its members.
     seconds : float
-        Sum of the mean seconds of a fit of each member on the other data sets.
+        Sum of the mean seconds of a fit of each member.
     other_sets : tuple of str
         Data sets whose results decided.
     """
@@ -73,7 +73,7 @@ def choose_portfolio(
     families: Sequence[str] = FAMILIES,
     metrics: Sequence[str] = SCORE_METRICS,
 ) -> StackPortfolio:
-    """Choose the members of a stack on one data set, without its results and those of its family.
+    """Choose the members of a stack on one data set, without its scores and those of its family.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def choose_portfolio(
     k : int, default=8
         Number of members; fewer where the seconds are used up.
     seconds : float, default=60
-        Bound on the sum of the mean seconds of a fit of each member.
+        Bound on the sum of the mean seconds of a fit of each member, on this data set.
     limit : float, default=60
         Seconds of a cell.
     fits : float, default=2
@@ -116,8 +116,10 @@ def choose_portfolio(
     would take the same kind of method k times. The value is submodular, so that greedy choice has at least
     1 - 1/e of the best value. Of equal values the cheaper method is taken, then the first in the alphabet.
 
-    A method can be a member if all its cells on the other data sets are finished, with out-of-fold scores within the
-    limit of a cell.
+    A method can be a member if all its cells on this data set are finished, with out-of-fold scores within the limit
+    of a cell: seconds need no labels, and a stack with a member that does not finish has no result. Where nothing was
+    measured on the data set, seconds are means over the others, and the method must be finished on all of them. On
+    another data set where it is unfinished a method is worth 0.
 
     References
     ----------
@@ -140,14 +142,18 @@ def choose_portfolio(
         raise ArenaError(f"no results on data sets that are unrelated to {dataset!r}: a portfolio cannot be chosen")
     scores = scores[scores["dataset"].isin(others) & scores["metric"].isin(metrics)]
     values = normalised_scores(scores)
-    costs = measured[measured["dataset"].isin(others)].groupby(["dataset", "method"])["fit_seconds"].mean().unstack()
-    costs = costs.reindex(columns=values.columns)
-    late = (costs * fits > limit).any() | costs.isna().any() | values.isna().any()
+    known = {dataset} if dataset in set(measured["dataset"]) else set(others)
+    costs = measured[measured["dataset"].isin(known)].groupby("method")["fit_seconds"].mean().reindex(values.columns)
+    late = ~(costs * fits <= limit)  # true also where nothing was measured
     if unfinished is not None:
-        missing = set(unfinished.loc[unfinished["dataset"].isin(others), "method"])
-        late |= pd.Series(values.columns.isin(missing), values.columns)
+        for name, method in unfinished[["dataset", "method"]].drop_duplicates().itertuples(index=False):
+            if name in known and method in late.index:
+                late[method] = True
+            if name in others and method in values.columns:
+                values.loc[name, method] = 0.0
+    values = values.fillna(0.0)
     names = [name for name in sorted(values.columns) if not late[name] and name not in exclude]
-    table, mean = values[names].to_numpy(), costs[names].mean().to_numpy()
+    table, mean = values[names].to_numpy(), costs[names].to_numpy()
     chosen: list[int] = []
     reached: list[float] = []
     while len(chosen) < k:
@@ -160,7 +166,9 @@ def choose_portfolio(
         chosen.append(best)
         reached.append(gains[best])
     if not chosen:
-        raise ArenaError(f"no method finished on all data sets unrelated to {dataset!r} within the limits")
+        raise ArenaError(
+            f"no method finished on {', '.join(sorted(known))} within the limits: no member for {dataset!r}"
+        )
     return StackPortfolio(
         dataset, tuple(names[j] for j in chosen), tuple(reached), float(mean[chosen].sum()), tuple(others)
     )
