@@ -22,7 +22,7 @@ from multilab.arena import (
     summary_page,
     track_results,
 )
-from multilab.arena.summary import SUBSETS
+from multilab.arena.summaries.winners import SUBSETS
 from multilab.commands.arena.summary import PAGE, summarise_arena, summary_of_reports
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -56,10 +56,11 @@ def tables(quality, n_sets, metrics=METRICS, seed=0):
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def leaderboard(scores, unfinished=None, elo=True, **tracks):
+def leaderboard(scores, unfinished=None, elo=True, tune=None, methods=None, **tracks):
     track = [track_results("default", scores, unfinished)]
     track += [track_results(name, table) for name, table in tracks.items()]
-    return arena_leaderboard(track, facts_of(scores), {}, [], rating=rating if elo else None)
+    studies = [{"track": "tuned", "study": "arena-tuned", "tune": tune}] if tune else []
+    return arena_leaderboard(track, facts_of(scores), methods or {}, studies, rating=rating if elo else None)
 
 
 def seconds(scores, cost):
@@ -162,21 +163,23 @@ def test_a_set_without_facts_is_refused() -> None:
 def test_tuning_and_stacking() -> None:
     quality = {"a": 0.8, "b": 0.7, "c": 0.6}
     tuned, stacks = tables({"a": 0.78, "b": 0.76}, 9, seed=1), tables({"stack": 0.9}, 9, seed=2)
-    content = leaderboard(tables(quality, 9), tuned=tuned, ensembled=stacks)
     search = {"metric": "macro_auc", "n_trials": 15, "folds": 3}
-    summary = arena_summary(content, search=search)
+    content = leaderboard(tables(quality, 9), tune=search, tuned=tuned, ensembled=stacks)
+    summary = arena_summary(content)
     verdicts = {each["name"]: each["groups"]["overall"]["verdict"] for each in summary["tuning"]["methods"]}
     assert verdicts == {"a": "worse", "b": "better"}
     gains = {each["name"]: each["gain"]["median"] for each in summary["tuning"]["methods"]}
     assert gains["b"] == pytest.approx(0.06, abs=0.005)
-    (stack,) = summary["stacking"]["stacks"]
+    (stack,) = summary["stacking"]["all"]["stacks"]
+    assert summary["stacking"]["unseen"] is None  # no set decided a rule
     assert len(stack["first_metrics"]) == stack["metrics"] == len(METRICS)
     assert stack["best_single"]["overall"]["against"] == "a"
     assert stack["best_single"]["overall"]["verdict"] == "better"
     assert stack["above_tuned"] == {"tuned": 2, "above": 2, "apart": 2, "sets": 9}
     page = summary_page(summary)
     assert "1 of 2 methods gain (`b`), 1 lose (`a`), for 0 no difference was detected" in page
-    assert "on 9 sets (15 draws, 3 inner folds, chosen by Macro AUC)" in page
+    how = "15 draws, of which draw 0 is the method's own values as far as its settings name them"
+    assert f"on 9 sets ({how}, 3 inner folds, chosen by Macro AUC)" in page
     assert f"`stack` has the smallest average rank in {len(METRICS)} of {len(METRICS)} metrics on 9 sets" in page
 
 
@@ -189,9 +192,9 @@ def test_the_page_holds_for_any_content(n_sets: int, elo: bool) -> None:
     scores.loc[(scores["dataset"] == "set0") & (scores["metric"] == "macro_auc"), "value"] = np.nan
     scores = without_cells(scores, (f"set{n_sets - 1}", "lwmf"))
     tracks = {} if n_sets == 2 else {"tuned": scores[scores["method"] != "lwmf"]}
-    content = leaderboard(scores, elo=elo, **tracks)
+    content = leaderboard(scores, elo=elo, tune={"metric": "macro_auc"}, **tracks)
     costs = seconds(scores, dict.fromkeys(names, 0.0)) if elo else None
-    summary = arena_summary(content, costs, {"mlwse": ["rf_pct"]}, {"metric": "macro_auc"})
+    summary = arena_summary(content, costs, {"mlwse": ["rf_pct"]})
     json.dumps(summary, allow_nan=False)
     page = summary_page(summary)
     assert not re.search(r"\bnan\b|\bNone\b|\binf\b|  \(|\(\)|[{}]| ,", page)

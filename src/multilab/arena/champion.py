@@ -1,8 +1,9 @@
-"""One method compared with every other by the Bayesian signed-rank test."""
+"""One method compared with every other by the Bayesian signed-rank test, and the verdict on it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,9 @@ from multilab.statistics import bayesian_signed_rank
 
 ROPE = 0.01
 """Half the width of the region of practical equivalence, for metrics in [0, 1]."""
+
+SURE = 0.95
+"""A test decides from this probability on."""
 
 SAMPLES = 5_000
 """Posterior samples per pair: the standard error of a probability is at most .007."""
@@ -76,3 +80,96 @@ def champion_tests(
         },
         index=[pair.b for pair in pairs],
     )
+
+
+def champion_verdict(content: Mapping[str, Any], pool: str) -> dict[str, Any] | None:
+    """Return how far the champion of a pool is first: by each metric, with a test, and in Elo.
+
+    Parameters
+    ----------
+    content : mapping
+        Of ``leaderboard.json``, see :mod:`multilab.arena.leaderboard_file`.
+    pool : str
+        ``ensembled``, ``ensembled-unseen`` or any other of the file.
+
+    Returns
+    -------
+    dict or None
+        ``None`` without such a pool or a champion in it. ``column``, ``pool``, ``sets``, ``columns`` (their number),
+        ``rope``; ``metrics``, a list: ``name``, ``sets``, ``rank`` (average), ``first`` (no column has a better one),
+        ``any`` and ``single``, the comparisons with the best other column and with the best one that is no ensemble:
+        ``against``, ``rank``, ``behind`` (how much larger the champion's average rank is), ``better``, ``equal``,
+        ``worse`` (probabilities of the Bayesian signed-rank test) and ``decided`` (``better`` >= .95); ``first``,
+        ``decided`` and ``decided_single``, in how many metrics; ``elo`` (over all metrics, ``null`` without ratings):
+        ``own``, the rating with its interval, ``tuned``, a list of those of the tuned columns with ``above`` and
+        ``apart`` (the intervals do not overlap).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from multilab.arena import arena_leaderboard, champion_verdict, track_results
+    >>> rows = [(f"set{i}", 0, m, "macro_f1", v) for i in range(9) for m, v in (("a", 0.8), ("b", 0.7), ("c", 0.6))]
+    >>> scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+    >>> facts = [{"name": f"set{i}", "q": 6} for i in range(9)]
+    >>> content = arena_leaderboard([track_results("default", scores)], facts, {}, [])
+    >>> verdict = champion_verdict(content, "default")
+    >>> verdict["column"], verdict["first"], verdict["decided"], verdict["metrics"][0]["any"]["against"]
+    ('a', 1, 1, 'b')
+    """
+    entry = next((each for each in content["pools"] if each["name"] == pool), None)
+    if entry is None or entry["champion"] is None:
+        return None
+    column, columns = entry["champion"]["column"], entry["columns"]
+    stacks = content["tracks"].get("ensembled", {}).get("columns", ())
+    rivals = {"any": [c for c in columns if c != column], "single": [c for c in columns if c not in (*stacks, column)]}
+    metrics = [
+        {
+            "name": name,
+            "sets": entry["boards"][name]["sets"],
+            "rank": entry["boards"][name]["rank"][columns.index(column)],
+            "first": test["first"],
+            **{kind: _against(entry, name, among) for kind, among in rivals.items()},
+        }
+        for name, test in entry["champion"]["tests"].items()
+    ]
+    return {
+        "column": column,
+        "pool": pool,
+        "sets": entry["sets"],
+        "columns": len(columns),
+        "rope": entry["champion"]["rope"],
+        "metrics": metrics,
+        "first": sum(each["first"] for each in metrics),
+        "decided": sum(bool(each["any"] and each["any"]["decided"]) for each in metrics),
+        "decided_single": sum(bool(each["single"] and each["single"]["decided"]) for each in metrics),
+        "elo": _elo_against_tuned(content, entry),
+    }
+
+
+def _against(pool: Mapping[str, Any], metric: str, among: Sequence[str]) -> dict[str, Any] | None:
+    """Return the comparison of the champion with the column of the smallest average rank among some."""
+    if not among:
+        return None
+    columns, ranks, test = pool["columns"], pool["boards"][metric]["rank"], pool["champion"]["tests"][metric]
+    best = min(among, key=lambda name: ranks[columns.index(name)])
+    at = columns.index(best)
+    probabilities = {name: test[name][at] for name in ("better", "equal", "worse")}
+    behind = ranks[columns.index(pool["champion"]["column"])] - ranks[at]
+    decided = probabilities["better"] is not None and probabilities["better"] >= SURE
+    return {"against": best, "rank": ranks[at], "behind": round(behind, 3), **probabilities, "decided": decided}
+
+
+def _elo_against_tuned(content: Mapping[str, Any], pool: Mapping[str, Any]) -> dict[str, Any] | None:
+    board, columns = pool["boards"]["overall"], pool["columns"]
+    if "elo" not in board:
+        return None
+    rated = {
+        name: {key: board[key][at] for key in ("elo", "elo_low", "elo_high")} | {"column": name}
+        for at, name in enumerate(columns)
+    }
+    own = rated[pool["champion"]["column"]]
+    tuned = [rated[name] for name in content["tracks"].get("tuned", {}).get("columns", ()) if name in rated]
+    low = own["elo_low"]
+    apart = [low is not None and each["elo_high"] is not None and low > each["elo_high"] for each in tuned]
+    rows = [each | {"above": own["elo"] > each["elo"], "apart": far} for each, far in zip(tuned, apart, strict=True)]
+    return {"own": own, "tuned": sorted(rows, key=lambda each: -each["elo"])}

@@ -13,6 +13,7 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     A list, one per study: ``track`` (``default``, ``tuned``, ``ensembled``, ``costs``), ``study`` (its name: tables in
     ``reports/<study>/``), ``title``, ``description``, and from its ``environment.json`` ``created``, ``commit``,
     ``machine``, ``python``, ``blas``, ``versions`` (package to version). ``null`` where the study has no such file.
+    ``tune``: the search of a tuned study (``n_trials``, ``folds``, ``metric``, ``sampler``), else ``null``.
 ``sets``
     A list, one per dataset: ``name``, ``title``, ``domain`` (``text``, ``image``, ``audio``, ``biology``,
     ``medicine``, ``environment``, ``synthetic``, ``other``), ``text`` (true or false), ``n`` (rows), ``d`` (features,
@@ -21,7 +22,12 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
 ``methods``
     An object, one per column: ``name`` (of the method), ``track``, ``title``, ``family``, ``licence``, ``requires``
     (list of the extras or packages it needs in addition to the core), ``reference``, ``base_scores`` (methods that a
-    stack reads, a list).
+    stack reads, a list), ``libraries`` (the libraries of its estimator in the suite: package to version), ``chosen_on``
+    (``null``, or ``sets`` whose results decided rules of the method, with the ``reason``: there its rows are
+    optimistic).
+``absent``
+    A list, one per entrant without results: ``name``, ``title``, ``family``, ``licence``, ``requires``, ``reference``
+    and ``reason``.
 ``metrics``
     A list, one per metric: ``name``, ``title``, ``direction`` (``min`` or ``max``), ``low``, ``high`` (``null``:
     grows with q), ``group`` (``example``, ``label`` or ``ranking``), ``ordered_like`` (another metric that orders
@@ -37,7 +43,8 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
 ``pools``
     A list, one per pool of tracks that are ranked together:
 
-    ``name`` (``default``, ``tuned``, ``ensembled``, ``all``), ``tracks``, ``sets`` (those that all its tracks have),
+    ``name`` (``default``, ``tuned``, ``ensembled``, ``all``; with ``-unseen`` the same columns without the sets of
+    ``chosen_on``, if there are such and others), ``tracks``, ``sets`` (those that all its tracks have),
     ``columns``; ``values`` (an object like ``tracks[...]["values"]`` by track, metric and then by *dataset*, only for
     datasets of which this pool averages fewer splits than the track, else empty: look here first, then in the track);
     ``other_splits`` (datasets that the tracks split differently); ``unfinished`` (share of the cells a column did not
@@ -81,10 +88,10 @@ import numpy as np
 import pandas as pd
 
 from multilab.arena.boards import Board, Rating, rank_methods
-from multilab.arena.champion import ROPE, champion_tests
+from multilab.arena.champion import ROPE, SURE, champion_tests
 from multilab.arena.costs import pareto_front
 from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS, ORDERED_LIKE, boards_of, metrics_of
-from multilab.arena.pools import POOLS, Pool, pooled_tracks
+from multilab.arena.pools import Pool, all_pools
 from multilab.arena.tracks import Means, Track
 from multilab.metrics import METRICS
 
@@ -99,7 +106,6 @@ def _in_turn(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
 
 
 COSTS = ("fit_seconds", "predict_ms", "model_mb")
-_SURE = 0.95
 
 
 def arena_leaderboard(
@@ -113,6 +119,7 @@ def arena_leaderboard(
     anchor: str | None = None,
     champion: str | None = None,
     run: Run = _in_turn,
+    absent: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Return the content of the leaderboard file.
 
@@ -135,10 +142,12 @@ def arena_leaderboard(
     anchor : str, optional
         Column with Elo 1000 where it is in the pool.
     champion : str, optional
-        The column that is tested against every other one; by default the best of the track ``ensembled``, without such
-        a track the best of each pool, by its rank over all metrics.
+        The column that is tested against every other one where it is in the pool; by default the best of the track
+        ``ensembled`` on all sets, without such a track the best of each pool, by its rank over all metrics.
     run : callable, optional
         ``run(work, items)`` returns ``work(item)`` of all items, in their order; by default one after the other.
+    absent : sequence of mapping
+        Entrants without results, as in the file.
 
     Returns
     -------
@@ -146,14 +155,10 @@ def arena_leaderboard(
         See the module.
     """
     by_name = {track.name: track for track in tracks}
-    pools = [
-        pooled_tracks(name, [by_name[each] for each in members], digests)
-        for name, members in POOLS.items()
-        if all(each in by_name for each in members)
-    ]
+    pools = all_pools(tracks, methods, digests)
     anchors = [anchor if anchor in pool.means.columns else None for pool in pools]
     boards = _boards(pools, anchors, rating, run)
-    champions = [_chosen(pool, boards[pool.name], champion, "ensembled" in by_name) for pool in pools]
+    champions = [_chosen(pool, boards, champion) for pool in pools]
     tests = _tests(pools, champions, boards, {str(each["name"]): int(each["q"]) for each in facts}, run)
     described = [
         _pool(pool, by_name)
@@ -175,6 +180,7 @@ def arena_leaderboard(
             for track in tracks
             for column, name in zip(track.columns, track.methods, strict=True)
         },
+        "absent": list(absent),
         "metrics": [_metric(name) for name in metrics],
         "groups": [
             {
@@ -282,12 +288,17 @@ def _ranked(rating: Rating | None, job: tuple[str, str, Means, str | None]) -> B
     return rank_methods(means, name, rating, anchor)
 
 
-def _chosen(pool: Pool, boards: Mapping[str, Board], champion: str | None, ensembled: bool) -> str | None:
-    """Return the column that is tested: the one named, else the best of the track of ensembles or of all."""
+def _chosen(pool: Pool, boards: Mapping[str, Mapping[str, Board]], champion: str | None) -> str | None:
+    """Return the column that is tested: the one named, else the best ensemble on all sets, else the best of the pool.
+
+    The same ensemble is tested in every pool that has it.
+    """
     if champion in pool.means.columns:
         return champion
-    candidates = [c for c in boards["overall"].table.index if not ensembled or c.endswith("@ensembled")]
-    return str(candidates[0]) if candidates else None
+    if "ensembled" not in boards:
+        return str(boards[pool.name]["overall"].table.index[0])
+    best = next(name for name in boards["ensembled"]["overall"].table.index if name.endswith("@ensembled"))
+    return str(best) if best in pool.means.columns else None
 
 
 def _tests(
@@ -372,8 +383,8 @@ def _champion(
             **{name: _rounded_list(aligned[name], 3) for name in ("better", "equal", "worse")},
             "first": bool(ranks.loc[champion, "rank"] <= ranks["rank"].min() + 1e-9),
             "first_elo": bool(ranks.loc[champion, "elo"] >= ranks["elo"].max()) if "elo" in ranks else None,
-            "surely_better": int((better >= _SURE).sum()),
-            "surely_not_worse": int((better + equal >= _SURE).sum()),
+            "surely_better": int((better >= SURE).sum()),
+            "surely_not_worse": int((better + equal >= SURE).sum()),
         }
     return {"column": champion, "rope": ROPE, "tests": described}
 

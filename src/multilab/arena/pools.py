@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,9 @@ POOLS: Mapping[str, tuple[str, ...]] = {
     "all": ("default", "tuned", "ensembled"),
 }
 """Tracks by pool."""
+
+UNSEEN = "-unseen"
+"""After the name of a pool: the same columns, without the sets whose results decided rules of one of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +53,7 @@ def pooled_tracks(
     name: str,
     tracks: Sequence[Track],
     digests: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    without: Collection[str] = (),
 ) -> Pool:
     """Join tracks: their columns, on the datasets that all have, with the splits that all have.
 
@@ -62,6 +67,8 @@ def pooled_tracks(
     digests : mapping of str to mapping of str to sequence of str, optional
         By track and dataset the digest of each split, by its number. Splits with equal digests are the same rows;
         without digests, splits of the same number are taken to be.
+    without : collection of str
+        Datasets that are left out.
 
     Raises
     ------
@@ -81,7 +88,7 @@ def pooled_tracks(
     x  0.6      0.7
     """
     first = tracks[0]
-    datasets = tuple(each for each in first.datasets if all(each in track.datasets for track in tracks))
+    datasets = common_sets(tracks, without)
     metrics = tuple(each for each in first.metrics if all(each in track.metrics for track in tracks))
     if not datasets or not metrics:
         what = "metric" if datasets else "dataset"
@@ -107,6 +114,42 @@ def pooled_tracks(
     )
     means.values[means.undefined] = np.nan
     return Pool(name, tuple(track.name for track in tracks), means, splits, tuple(others), _unfinished(tracks, splits))
+
+
+def common_sets(tracks: Sequence[Track], without: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the datasets that all tracks have, but for some, in the order of the first track."""
+    shared = set(tracks[0].datasets).intersection(*(track.datasets for track in tracks)) - set(without)
+    return tuple(name for name in tracks[0].datasets if name in shared)
+
+
+def all_pools(
+    tracks: Sequence[Track],
+    methods: Mapping[str, Mapping[str, Any]],
+    digests: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+) -> list[Pool]:
+    """Return the pools of :data:`POOLS` whose tracks have common sets, each followed by the same on unseen sets.
+
+    Parameters
+    ----------
+    tracks : sequence of Track
+        ``default`` first.
+    methods : mapping of str to mapping
+        By name of a method its description. ``chosen_on["sets"]`` are the sets whose results decided rules of the
+        method: a pool with such a method is ranked once more without them, unless no set is left.
+    digests : mapping, optional
+        See :func:`pooled_tracks`.
+    """
+    by_name, pools = {track.name: track for track in tracks}, []
+    for name, members in POOLS.items():
+        own = [by_name[each] for each in members if each in by_name]
+        if len(own) < len(members) or not common_sets(own):
+            continue
+        pools.append(pooled_tracks(name, own, digests))
+        described = [methods.get(method, {}).get("chosen_on") or {} for track in own for method in track.methods]
+        seen = {dataset for each in described for dataset in each.get("sets", ())} & set(common_sets(own))
+        if seen and common_sets(own, seen):
+            pools.append(pooled_tracks(f"{name}{UNSEEN}", own, digests, seen))
+    return pools
 
 
 def _named_splits(track: Track, dataset: str, digests: Mapping[str, Sequence[str]]) -> dict[str | int, int]:

@@ -15,6 +15,7 @@ from multilab.core import record_checksums, report_dir, write_atomically
 from multilab.datasets import prepared_meta
 from multilab.experiments.cells import study_cells
 from multilab.experiments.environment import environment
+from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluation import dataset_facts, learned
 from multilab.experiments.ledger import claims_text, counterfactuals_text, judged, learned_file
 from multilab.experiments.method import Method
@@ -44,7 +45,7 @@ def write_report(study: Study) -> Path:
     contents: dict[str, Any] = {
         "study": described(study),
         "datasets": [dataset_description(study, name) for name in study.datasets],
-        "environment": environment(),
+        "environment": _environment(study),
         "metrics": means,
         **({} if study.page == "arena" else _compared(study, scores)),
     }
@@ -73,6 +74,21 @@ def _compared(study: Study, scores: Any) -> dict[str, Any]:
             columns = tuple(variant.columns)
             compared[f"statistics-{name}"] = comparisons(study, scores, variant.datasets, columns, control)
     return compared
+
+
+def _environment(study: Study) -> dict[str, Any]:
+    """Return the environment, with the other libraries that methods of the study name, as far as they are installed."""
+    described, named = environment(), {}
+    for name in study.all_methods:
+        try:
+            named[name] = study.method(name).distributions()
+        except ExperimentError:  # not installed here: the cells came from another machine
+            continue
+    libraries = {name: sorted(packages) for name, packages in named.items() if packages}
+    if not libraries:
+        return described
+    versions = described["versions"] | {package: number for each in named.values() for package, number in each.items()}
+    return described | {"versions": versions, "libraries": libraries}
 
 
 def dataset_description(study: Study, name: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ import numpy as np
 from multilab import arena
 from multilab.arena import ArenaError, Board, Means, Pool
 from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS
-from multilab.arena.pools import POOLS
+from multilab.arena.pools import UNSEEN, all_pools
 from multilab.commands.arena.tables import (
     STUDIES,
+    absent_entrants,
     arena_settings,
     described_methods,
     described_studies,
@@ -42,13 +43,13 @@ def rank(argv: list[str]) -> int:
     studies = {track: options.get(track, study) for track, study in STUDIES.items()}
     tracks = read_tracks(studies)
     facts, digests = facts_of_sets(studies), digests_of_splits(studies)
-    by_name = {track.name: track for track in tracks}
-    pools = [name for name, members in POOLS.items() if all(each in by_name for each in members)]
-    name = options.get("pool", pools[-1])
+    settings = arena_settings()
+    anchor = options.get("anchor", settings["anchor"])
+    titles = described_methods(tracks, studies)
+    pools = {pool.name: pool for pool in all_pools(tracks, titles, digests)}
+    name = options.get("pool", [each for each in pools if not each.endswith(UNSEEN)][-1])
     if name not in pools:
         raise ArenaError(unknown_name("pool", name, pools))
-    anchor = options.get("anchor", arena_settings()["anchor"])
-    titles = described_methods(tracks, studies)
     if not {"metric", "sets", "pool"} & set(options):
         described = {each["name"] for each in facts}
         for track in tracks:
@@ -64,20 +65,26 @@ def rank(argv: list[str]) -> int:
             read_costs(studies, titles),
             _rating(required=True),
             anchor,
-            options.get("champion"),
+            options.get("champion", settings["champion"]),
             _in_parallel,
+            absent_entrants(tracks, studies),
         )
         path = Path(options.get("out", report_dir("arena"))) / "leaderboard.json"
         write_atomically(path, arena.leaderboard_text(content))
         print(f"wrote {path}: {_extent(content)}")
-    pool = arena.pooled_tracks(name, [by_name[each] for each in POOLS[name]], digests)
+    pool = pools[name]
     means = pool.means
     if "sets" in options:
         means = means.on(arena.select_sets([each for each in facts if each["name"] in means.datasets], options["sets"]))
     anchor = anchor if anchor in means.columns else None
+    seen = {
+        column: (titles[method].get("chosen_on") or {}).get("sets", ())
+        for track in tracks
+        for column, method in zip(track.columns, track.methods, strict=True)
+    }
     for metric in options.get("metric", "overall").split(","):
         board = arena.rank_methods(means, metric, _rating(), anchor)
-        print_result_table(_table(board, means, pool, _top(options.get("top")), options.get("sets")))
+        print_result_table(_table(board, means, pool, _top(options.get("top")), options.get("sets"), seen))
     return 0
 
 
@@ -116,8 +123,14 @@ def _extent(content: dict[str, Any]) -> str:
     return f"{tracks}; {len(content['metrics'])} metrics"
 
 
-def _table(board: Board, means: Means, pool: Pool, top: int | None, wanted: str | None) -> ResultTable:
-    """Return a board as a table to print: position, method, Elo, rank, rates, and of a single metric its mean."""
+def _table(
+    board: Board, means: Means, pool: Pool, top: int | None, wanted: str | None, seen: Mapping[str, Collection[str]]
+) -> ResultTable:
+    """Return a board as a table to print: position, method, Elo, rank, rates, and of a single metric its mean.
+
+    A dagger marks columns that have sets among these whose results decided rules of the method.
+    """
+    decided = {column: [name for name in board.datasets if name in seen[column]] for column in means.columns}
     shown = board.table.head(top) if top else board.table
     single = board.name in METRICS
     average = means.table(board.name).mean(skipna=False) if single else None
@@ -128,7 +141,7 @@ def _table(board: Board, means: Means, pool: Pool, top: int | None, wanted: str 
             elo += f" [{row['elo_low']:.0f}, {row['elo_high']:.0f}]"
         entries = [
             str(position),
-            str(column),
+            f"{column} †" if decided[column] else str(column),
             elo,
             f"{row['rank']:.2f}",
             f"{row['win_rate']:.0%}",
@@ -144,7 +157,10 @@ def _table(board: Board, means: Means, pool: Pool, top: int | None, wanted: str 
     chosen = f" ({wanted})" if wanted else ""
     sets = f"{len(board.datasets)} set{'s' * (len(board.datasets) != 1)}{chosen}"
     head = f"{title}, {sets}, {len(means.columns)} methods ({' + '.join(pool.tracks)})"
-    return ResultTable(head, tuple(heads), tuple(directions), tuple(rows), tuple(_notes(board, pool, len(shown))))
+    notes = _notes(board, pool, len(shown))
+    if marked := sorted({name for column in shown.index for name in decided[column]}, key=board.datasets.index):
+        notes.append(f"† optimistic: results on {', '.join(marked)} decided rules of the method")
+    return ResultTable(head, tuple(heads), tuple(directions), tuple(rows), tuple(notes))
 
 
 def _notes(board: Board, pool: Pool, shown: int) -> list[str]:

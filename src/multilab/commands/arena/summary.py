@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from multilab.arena.errors import ArenaError
-from multilab.arena.summary import PROPOSALS, arena_summary
-from multilab.arena.summary_text import summary_page
+from multilab.arena.summaries.page import summary_page
+from multilab.arena.summaries.proposals import PROPOSALS
+from multilab.arena.summaries.summary import arena_summary
 from multilab.commands.arguments import arguments
 from multilab.core import report_dir, write_atomically
 from multilab.core.shell import command
@@ -16,7 +17,6 @@ from multilab.experiments.conf import names
 from multilab.experiments.study import load_study
 from multilab.statistics.result_files import read_measured
 
-_TUNED = "arena-tuned"
 PAGE = "docs/arena-results.md"
 
 
@@ -52,13 +52,4 @@ def summary_of_reports() -> dict[str, Any] | None:
         content,
         read_measured(folder),
         {study: load_study(study).methods for study in PROPOSALS if study in studies},
-        _search(studies),
     )
-
-
-def _search(studies: set[str]) -> dict[str, Any] | None:
-    """Return what the search of the track tuned does, ``None`` where it has none."""
-    tuning = load_study(_TUNED).tune if _TUNED in studies else None
-    if tuning is None:
-        return None
-    return {"metric": tuning.metric, "n_trials": tuning.n_trials, "folds": tuning.folds}

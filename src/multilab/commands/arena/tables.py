@@ -13,12 +13,17 @@ from multilab.arena import ArenaError, Track, method_costs, track_results, with_
 from multilab.commands.methods import family
 from multilab.core import conf_dir, report_dir
 from multilab.core.shell import command
-from multilab.experiments.conf import names, read_settings_file
+from multilab.experiments.conf import names, package_names, read_settings_file
 from multilab.experiments.method import Method, load_method
+from multilab.experiments.own_settings import entrant_names
+from multilab.experiments.study import load_study
 from multilab.statistics.result_files import read_measured, read_scores, read_table
 
 STUDIES = {"default": "arena", "tuned": "arena-tuned", "ensembled": "arena-stacks", "costs": "arena-costs"}
 """The study of each track."""
+
+LICENCE = "BSD-3-Clause"
+"""Licence of this package and of its methods; a test compares it with pyproject.toml."""
 
 _ENVIRONMENT = ("created", "commit", "machine", "python", "blas", "versions")
 
@@ -65,7 +70,7 @@ def described_studies(studies: Mapping[str, str]) -> list[dict[str, Any]]:
                 "title": settings.get("title"),
                 "description": settings.get("description"),
             }
-            described.append(own | {key: machine.get(key) for key in _ENVIRONMENT})
+            described.append(own | {key: machine.get(key) for key in _ENVIRONMENT} | {"tune": settings.get("tune")})
     return described
 
 
@@ -102,23 +107,71 @@ def digests_of_splits(studies: Mapping[str, str]) -> dict[str, dict[str, list[st
 
 
 def described_methods(tracks: Iterable[Track], studies: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return title, family, licence, requirements, reference and base methods of every method of some tracks."""
+    """Return of every method of some tracks what ``methods`` of the leaderboard file has, without name and track."""
     known, described = set(names("method")), {}
+    chosen_on = {name: each for each in arena_settings()["chosen_on"] for name in each["methods"]}
     for track in tracks:
-        settings = _json(report_dir(studies[track.name]) / "study.json", {})
+        folder = report_dir(studies[track.name])
+        settings, environment = _json(folder / "study.json", {}), _json(folder / "environment.json", {})
         titles, references = settings.get("method_titles", {}), settings.get("references", {})
         for name in track.methods:
             method = load_method(name) if name in known else None
-            own = settings.get("settings", {}).get(name, {})
+            own, decided = settings.get("settings", {}).get(name, {}), chosen_on.get(name)
             described[name] = {
-                "title": titles.get(name) or (method.title if method else name),
-                "family": _display(method, "family") or (family(method) if method else None),
-                "licence": _display(method, "licence"),
-                "requires": _requires(method),
-                "reference": references.get(name) or (method.reference if method else None) or None,
+                **_described(name, method),
+                **({"title": titles[name]} if titles.get(name) else {}),
+                **({"reference": references[name]} if references.get(name) else {}),
                 "base_scores": list(own.get("base_scores") or (method.base_scores if method else ())),
+                "libraries": _libraries(method, environment) if method else {},
+                "chosen_on": decided and {key: decided[key] for key in ("sets", "reason")},
             }
     return described
+
+
+def absent_entrants(tracks: Sequence[Track], studies: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the entrants that have no results in any track, with the reason, as the leaderboard file has them."""
+    present = {name for track in tracks for name in track.methods}
+    ranked = [study for track, study in studies.items() if track != "costs" and study in names("study")]
+    listed = {study: set(load_study(study).all_methods) for study in ranked}
+    absent = []
+    for name in sorted(set(entrant_names("method")) - present):
+        method = load_method(name)
+        waiting = [study for study, methods in listed.items() if name in methods]
+        absent.append({"name": name, **_described(name, method), "reason": _reason(method, waiting)})
+    return absent
+
+
+def _reason(method: Method, waiting: Sequence[str]) -> str:
+    """Return why an entrant has no results, from its settings and the studies that have it."""
+    if waiting:
+        return f"in {', '.join(waiting)}, which is not computed yet"
+    if "model_path" in method.params and method.params["model_path"] is None:
+        return "not run here: weights"
+    if method.requires.startswith("multilab[") and method.requires != "multilab[arena]":  # an extra without a lock
+        return f"not run here: {', '.join(_packages(method))}"
+    return "in no study of the arena"
+
+
+def _described(name: str, method: Method | None) -> dict[str, Any]:
+    """Return what the leaderboard file has of every method, with or without results."""
+    return {
+        "title": method.title if method else name,
+        "family": _display(method, "family") or (family(method) if method else None),
+        "licence": _display(method, "licence") or (LICENCE if name in package_names("method") else None),
+        "requires": _requires(method),
+        "reference": _display(method, "reference"),
+    }
+
+
+def _libraries(method: Method, environment: Mapping[str, Any]) -> dict[str, str]:
+    """Return the libraries of a method's estimators with the versions of the suite: those recorded, or of the core."""
+    versions = environment.get("versions") or {}
+    recorded = (environment.get("libraries") or {}).get(method.name, ())
+    core = (
+        "scikit-learn" if any(target.startswith("sklearn.") for target in _targets(method.identity())) else "multilab"
+    )
+    used = recorded or ([] if _requires(method) else [core])
+    return {name: versions[name] for name in used if name in versions}
 
 
 def read_costs(studies: Mapping[str, str], methods: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame | None:
@@ -141,7 +194,13 @@ def read_costs(studies: Mapping[str, str], methods: Mapping[str, Mapping[str, An
 
 def arena_settings() -> dict[str, Any]:
     """Return ``conf/arena.yaml``."""
-    return {"domains": {}, "anchor": None, **read_settings_file(conf_dir() / "arena.yaml")}
+    return {
+        "domains": {},
+        "anchor": None,
+        "champion": None,
+        "chosen_on": [],
+        **read_settings_file(conf_dir() / "arena.yaml"),
+    }
 
 
 def _rows(card: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -175,15 +234,22 @@ def _requires(method: Method | None) -> list[str]:
     own = _display(method, "requires")
     if own:
         return [own] if isinstance(own, str) else list(own)
-    targets = _targets(method.identity()) if method else []
-    return sorted({target.partition(".")[0] for target in targets} - {"multilab", "sklearn", "numpy", "scipy", "hydra"})
+    return _packages(method) if method else []
 
 
-def _targets(value: Any) -> list[str]:
+def _packages(method: Method) -> list[str]:
+    """Return the top modules of other libraries in the settings of a method."""
+    tops = {target.partition(".")[0] for target in _targets(method.identity())}
+    return sorted(tops - {"multilab", "sklearn", "numpy", "scipy", "hydra"})
+
+
+def _targets(value: Any, key: str = "") -> list[str]:
+    """Return what ``_target_`` and, of a look-up of a class, ``path`` name in some settings."""
     if isinstance(value, Mapping):
-        nested = [target for item in value.values() for target in _targets(item)]
-        return [value["_target_"], *nested] if isinstance(value.get("_target_"), str) else nested
-    return [target for item in value for target in _targets(item)] if isinstance(value, list | tuple) else []
+        return [target for name, item in value.items() for target in _targets(item, name)]
+    if isinstance(value, list | tuple):
+        return [target for item in value for target in _targets(item)]
+    return [value] if isinstance(value, str) and (key == "_target_" or (key == "path" and "." in value)) else []
 
 
 def _json(path: Path, absent: Any) -> Any:

@@ -188,11 +188,14 @@
       return element;
     };
 
-    function fillTable(rows) {
+    // A dagger where results on one of the sets decided rules of the method.
+    const titleOn = (method, sets) => method.title + (method.chosen.some((set) => sets.includes(set)) ? " †" : "");
+
+    function fillTable(rows, sets) {
       table.tBodies[0].replaceChildren(...rows.map((row) => {
         const method = data.methods[row.method];
         const line = document.createElement("tr");
-        const head = cell("th", method.title);
+        const head = cell("th", titleOn(method, sets));
         head.scope = "row";
         const texts = ["family", "track", "licence"].map((name) => cell("td", method[name]));
         texts.forEach((element) => element.classList.add("left"));
@@ -237,12 +240,13 @@
       const pool = data.pools[field.track.value];
       const near = nearest(given, data.sets, Number(field.sets.value), pool.sets);
       const group = data.groups[field.metrics.value];
-      const rows = rankOnSets(data, pool, near.map((item) => item.index), group);
+      const chosen = near.map((item) => item.index);
+      const rows = rankOnSets(data, pool, chosen, group);
       nearestLine(near);
-      fillTable(rows);
+      fillTable(rows, chosen);
       status.textContent = rows.length
         ? `${rows.length} methods ranked on ${near.length} ${near.length > 1 ? "sets" : "set"}. ` +
-          `First: ${data.methods[rows[0].method].title}, mean rank ${rows[0].rank.toFixed(2)}.`
+          `First: ${titleOn(data.methods[rows[0].method], chosen)}, mean rank ${rows[0].rank.toFixed(2)}.`
         : "These metrics are not defined on these sets: choose more sets or other metrics.";
       const query = new URLSearchParams({ ...given, sets: field.sets.value, metrics: field.metrics.value, track: field.track.value });
       section.querySelector("#like-link").href = `#like?${query}`;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +40,12 @@ class ArenaColumn:
     requires : tuple of str
         Extras or packages that it needs in addition to the core.
     reference : str
+    libraries : dict of str to str
+        The libraries of its estimator with their versions in the suite; empty where not recorded.
+    chosen_on : tuple of str
+        Sets whose results decided rules of the method: its rows there are optimistic.
+    chosen_reason : str
+        Which rules.
     fit_seconds, predict_ms, model_mb, peak_mb : float or None
         Medians: per 1,000 training rows, per row, in 10^6 bytes. ``None`` where not measured.
     """
@@ -52,6 +58,9 @@ class ArenaColumn:
     licence: str
     requires: tuple[str, ...]
     reference: str
+    libraries: dict[str, str]
+    chosen_on: tuple[str, ...]
+    chosen_reason: str
     fit_seconds: float | None
     predict_ms: float | None
     model_mb: float | None
@@ -113,6 +122,17 @@ class ArenaData:
     def studies(self) -> dict[str, str]:
         """Name of the study of each track."""
         return {each["track"]: each["study"] for each in self.content["studies"]}
+
+    def title_on(self, column: str, sets: Collection[str]) -> str:
+        """Return the display name of a column, with a dagger where one of the sets decided rules of the method."""
+        entry = self.columns[column]
+        return f"{entry.title} †" if set(entry.chosen_on) & set(sets) else entry.title
+
+    @cached_property
+    def chosen_notes(self) -> list[str]:
+        """What the dagger means: a sentence per reason, empty where no column has one."""
+        notes = {each.chosen_reason: each.chosen_on for each in self.columns.values() if each.chosen_on}
+        return [f"{reason} These sets: {', '.join(sets)}." for reason, sets in notes.items()]
 
     def track_means(self, dataset: str) -> Means:
         """Return the means of all columns on one set, each over all splits of its track."""
@@ -254,6 +274,9 @@ def _columns(content: Mapping[str, Any]) -> dict[str, ArenaColumn]:
             licence=each.get("licence") or "–",
             requires=tuple(each.get("requires") or ()),
             reference=each.get("reference") or "",
+            libraries=each.get("libraries") or {},
+            chosen_on=tuple((each.get("chosen_on") or {}).get("sets", ())),
+            chosen_reason=(each.get("chosen_on") or {}).get("reason", ""),
             **{name: cost(column, name) for name in ("fit_seconds", "predict_ms", "model_mb", "peak_mb")},
         )
         for column, each in content["methods"].items()

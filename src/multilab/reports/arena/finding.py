@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from multilab.arena import rank_methods
+from multilab.arena import champion_verdict, rank_methods
+from multilab.arena.pools import UNSEEN
 from multilab.reports.arena.data import ArenaColumn, ArenaData
 from multilab.reports.tables.entry import number
 
@@ -18,12 +19,13 @@ CHEAP = 1.0
 
 
 def arena_finding(arena: ArenaData) -> list[str]:
-    """Return who leads in which group of metrics, what cheap methods reach, and which share of cells is unfinished.
+    """Return who leads by which metrics, how far the champion is first, what cheap methods reach, what is unfinished.
 
     The first two of the pool with the most sets, of equal ones that with the most columns.
     """
     pool = main_pool(arena)
-    return [sentence for sentence in (_leaders(arena, pool), _cheap(arena, pool), _unfinished(arena)) if sentence]
+    sentences = (_leaders(arena, pool), champion_finding(arena), _cheap(arena, pool), _unfinished(arena))
+    return [sentence for sentence in sentences if sentence]
 
 
 def main_pool(arena: ArenaData) -> Mapping[str, Any]:
@@ -54,19 +56,51 @@ def _standing(pool: Mapping[str, Any], group: str, column: str, kind: str = "95 
 
 
 def _leaders(arena: ArenaData, pool: Mapping[str, Any]) -> str:
+    """Return who leads a pool; if results on some of its sets decided rules of a leader, also without these sets."""
+    text = _leading(arena, pool, _counted(len(pool["sets"]), "set"))
+    leaders = {leader(pool, group) for group in arena.groups if group in pool["boards"]}
+    if not any(set(arena.columns[column].chosen_on) & set(pool["sets"]) for column in leaders):
+        return text
+    unseen = arena.pools.get(f"{pool['name']}{UNSEEN}")
+    if unseen is None:
+        return f"{text} Results on all of these sets decided rules of a stack, so that its rank is optimistic."
+    count = _counted(len(unseen["sets"]), "unseen set")
+    return f"{text} {_leading(arena, unseen, f'the {count}, whose results decided no rule of a stack,')}"
+
+
+def _leading(arena: ArenaData, pool: Mapping[str, Any], sets: str) -> str:
     overall, *others = [name for name in arena.groups if name in pool["boards"]]
     first = leader(pool, overall)
-    n_sets = pool["boards"][overall]["sets"]
     parts = []
     for group in others:
         column, title = leader(pool, group), arena.groups[group]["title"]
         parts.append(
             f"{title[0].lower()}{title[1:]}: {arena.columns[column].title} ({_standing(pool, group, column, '')})"
         )
-    sets = "1 set" if n_sets == 1 else f"{n_sets} sets"
     text = f"{arena.columns[first].title} leads {len(pool['columns'])} methods on {sets} by all metrics together"
     text = f"{text} ({_standing(pool, overall, first)}{_not_told_apart(pool, overall, first)})"
     return f"{text}; first by group of metrics: {', '.join(parts)}." if parts else f"{text}."
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def champion_finding(arena: ArenaData) -> str:
+    """Return in how many metrics the champion of the ensembles is first, on all sets and on the unseen ones."""
+    counts = []
+    for name, kind in (("ensembled", "all sets"), (f"ensembled{UNSEEN}", "unseen sets")):
+        verdict = champion_verdict(arena.content, name) if "ensembled" in arena.tracks else None
+        if verdict is None:
+            continue
+        n, sets = len(verdict["metrics"]), len(verdict["sets"])
+        scope = f"the {sets} {kind}" if kind == "unseen sets" else f"{kind} ({sets})"
+        counts.append(
+            f"on {scope} first by mean rank in {verdict['first']} of {n} metrics, by the Bayesian test better than the "
+            f"best other method in {verdict['decided']} of {n}"
+        )
+        title = arena.columns[verdict["column"]].title
+    return f"{title}: {'; '.join(counts)}." if counts else ""
 
 
 def _not_told_apart(pool: Mapping[str, Any], group: str, column: str) -> str:
@@ -128,7 +162,7 @@ def set_finding(arena: ArenaData, dataset: str) -> str:
     """Return the first three methods of a set by the mean of their ranks over all metrics."""
     overall = next(iter(arena.groups))
     table = rank_methods(arena.track_means(dataset), overall).table
-    names = [arena.columns[name].title for name in table.index[:3]]
+    names = [arena.title_on(name, [dataset]) for name in table.index[:3]]
     late = [name for name in table.index if table.loc[name, "unfinished"]]
     verb = "is" if len(names) == 1 else "are"
     text = f"By the mean of the ranks over all metrics the first of {len(table)} methods {verb} "

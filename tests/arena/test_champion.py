@@ -1,0 +1,122 @@
+"""The verdict on the champion: ranks, tests and Elo, on all sets and on those that decided no rule of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.arena_tables import facts_of
+from multilab.arena import (
+    arena_leaderboard,
+    arena_summary,
+    champion_tests,
+    champion_verdict,
+    leaderboard_means,
+    summary_page,
+    track_results,
+)
+
+METRICS = ("macro_f1", "ranking_loss")
+SEEN = ("set0", "set1", "set2")
+CHOSEN_ON = {"sets": [*SEEN, "elsewhere"], "reason": "A rule of the stack was chosen on these sets."}
+
+
+def rating(ranks, columns, anchor):
+    elo = 1000 - 30 * np.nanmean(ranks, axis=(0, 1))
+    return pd.DataFrame({"elo": elo, "elo_low": elo - 20, "elo_high": elo + 20}, index=list(columns))
+
+
+def scores(quality, n_sets=10):
+    """Return scores from the quality of each method on a set: a number or a function of the position of the set."""
+    rows = []
+    for at in range(n_sets):
+        for method, value in quality.items():
+            good = value(at) if callable(value) else value
+            rows += [(f"set{at}", 0, method, "macro_f1", good), (f"set{at}", 0, method, "ranking_loss", 1 - good)]
+    return pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+
+
+@pytest.fixture(scope="module")
+def content():
+    """Return a leaderboard in which the stack is first on the seen sets only."""
+    default = scores({"a": 0.7, "b": 0.6, "c": 0.5})
+    stacks = scores({"stack": lambda at: 0.9 if at < len(SEEN) else 0.65, "stack_plain": 0.62})
+    tuned = scores({"a": 0.72, "b": 0.61}, 6)
+    tracks = [track_results(*each) for each in (("default", default), ("tuned", tuned), ("ensembled", stacks))]
+    methods = {"stack": {"chosen_on": CHOSEN_ON}, "stack_plain": {"chosen_on": CHOSEN_ON}}
+    return arena_leaderboard(tracks, facts_of(default), methods, [], rating=rating, champion="stack@ensembled")
+
+
+def test_pools_with_a_stack_are_ranked_once_more_without_the_sets_that_decided_its_rules(content):
+    sets = {pool["name"]: pool["sets"] for pool in content["pools"]}
+    assert list(sets) == ["default", "tuned", "ensembled", "ensembled-unseen", "all", "all-unseen"]
+    assert sets["ensembled-unseen"] == [f"set{at}" for at in range(3, 10)]
+    assert sets["all-unseen"] == ["set3", "set4", "set5"]
+    assert {pool["champion"]["column"] for pool in content["pools"][2:]} == {"stack@ensembled"}
+    assert leaderboard_means(content, "all-unseen").datasets == tuple(sets["all-unseen"])
+
+
+def test_no_unseen_pool_without_sets_that_decided_or_without_others():
+    default, stacks = scores({"a": 0.7, "b": 0.6}, 3), scores({"stack": 0.8}, 3)
+    tracks = [track_results("default", default), track_results("ensembled", stacks)]
+    for methods in ({}, {"stack": {"chosen_on": CHOSEN_ON}}):
+        content = arena_leaderboard(tracks, facts_of(default), methods, [])
+        assert [pool["name"] for pool in content["pools"]] == ["default", "ensembled"]
+    page = summary_page(arena_summary(content))
+    assert "No set is unseen yet: every set of the track decided rules of a stack." in page
+    assert champion_verdict(content, "ensembled-unseen") is None
+    assert champion_verdict(content, "default") is None  # it has no ensemble
+
+
+def test_a_champion_that_is_first_on_seen_sets_only_is_not_first_on_the_unseen(content):
+    seen, unseen = (champion_verdict(content, name) for name in ("ensembled", "ensembled-unseen"))
+    assert [each["rank"] for each in seen["metrics"]] == [1.7, 1.7]  # first on 3 of 10 sets, else second
+    assert [each["any"]["behind"] for each in seen["metrics"]] == [0.4, 0.4]
+    assert [each["any"]["against"] for each in unseen["metrics"]] == ["a", "a"]
+    assert [each["any"]["behind"] for each in unseen["metrics"]] == [1.0, 1.0]
+    assert (unseen["first"], unseen["decided"], len(unseen["sets"])) == (0, 0, 7)
+    assert all(each["any"]["worse"] > 0.99 for each in unseen["metrics"])
+    assert unseen["metrics"][0]["any"]["better"] < seen["metrics"][0]["any"]["better"]
+
+
+def test_the_probabilities_are_those_of_the_test_against_the_best_other_column(content):
+    means = leaderboard_means(content, "ensembled")
+    for row in champion_verdict(content, "ensembled")["metrics"]:
+        expected = champion_tests(means, "stack@ensembled", row["name"], {}).loc[row["any"]["against"]]
+        for name in ("better", "equal", "worse"):
+            assert row["any"][name] == pytest.approx(expected[name], abs=6e-4)
+
+
+def test_elo_is_compared_with_every_tuned_column(content):
+    elo = champion_verdict(content, "all")["elo"]
+    assert {each["column"]: (each["above"], each["apart"]) for each in elo["tuned"]} == {
+        "a@tuned": (False, False),
+        "b@tuned": (True, True),
+    }
+    assert champion_verdict(content, "ensembled")["elo"]["tuned"] == []
+
+
+def test_the_best_other_column_may_be_a_stack_and_then_both_are_compared():
+    default = scores({"a": 0.7, "b": 0.6})
+    stacks = scores({"stack": 0.9, "stack_plain": 0.899})
+    tracks = [track_results("default", default), track_results("ensembled", stacks)]
+    content = arena_leaderboard(tracks, facts_of(default), {}, [], champion="stack@ensembled")
+    verdict = champion_verdict(content, "ensembled")
+    assert (verdict["first"], verdict["decided"], verdict["decided_single"]) == (2, 0, 2)  # .001 is within the rope
+    assert verdict["metrics"][0]["any"]["against"] == "stack_plain@ensembled"
+    assert verdict["metrics"][0]["single"]["against"] == "a"
+    page = summary_page(arena_summary(content))
+    assert "first by average rank in 2 of 2 metrics, and the Bayesian test decides 0 of 2 in its favour" in page
+    assert "2 of 2 against the best one that is no stack." in page
+
+
+def test_the_summary_gives_every_statement_twice(content):
+    page = summary_page(arena_summary(content))
+    assert "A rule of the stack was chosen on these sets. These sets are set0, set1, set2 and elsewhere" in page
+    for scope in ("5 columns, on 10 sets", "5 columns, on 7 unseen sets", "7 columns with the tuned ones, on 6 sets"):
+        assert f"- Among {scope}: `stack@ensembled` is first by average rank in 0 of 2 metrics" in page
+        assert f"\nAmong {scope}:\n" in page
+    assert "It misses the first rank in Macro F1 (1.00) and Ranking loss (1.00), by as many ranks." in page
+    assert "`stack` has the smallest average rank in 0 of 2 metrics on 7 unseen sets" in page
+    assert "| `a@tuned` |" in page
