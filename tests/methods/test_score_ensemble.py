@@ -5,9 +5,9 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
-from multilab.methods import ScoreEnsemble
+from multilab.methods import MLWSE, ScoreEnsemble
 from multilab.methods.base import MethodError
-from multilab.methods.stacking._combinations import CANDIDATES, Calibration, greedy_weights
+from multilab.methods.stacking._combinations import CANDIDATES, Calibration, SparseSum, greedy_weights
 from multilab.methods.stacking._label_logistic import fit_own_features, fit_shared_features, softened
 from multilab.methods.transformation._platt import fit_sigmoid
 from multilab.metrics import log_loss, ranking_loss
@@ -47,10 +47,31 @@ def test_calibration_is_platts_sigmoid_of_log_odds_and_of_margins():
 def test_logistic_regressions_of_all_labels_are_those_of_scikit_learn():
     F = np.random.default_rng(1).normal(size=(60, 2))
     expected = [LogisticRegression(C=0.5, tol=1e-10, fit_intercept=False).fit(F, y).coef_[0] for y in Y[:60].T]
-    own = fit_own_features(np.stack([F] * 3), Y[:60].astype(float), np.zeros((3, 2)), 2.0)
-    shared = fit_shared_features(F, Y[:60].astype(float), np.zeros((2, 3)), np.full((2, 3), 2.0))
+    own = fit_own_features(np.stack([F.T] * 3), Y[:60].astype(float), np.zeros((3, 2)), 2.0)
+    shared = fit_shared_features(F, Y[:60].astype(float), np.zeros((3, 2)), np.full(2, 2.0))
     assert own == pytest.approx(np.array(expected), abs=1e-5)
-    assert shared == pytest.approx(np.array(expected).T, abs=1e-3)
+    assert shared == pytest.approx(np.array(expected), abs=1e-8)
+
+
+def test_labels_as_context_are_fitted_to_the_minimum_where_features_are_far_from_zero():
+    rng = np.random.default_rng(5)
+    n, q = 300, 12
+    labels = (rng.random((n, q)) < 0.05).astype(float)
+    X = np.column_stack([-5 + 2 * labels + rng.normal(size=(n, q)), np.ones(n)])  # as log-odds of rare labels
+    T, ridge = softened(labels), np.append(np.full(q, 30.0), 1e-6)
+    W = fit_shared_features(X, T, np.eye(q, q + 1), ridge)
+    gradient = (expit(X @ W.T) - T).T @ X + ridge * (W - np.eye(q, q + 1))
+    assert np.abs(gradient).max() < 1e-6
+
+
+def test_mlwse_takes_few_steps_where_it_can_interpolate(monkeypatch):
+    seen = []
+    monkeypatch.setattr(MLWSE, "fit", lambda self, S, y, fit=MLWSE.fit: seen.append(self.max_iter) or fit(self, S, y))
+    for rows in (10, 20):  # of 3 x 5 scores
+        rng = np.random.default_rng(rows)
+        P, labels = rng.random((3, rows, 5)), rng.integers(0, 2, (rows, 5))
+        assert np.isfinite(SparseSum.fit(MLWSE(tol=0, kkt_tol=0, max_iter=50), P, labels)(logit(P))).all()
+    assert seen == [20, 50]
 
 
 def test_greedy_selection_equals_a_step_by_step_search():

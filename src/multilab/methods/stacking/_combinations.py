@@ -5,6 +5,7 @@ Base scores have shape (m, n, q): classifier, row, label. Log-odds of calibrated
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import expit, logit
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from multilab.methods.stacking._label_logistic import fit_own_features, fit_shared_features, softened
 from multilab.methods.stacking.mlwse import MLWSE
@@ -25,6 +27,7 @@ _RIDGE = 10.0  # of the weight of a classifier for a label, around its weight fo
 _CONTEXT_RIDGE = 30.0  # of the weight of another label's log-odds, around 0
 _SLOPE_RIDGE = 5.0  # of the slope of a recalibration, around 1
 _GREEDY_CELLS = 200_000  # greedy selection computes the metric on evenly spaced rows with about this many cells
+_FEW_ROWS_STEPS = 20  # of MLWSE's solver on fewer rows than columns of scores: the minimum takes thousands
 _MLWSE = {
     "l1": MLWSE(penalty="l1", alpha=1e-4, beta=1e-3, tol=1e-4),
     "l21": MLWSE(penalty="l21", alpha=0.05, lam=1e-3, beta=1e-2, tol=1e-4),
@@ -61,7 +64,7 @@ class Calibration:
         slope, offset = np.empty(first.slope.shape), np.empty(first.slope.shape)
         for k, margins in enumerate(first.margins(scores)):
             scale = float(np.abs(margins).max()) or 1.0
-            design = np.stack([margins.T / scale, np.ones_like(margins.T)], axis=2)
+            design = np.stack([margins.T / scale, np.ones_like(margins.T)], axis=1)
             start = np.column_stack([first.slope[k, 0] * scale, first.offset[k, 0]])
             weights = fit_own_features(design, targets, start, 1e-6)
             slope[k, 0], offset[k, 0] = weights[:, 0] / scale, weights[:, 1]
@@ -122,7 +125,12 @@ class SparseSum:
     @classmethod
     def fit(cls, estimator: MLWSE, P: np.ndarray, Y: np.ndarray) -> SparseSum:
         """Fit the weights and the sigmoids."""
-        W = clone(estimator).fit(np.hstack(list(P)), Y).W_.reshape(len(P), Y.shape[1], Y.shape[1])
+        S, estimator = np.hstack(list(P)), clone(estimator)
+        if len(S) < S.shape[1]:
+            estimator.set_params(max_iter=_FEW_ROWS_STEPS)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            W = estimator.fit(S, Y).W_.reshape(len(P), Y.shape[1], Y.shape[1])
         return cls(W, _fit_lines(np.einsum("mpq,mnp->nq", W, P, optimize=True), Y, (4.0, -2.0), _SMALL))
 
     @property
@@ -146,7 +154,7 @@ class LabelLogistic:
     def fit(cls, centre: np.ndarray, L: np.ndarray, Y: np.ndarray) -> LabelLogistic:
         """Fit with a ridge around ``centre``, of shape (m,)."""
         m, n, q = L.shape
-        design = np.concatenate([L.transpose(2, 1, 0), np.ones((q, n, 1))], axis=2)
+        design = np.concatenate([L.transpose(2, 0, 1), np.ones((q, 1, n))], axis=1)
         ridge = np.append(np.full(m, _RIDGE), _SMALL)
         return cls(fit_own_features(design, softened(Y), np.tile(np.append(centre, 0.0), (q, 1)), ridge))
 
@@ -162,7 +170,7 @@ class LabelLogistic:
 
 @dataclass(frozen=True, eq=False)
 class LabelContext:
-    """Logistic regression per label on the mean log-odds of all labels; W (q + 1, q), weights (m,)."""
+    """Logistic regression per label on the mean log-odds of all labels; W (q, q + 1), weights (m,)."""
 
     weights: np.ndarray
     W: np.ndarray
@@ -171,10 +179,8 @@ class LabelContext:
     def fit(cls, weights: np.ndarray, L: np.ndarray, Y: np.ndarray) -> LabelContext:
         """Fit with a ridge around the label's own log-odds."""
         q = Y.shape[1]
-        start = np.eye(q + 1, q)
-        ridge = np.full(start.shape, _CONTEXT_RIDGE)
-        ridge[-1] = _SMALL
-        return cls(weights, fit_shared_features(_means_and_one(weights, L), softened(Y), start, ridge))
+        ridge = np.append(np.full(q, _CONTEXT_RIDGE), _SMALL)
+        return cls(weights, fit_shared_features(_means_and_one(weights, L), softened(Y), np.eye(q, q + 1), ridge))
 
     @property
     def used(self) -> np.ndarray:
@@ -183,7 +189,7 @@ class LabelContext:
 
     def __call__(self, L: np.ndarray) -> np.ndarray:
         """Return probabilities (n, q) of log-odds (m, n, q)."""
-        return expit(_means_and_one(self.weights, L) @ self.W)
+        return expit(_means_and_one(self.weights, L) @ self.W.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +255,7 @@ def higher_is_better(metric: Metric, Y: np.ndarray, scores: np.ndarray) -> float
 
 def _fit_lines(margins: np.ndarray, Y: np.ndarray, start: tuple[float, float], ridge: float) -> np.ndarray:
     """Return slope and offset per label, (q, 2), of the sigmoid of margins; ``ridge`` of the slope around its start."""
-    design = np.stack([margins.T, np.ones_like(margins.T)], axis=2)
+    design = np.stack([margins.T, np.ones_like(margins.T)], axis=1)
     first = np.tile(start, (Y.shape[1], 1))
     return fit_own_features(design, softened(Y), first, np.array([ridge, _SMALL]))
 
