@@ -154,6 +154,37 @@ def test_a_set_page_has_all_methods_and_metrics_with_spread_and_reasons(folder, 
     assert best == [pytest.approx(np.nanmin(means.values[0, 0]), abs=5e-5)]
 
 
+def test_methods_without_results_and_libraries_are_listed(page):
+    (methods,) = (table for table in page.tables if any(cell["text"] == "Library" for cell in table[0]))
+    at = [cell["text"] for cell in methods[0]].index("Library")
+    libraries = {row[0]["text"]: row[at]["text"] for row in methods[1:]}
+    assert libraries["LightGBM per label"] == "lightgbm 4.7.0"
+    assert libraries["Portfolio stack (ensembled) †"] == "–"
+    (absent,) = (table for table in page.tables if table[0][2]["text"] == "Why")
+    assert [cell["text"] for cell in absent[1]] == [
+        *("TabICL", "tabicl", "not run here: weights", "networks", "BSD-3-Clause", "Needs torch. Its paper."),
+    ]
+
+
+def test_the_champion_has_a_table_per_pool_and_the_gain_by_tuning_is_shown(content, page):
+    tables = [table for table in page.tables if table[0][0]["text"] == "Metric"]
+    pools = [pool for pool in content["pools"] if pool["name"].startswith(("ensembled", "all"))]
+    assert [len(table) - 1 for table in tables] == [19] * 4
+    for pool, table in zip(pools, tables, strict=True):
+        for name, row in zip(pool["champion"]["tests"], table[1:], strict=True):
+            board, test, own = pool["boards"][name], pool["champion"]["tests"][name], pool["champion"]["column"]
+            ranks = dict(zip(pool["columns"], board["rank"], strict=True))
+            mean = ranks.pop(own)
+            best = min(ranks, key=ranks.get)
+            at = pool["columns"].index(best)
+            expected = [f"{mean - ranks[best]:+.2f}", *(f"{test[key][at]:.2f}" for key in ("better", "equal", "worse"))]
+            assert [cell["text"] for cell in row[4:8]] == expected
+            assert row[2]["text"] == ("yes" if mean <= ranks[best] else "no")
+    (tuning,) = (table for table in page.tables if table[0][1]["text"] == "Elo at own values")
+    assert [row[0]["text"] for row in tuning[1:]] == ["LightGBM per label", "ML-kNN"]
+    assert tuning[0][5]["text"] == "Gain in Macro AUC"
+
+
 def test_text_in_names_is_escaped(text):
     assert "RF-PCT &lt;forest&gt;" in text
     assert "<forest>" not in text
@@ -206,6 +237,10 @@ def test_ratings_costs_and_tables_may_be_absent(own_folder):
     path = folder / "leaderboard.json"
     content = json.loads(path.read_text(encoding="utf-8"))
     content["costs"] = None
+    for key in ("libraries", "chosen_on"):  # as files of before this key are
+        for method in content["methods"].values():
+            del method[key]
+    del content["absent"], content["studies"][0]["tune"]
     for pool in content["pools"]:
         for board in pool["boards"].values():
             for key in ("elo", "elo_low", "elo_high"):
