@@ -76,6 +76,28 @@ def test_costly_unfinished_and_excluded_methods_are_left_out():
         choose_portfolio("emotions", scores, measured, seconds=1e-6)
 
 
+def test_a_new_set_is_limited_by_sets_that_are_not_larger():
+    scores, measured = tables()
+    sizes = {"emotions": 1e5, "flags": 1e4, "yahoo-arts": 1e8, "yahoo-health": 1e8, "yeast": 1e6}
+    best = choose_portfolio("new", scores, measured, k=1).methods[0]
+    large = measured[(measured["method"] == best) & (measured["dataset"] == "yahoo-arts")]
+    late = measured.assign(fit_seconds=measured["fit_seconds"].where(~measured.index.isin(large.index), 31.0))
+    for size, member in ((5e5, True), (2e8, False), (1.0, False)):  # the last one: no set is smaller, so all decide
+        for changed in ({"unfinished": large.head(1)}, {"measured": late}):
+            arguments = {"measured": measured, **changed}
+            chosen = choose_portfolio("new", scores, **arguments, k=5, sizes={**sizes, "new": size})
+            assert (best in chosen.methods) == member
+            assert best not in choose_portfolio("new", scores, **arguments, k=5).methods  # without sizes all decide
+    small = measured[(measured["method"] == best) & (measured["dataset"] == "flags")]
+    assert best not in choose_portfolio("new", scores, measured, small, k=5, sizes={**sizes, "new": 5e5}).methods
+    kept = choose_portfolio("new", scores, measured, k=5, sizes={**sizes, "new": 5e5})
+    zero = choose_portfolio("new", scores, measured, large, k=5, sizes={**sizes, "new": 5e5})
+    assert set(zero.methods) == set(kept.methods)
+    assert zero.values[-1] < kept.values[-1]  # worth nothing where it is unfinished
+    relatives = choose_portfolio("yahoo-new", scores, measured, large, k=5, sizes={**sizes, "yahoo-new": 2e8})
+    assert best in relatives.methods  # a set of its family does not decide
+
+
 def test_scores_are_normalised_between_the_median_and_the_best():
     rows = [
         ("s", split, m, "ranking_loss", v)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -72,6 +72,7 @@ def choose_portfolio(
     exclude: Collection[str] = (),
     families: Sequence[str] = FAMILIES,
     metrics: Sequence[str] = SCORE_METRICS,
+    sizes: Mapping[str, float] | None = None,
 ) -> StackPortfolio:
     """Choose the members of a stack on one data set, without its scores and those of its family.
 
@@ -97,6 +98,9 @@ def choose_portfolio(
     families : sequence of str
         Patterns of data sets that are left out together.
     metrics : sequence of str
+    sizes : mapping of str to float, optional
+        Size of each data set, as rows x features x labels: what a linear fit per label reads. It decides which sets
+        limit the members on a data set without measured cells.
 
     Returns
     -------
@@ -117,9 +121,10 @@ def choose_portfolio(
     1 - 1/e of the best value. Of equal values the cheaper method is taken, then the first in the alphabet.
 
     A method can be a member if all its cells on this data set are finished, with out-of-fold scores within the limit
-    of a cell: seconds need no labels, and a stack with a member that does not finish has no result. Where nothing was
-    measured on the data set, seconds are means over the others, and the method must be finished on all of them. On
-    another data set where it is unfinished a method is worth 0.
+    of a cell: seconds need no labels of the test set, and a stack with a member that does not finish has no result.
+    Where nothing was measured on the data set, the same must hold on each of the others that is not larger by
+    ``sizes``; where none is smaller, or without sizes, on all others. So a method that is late on a set of thousands of
+    rows can be a member on one of hundreds. On another data set where it is unfinished a method is worth 0.
 
     References
     ----------
@@ -142,15 +147,16 @@ def choose_portfolio(
         raise ArenaError(f"no results on data sets that are unrelated to {dataset!r}: a portfolio cannot be chosen")
     scores = scores[scores["dataset"].isin(others) & scores["metric"].isin(metrics)]
     values = normalised_scores(scores)
-    known = {dataset} if dataset in set(measured["dataset"]) else set(others)
-    costs = measured[measured["dataset"].isin(known)].groupby("method")["fit_seconds"].mean().reindex(values.columns)
-    late = ~(costs * fits <= limit)  # true also where nothing was measured
-    if unfinished is not None:
-        for name, method in unfinished[["dataset", "method"]].drop_duplicates().itertuples(index=False):
-            if name in known and method in late.index:
-                late[method] = True
-            if name in others and method in values.columns:
-                values.loc[name, method] = 0.0
+    known = _limiting_sets(dataset, others, set(measured["dataset"]), sizes or {})
+    cells = measured[measured["dataset"].isin(known)].groupby(["dataset", "method"])["fit_seconds"].mean().unstack()
+    cells = cells.reindex(index=known, columns=values.columns)
+    costs = cells.mean()
+    late = ~(cells * fits <= limit).all()  # true also where a set lacks the method
+    for name, method in _pairs(unfinished):
+        if name in known and method in late.index:
+            late[method] = True
+        if name in others and method in values.columns:
+            values.loc[name, method] = 0.0
     values = values.fillna(0.0)
     names = [name for name in sorted(values.columns) if not late[name] and name not in exclude]
     table, mean = values[names].to_numpy(), costs[names].to_numpy()
@@ -166,12 +172,25 @@ def choose_portfolio(
         chosen.append(best)
         reached.append(gains[best])
     if not chosen:
-        raise ArenaError(
-            f"no method finished on {', '.join(sorted(known))} within the limits: no member for {dataset!r}"
-        )
+        raise ArenaError(f"no method finished on {', '.join(known)} within the limits: no member for {dataset!r}")
     return StackPortfolio(
         dataset, tuple(names[j] for j in chosen), tuple(reached), float(mean[chosen].sum()), tuple(others)
     )
+
+
+def _limiting_sets(
+    dataset: str, others: Sequence[str], measured: Collection[str], sizes: Mapping[str, float]
+) -> list[str]:
+    """Return the data sets whose unfinished cells and seconds exclude a method: itself where it was measured."""
+    if dataset in measured:
+        return [dataset]
+    smaller = [name for name in others if name in sizes and sizes[name] <= sizes.get(dataset, -np.inf)]
+    return smaller or list(others)
+
+
+def _pairs(unfinished: pd.DataFrame | None) -> Iterator[tuple[str, str]]:
+    if unfinished is not None:
+        yield from unfinished[["dataset", "method"]].drop_duplicates().itertuples(index=False)
 
 
 def normalised_scores(scores: pd.DataFrame) -> pd.DataFrame:
