@@ -27,7 +27,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 setup-arena: $(READY) ## the packages of other libraries that are entrants of the arena, from the hashed requirements-arena.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-arena.lock
+	@bash scripts/setup_arena.sh $(VENV)
 
 reproduce: $(READY) ## the quick study from nothing to a report: dvc repro, publication to MLflow
 	@dvc repro -q || { echo "stopped; 'PATH=$(BIN):\$$PATH dvc repro' prints the error; of a damaged dvc.lock: git checkout dvc.lock" >&2; exit 1; }

@@ -234,6 +234,30 @@ def test_a_submission_is_verified_stamped_and_ranked(judge, capsys):
     assert "| **ridge_labels** |" in comment
 
 
+def test_a_method_on_a_package_of_the_extra_is_submitted_and_verified(made, judge, tmp_path, capsys):
+    installed = pytest.importorskip("lightgbm").__version__
+    author = Author(shutil.copytree(made, tmp_path / "author"))
+    settings = author.settings.with_name("boosted.yaml")
+    text = """{head}# /// script
+# dependencies = ["lightgbm=={version}"]
+# ///
+_target_: multilab.methods.transformation.binary_relevance.BinaryRelevance
+estimator: {{_target_: lightgbm.LGBMClassifier, n_estimators: 3, n_jobs: 1, verbose: -1, random_state: null}}
+requires: multilab[arena]
+"""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        author.enter(monkeypatch)
+        settings.write_text(text.format(head=HEAD, version="4.0.0"))
+        message = refusal(["arena", "submit", "boosted", "study=tiny", "--fit"], capsys)
+        assert f"lightgbm==4.0.0 is declared, here it is {installed}" in message
+        settings.write_text(text.format(head=HEAD, version=installed))
+        assert main(["arena", "submit", "boosted", "study=tiny", "level=L2", "--fit"]) == 0
+    shutil.copy(author.root / "submissions" / "boosted.zip", judge.root / "submissions")
+    assert main(["arena", "verify", "submissions/boosted.zip", "sample=1"]) == 0
+    assert "verified: 1 of 2 cells recomputed" in capsys.readouterr().out
+    assert read_submission("submissions/boosted.zip").manifest.distributions == {"lightgbm": installed}
+
+
 def shifted(metric: str, size: float):
     def change(table: pd.DataFrame) -> pd.DataFrame:
         return table.assign(value=table["value"] + size * (table["metric"] == metric))

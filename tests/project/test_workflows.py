@@ -85,6 +85,28 @@ def test_a_job_that_runs_code_of_strangers_may_only_read(workflows):
     assert not any("ref" in step.get("with", {}) for step in job["steps"])  # the default branch
 
 
+def test_a_submission_may_need_the_packages_of_both_locks(workflows, checkout, tmp_path):
+    commands = [step["run"] for step in steps(workflows["arena-submission.yml"]) if "run" in step]
+    assert "make setup setup-arena PYTHON=python" in commands
+    rules = subprocess.run(["make", "-n", "setup-arena"], cwd=checkout, capture_output=True, text=True, check=True)
+    assert rules.stdout.splitlines()[-1] == "bash scripts/setup_arena.sh .venv"
+    log = tmp_path / "log.txt"
+    for name in ("venv/bin/python", "bin/uv"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "{name} $*" >> "{log}"\n')
+        (tmp_path / name).chmod(0o755)
+    script = ["bash", str(checkout / "scripts" / "setup_arena.sh"), str(tmp_path / "venv")]
+    for path in ("/usr/bin:/bin", f"{tmp_path}/bin:/usr/bin:/bin"):  # without and with uv
+        subprocess.run(script, env={"PATH": path}, check=True)
+    pip, uv = (line.split() for line in log.read_text().splitlines())
+    assert pip[:3] == ["venv/bin/python", "-m", "pip"]
+    assert uv[:3] == ["bin/uv", "pip", "install"]
+    assert uv[-2:] == ["--python", f"{tmp_path}/venv/bin/python"]
+    for call in (pip, uv):
+        assert {"--require-hashes", "--no-deps"} <= set(call)
+        assert call[call.index("-r") + 1] == "requirements-arena.lock"
+
+
 def test_no_script_holds_text_of_a_pull_request(workflows, actions):
     for text in [*workflows.values(), *actions.values()]:
         for step in steps(text):
@@ -106,7 +128,8 @@ def test_downloads_are_cached(workflows):
     for text in workflows.values():
         pythons = [step for step in steps(text) if step.get("uses", "").startswith("actions/setup-python@")]
         cached = [step for step in pythons if "cache" in step["with"]]
-        assert all(step["with"]["cache-dependency-path"] == "requirements.lock" for step in cached)
+        locks = ["requirements.lock", "requirements-arena.lock"] if "setup-arena" in text else ["requirements.lock"]
+        assert all(step["with"]["cache-dependency-path"].split() == locks for step in cached)
         assert cached == pythons or "actions/compare" in text
 
 
