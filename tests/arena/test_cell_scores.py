@@ -14,7 +14,7 @@ import pytest
 from scipy.special import expit
 
 from multilab.arena import ArenaError, read_cell_scores, rounded_in_order
-from multilab.arena.policies import decisions_by
+from multilab.arena.score_files.policies import decisions_by
 from multilab.cli import main
 from multilab.datasets import load
 from multilab.experiments.cells import all_cells

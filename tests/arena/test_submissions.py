@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from multilab.arena import ArenaError, read_submission
-from multilab.arena.method_source import check_dependencies, read_source
+from multilab.arena.submissions.method_source import check_dependencies, read_source
 from multilab.cli import main
 from multilab.commands.arena import recomputing, verifying
 from multilab.experiments import own_settings

@@ -1,7 +1,8 @@
 """The arena: many methods on many data sets, compared from tables and from files of scores.
 
-Nothing here fits a method or reads a cell. Leaderboards need tables of dataset, split, method, metric and value, of the
-studies of the arena or your own.
+Nothing here fits a method or reads a cell. The modules of this package compute leaderboards; ``summaries`` puts them
+into sentences, ``score_files`` holds the scores of all cells, and ``submissions`` the archives of methods. Leaderboards
+need tables of dataset, split, method, metric and value, of the studies of the arena or your own.
 
 Examples
 --------
@@ -24,7 +25,6 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "boards": ("Board", "rank_methods"),
-        "cell_scores": ("ScoreFile", "read_cell_scores"),
         "champion": ("champion_tests", "champion_verdict"),
         "costs": ("method_costs", "pareto_front", "with_base_methods"),
         "elo": ("elo_ratings",),
@@ -33,14 +33,15 @@ __getattr__, __dir__, __all__ = lazy_names(
         "leaderboard_file": ("SCHEMA", "arena_leaderboard", "leaderboard_text"),
         "metric_groups": ("METRIC_GROUPS", "ORDERED_LIKE"),
         "pools": ("Pool", "pooled_tracks"),
-        "joining": ("rank_changes",),
         "portfolio": ("StackPortfolio", "choose_portfolio", "normalised_scores", "unrelated_sets"),
-        "rounding": ("rounded_in_order",),
         "selection": ("select_sets",),
         "similarity": ("DataProfile", "nearest_sets"),
+        "tracks": ("Means", "Track", "track_results"),
+        "score_files.cell_scores": ("ScoreFile", "read_cell_scores"),
+        "score_files.rounding": ("rounded_in_order",),
+        "submissions.archive": ("Submission", "read_submission"),
+        "submissions.joining": ("rank_changes",),
         "summaries.page": ("summary_page",),
         "summaries.summary": ("arena_summary",),
-        "submissions": ("Submission", "read_submission"),
-        "tracks": ("Means", "Track", "track_results"),
     },
 )

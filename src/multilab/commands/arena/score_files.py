@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from multilab import datasets
-from multilab.arena.cell_scores import ScoreFile, read_cell_scores, rounded_arrays, write_cell_scores
 from multilab.arena.errors import ArenaError
-from multilab.arena.policies import check_policy
+from multilab.arena.score_files.cell_scores import ScoreFile, read_cell_scores, rounded_arrays, write_cell_scores
+from multilab.arena.score_files.policies import check_policy
 from multilab.commands.arguments import arguments
 from multilab.commands.data_versions import version_path
 from multilab.commands.progress import ProgressBar

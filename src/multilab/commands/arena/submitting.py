@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from multilab.arena.errors import ArenaError
-from multilab.arena.method_source import check_dependencies, read_source
-from multilab.arena.submissions import LEVELS, Manifest, submission_archive
+from multilab.arena.submissions.archive import LEVELS, Manifest, submission_archive
+from multilab.arena.submissions.method_source import check_dependencies, read_source
 from multilab.commands.arena.submission_cells import submission_cells, versions_here
 from multilab.commands.arguments import arguments
 from multilab.commands.progress import ProgressBar

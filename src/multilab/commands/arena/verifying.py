@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from multilab.arena.errors import ArenaError
-from multilab.arena.joining import rank_changes
-from multilab.arena.method_source import check_dependencies, read_source
-from multilab.arena.submissions import Manifest, Submission, read_submission
+from multilab.arena.submissions.archive import Manifest, Submission, read_submission
+from multilab.arena.submissions.joining import rank_changes
+from multilab.arena.submissions.method_source import check_dependencies, read_source
 from multilab.commands.arena.recomputing import recompute_apart
 from multilab.commands.arena.submission_cells import submission_cells, versions_here
 from multilab.commands.arguments import arguments

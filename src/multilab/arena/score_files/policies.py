@@ -74,7 +74,7 @@ def cardinality_threshold(scores: np.ndarray, cardinality: float) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from multilab.arena.policies import cardinality_threshold
+    >>> from multilab.arena.score_files.policies import cardinality_threshold
     >>> cardinality_threshold(np.array([[0.9, 0.2], [0.6, 0.6]]), 1.0)
     0.9
     """

@@ -22,8 +22,8 @@ import pandas as pd
 
 from multilab import datasets
 from multilab.arena.errors import ArenaError
-from multilab.arena.policies import check_policy, decisions_by
-from multilab.arena.rounding import rounded_in_order
+from multilab.arena.score_files.policies import check_policy, decisions_by
+from multilab.arena.score_files.rounding import rounded_in_order
 from multilab.core import write_atomically
 from multilab.metrics import METRICS, score_all
 from multilab.metrics.registry import defined
@@ -103,7 +103,7 @@ class ScoreFile:
             Names of metrics; default all of ``METRICS``.
         policy : str
             How labels are decided: ``stored`` (by the method), a threshold such as ``0.4``, ``cardinality``,
-            ``top_k`` or ``top_3``; see :func:`multilab.arena.policies.decisions_by`.
+            ``top_k`` or ``top_3``; see :func:`multilab.arena.score_files.policies.decisions_by`.
         conventions : str
             Preset of the metrics.
         progress : callable, optional
