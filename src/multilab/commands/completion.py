@@ -252,13 +252,14 @@ def _arena(given: list[str], current: str) -> list[str]:
     if given[0] == "rank":
         groups, domains = ("overall", "example", "label", "ranking"), ("text", "image", "audio", "biology", "medicine")
         values |= {"metric": lambda: [*groups, *metrics()], "sets": lambda: [*domains, *_DATASETS()]}
-        values |= {"pool": _choices("default", "tuned", "ensembled", "all"), "top": _choices("20")}
+        values |= {"pool": _choices(*_POOLS, *(f"{name}-unseen" for name in _POOLS[2:])), "top": _choices("20")}
         values |= dict.fromkeys(("anchor", "champion"), _METHODS)
         values |= dict.fromkeys(_TRACKS, _STUDIES)
     return _named(current, {name: values.get(name, list) for name in _ARENA.get(given[0], ())})
 
 
 _TRACKS = ("default", "tuned", "ensembled", "costs")
+_POOLS = ("default", "tuned", "ensembled", "all")
 _ARENA = {
     "rank": ("metric", "sets", "pool", "top", *_TRACKS, "anchor", "champion", "out"),
     "scores": ("study", "dataset"),

@@ -6,7 +6,7 @@
   multilab arena rank metric=macro_f1 sets=text [pool=default] [top=20]
       print a leaderboard, write nothing. metric: a metric or a group (overall, example, label, ranking), several
       with commas; sets: names, patterns, domains and conditions such as sets='yahoo-*,n<6000'; pool: default, tuned,
-      ensembled or all.
+      ensembled or all; ensembled-unseen and all-unseen leave out the sets whose results decided rules of a stack.
   multilab arena rank default=mlekelm out=reports/mine
       the same of other studies: default=, tuned=, ensembled= and costs= name them; anchor=METHOD has Elo 1000,
       champion=METHOD is tested against every other one.
