@@ -117,14 +117,15 @@ def stacking_section(summary: Mapping[str, Any]) -> list[str]:
 def _chosen_text(chosen: Mapping[str, Any]) -> str:
     return (
         f"{chosen['reason']} These sets are {md.listed(chosen['sets'], 99)}: results of the stacks on them are "
-        "optimistic. Every statement is therefore given a second time on the *unseen* sets, those without these."
+        "optimistic (†). Every statement is therefore given a second time on the *unseen* sets, those without these."
     )
 
 
 def _table_of_stacks(summary: Mapping[str, Any], entry: Mapping[str, Any], kind: str = "") -> list[str]:
+    mark = " †" if summary["stacking"]["chosen_on"] and not kind else ""
     rows = [
         [
-            f"`{each['name']}`",
+            f"`{each['name']}`{mark}",
             md.elo_cell(each["boards"]["overall"]),
             *(
                 f"{each['boards'][name]['position']}; "
