@@ -74,7 +74,6 @@ _REASONS = {
     },
     "check_label_permutation": {
         "each column of X belongs to a label, and X keeps its order": "MetricStack ScoreEnsemble",
-        "cause not known (ROADMAP): extremely randomised trees alone pass": "DistilledStack",
         "one base classifier is a chain in the order of the columns": "StackedMLWSE",
         "labels in the minority get copies in turn, in the order of the columns": "ResampledClassifier",
         "the chain follows the order of the columns": "ClassifierChain",
@@ -88,9 +87,6 @@ _REASONS = {
     },
     "check_sample_weight_equivalence_on_dense_data": _NOT_REPEATED_ROWS,
     "check_sample_weight_equivalence_on_sparse_data": _NOT_REPEATED_ROWS,
-    "check_sparse_input": {
-        "cause not known (ROADMAP): extremely randomised trees alone pass": "DistilledStack",
-    },
     "check_training_permutation": {
         "a subset of columns is judged on contiguous parts of the rows": "MLNB",
         "bootstrap samples are drawn over row numbers": "NativeMultiLabel RFPCT",

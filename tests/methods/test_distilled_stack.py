@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_multilabel_classification
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from multilab.methods import MLWSE, BinaryRelevance, DistilledStack, MLkNN, PortfolioStack, ScoreEnsemble
 from multilab.methods.base import MethodError
+from multilab.methods.forests._packed import PackedForest
 from multilab.methods.stacking.distilled_stack import _between_neighbours
 from multilab.metrics import macro_average_precision
 
@@ -32,7 +33,33 @@ def test_the_student_learns_out_of_fold_scores_and_labels():
 def test_without_synthetic_rows_the_student_is_the_regressor_of_the_targets():
     model = DistilledStack(STACK, Ridge(), n_copies=0).fit(X, Y)
     expected = Ridge().fit(X, model.targets_).predict(X)
-    assert model.predict_proba(X) == pytest.approx(np.clip(expected, 0, 1))
+    assert model.predict_proba(X) == pytest.approx(np.clip(expected, 0, 1), abs=1e-5)
+
+
+def test_trees_do_not_depend_on_the_order_of_the_labels_or_on_the_storage_of_x():
+    rows = np.where(X > 3, X, 0)
+    model, other, sparse = (
+        DistilledStack(STACK, FOREST, n_copies=2, random_state=3).fit(x, y)
+        for x, y in [(rows, Y), (rows, Y[:, [2, 0, 1]]), (sp.csr_array(rows), Y)]
+    )
+    assert other.predict_proba(rows) == pytest.approx(model.predict_proba(rows)[:, [2, 0, 1]], abs=1e-6)
+    assert sparse.predict_proba(sp.csr_array(rows)) == pytest.approx(model.predict_proba(rows), abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", [ExtraTreesRegressor, RandomForestRegressor])
+def test_a_packed_forest_predicts_what_scikit_learn_predicts(kind):
+    targets = np.random.default_rng(0).random((len(X), 3))
+    forest = kind(15, min_samples_leaf=2, random_state=0).fit(X, targets)
+    packed = PackedForest.of(forest)
+    unseen = X + np.random.default_rng(1).normal(size=X.shape)
+    for rows in (X, unseen, unseen[:1], X.astype(np.float32)):
+        assert packed.predict(rows) == pytest.approx(forest.predict(rows), abs=1e-12)
+        assert packed.predict(sp.csr_array(rows)) == pytest.approx(forest.predict(rows), abs=1e-12)
+    assert packed.predict(X[:0]).shape == (0, 3)
+    stump = kind(3, max_depth=1, random_state=0).fit(X, targets[:, :1])
+    assert PackedForest.of(stump).predict(X)[:, 0] == pytest.approx(stump.predict(X), abs=1e-12)
+    root = kind(2, random_state=0).fit(X, np.ones((len(X), 2)))
+    assert np.array_equal(PackedForest.of(root).predict(X), np.ones((len(X), 2)))
 
 
 def test_synthetic_rows_are_between_a_row_and_a_neighbour_and_the_same_for_sparse_x():

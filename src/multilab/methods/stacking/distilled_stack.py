@@ -5,17 +5,19 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.neighbors import NearestNeighbors
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.forests._packed import PackedForest
+from multilab.methods.neighbours._search import exact_neighbours
 from multilab.methods.stacking._out_of_fold import score_matrix
 from multilab.methods.stacking.portfolio_stack import PortfolioStack
 
 __all__ = ["DistilledStack"]
 
 _NEIGHBOURS = 5
+_UNIT = 2.0**-20  # targets are multiples of it, so that their sums are exact, whatever their order
 
 
 class DistilledStack(MultiLabelClassifier):
@@ -50,6 +52,15 @@ class DistilledStack(MultiLabelClassifier):
     In-sample scores of the stack would teach its memory of the training rows; hence the out-of-fold scores, whose
     models have seen fewer rows. The synthetic rows are scored by the stack of all rows: a row is moved towards one of
     its five nearest neighbours, by up to half of the distance.
+
+    Targets are rounded to multiples of 2^-20. Sums of arbitrary fractions depend on the order of the rows in a node, by
+    rounding: of two splits that divide the rows equally, one or the other is then taken, and the trees change with the
+    order of the labels and with the storage of X. Sums of multiples of 2^-20 are exact. Equally near neighbours are
+    taken in the order of the rows.
+
+    A forest of scikit-learn is read as arrays whose trees are all walked at once, with the same predictions: 0.3 ms
+    for a single row and 0.12 ms per row in batches for 100 trees on 8,000 rows, 103 features and 14 labels (9 ms and
+    0.04 ms by scikit-learn; one core with other work on it).
 
     References
     ----------
@@ -112,11 +123,13 @@ class DistilledStack(MultiLabelClassifier):
             synthetic = _between_neighbours(X, self.n_copies, random)
             rows = sp.vstack([X, synthetic]).tocsr() if sp.issparse(X) else np.vstack([X, synthetic])
             targets = np.vstack([targets, np.clip(score_matrix(stack, synthetic, Y.shape[1]), 0.0, 1.0)])
-        self.estimator_ = student.fit(rows, targets)
+        self.estimator_ = student.fit(rows, np.round(targets / _UNIT) * _UNIT)
+        forest = isinstance(self.estimator_, (ExtraTreesRegressor, RandomForestRegressor))
+        self._student = PackedForest.of(self.estimator_) if forest else self.estimator_
         return self
 
     def _scores(self, X: Any) -> np.ndarray:
-        return np.clip(np.asarray(self.estimator_.predict(X)).reshape(X.shape[0], self.n_labels_), 0.0, 1.0)
+        return np.clip(np.asarray(self._student.predict(X)).reshape(X.shape[0], self.n_labels_), 0.0, 1.0)
 
 
 def _forest() -> ExtraTreesRegressor:
@@ -126,8 +139,7 @@ def _forest() -> ExtraTreesRegressor:
 def _between_neighbours(X: Any, n_copies: int, random: np.random.RandomState) -> Any:
     """Return ``n_copies`` rows per row of X, each up to half-way to one of its nearest neighbours."""
     n = X.shape[0]
-    search = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, n - 1), algorithm="brute").fit(X)
-    near = search.kneighbors(return_distance=False)
+    near = exact_neighbours(X, min(_NEIGHBOURS, n - 1))[0]
     base = np.tile(np.arange(n), n_copies)
     other = near[base, random.randint(near.shape[1], size=len(base))]
     share = 0.5 * random.random_sample(len(base))
