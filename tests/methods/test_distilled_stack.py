@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import expit, logit
 from sklearn.datasets import make_multilabel_classification
+from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from multilab.methods import MLWSE, BinaryRelevance, DistilledStack, MLkNN, PortfolioStack, ScoreEnsemble
 from multilab.methods.base import MethodError
 from multilab.methods.forests._packed import PackedForest
+from multilab.methods.stacking._kernel_student import KernelRegression
 from multilab.methods.stacking.distilled_stack import _between_neighbours
 from multilab.metrics import macro_average_precision
 
@@ -30,10 +34,30 @@ def test_the_student_learns_out_of_fold_scores_and_labels():
     assert macro_average_precision(Y[100:], P) > macro_average_precision(Y[100:], np.zeros((60, 3))) + 0.1
 
 
-def test_without_synthetic_rows_the_student_is_the_regressor_of_the_targets():
+def test_the_weight_of_the_kernel_regression_is_the_best_of_both_on_held_out_rows():
     model = DistilledStack(STACK, Ridge(), n_copies=0).fit(X, Y)
-    expected = Ridge().fit(X, model.targets_).predict(X)
-    assert model.predict_proba(X) == pytest.approx(np.clip(expected, 0, 1), abs=1e-5)
+    share = model.kernel_share_
+    forest = logit(np.clip(Ridge().fit(X, Y).predict(X), 0.01, 0.99))
+    kernel = KernelRegression.fit(X, model.targets_, len(X))(X)
+    assert model.predict_proba(X) == pytest.approx(expit((1 - share) * forest + share * kernel))
+    flat = DistilledStack(STACK, DummyRegressor(strategy="mean"), n_copies=0).fit(X, Y)
+    assert flat.kernel_share_ == 0.8
+    rng = np.random.default_rng(0)  # large noise is in all distances, but in no split
+    rows = np.column_stack([Y + 0.1 * rng.normal(size=Y.shape), 20 * rng.normal(size=(len(X), 5))])
+    assert DistilledStack(STACK, FOREST, n_copies=0).fit(rows, Y).kernel_share_ <= 0.2
+
+
+def test_kernel_regression_is_ridge_regression_of_log_odds():
+    targets = np.random.default_rng(2).random((len(X), 3))
+    margins = logit(np.clip(targets, 0.02, 0.98))
+    gamma = 1 / (X.shape[1] * X.var())
+    expected = KernelRidge(alpha=1.0, kernel="rbf", gamma=gamma).fit(X, margins - margins.mean(axis=0))
+    model = KernelRegression.fit(X, targets, len(X))
+    bound = logit(0.99)
+    reference = np.clip(expected.predict(X + 0.5) + margins.mean(axis=0), -bound, bound)
+    assert model(X + 0.5) == pytest.approx(reference, abs=1e-4)
+    assert KernelRegression.fit(sp.csr_array(X), targets, len(X))(sp.csr_array(X)) == pytest.approx(model(X), abs=1e-6)
+    assert np.isfinite(KernelRegression.fit(np.zeros((4, 2)), targets[:4], 4)(np.zeros((1, 2)))).all()
 
 
 def test_trees_do_not_depend_on_the_order_of_the_labels_or_on_the_storage_of_x():
@@ -56,7 +80,7 @@ def test_a_packed_forest_predicts_what_scikit_learn_predicts(kind):
         assert packed.predict(rows) == pytest.approx(forest.predict(rows), abs=1e-12)
         assert packed.predict(sp.csr_array(rows)) == pytest.approx(forest.predict(rows), abs=1e-12)
     assert packed.predict(X[:0]).shape == (0, 3)
-    stump = kind(3, max_depth=1, random_state=0).fit(X, targets[:, :1])
+    stump = kind(3, max_depth=1, random_state=0).fit(X, targets[:, 0])
     assert PackedForest.of(stump).predict(X)[:, 0] == pytest.approx(stump.predict(X), abs=1e-12)
     root = kind(2, random_state=0).fit(X, np.ones((len(X), 2)))
     assert np.array_equal(PackedForest.of(root).predict(X), np.ones((len(X), 2)))
