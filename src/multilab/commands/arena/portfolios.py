@@ -20,6 +20,9 @@ from multilab.experiments.study import Study, load_study
 STACKS = ("stack", "stack_greedy", "stack_mlwse", "stack_one_decision")
 """Entrants that get the portfolio of a data set as their base methods."""
 
+DISTILLED = "distilled_stack"
+"""The compact method that a stack teaches: a column of the same study, with members of its own."""
+
 _HEADER = """\
 # Written by `multilab arena portfolio`: the portfolio of a set is chosen from the results on other sets.
 # A set keeps its portfolio when others join; remove its block to choose it again.
@@ -93,7 +96,7 @@ def stack_study(study: Study, members: Mapping[str, tuple[str, ...]]) -> str:
             "is chosen from results on other sets, without sets of the same family."
         ),
         "datasets": list(members),
-        "methods": list(STACKS),
+        "methods": [*STACKS, DISTILLED],
         "settings_for_members": True,
         "settings": settings,
     }

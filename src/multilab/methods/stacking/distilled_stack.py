@@ -134,10 +134,12 @@ class DistilledStack(MultiLabelClassifier):
         self.kernel_share_ = _kernel_share(student, X, Y)
         self.estimator_ = student.fit(X, _targets(Y))
         self._forest = _packed(self.estimator_)
+        self._constant = np.where(Y.all(axis=0), 1.0, np.where(Y.any(axis=0), np.nan, 0.0))
         return self
 
     def _scores(self, X: Any) -> np.ndarray:
-        return _mixed(_forest_scores(self._forest, X, self.n_labels_), self._kernel(X), self.kernel_share_)
+        scores = _mixed(_forest_scores(self._forest, X, self.n_labels_), self._kernel(X), self.kernel_share_)
+        return np.where(np.isnan(self._constant), scores, self._constant)
 
 
 def _kernel_share(student: BaseEstimator, X: Any, Y: np.ndarray) -> float:
