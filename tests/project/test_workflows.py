@@ -88,7 +88,8 @@ def test_a_job_that_runs_code_of_strangers_may_only_read(workflows):
 def test_a_submission_may_need_the_packages_of_both_locks(workflows, checkout, tmp_path):
     commands = [step["run"] for step in steps(workflows["arena-submission.yml"]) if "run" in step]
     assert "make setup setup-arena PYTHON=python" in commands
-    rules = subprocess.run(["make", "-n", "setup-arena"], cwd=checkout, capture_output=True, text=True, check=True)
+    dry = ["make", "-n", "--no-print-directory", "setup-arena"]
+    rules = subprocess.run(dry, cwd=checkout, capture_output=True, text=True, check=True)
     assert rules.stdout.splitlines()[-1] == "bash scripts/setup_arena.sh .venv"
     log = tmp_path / "log.txt"
     for name in ("venv/bin/python", "bin/uv"):
