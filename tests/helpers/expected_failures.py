@@ -32,16 +32,16 @@ CHECK_PARAMS: dict[str, dict[str, Any]] = {
     "NystroemLSKernelMDDM": {"n_components": 3, "n_landmarks": 20},
     "OLSKernelMDDM": {"max_iter": 50, "n_components": 3},
     "PPTReliefF": {"k": 3},
-    "MetricStack": {"ensemble": ScoreEnsemble(candidates=("greedy", "logistic"), cv=2, n_rounds=3)},
+    "MetricStack": {"ensemble": ScoreEnsemble(candidates=("greedy", "l1"), cv=2, n_rounds=3)},
     "PortfolioStack": {
         "cv": 2,
         "estimators": [("pairs", MLkNN(k=2)), ("triples", MLkNN(k=3))],
-        "final_estimator": ScoreEnsemble(candidates=("greedy", "context"), cv=2, n_rounds=3),
+        "final_estimator": ScoreEnsemble(candidates=("greedy", "l1"), cv=2, n_rounds=3),
     },
     "PretrainedBinaryRelevance": {"estimator": FileClassifier(), "model_path": FileClassifier.FILE},
     "RFML": {"k": 3},
     "ReliefFML": {"k": 3},
-    "ScoreEnsemble": {"candidates": ("greedy", "logistic"), "cv": 2, "n_rounds": 3},
+    "ScoreEnsemble": {"candidates": ("greedy", "l1"), "cv": 2, "n_rounds": 3},
     "TabM": {"batch_size": 8, "d_block": 16, "k": 4, "max_epochs": 60, "n_blocks": 2},
 }
 

@@ -15,16 +15,13 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from multilab.methods.stacking._label_logistic import fit_own_features, fit_shared_features, softened
+from multilab.methods.stacking._label_logistic import fit_logistic, softened
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.metrics.registry import Metric
 
-CANDIDATES = ("mean", "greedy", "logistic", "context", "l1", "l21", "blend")
-_BLENDED = ("greedy", "logistic", "context")
+CANDIDATES = ("mean", "greedy", "l1", "l21")
 _LEAST = 1e-3  # probabilities of classifiers are moved into [.001, .999] before logarithms: votes are often 0 or 1
 _SMALL = 1e-6
-_RIDGE = 10.0  # of the weight of a classifier for a label, around its weight for all labels
-_CONTEXT_RIDGE = 30.0  # of the weight of another label's log-odds, around 0
 _SLOPE_RIDGE = 5.0  # of the slope of a recalibration, around 1
 _GREEDY_CELLS = 200_000  # greedy selection computes the metric on evenly spaced rows with about this many cells
 _FEW_ROWS_STEPS = 20  # of MLWSE's solver on fewer rows than columns of scores: the minimum takes thousands
@@ -66,7 +63,7 @@ class Calibration:
             scale = float(np.abs(margins).max()) or 1.0
             design = np.stack([margins.T / scale, np.ones_like(margins.T)], axis=1)
             start = np.column_stack([first.slope[k, 0] * scale, first.offset[k, 0]])
-            weights = fit_own_features(design, targets, start, 1e-6)
+            weights = fit_logistic(design, targets, start, 1e-6)
             slope[k, 0], offset[k, 0] = weights[:, 0] / scale, weights[:, 1]
         return cls(first.probability, slope, offset)
 
@@ -78,6 +75,16 @@ class Calibration:
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """Return the log-odds of the calibrated scores."""
         return self.slope * self.margins(scores) + self.offset
+
+
+def constant_labels(Y: np.ndarray) -> np.ndarray:
+    """Return 1 for labels that every row has, 0 for labels that no row has, NaN for the others, shape (q,)."""
+    return np.where(Y.all(axis=0), 1.0, np.where(Y.any(axis=0), np.nan, 0.0))
+
+
+def with_constants(P: np.ndarray, constant: np.ndarray) -> np.ndarray:
+    """Return probabilities (n, q) with those of `constant_labels` where they are not NaN."""
+    return np.where(np.isnan(constant), P, constant)
 
 
 class Combination(Protocol):
@@ -126,10 +133,10 @@ class SparseSum:
     def fit(cls, estimator: MLWSE, P: np.ndarray, Y: np.ndarray) -> SparseSum:
         """Fit the weights and the sigmoids."""
         S, estimator = np.hstack(list(P)), clone(estimator)
-        if len(S) < S.shape[1]:
-            estimator.set_params(max_iter=_FEW_ROWS_STEPS)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            if len(S) < S.shape[1]:  # stopped early on purpose
+                estimator.set_params(max_iter=_FEW_ROWS_STEPS)
+                warnings.simplefilter("ignore", ConvergenceWarning)
             W = estimator.fit(S, Y).W_.reshape(len(P), Y.shape[1], Y.shape[1])
         return cls(W, _fit_lines(np.einsum("mpq,mnp->nq", W, P, optimize=True), Y, (4.0, -2.0), _SMALL))
 
@@ -144,92 +151,19 @@ class SparseSum:
         return expit(self.line[:, 0] * margins + self.line[:, 1])
 
 
-@dataclass(frozen=True, eq=False)
-class LabelLogistic:
-    """Logistic regression per label on the log-odds of the classifiers for this label; weights (q, m + 1)."""
-
-    weights: np.ndarray
-
-    @classmethod
-    def fit(cls, centre: np.ndarray, L: np.ndarray, Y: np.ndarray) -> LabelLogistic:
-        """Fit with a ridge around ``centre``, of shape (m,)."""
-        m, n, q = L.shape
-        design = np.concatenate([L.transpose(2, 0, 1), np.ones((q, 1, n))], axis=1)
-        ridge = np.append(np.full(m, _RIDGE), _SMALL)
-        return cls(fit_own_features(design, softened(Y), np.tile(np.append(centre, 0.0), (q, 1)), ridge))
-
-    @property
-    def used(self) -> np.ndarray:
-        """Whether the probabilities depend on a classifier, shape (m,)."""
-        return np.ones(self.weights.shape[1] - 1, dtype=bool)
-
-    def __call__(self, L: np.ndarray) -> np.ndarray:
-        """Return probabilities (n, q) of log-odds (m, n, q)."""
-        return expit(np.einsum("mnq,qm->nq", L, self.weights[:, :-1]) + self.weights[:, -1])
-
-
-@dataclass(frozen=True, eq=False)
-class LabelContext:
-    """Logistic regression per label on the mean log-odds of all labels; W (q, q + 1), weights (m,)."""
-
-    weights: np.ndarray
-    W: np.ndarray
-
-    @classmethod
-    def fit(cls, weights: np.ndarray, L: np.ndarray, Y: np.ndarray) -> LabelContext:
-        """Fit with a ridge around the label's own log-odds."""
-        q = Y.shape[1]
-        ridge = np.append(np.full(q, _CONTEXT_RIDGE), _SMALL)
-        return cls(weights, fit_shared_features(_means_and_one(weights, L), softened(Y), np.eye(q, q + 1), ridge))
-
-    @property
-    def used(self) -> np.ndarray:
-        """Whether the probabilities depend on a classifier, shape (m,)."""
-        return np.asarray(self.weights > 0)
-
-    def __call__(self, L: np.ndarray) -> np.ndarray:
-        """Return probabilities (n, q) of log-odds (m, n, q)."""
-        return expit(_means_and_one(self.weights, L) @ self.W.T)
-
-
-@dataclass(frozen=True, eq=False)
-class Blend:
-    """Mean of the probabilities of several combinations."""
-
-    parts: Sequence[Combination]
-
-    @property
-    def used(self) -> np.ndarray:
-        """Whether the probabilities depend on a classifier, shape (m,)."""
-        return np.any([part.used for part in self.parts], axis=0)
-
-    def __call__(self, L: np.ndarray) -> np.ndarray:
-        """Return probabilities (n, q) of log-odds (m, n, q)."""
-        return np.mean([part(L) for part in self.parts], axis=0)
-
-
 def fit_combinations(
     names: Sequence[str], L: np.ndarray, Y: np.ndarray, metric: Metric, n_rounds: int
 ) -> dict[str, Combination]:
     """Fit the combinations of these names to the log-odds (m, n, q) of calibrated out-of-fold scores."""
     P, m = expit(L), len(L)
-    needed = {*names, *(_BLENDED if "blend" in names else ())}
     fitted: dict[str, Combination] = {}
-    if needed & {"greedy", "logistic", "context"}:
-        greedy = greedy_weights(P, Y, metric, n_rounds)
-    if "mean" in needed:
-        fitted["mean"] = WeightedMean.fit(np.full(m, 1.0 / m), P, Y)
-    if "greedy" in needed:
-        fitted["greedy"] = WeightedMean.fit(greedy, P, Y)
-    if "logistic" in needed:
-        fitted["logistic"] = LabelLogistic.fit(greedy, L, Y)
-    if "context" in needed:
-        fitted["context"] = LabelContext.fit(greedy, L, Y)
-    for name in needed & set(_MLWSE):
-        fitted[name] = SparseSum.fit(_MLWSE[name], P, Y)
-    if "blend" in needed:
-        fitted["blend"] = Blend([fitted[name] for name in _BLENDED])
-    return {name: fitted[name] for name in names}
+    for name in names:
+        if name in _MLWSE:
+            fitted[name] = SparseSum.fit(_MLWSE[name], P, Y)
+        else:
+            weights = np.full(m, 1.0 / m) if name == "mean" else greedy_weights(P, Y, metric, n_rounds)
+            fitted[name] = WeightedMean.fit(weights, P, Y)
+    return fitted
 
 
 def greedy_weights(P: np.ndarray, Y: np.ndarray, metric: Metric, n_rounds: int) -> np.ndarray:
@@ -257,9 +191,4 @@ def _fit_lines(margins: np.ndarray, Y: np.ndarray, start: tuple[float, float], r
     """Return slope and offset per label, (q, 2), of the sigmoid of margins; ``ridge`` of the slope around its start."""
     design = np.stack([margins.T, np.ones_like(margins.T)], axis=1)
     first = np.tile(start, (Y.shape[1], 1))
-    return fit_own_features(design, softened(Y), first, np.array([ridge, _SMALL]))
-
-
-def _means_and_one(weights: np.ndarray, L: np.ndarray) -> np.ndarray:
-    mean = np.einsum("m,mnq->nq", weights, L)
-    return np.column_stack([mean, np.ones(len(mean))])
+    return fit_logistic(design, softened(Y), first, np.array([ridge, _SMALL]))

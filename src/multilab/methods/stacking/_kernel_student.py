@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse as sp
 from scipy.special import logit
-from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from multilab.methods._kernels import kernel_matrix, resolve_gamma
 
 _MOST_CENTRES = 1500  # a row of 1,000 dense features then takes about 2 ms
 _LEAST = 0.02  # targets are moved into [.02, .98] before logarithms
@@ -31,7 +31,6 @@ class KernelRegression:
     """
 
     centres: Any
-    squares: np.ndarray
     gamma: float
     offset: np.ndarray
     weights: np.ndarray
@@ -41,32 +40,24 @@ class KernelRegression:
         """Fit to targets in [0, 1], with a ridge of 1; centres are up to 1,500 of the first ``n_centres`` rows."""
         picked = np.unique(np.linspace(0, n_centres - 1, min(n_centres, _MOST_CENTRES)).astype(int))
         centres = rows[picked]
-        mean = centres.mean()
-        square = centres.multiply(centres).mean() if sp.issparse(centres) else (centres**2).mean()
-        variance = float(square - mean**2)
+        gamma = resolve_gamma("scale", centres)
         margins = logit(np.clip(targets, _LEAST, 1.0 - _LEAST))
         offset = margins.mean(axis=0)
-        gamma = 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
-        model = cls(centres, row_norms(centres, squared=True), gamma, offset, np.empty((0, 0)))
-        values, vectors = np.linalg.eigh(model._kernel(centres))
+        values, vectors = np.linalg.eigh(kernel_matrix(centres, gamma=gamma))
         large = values > _NULL * values[-1]
         basis = vectors[:, large] / np.sqrt(values[large])
         gram, cross = np.eye(basis.shape[1]), np.zeros((basis.shape[1], targets.shape[1]))
         for start in range(0, len(targets), _BLOCK_ROWS):
             block = slice(start, start + _BLOCK_ROWS)
-            features = model._kernel(rows[block]) @ basis
+            features = kernel_matrix(rows[block], centres, gamma=gamma) @ basis
             gram += features.T @ features
             cross += features.T @ (margins[block] - offset)
-        return cls(centres, model.squares, gamma, offset, basis @ np.linalg.solve(gram, cross))
+        return cls(centres, gamma, offset, basis @ np.linalg.solve(gram, cross))
 
     def __call__(self, X: Any) -> np.ndarray:
         """Return log-odds of shape (n, q), between those of .01 and .99."""
-        return np.clip(self._kernel(X) @ self.weights + self.offset, -_LARGEST, _LARGEST)
-
-    def _kernel(self, X: Any) -> np.ndarray:
-        distances = row_norms(X, squared=True)[:, None] + self.squares
-        distances -= 2.0 * safe_sparse_dot(X, self.centres.T, dense_output=True)
-        return np.exp(-self.gamma * np.maximum(distances, 0.0))
+        kernel = kernel_matrix(X, self.centres, gamma=self.gamma)
+        return np.clip(kernel @ self.weights + self.offset, -_LARGEST, _LARGEST)
 
 
 def limited_log_odds(probabilities: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.forests._packed import PackedForest
 from multilab.methods.neighbours._search import exact_neighbours
+from multilab.methods.stacking._combinations import constant_labels, with_constants
 from multilab.methods.stacking._kernel_student import KernelRegression, limited_log_odds
 from multilab.methods.stacking._out_of_fold import score_matrix
 from multilab.methods.stacking.portfolio_stack import PortfolioStack
@@ -134,12 +135,12 @@ class DistilledStack(MultiLabelClassifier):
         self.kernel_share_ = _kernel_share(student, X, Y)
         self.estimator_ = student.fit(X, _targets(Y))
         self._forest = _packed(self.estimator_)
-        self._constant = np.where(Y.all(axis=0), 1.0, np.where(Y.any(axis=0), np.nan, 0.0))
+        self._constant = constant_labels(Y)
         return self
 
     def _scores(self, X: Any) -> np.ndarray:
         scores = _mixed(_forest_scores(self._forest, X, self.n_labels_), self._kernel(X), self.kernel_share_)
-        return np.where(np.isnan(self._constant), scores, self._constant)
+        return with_constants(scores, self._constant)
 
 
 def _kernel_share(student: BaseEstimator, X: Any, Y: np.ndarray) -> float:
