@@ -88,7 +88,7 @@ def test_methods_have_licence_library_and_the_sets_that_decided_their_rules(cont
     assert methods["lightgbm"]["libraries"] == {"lightgbm": "4.7.0"}
     assert methods["br_logistic"]["libraries"] == {"scikit-learn": "1.9.1"}
     assert methods["mlknn"]["libraries"] == {}  # this environment does not have the version of multilab
-    (chosen,) = arena_settings()["chosen_on"]
+    chosen = next(each for each in arena_settings()["chosen_on"] if "stack" in each["methods"])
     assert methods["stack@ensembled"]["chosen_on"] == {key: chosen[key] for key in ("sets", "reason")}
     assert methods["mlknn"]["chosen_on"] is None
 

@@ -23,13 +23,16 @@ def stacking_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[
     if not pool_of(content, "ensembled"):
         return None
     pools = ("ensembled", f"ensembled{UNSEEN}", "all", f"all{UNSEEN}")
-    described = [content["methods"][name].get("chosen_on") for name in content["tracks"]["ensembled"]["columns"]]
-    reasons = {each["reason"]: each["sets"] for each in described if each}
+    reasons: dict[str, dict[str, Any]] = {}
+    for column in content["tracks"]["ensembled"]["columns"]:
+        if chosen := content["methods"][column].get("chosen_on"):
+            entry = reasons.setdefault(chosen["reason"], {"methods": [], **chosen})
+            entry["methods"].append(content["methods"][column]["name"])
     return {
         "all": _stacks(content, groups, ""),
         "unseen": _stacks(content, groups, UNSEEN),
         "champion": [verdict for pool in pools if (verdict := champion_verdict(content, pool))],
-        "chosen_on": [{"sets": sets, "reason": reason} for reason, sets in reasons.items()],
+        "chosen_on": list(reasons.values()),
     }
 
 
@@ -95,7 +98,7 @@ def stacking_section(summary: Mapping[str, Any]) -> list[str]:
     entry, title = summary["stacking"], "## How much stacking buys"
     if entry is None:
         return [title, "The track *ensembled* has no results yet."]
-    parts = [title, *(_chosen_text(each) for each in entry["chosen_on"]), *_table_of_stacks(summary, entry["all"])]
+    parts = [title, *_chosen_text(entry["chosen_on"]), *_table_of_stacks(summary, entry["all"])]
     if entry["unseen"]:
         parts += _table_of_stacks(summary, entry["unseen"], "unseen ")
     elif entry["chosen_on"]:
@@ -114,11 +117,20 @@ def stacking_section(summary: Mapping[str, Any]) -> list[str]:
     return parts
 
 
-def _chosen_text(chosen: Mapping[str, Any]) -> str:
-    return (
-        f"{chosen['reason']} These sets are {md.listed(chosen['sets'], 99)}: results of the stacks on them are "
-        "optimistic (†). Every statement is therefore given a second time on the *unseen* sets, those without these."
-    )
+def _chosen_text(chosen: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return which rules of which stacks were chosen on which sets; nothing if none was."""
+    if not chosen:
+        return []
+    lines = [
+        f"- {md.code_names(each['methods'])}: {each['reason']} These sets are {md.listed(each['sets'], 99)}."
+        for each in chosen
+    ]
+    return [
+        "Test results on some sets were known when rules of the stacks were chosen:",
+        "\n".join(lines),
+        "Results of the stacks on these sets are optimistic (†). Every statement is therefore given a second time on "
+        "the *unseen* sets, which are the others.",
+    ]
 
 
 def _table_of_stacks(summary: Mapping[str, Any], entry: Mapping[str, Any], kind: str = "") -> list[str]:

@@ -128,11 +128,15 @@ class ArenaData:
         entry = self.columns[column]
         return f"{entry.title} †" if set(entry.chosen_on) & set(sets) else entry.title
 
-    @cached_property
-    def chosen_notes(self) -> list[str]:
-        """What the dagger means: a sentence per reason, empty where no column has one."""
-        notes = {each.chosen_reason: each.chosen_on for each in self.columns.values() if each.chosen_on}
-        return [f"{reason} These sets: {', '.join(sets)}." for reason, sets in notes.items()]
+    def chosen_notes(self, dataset: str = "") -> list[str]:
+        """Return what the dagger means: per reason its methods and sets; if given, on one dataset."""
+        notes: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for each in self.columns.values():
+            if dataset in each.chosen_on or (each.chosen_on and not dataset):
+                notes.setdefault((each.chosen_reason, each.chosen_on), []).append(each.title)
+        return [
+            f"{', '.join(titles)}: {reason} These sets: {', '.join(sets)}." for (reason, sets), titles in notes.items()
+        ]
 
     def track_means(self, dataset: str) -> Means:
         """Return the means of all columns on one set, each over all splits of its track."""

@@ -117,7 +117,7 @@ def _index(arena: ArenaData) -> dict[str, Any]:
         "champions": champion_panels(arena),
         "ensembled": "ensembled" in arena.tracks,
         "unseen": any(name.endswith(UNSEEN) for name in pools),
-        "chosen_notes": arena.chosen_notes,
+        "chosen_notes": arena.chosen_notes(),
         "tuning": tuning_panel(arena),
         "costs": [panel for panel in costs if panel["figures"]],
         "measured": arena.content["costs"],

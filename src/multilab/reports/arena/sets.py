@@ -72,7 +72,7 @@ def set_page(arena: ArenaData, name: str) -> dict[str, Any]:
         "metrics": metrics,
         "rows": rows,
         "limits": limits_text(arena),
-        "chosen_notes": arena.chosen_notes if any(name in each.chosen_on for each in arena.columns.values()) else [],
+        "chosen_notes": arena.chosen_notes(name),
     }
 
 
