@@ -152,6 +152,11 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
         """Return 1 / (1 + exp(-2 (f - threshold))), shape (m, q): ordered as f, 0.5 at the threshold."""
         return self._as_probabilities(expit(2.0 * (self._scores(self._validate_predict(X)) - self.threshold)))
 
+    def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        scores = self._scores(X)
+        # those of predict_proba: whoever stacks this classifier must not see two scales
+        return expit(2.0 * (scores - self.threshold)), self._decide(scores)
+
     def _scores(self, X: Any) -> np.ndarray:
         return merge_ties(self._kernel(X, self._X) @ self.coef_)[:, self.column_]
 
