@@ -11,11 +11,13 @@ import pytest
 from multilab import datasets
 from multilab.cli import main
 from multilab.experiments.arguments import check_method
+from multilab.experiments.conf import package_names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import build, predict_with_scores
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.own_settings import entrant_names
 from multilab.experiments.seeds import seed_estimator
+from multilab.methods.stacking._out_of_fold import score_matrix
 
 MODULES = {
     "lightgbm": "lightgbm",
@@ -26,6 +28,7 @@ MODULES = {
     "boomer": "mlrl.boosting",
 }
 OTHERS = [name for name in entrant_names("method") if name not in MODULES and not load_method(name).base_scores]
+PACKAGE = [name for name in package_names("method") if name not in entrant_names("method")]
 ENTRANTS = [*MODULES, *(name for name in OTHERS if not load_method(name).requires and not name.startswith("tab"))]
 
 
@@ -52,6 +55,15 @@ def test_its_file_has_all_facts(name):
     for fact in ("title", "family", "licence", "reference", "notes"):
         assert getattr(method, fact), fact
     assert "random_state" in method.params or name in ("all_zero", "top_k") or "hist" in name
+
+
+@pytest.mark.parametrize("name", [*ENTRANTS, *(name for name in PACKAGE if not load_method(name).base_scores)])
+def test_its_scores_out_of_fold_and_in_tests_are_on_one_scale(name):
+    """A stack learns from `score_matrix` and reads `predict_with_scores` of the test rows."""
+    data = datasets.load("genes-toy")
+    model = fitted(name, data.X[:80, :12], data.Y[:80, :4])
+    seen = score_matrix(model, data.X[80:99, :12], 4)
+    np.testing.assert_allclose(predict_with_scores(model, data.X[80:99, :12], 4)[0], seen, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ENTRANTS)

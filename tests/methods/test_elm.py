@@ -217,11 +217,12 @@ def test_nystroem_comes_close_on_yeast(benchmark_data: Path) -> None:
 )
 def test_the_threshold_moves_decisions_and_not_scores(model) -> None:
     X, Y, X_test = make_data(seed=2)
-    scores, at_zero = clone(model).fit(X, Y).predict_with_scores(X_test)
+    first = clone(model).fit(X, Y)
+    scores, at_zero = first.decision_function(X_test), first.predict(X_test)
     np.testing.assert_array_equal(at_zero, scores >= 0)
     threshold = float(np.median(scores))  # one of the scores may be on it
     moved = clone(model).set_params(threshold=threshold).fit(X, Y)
-    again, decisions = moved.predict_with_scores(X_test)
+    again, decisions = moved.decision_function(X_test), moved.predict(X_test)
     np.testing.assert_array_equal(again, scores)
     np.testing.assert_array_equal(decisions, scores >= threshold)
     assert (decisions != at_zero).any()

@@ -53,9 +53,8 @@ def test_scores_are_kernel_ridge_on_signs(kernel: str) -> None:
     model = KernelELM(kernel=kernel, gamma=gamma, C=4.0, degree=2, coef0=0.5).fit(X, Y)
     ridge = KernelRidge(kernel=kernel, gamma=gamma, alpha=1 / 4.0, degree=2, coef0=0.5).fit(X, 2.0 * Y - 1)
     expected = ridge.predict(X_test)
-    scores, decisions = model.predict_with_scores(X_test)
-    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-8)
-    np.testing.assert_array_equal(decisions, expected >= 0)
+    np.testing.assert_allclose(model.decision_function(X_test), expected, rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(model.predict(X_test), expected >= 0)
 
 
 def test_training_residuals_satisfy_the_normal_equations() -> None:
@@ -70,10 +69,11 @@ def test_training_residuals_satisfy_the_normal_equations() -> None:
 def test_probabilities_are_ordered_as_the_scores() -> None:
     X, Y, X_test = make_data(seed=4)
     model = KernelELM().fit(X, Y)
-    scores, decisions = model.predict_with_scores(X_test)
-    probabilities = model.predict_proba(X_test)
+    scores, probabilities = model.decision_function(X_test), model.predict_proba(X_test)
     assert ((probabilities > 0) & (probabilities < 1)).all()
     np.testing.assert_array_equal(np.argsort(probabilities, axis=1), np.argsort(scores, axis=1))
+    one_pass, decisions = model.predict_with_scores(X_test)
+    np.testing.assert_array_equal(one_pass, probabilities)
     np.testing.assert_array_equal(probabilities >= 0.5, decisions.astype(bool))
 
 

@@ -339,11 +339,11 @@ def test_rows_selected_for_all_labels_need_all_labels() -> None:
 
 def test_the_nystroem_machine_with_all_landmarks_is_the_kernel_machine() -> None:
     X, Y, _, X_test = hidden_data()
-    full = output(fitted(KernelELM(C=10.0), X, Y), X_test)
-    # with all rows as landmarks F F^T is the kernel matrix, and the solution on the observed rows is the same
-    np.testing.assert_allclose(
-        output(fitted(NystroemKernelELM(n_components=60, C=10.0), X, Y), X_test), full, rtol=1e-5, atol=1e-5
+    full, landmarks = (
+        fitted(model, X, Y).decision_function(X_test) for model in (KernelELM(C=10.0), NystroemKernelELM(60, C=10.0))
     )
+    # with all rows as landmarks F F^T is the kernel matrix, and the solution on the observed rows is the same
+    np.testing.assert_allclose(landmarks, full, rtol=1e-5, atol=1e-5)
 
 
 def test_dependence_of_labels_on_the_rows_that_observe_both() -> None:

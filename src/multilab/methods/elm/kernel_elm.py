@@ -55,7 +55,7 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
     Notes
     -----
     A label is assigned iff f >= threshold (the paper: f > 0; they differ only at 0 exactly). ``decision_function``
-    and the scores of ``predict_with_scores`` are f, whatever the threshold. ``predict_proba`` is
+    is f, whatever the threshold. ``predict_proba``, and with it the scores of ``predict_with_scores``, is
     1 / (1 + exp(-2 (f - threshold))): it has the same order and the same decisions at 0.5 and lies in (0, 1), but it is
     a squashed regression and not calibrated.
 
