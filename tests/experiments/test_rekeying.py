@@ -14,6 +14,7 @@ from multilab.commands.study_report import described
 from multilab.core import changed_files
 from multilab.experiments import cells as cells_module
 from multilab.experiments import evaluation
+from multilab.experiments import rekeying as rekeying_module
 from multilab.experiments.cells import all_cells
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.running import ensure
@@ -104,6 +105,29 @@ def test_recomputed_numbers_must_be_the_committed_ones(rekey, capsys, change, re
     printed = capsys.readouterr().out
     assert "the reference says" in printed
     assert ("REFUSED" in printed) != passed
+
+
+def test_stored_scores_that_are_no_longer_computed_are_refused(rekey, monkeypatch, capsys):
+    before, arrays = keys(), Store.arrays
+    halved = {before[0]}  # the same order and decisions could give the same metrics; other cells read the scores
+
+    def read(store, key):
+        return {name: value / (2 if key in halved else 1) for name, value in arrays(store, key).items()}
+
+    monkeypatch.setattr(Store, "arrays", read)
+    monkeypatch.setattr(rekeying_module, "sample_cells", lambda matches, *_: [match.cell for match in matches][:1])
+    assert rekey() == 1
+    assert "mlknn on scenario1, split 0: scores differ from the stored ones by up to" in capsys.readouterr().out
+    assert keys() == before
+
+
+def test_one_of_the_cells_that_would_be_copied_is_recomputed(rekey, tmp_path):
+    store = Store(tmp_path / "cells")
+    matches = rekeying_module.match_cells(STUDY, Path("reports/toy"))
+    cheap = rekeying_module.sample_cells(matches, Path("reports/toy"), 0, per_method=1)
+    last = [match for match in matches if match.cell not in cheap][-1:]
+    only = type("Only", (), {"has": lambda self, key: key == last[0].key and store.has(key)})()
+    assert last[0].cell in rekeying_module.sample_cells(matches, Path("reports/toy"), 0, only, per_method=1)
 
 
 def test_other_settings_are_refused_unless_they_are_accepted(rekey, capsys):

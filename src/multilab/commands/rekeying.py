@@ -1,15 +1,20 @@
 """The command `multilab cells rekey`."""
 
+from __future__ import annotations
+
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from multilab.commands.progress import ProgressBar
 from multilab.core import report_dir
-from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, load_study
 from multilab.papers import find
+
+if TYPE_CHECKING:
+    from multilab.experiments.rekeying import Match
 
 
 def rekey(store: Store, study: str = "", accept: str = "", seed: str = "0", reason: str = "") -> int:
@@ -42,7 +47,7 @@ def rekey(store: Store, study: str = "", accept: str = "", seed: str = "0", reas
     changes = rekeying.changed_settings(described, folder, moved)
     for method, lines in changes.items():
         print(*(f"{'accepted' if method in accepted else 'REFUSED'}: {line}" for line in lines), sep="\n")
-    wrong = _recomputed(described, folder, rekeying.sample_cells(moved, folder, int(seed)), reason)
+    wrong = _recomputed(described, folder, moved, store, int(seed), reason)
     if wrong or set(changes) - accepted:
         print(*wrong, f"rekey REFUSED: {study} keeps its keys", sep="\n")
         return 1
@@ -52,11 +57,12 @@ def rekey(store: Store, study: str = "", accept: str = "", seed: str = "0", reas
     return 0
 
 
-def _recomputed(study: Study, folder: Path, cells: list[Cell], reason: str) -> list[str]:
-    """Recompute cells and compare them with the committed scores; return a line for each that may not differ."""
-    from multilab.experiments import gate
+def _recomputed(study: Study, folder: Path, moved: list[Match], store: Store, seed: int, reason: str) -> list[str]:
+    """Recompute cells, compare them with committed and stored results; return a line for each that may not differ."""
+    from multilab.experiments import gate, rekeying
     from multilab.experiments.workers import run_cells
 
+    cells = rekeying.sample_cells(moved, folder, seed, store)
     expected = gate.committed_numbers(folder)
     reads = {read.key: read for cell in cells for read in cell.reads}
     with tempfile.TemporaryDirectory(prefix="multilab-rekey-") as temporary:
@@ -65,12 +71,13 @@ def _recomputed(study: Study, folder: Path, cells: list[Cell], reason: str) -> l
         failed = run_cells([*reads.values(), *cells], fresh, progress=progress)
         done = [cell for cell in cells if fresh.has(cell.key)]
         numbers = gate.fingerprints(done, fresh, study.conventions, find(study.paper).tables if study.paper else None)
+        changed = rekeying.stored_differences(moved, store, fresh, gate.L1)
     exact = gate.differences(numbers, expected, 0.0)
     largest = max(exact, key=lambda d: abs(d.computed - d.expected) / max(1.0, abs(d.expected)), default=None)
     compared = sum(len(expected[name]) for name in numbers)
     print(f"recomputed {len(done)} cells of {len({c.method.name for c in done})} methods: {compared} numbers,", end=" ")
     print(f"{len(exact)} differ, most of all {largest}" if largest else "all equal (L0)")
-    wrong = [f"{label} failed: {text}" for label, text in failed.items()]
+    wrong = [*(f"{label} failed: {text}" for label, text in failed.items()), *changed]
     wrong += [str(difference) for difference in gate.differences(numbers, expected, gate.L1)]
     if exact and not wrong and not reason:
         return [f"equal at L1 ({gate.L1:g}) only: give the reason=..."]

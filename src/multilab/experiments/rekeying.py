@@ -24,7 +24,15 @@ from multilab.experiments.store import Store
 from multilab.experiments.study import Study, Tuning
 from multilab.statistics.result_files import read_table, read_unfinished, write_table
 
-__all__ = ["Match", "changed_settings", "copy_cells", "match_cells", "sample_cells", "write_new_keys"]
+__all__ = [
+    "Match",
+    "changed_settings",
+    "copy_cells",
+    "match_cells",
+    "sample_cells",
+    "stored_differences",
+    "write_new_keys",
+]
 
 _CELL = ["dataset", "split", "method"]
 
@@ -128,17 +136,39 @@ def _by_class_name(value: Any) -> Any:
     return value.rpartition(".")[2] if isinstance(value, str) and value.startswith("multilab.") else value
 
 
-def sample_cells(matches: Sequence[Match], folder: Path, seed: int, per_method: int = 2) -> list[Cell]:
-    """Return some finished cells per method, of its cheapest dataset first, drawn by the seed within a dataset."""
+def sample_cells(
+    matches: Sequence[Match], folder: Path, seed: int, store: Store | None = None, per_method: int = 2
+) -> list[Cell]:
+    """Return some finished cells per method, of its cheapest dataset first, drawn by the seed within a dataset.
+
+    Of a method with results in ``store``, which would be copied, one of these is among them.
+    """
     costs, unfinished = _seconds(folder), set(read_unfinished(folder)["key"])
     rng = np.random.default_rng(seed)
-    chosen: list[Cell] = []
+    chosen: dict[str, Cell] = {}
     for method in dict.fromkeys(match.cell.method.name for match in matches):
         own = [m for m in matches if m.cell.method.name == method and m.key not in unfinished]
-        cells = list({m.cell.key: m.cell for m in own}.values())
-        drawn = [cells[index] for index in rng.permutation(len(cells))]
-        chosen += sorted(drawn, key=lambda cell: costs.get((cell.split_ref.dataset, method), 0.0))[:per_method]
-    return chosen
+        unique = list({m.cell.key: m for m in own}.values())
+        drawn = [unique[index] for index in rng.permutation(len(unique))]
+        drawn.sort(key=lambda m: costs.get((m.cell.split_ref.dataset, method), 0.0))
+        stored = [m for m in drawn if store and store.has(m.key)]
+        chosen |= {m.cell.key: m.cell for m in [*drawn[:per_method], *stored[:1]]}
+    return list(chosen.values())
+
+
+def stored_differences(matches: Iterable[Match], store: Store, fresh: Store, tolerance: float) -> list[str]:
+    """Return a line for each recomputed cell whose scores are not those that the store has under its old key.
+
+    Metrics may be equal where scores are not, and other cells may read them.
+    """
+    lines = []
+    for match in matches:
+        if fresh.has(match.cell.key) and store.has(match.key):
+            now, before = (each.arrays(key)["scores"] for each, key in ((fresh, match.cell.key), (store, match.key)))
+            difference = float(np.abs(now - before).max(initial=0.0))
+            if not difference <= tolerance:
+                lines.append(f"{match.cell.label}: scores differ from the stored ones by up to {difference:.3g}")
+    return lines
 
 
 def _seconds(folder: Path) -> dict[tuple[str, str], float]:
