@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from multilab.experiments import running
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.fitting import build, predict_with_scores
+from multilab.experiments.fitting import build
 from multilab.experiments.seeds import seed_for
 from multilab.methods.elm.kernel_elm import KernelELM
 from multilab.methods.elm.nystroem_kernel_elm import NystroemKernelELM
@@ -51,7 +51,8 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
             near = NystroemKernelELM(count, exact.gamma, exact.C, random_state=seed + draw)
             machines.append((count, draw, near))
         for count, draw, machine in machines:
-            scores, decisions = predict_with_scores(machine.fit(X[fit], Y[fit]), X[ask], Y.shape[1])
+            machine.fit(X[fit], Y[fit])
+            scores, decisions = machine.decision_function(X[ask]), machine.predict(X[ask])
             if machine is exact:
                 right = scores
             difference = float(np.linalg.norm(scores - right) / np.linalg.norm(right))
