@@ -97,10 +97,17 @@ def champion_finding(arena: ArenaData) -> str:
         scope = f"the {sets} {kind}" if kind == "unseen sets" else f"{kind} ({sets})"
         counts.append(
             f"on {scope} first by mean rank in {verdict['first']} of {n} metrics, by the Bayesian test better than the "
-            f"best other method in {verdict['decided']} of {n}"
+            f"best other method in {verdict['decided']} of {n}{_against_single(verdict)}"
         )
         title = arena.columns[verdict["column"]].title
     return f"{title}: {'; '.join(counts)}." if counts else ""
+
+
+def _against_single(verdict: Mapping[str, Any]) -> str:
+    """Return in how many metrics it is better than the best that is no stack, unless it is the only stack."""
+    if all(each["any"] == each["single"] for each in verdict["metrics"]):
+        return ""
+    return f" (than the best that is no stack in {verdict['decided_single']})"
 
 
 def _not_told_apart(pool: Mapping[str, Any], group: str, column: str) -> str:
