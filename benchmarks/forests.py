@@ -1,10 +1,13 @@
 """Time and weigh the deep forests: prediction, storage, paths of trees, two workers, memory.
 
-    MULTILAB_DATA=... python benchmarks/forests.py [--dataset slashdot] [--layers 20] [--trees 100]
+    MULTILAB_DATA=... python benchmarks/forests.py [--dataset slashdot] [--layers 20] [--trees 100] [--growth]
 
 70 % of the rows are for training, features scaled to [0, 1]. MLDF and iMLDF grow all layers. At the published size (20
 layers, 100 trees, slashdot) this takes most of an hour. With few trees the ratios of storage are the same, and the
 regions, which cost the same whatever the trees, slow iMLDF's prediction down. Without MULTILAB_DATA, simulated data.
+
+*Growth*: a forest of 100 trees on few simulated rows, ours and scikit-learn's, which must be the same; --growth times
+nothing else.
 
 *Paths*: the tightest condition per leaf, side and feature of all trees of a forest, by walking up from all leaves at
 once, and by a recursive walk down, which must find the same.
@@ -17,14 +20,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 
 from common import Line, arguments, race, show
 from multilab.experiments.measuring import Meter, model_bytes
-from multilab.methods.forests._growing import single_precision
+from multilab.methods.forests._compact import CompactForest
+from multilab.methods.forests._growing import grow_forest, single_precision
 from multilab.methods.forests._paths import ABOVE, BELOW, TreeStack
 from multilab.methods.forests.imldf import IMLDF
 from multilab.methods.forests.mldf import MLDF
@@ -82,6 +87,30 @@ def recursive_paths(tree: Any) -> list[tuple[int, int, int]]:
 
     walk(0, [])
     return steps
+
+
+def growth(repeats: int) -> list[Line]:
+    """Race our forests with scikit-learn's on few rows; nodes of all trees must be the same."""
+    lines = []
+    for n, d, q in ((90, 19, 7), (260, 72, 6), (1000, 103, 14)):
+        rng = np.random.default_rng(0)
+        X = rng.random((n, d)).astype(np.float32)
+        Y = (X[:, :q] + 0.5 * rng.random((n, q)) > 0.8).astype(np.uint8)
+        for kind, peer in (("random", RandomForestRegressor), ("extra", ExtraTreesRegressor)):
+
+            def theirs(peer: Any = peer, X: np.ndarray = X, Y: np.ndarray = Y) -> CompactForest:
+                trees = [one.tree_ for one in peer(100, max_features="sqrt", random_state=0).fit(X, Y).estimators_]
+                return CompactForest.of(trees, np.arange(Y.shape[1]), Y[0], X.shape[1])
+
+            taken, forests = race({"ours": partial(grow_forest, kind, X, Y, 0), "theirs": theirs}, repeats)
+            same = np.array_equal(forests["ours"][0].nodes, forests["theirs"].nodes)
+            faster = taken["theirs"] / taken["ours"]
+            value = f"{faster:.1f}x ({1e3 * taken['ours']:.0f} ms to {1e3 * taken['theirs']:.0f} ms)"
+            check = f"identical {len(forests['theirs'].nodes)} nodes" if same else "DIFFERENT: nodes"
+            lines.append(
+                Line(f"scikit-learn's time to ours, {kind} trees on {n} x {d}, {q} labels", value, check=check)
+            )
+    return lines
 
 
 def paths(X: np.ndarray, Y: np.ndarray, n_trees: int, repeats: int) -> Line:
@@ -160,9 +189,13 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--layers", type=int, default=20)
     parser.add_argument("--trees", type=int, default=100, help="trees per forest of the cascades")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--growth", action="store_true", help="time the growth of small forests only")
     chosen = parser.parse_args(argv)
+    if chosen.growth:
+        show("Growth of forests", growth(chosen.repeats), [], chosen.json)
+        return
     X, Y, X_test, source = problem(chosen.dataset)
-    lines = [paths(X, Y, 100, chosen.repeats), *workers(X, Y, X_test, chosen.trees)]
+    lines = [*growth(chosen.repeats), paths(X, Y, 100, chosen.repeats), *workers(X, Y, X_test, chosen.trees)]
     lines += deep(X, Y, X_test, chosen.layers, chosen.trees)
     note = f"{chosen.dataset} ({source}): X {X.shape[0]} x {X.shape[1]}, {Y.shape[1]} labels; {chosen.trees} trees"
     show("Deep forests", lines, [note], chosen.json)

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 
-from multilab.methods.forests._growing import seed_at
+from multilab.methods.forests._growing import fit_trees, seed_at
 from multilab.methods.forests._paths import ABOVE, BELOW, TreeStack
 
 ThresholdRule = Literal["relax", "tight", "median"]
@@ -70,12 +70,11 @@ def sampled_sets(Z: np.ndarray, Y: np.ndarray, importances: np.ndarray, trees: T
     weights = importances**_POWER
     if not labels.shape[1] or not weights.any():
         return []
-    grown, columns = [], []
-    for number in range(_FOREST):
-        size = min(_COLUMNS, int(np.count_nonzero(weights)))
-        columns.append(np.sort(rng.choice(len(weights), size, replace=False, p=weights / weights.sum())))
-        part = np.ascontiguousarray(Z[np.ix_(rows, columns[-1])])  # (n // 2, size)
-        grown.append(DecisionTreeRegressor(random_state=seed_at(seed, number)).fit(part, labels).tree_)
+    size, share = min(_COLUMNS, int(np.count_nonzero(weights))), weights / weights.sum()
+    columns = [np.sort(rng.choice(len(weights), size, replace=False, p=share)) for _ in range(_FOREST)]
+    parts = [np.ascontiguousarray(Z[np.ix_(rows, some)]) for some in columns]  # (n // 2, size)
+    samples = ((part, None, seed_at(seed, number)) for number, part in enumerate(parts))
+    grown = fit_trees(DecisionTreeRegressor(), samples, labels)
     used = np.unique(np.concatenate(columns))  # boxes over these columns only: at most 150 of d
     stack = TreeStack.of(grown, [np.searchsorted(used, some) for some in columns])
     return [signed_set for level in _levels(stack, len(used), trees, rng) for signed_set in _sets(level, used)]
