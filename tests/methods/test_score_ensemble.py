@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from scipy.special import expit, logit
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import Lasso, LogisticRegression
 
-from multilab.methods import MLWSE, ScoreEnsemble
+from multilab.methods import ScoreEnsemble
 from multilab.methods.base import MethodError
-from multilab.methods.stacking._combinations import CANDIDATES, Calibration, SparseSum, greedy_weights
+from multilab.methods.stacking._combinations import Calibration, corrections, greedy_weights
 from multilab.methods.stacking._label_logistic import fit_logistic, softened
 from multilab.methods.transformation._platt import fit_sigmoid
 from multilab.metrics import log_loss, ranking_loss
@@ -51,14 +51,43 @@ def test_logistic_regressions_of_all_labels_are_those_of_scikit_learn():
     assert own == pytest.approx(np.array(expected), abs=1e-5)
 
 
-def test_mlwse_takes_few_steps_where_it_can_interpolate(monkeypatch):
-    seen = []
-    monkeypatch.setattr(MLWSE, "fit", lambda self, S, y, fit=MLWSE.fit: seen.append(self.max_iter) or fit(self, S, y))
-    for rows in (10, 20):  # of 3 x 5 scores
-        rng = np.random.default_rng(rows)
-        P, labels = rng.random((3, rows, 5)), rng.integers(0, 2, (rows, 5))
-        assert np.isfinite(SparseSum.fit(MLWSE(tol=0, kkt_tol=0, max_iter=50), P, labels)(logit(P))).all()
-    assert seen == [20, 50]
+def test_corrections_of_the_mean_are_lasso_regressions_of_what_it_leaves():
+    P, start = expit(Calibration.fit(S, Y)(S)), np.full((4, 1, 1), 0.25) * np.eye(3)
+    columns = np.hstack(list(P))
+    rest = Y - P.mean(axis=0)
+    centred = columns - columns.mean(axis=0)
+    largest = np.abs(centred.T @ (rest - rest.mean(axis=0))).max()
+    for share, change in corrections("l1", P, Y, start):
+        W = change.reshape(12, 3)
+
+        def objective(W, strength=share * largest):
+            return 0.5 * ((rest - rest.mean(axis=0) - centred @ W) ** 2).sum() + strength * np.abs(W).sum()
+
+        lasso = Lasso(alpha=share * largest / len(Y), tol=1e-8).fit(columns, rest)
+        assert objective(W) == pytest.approx(objective(lasso.coef_.T), rel=2e-3)
+        assert np.abs(W).sum() > 0
+
+
+def test_corrections_use_what_other_labels_say():
+    rng = np.random.default_rng(5)
+    first, labels = scores_and_labels(n=300, q=3, seed=5)
+    labels[:, 2] = labels[:, 0]  # as if its own scores knew nothing
+    first[:, :, 2] = rng.random(first.shape[:2])
+    model = ScoreEnsemble(cv=3).fit(np.hstack(list(first)), labels)
+    assert model.combination_.startswith("l")
+    known = log_loss(labels[:, [0]], model.out_of_fold_["greedy"][:, [0]])
+    unknown, corrected = (
+        log_loss(labels[:, [2]], model.out_of_fold_[name][:, [2]]) for name in ("greedy", model.combination_)
+    )
+    assert corrected < (known + unknown) / 2  # of the two equal labels, one has scores
+
+
+def test_fewer_rows_than_scores_give_probabilities():
+    rng = np.random.default_rng(10)
+    scores, labels = rng.random((10, 15)), rng.integers(0, 2, (10, 5))
+    model = ScoreEnsemble(candidates=["l1", "l21"], cv=2).fit(scores, labels)
+    assert set(model.validation_) == {f"{kind}_{share}" for kind in ("l1", "l21") for share in (0.8, 0.5, 0.2)}
+    assert np.isfinite(model.predict_proba(scores)).all()
 
 
 def test_greedy_selection_equals_a_step_by_step_search():
@@ -75,7 +104,7 @@ def test_greedy_selection_equals_a_step_by_step_search():
 
 
 def test_the_best_candidate_on_held_out_rows_is_chosen(model):
-    assert set(model.validation_) == set(CANDIDATES)
+    assert {name.partition("_")[0] for name in model.validation_} == {"mean", "greedy", "l1", "l21"}
     assert model.combination_ == min(model.validation_, key=model.validation_.get)
     assert log_loss(Y, model.out_of_fold_scores_) == model.validation_[model.combination_]
     assert model.validation_[model.combination_] < model.member_validation_.min()

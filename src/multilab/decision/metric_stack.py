@@ -22,7 +22,7 @@ __all__ = ["MetricStack"]
 
 Decide = Callable[[np.ndarray], np.ndarray]  # decisions (n, q), bool, of probabilities (n, q)
 
-_N_AVERAGED = 3  # scores averaged for a metric: their held-out values are often closer than their sampling errors
+_N_AVERAGED = 5  # scores averaged for a metric: their held-out values are often closer than their sampling errors
 _SMALL = 1e-12
 _STRENGTHS = {"independent": 0.0, "dependent": 0.5}
 _UTILITIES = {
@@ -41,7 +41,7 @@ class MetricStack(MultiLabelClassifier):
 
     A `ScoreEnsemble` turns base scores into probabilities in several ways. Probabilities of the label sets of the
     training rows, independent given the row or with the dependence in their frequencies, give more. For a metric on
-    scores the best three of these are averaged. For a metric on decisions the best policy is taken: 0.5 on each of
+    scores the best five of these are averaged. For a metric on decisions the best policy is taken: 0.5 on each of
     them, thresholds per label or for all labels, labels of highest score, or the set with the largest expected metric.
 
     Parameters

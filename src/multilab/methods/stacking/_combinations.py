@@ -5,17 +5,16 @@ Base scores have shape (m, n, q): classifier, row, label. Log-odds of calibrated
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
+from multilab.methods.solvers.solve import solve
+from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
 from multilab.methods.stacking._label_logistic import fit_logistic, softened
+from multilab.methods.stacking._objective import StackingLoss
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.metrics.registry import Metric
 
@@ -24,11 +23,9 @@ _LEAST = 1e-3  # probabilities of classifiers are moved into [.001, .999] before
 _SMALL = 1e-6
 _SLOPE_RIDGE = 5.0  # of the slope of a recalibration, around 1
 _GREEDY_CELLS = 200_000  # greedy selection computes the metric on evenly spaced rows with about this many cells
-_FEW_ROWS_STEPS = 20  # of MLWSE's solver on fewer rows than columns of scores: the minimum takes thousands
-_MLWSE = {
-    "l1": MLWSE(penalty="l1", alpha=1e-4, beta=1e-3, tol=1e-4),
-    "l21": MLWSE(penalty="l21", alpha=0.05, lam=1e-3, beta=1e-2, tol=1e-4),
-}
+_GAP, _KKT, _STEPS = 1e-3, 1e-6, 200  # of MLWSE's solver
+_MLWSE = {"l1": MLWSE(penalty="l1", beta=1e-3), "l21": MLWSE(penalty="l21", alpha=0.05, beta=1e-2)}
+_STRENGTHS = (0.8, 0.5, 0.2)  # of MLWSE's penalty: shares of the least one that leaves the weighted mean as it is
 
 
 def log_odds(probabilities: np.ndarray, least: float = _SMALL) -> np.ndarray:
@@ -87,58 +84,25 @@ def with_constants(P: np.ndarray, constant: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(constant), P, constant)
 
 
-class Combination(Protocol):
-    """Fitted combination of the log-odds of m classifiers."""
-
-    @property
-    def used(self) -> np.ndarray:
-        """Whether the probabilities depend on a classifier, shape (m,)."""
-
-    def __call__(self, L: np.ndarray) -> np.ndarray:
-        """Return probabilities (n, q) of log-odds (m, n, q)."""
-
-
 @dataclass(frozen=True, eq=False)
-class WeightedMean:
-    """Mean of probabilities with weights (m,) for all labels, its log-odds recalibrated per label."""
+class Combination:
+    """Weighted sums of probabilities, their log-odds recalibrated per label.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (m, q, q)
+        Weight of each classifier's probability of a label (axis 1) in the sum of a label (axis 2).
+    line : ndarray of shape (q, 2)
+        Slope and offset per label.
+    """
 
     weights: np.ndarray
     line: np.ndarray
 
     @classmethod
-    def fit(cls, weights: np.ndarray, P: np.ndarray, Y: np.ndarray) -> WeightedMean:
+    def fit(cls, weights: np.ndarray, P: np.ndarray, Y: np.ndarray) -> Combination:
         """Fit the recalibration, with a ridge around the identity."""
-        margins = log_odds(np.einsum("m,mnq->nq", weights, P), _LEAST)
-        return cls(weights, _fit_lines(margins, Y, (1.0, 0.0), _SLOPE_RIDGE))
-
-    @property
-    def used(self) -> np.ndarray:
-        """Whether the probabilities depend on a classifier, shape (m,)."""
-        return np.asarray(self.weights > 0)
-
-    def __call__(self, L: np.ndarray) -> np.ndarray:
-        """Return probabilities (n, q) of log-odds (m, n, q)."""
-        margins = log_odds(np.einsum("m,mnq->nq", self.weights, expit(L)), _LEAST)
-        return expit(self.line[:, 0] * margins + self.line[:, 1])
-
-
-@dataclass(frozen=True, eq=False)
-class SparseSum:
-    """Sum of probabilities with MLWSE's weights (m, q, q) between labels, and Platt's sigmoid of it per label."""
-
-    weights: np.ndarray
-    line: np.ndarray
-
-    @classmethod
-    def fit(cls, estimator: MLWSE, P: np.ndarray, Y: np.ndarray) -> SparseSum:
-        """Fit the weights and the sigmoids."""
-        S, estimator = np.hstack(list(P)), clone(estimator)
-        with warnings.catch_warnings():
-            if len(S) < S.shape[1]:  # stopped early on purpose
-                estimator.set_params(max_iter=_FEW_ROWS_STEPS)
-                warnings.simplefilter("ignore", ConvergenceWarning)
-            W = estimator.fit(S, Y).W_.reshape(len(P), Y.shape[1], Y.shape[1])
-        return cls(W, _fit_lines(np.einsum("mpq,mnp->nq", W, P, optimize=True), Y, (4.0, -2.0), _SMALL))
+        return cls(weights, _fit_lines(_sum_margins(weights, P), Y))
 
     @property
     def used(self) -> np.ndarray:
@@ -147,23 +111,44 @@ class SparseSum:
 
     def __call__(self, L: np.ndarray) -> np.ndarray:
         """Return probabilities (n, q) of log-odds (m, n, q)."""
-        margins = np.einsum("mpq,mnp->nq", self.weights, expit(L), optimize=True)
-        return expit(self.line[:, 0] * margins + self.line[:, 1])
+        return expit(self.line[:, 0] * _sum_margins(self.weights, expit(L)) + self.line[:, 1])
 
 
 def fit_combinations(
     names: Sequence[str], L: np.ndarray, Y: np.ndarray, metric: Metric, n_rounds: int
 ) -> dict[str, Combination]:
-    """Fit the combinations of these names to the log-odds (m, n, q) of calibrated out-of-fold scores."""
-    P, m = expit(L), len(L)
-    fitted: dict[str, Combination] = {}
-    for name in names:
-        if name in _MLWSE:
-            fitted[name] = SparseSum.fit(_MLWSE[name], P, Y)
-        else:
-            weights = np.full(m, 1.0 / m) if name == "mean" else greedy_weights(P, Y, metric, n_rounds)
-            fitted[name] = WeightedMean.fit(weights, P, Y)
-    return fitted
+    """Fit combinations to the log-odds (m, n, q) of calibrated out-of-fold scores.
+
+    Returns
+    -------
+    dict of str to Combination
+        By name; with its strength behind it for a penalty, as ``"l21_0.8"``.
+    """
+    P, own = expit(L), np.eye(Y.shape[1])
+    weights: dict[str, np.ndarray] = {}
+    if "mean" in names:
+        weights["mean"] = np.full(len(P), 1.0 / len(P))[:, None, None] * own
+    if set(names) - {"mean"}:
+        greedy = greedy_weights(P, Y, metric, n_rounds)[:, None, None] * own
+        if "greedy" in names:
+            weights["greedy"] = greedy
+        for name in names:
+            if name in _MLWSE:
+                weights |= {f"{name}_{share:g}": greedy + change for share, change in corrections(name, P, Y, greedy)}
+    return {name: Combination.fit(W, P, Y) for name, W in weights.items()}
+
+
+def corrections(name: str, P: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
+    """Yield MLWSE's weights (m, q, q) for what a weighted mean leaves of the labels, by strength of the penalty."""
+    S, start = np.hstack(list(P)), weights.reshape(-1, Y.shape[1])
+    rest = Y - S @ start
+    estimator, H = _MLWSE[name], label_coupling(cosine_affinity(Y), "laplacian")
+    loss = StackingLoss.from_scores(S - S.mean(axis=0), rest - rest.mean(axis=0), H, estimator.beta)
+    penalty, change = estimator.unit_penalty(*loss.cross.shape), np.zeros(loss.cross.shape)
+    for share in _STRENGTHS:
+        strength = share * penalty.alpha_max(loss.cross)
+        change = solve(loss, penalty.scaled(strength), change, tol=_GAP, kkt_tol=_KKT, max_iter=_STEPS).W
+        yield share, change.reshape(weights.shape)
 
 
 def greedy_weights(P: np.ndarray, Y: np.ndarray, metric: Metric, n_rounds: int) -> np.ndarray:
@@ -187,8 +172,13 @@ def higher_is_better(metric: Metric, Y: np.ndarray, scores: np.ndarray) -> float
     return -np.inf if np.isnan(value) else value if metric.direction == "max" else -value
 
 
-def _fit_lines(margins: np.ndarray, Y: np.ndarray, start: tuple[float, float], ridge: float) -> np.ndarray:
-    """Return slope and offset per label, (q, 2), of the sigmoid of margins; ``ridge`` of the slope around its start."""
+def _sum_margins(weights: np.ndarray, P: np.ndarray) -> np.ndarray:
+    """Return the log-odds (n, q) of weighted sums of probabilities (m, n, q)."""
+    return log_odds(np.hstack(list(P)) @ weights.reshape(-1, weights.shape[-1]), _LEAST)
+
+
+def _fit_lines(margins: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return slope and offset per label, (q, 2), of the sigmoid of margins, with a ridge around the identity."""
     design = np.stack([margins.T, np.ones_like(margins.T)], axis=1)
-    first = np.tile(start, (Y.shape[1], 1))
-    return fit_logistic(design, softened(Y), first, np.array([ridge, _SMALL]))
+    first = np.tile((1.0, 0.0), (Y.shape[1], 1))
+    return fit_logistic(design, softened(Y), first, np.array([_SLOPE_RIDGE, _SMALL]))
