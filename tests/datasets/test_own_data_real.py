@@ -11,7 +11,7 @@ import pytest
 from multilab.cli import main
 from multilab.datasets import Dataset, fetch, load, read_frames
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.usefixtures("benchmark_data")]
 
 
 def plain_table() -> pd.DataFrame:
