@@ -33,6 +33,13 @@ def test_trees_and_importances_are_those_of_scikit_learns_forest(kind, theirs, w
         np.testing.assert_array_equal(importances, forest.feature_importances_)
 
 
+@pytest.mark.parametrize("wrong", [{"max_features": "half"}, {"max_depth": 0}, {"min_samples_leaf": 0}])
+@pytest.mark.parametrize("kind", [RFPCT, ERFPCT])
+def test_wrong_arguments_of_trees_are_refused(kind, wrong) -> None:
+    with pytest.raises(ValueError, match=f"The '{next(iter(wrong))}' parameter of .* must be"):
+        kind(n_estimators=3, **wrong).fit(*make_data())
+
+
 @pytest.mark.parametrize(("ours", "theirs"), [(RFPCT, RandomForestRegressor), (ERFPCT, ExtraTreesRegressor)])
 def test_scores_are_those_of_scikit_learns_forest(ours, theirs) -> None:
     X, Y = make_data()

@@ -81,7 +81,7 @@ def grow_forest(
 def fit_trees(
     tree: DecisionTreeRegressor, samples: Iterable[tuple[np.ndarray, np.ndarray | None, int]], Y: np.ndarray
 ) -> list[Tree]:
-    """Fit one estimator to several samples, without checks of its input, and return the fitted trees.
+    """Fit one estimator to several samples and return the fitted trees; its arguments are checked once, X never.
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ def fit_trees(
     random = np.random.RandomState(0)  # one for all trees: making one takes longer than growing a small tree
     tree.set_params(random_state=random)
     targets, trees = np.ascontiguousarray(Y, dtype=np.float64), []
-    with config_context(skip_parameter_validation=True, assume_finite=True):
-        for X, weight, seed in samples:
-            random.seed(seed)
+    for X, weight, seed in samples:
+        random.seed(seed)
+        with config_context(skip_parameter_validation=bool(trees), assume_finite=True):
             trees.append(tree.fit(X, targets, weight, check_input=False).tree_)
     return trees
 
