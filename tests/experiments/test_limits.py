@@ -12,6 +12,7 @@ import pytest
 from test_additions import run, study  # noqa: F401  (a fixture)
 
 from multilab.cli import main
+from multilab.commands import publication
 from multilab.core import report_dir
 from multilab.experiments import cell_processes, rekeying
 from multilab.experiments.cells import Cell, all_cells, split_refs
@@ -133,6 +134,8 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
     assert list(missing["reason"].str.startswith("not run")) == [False, True, True]
     assert set(missing["key"]) == slow
     assert set(pd.read_csv(tables / "scores.csv")["method"]) == {"mlknn"}
+    records = publication.records(load_study("small"), publication.study_scores(load_study("small")))
+    assert [(record.method, len(record.cells)) for record in records] == [("mlknn", 3)]
     before = {name: (tables / name).read_bytes() for name in ("scores.csv", "keys.csv", "unfinished.csv")}
     monkeypatch.setattr(cell_processes, "run_cell", refuse)
     run("cells add")  # nothing is tried again

@@ -173,10 +173,18 @@ def study_pairs(study: Study) -> list[tuple[str, str]]:
 
 
 def records(study: Study, scores: Any) -> Iterator[Any]:
-    """Yield one run per variant and dataset of a study, from its scores and the cell store."""
+    """Yield one run per variant and dataset of a study, from its scores and the cell store.
+
+    Cells that passed a limit have no scores; a pair without any has no run.
+    """
     store, about = Store(), environment()
     values = dict(list(scores.groupby(["method", "dataset"], sort=False)))
     cells = {method: study_cells(study, method) for method in study.all_methods}
     for method, dataset in study_pairs(study):
-        chosen = [cell for cell in cells[method] if cell.split_ref.dataset == dataset]
-        yield run_record(study.name, chosen, values[method, dataset], store, about)
+        rows = values.get((method, dataset))
+        if rows is None:
+            continue
+        finished = set(rows["split"])
+        refs = ((cell, cell.split_ref) for cell in cells[method])
+        chosen = [cell for cell, ref in refs if ref.dataset == dataset and ref.split in finished]
+        yield run_record(study.name, chosen, rows, store, about)
