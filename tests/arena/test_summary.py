@@ -17,6 +17,7 @@ from multilab.arena import (
     arena_summary,
     leaderboard_means,
     leaderboard_text,
+    method_costs,
     pooled_tracks,
     rank_methods,
     summary_page,
@@ -130,6 +131,32 @@ def test_the_cheapest_method_that_suffices() -> None:
     page = summary_page(summary)
     assert "cheapest most often is `near` (4 sets)" in page
     assert "measured on a shared machine" in page
+
+
+def test_costs_are_shown_where_they_were_measured_alone() -> None:
+    scores = tables({"fast": 0.6, "slow": 0.8, "bad": 0.5}, 3)
+    measured = seconds(scores, {"fast": 1.0, "slow": 20.0, "bad": 4.0}).assign(peak_mb=2.0, model_bytes=3e6)
+    measured = measured[(measured["method"] != "slow") | (measured["dataset"] != "set0")]  # slow did not finish there
+    rows = dict.fromkeys(("set0", "set1", "set2"), (500, 100))
+    for alone in (True, False):
+        costs = method_costs(measured.assign(alone=alone), rows)
+        costs.attrs["study"] = "arena-costs"
+        studies = [{"track": "costs", "study": "arena-costs", "machine": "a machine"}]
+        track = [track_results("default", scores)]
+        content = arena_leaderboard(track, facts_of(scores), {}, studies, costs=costs, rating=rating)
+        summary = arena_summary(content)
+        page = summary_page(summary)
+        if not alone:
+            assert summary["costs"] is None
+            assert "What the methods cost" not in page
+            continue
+        each = [(row["name"], row["fit_seconds"], row["cells"]) for row in summary["costs"]["methods"]]
+        assert each == [("fast", 2.0, 3), ("bad", 8.0, 3), ("slow", 40.0, 2)]
+        assert summary["costs"]["pareto"]["fit_seconds"] == ["fast", "slow"]
+        assert "`fast` (2) and `slow` (40) (s per 1,000 rows)" in page
+        assert "20 times the cost of the cheapest" in page
+        assert "on a machine" in page
+        assert "`slow` 2 cells" in page
 
 
 def test_dummies_metrics_and_unfinished() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from multilab.arena.summaries import markdown as md
 from multilab.arena.summaries.cheap import cheap_section
+from multilab.arena.summaries.costs import cost_section
 from multilab.arena.summaries.metrics import agreement_section, dummy_section
 from multilab.arena.summaries.proposals import proposal_section
 from multilab.arena.summaries.stacking import stacking_section
@@ -39,12 +40,13 @@ def summary_page(summary: Mapping[str, Any] | None) -> str:
         proposal_section(summary),
         tuning_section(summary),
         stacking_section(summary),
+        cost_section(summary),
         cheap_section(summary),
         _unfinished(summary),
         agreement_section(summary),
         dummy_section(summary),
     ]
-    return "\n".join(head) + "\n" + "\n\n".join("\n\n".join(part) for part in parts) + "\n"
+    return "\n".join(head) + "\n" + "\n\n".join("\n\n".join(part) for part in parts if part) + "\n"
 
 
 def _opening(summary: Mapping[str, Any]) -> list[str]:

@@ -22,6 +22,7 @@ from multilab.arena.summaries.comparisons import (
     pool_of,
     shares_of,
 )
+from multilab.arena.summaries.costs import cost_numbers
 from multilab.arena.summaries.metrics import agreement_numbers, dummy_numbers
 from multilab.arena.summaries.proposals import PROPOSALS, proposal_numbers
 from multilab.arena.summaries.stacking import stacking_numbers
@@ -61,8 +62,9 @@ def arena_summary(
         interval overlaps); ``proposals`` (a list: ranks, Elo, comparisons with baselines by group and with the
         comparators of the paper); ``tuning`` (``null`` without such a track); ``stacking`` (the same; ``all`` and
         ``unseen``, the stacks on all sets and on those that decided no rule of a stack; ``champion``, a list of
-        :func:`champion_verdict`; ``chosen_on``, the sets that did decide, with the reason); ``cheap`` (``null``
-        without ``measured``; by metric a list per set); ``unfinished``; ``metrics``; ``dummies``.
+        :func:`champion_verdict`; ``chosen_on``, the sets that did decide, with the reason); ``costs`` (``null``
+        unless measured alone: ``study``, ``machine``, ``methods`` with their costs, the fastest fit first, ``pareto``);
+        ``cheap`` (``null`` without ``measured``; by metric a list per set); ``unfinished``; ``metrics``; ``dummies``.
 
     Raises
     ------
@@ -112,6 +114,7 @@ def arena_summary(
         ],
         "tuning": tuning_numbers(content, groups),
         "stacking": stacking_numbers(content, groups),
+        "costs": cost_numbers(content, pool),
         "cheap": None if measured is None else cheap_numbers(means, measured),
         "unfinished": _unfinished(content["tracks"]["default"]),
         "metrics": agreement_numbers(pool, means.metrics),

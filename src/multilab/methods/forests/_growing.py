@@ -93,7 +93,7 @@ def fit_trees(
     """
     random = np.random.RandomState(0)  # one for all trees: making one takes longer than growing a small tree
     tree.set_params(random_state=random)
-    targets, trees = np.ascontiguousarray(Y, dtype=np.float64), []
+    targets, trees = np.ascontiguousarray(Y, dtype=np.float64), []  # type: ignore[var-annotated]
     for X, weight, seed in samples:
         random.seed(seed)
         with config_context(skip_parameter_validation=bool(trees), assume_finite=True):
