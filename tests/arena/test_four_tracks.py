@@ -54,6 +54,7 @@ def reports(tmp_path_factory):
         "arena-tuned": (synthetic_scores(3, 2, 2, seed=1, metrics=METRICS), METHODS, {"tune": tune}),
         "arena-stacks": (synthetic_scores(4, 1, 2, seed=2, metrics=METRICS), {"m0": "stack"}, {}),
         "arena-costs": (synthetic_scores(1, 4, 1, metrics=METRICS), METHODS, {}),
+        "arena-stack-costs": (synthetic_scores(1, 1, 1, metrics=METRICS), {"m0": "stack"}, {}),
     }
     for study, (scores, methods, more) in tables.items():
         folder = root / "reports" / study
@@ -62,7 +63,7 @@ def reports(tmp_path_factory):
         scores.to_csv(folder / "scores.csv", index=False)
         measured = scores[["dataset", "split", "method"]].drop_duplicates()
         costs = {"fit_seconds": 2.0, "input_seconds": 0.0, "predict_seconds": 0.1, "peak_mb": 1.0, "model_bytes": 1e5}
-        measured.assign(**costs, alone=study == "arena-costs").to_csv(folder / "measured.csv", index=False)
+        measured.assign(**costs, alone=study.endswith("costs")).to_csv(folder / "measured.csv", index=False)
         described = {"title": study, "methods": list(scores["method"].unique()), "protocol": {"kfold": 5}, **more}
         for name, content in (("study", described), ("datasets", cards), ("environment", environment)):
             (folder / f"{name}.json").write_text(json.dumps(content))
@@ -155,3 +156,11 @@ def test_the_pages_mark_them_too_and_have_all_sections(reports, content):
         "scene",
     ]
     assert "on 2 unseen sets" in (reports.parent / "docs" / "arena-results.md").read_text()
+
+
+def test_a_stack_has_costs_under_its_name_of_the_track(content):
+    costs = content["costs"]
+    assert costs["study"] == "arena-costs and arena-stack-costs"
+    position = costs["columns"].index("stack@ensembled")
+    assert costs["fit_seconds"][position] > 0
+    assert costs["predict_ms"][position] is None  # its base methods were not measured here

@@ -179,3 +179,21 @@ def test_a_study_like_another_has_what_it_leaves_out_from_there():
     assert (costs.methods, costs.settings, costs.limits) == (arena.methods, arena.settings, arena.limits)
     assert (costs.measure, arena.measure) == ("alone", "shared")
     assert len(costs.datasets) == 5
+
+
+def test_a_study_may_be_like_one_that_is_like_another():
+    stacks, costs = load_study("arena-stacks"), load_study("arena-stack-costs")
+    assert (costs.methods, costs.limits, costs.protocol) == (stacks.methods, stacks.limits, stacks.protocol)
+    assert costs.datasets == load_study("arena-costs").datasets
+    for dataset in costs.datasets:
+        assert costs.method("stack", dataset) == stacks.method("stack", dataset)
+    assert {name for block in costs.settings for name in block.datasets or ()} == set(costs.datasets)
+
+
+def test_studies_that_are_like_each_other_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "study").mkdir()
+    for name, other in (("a", "b"), ("b", "c"), ("c", "a")):
+        (tmp_path / "study" / f"{name}.yaml").write_text(f"like: {other}\n")
+    monkeypatch.setenv("MULTILAB_CONF", str(tmp_path))
+    with pytest.raises(ExperimentError, match="a -> b -> c -> a is a circle"):
+        load_study("a")

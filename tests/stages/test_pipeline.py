@@ -177,12 +177,16 @@ def test_an_edited_or_missing_table_is_computed_again(lab):
 def test_results_are_adopted_if_their_cells_are_those_of_today(lab):
     shutil.rmtree(lab.root / "results")
     assert "7 stages" in lab.run("multilab", "keys", "study=quick", "--adopt", MULTILAB_CELLS="nothing")
+    assert (lab.root / "results/quick/publish.json").is_file()  # else `dvc commit` fails
     assert lab.repro() == ["publish"]  # its store of runs is not known any more
     lab.edit("conf/method/mlknn.yaml", "\nk: 10", "\nk: 6")
     printed = lab.run("multilab", "keys", "study=quick", "--adopt", code=2)
     assert "reports/quick/keys.csv: 8 keys are not those of the current settings and code" in printed
     lab.edit("conf/method/mlknn.yaml", "\nk: 6", "\nk: 10")
     assert lab.repro() == []
+    lab.edit("reports/quick/scores.csv", "metric,value", "metric,values")
+    printed = lab.run("multilab", "keys", "study=quick", "--adopt", code=2)
+    assert "scores.csv is missing or was edited" in printed
 
 
 def test_cells_of_a_report_that_are_not_in_the_store_are_fitted_again(lab):

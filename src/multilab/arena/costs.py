@@ -63,32 +63,34 @@ def method_costs(measured: pd.DataFrame, rows: Mapping[str, tuple[float, float]]
     return costs
 
 
-def with_base_methods(costs: pd.DataFrame, bases: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Return costs in which predictions and models of a stack include those of its base methods.
+def with_base_methods(measured: pd.DataFrame, bases: Mapping[tuple[str, str], Sequence[str]]) -> pd.DataFrame:
+    """Return measurements in which predictions and models of a stack include those of its base methods.
 
-    Cells of a stack read the scores of its base methods, so that only ``fit_seconds`` includes them when measured.
+    A stack reads the scores of its base methods, so that only its ``input_seconds`` include them when measured.
 
     Parameters
     ----------
-    costs : DataFrame
-        From :func:`method_costs`.
-    bases : mapping of str to sequence of str
-        Base methods by stack. Without the costs of one of them, those of the stack are NaN.
+    measured : DataFrame
+        Columns dataset, split, method, predict_seconds, model_bytes, among others.
+    bases : mapping of (str, str) to sequence of str
+        Base methods by dataset and stack. Without the measurements of one of them on the dataset and split, those of
+        the stack are NaN.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from multilab.arena.costs import with_base_methods
-    >>> costs = pd.DataFrame({"predict_ms": [1.0, 0.1], "model_mb": [3.0, 0.2]}, index=["mlknn", "stack"])
-    >>> with_base_methods(costs, {"stack": ["mlknn"]}).loc["stack"].round(1).tolist()
-    [1.1, 3.2]
+    >>> measured = pd.DataFrame({"dataset": "x", "split": 0, "method": ["mlknn", "stack"],
+    ...     "predict_seconds": [1.0, 0.1], "model_bytes": [3e6, 2e5]})
+    >>> with_base_methods(measured, {("x", "stack"): ["mlknn"]})["predict_seconds"].tolist()
+    [1.0, 1.1]
     """
-    added = costs.copy()
-    for name, members in bases.items():
-        if name in costs.index and members:
-            known = costs.reindex(list(members))[["predict_ms", "model_mb"]]
-            added.loc[name, ["predict_ms", "model_mb"]] += known.sum(skipna=False)
-    added.attrs = dict(costs.attrs)
+    own = measured.set_index(["dataset", "split", "method"])[["predict_seconds", "model_bytes"]]
+    added = measured.copy()
+    for at, (dataset, split, method) in zip(measured.index, own.index, strict=True):
+        if members := bases.get((dataset, method)):
+            known = own.reindex([(dataset, split, member) for member in members])
+            added.loc[at, ["predict_seconds", "model_bytes"]] += known.sum(skipna=False)
     return added
 
 

@@ -15,6 +15,11 @@ DECIMALS = 6
 """Means are rounded to this many decimals before anything is ranked, so that a reader of the file ranks alike."""
 
 
+def column_name(method: str, track: str) -> str:
+    """Return the name of a method in a pool of tracks: ``mlknn`` of the track default, ``mlknn@tuned`` of another."""
+    return method if track == "default" else f"{method}@{track}"
+
+
 @dataclass(frozen=True, eq=False)
 class Means:
     """Mean scores over the splits.
@@ -94,7 +99,7 @@ class Track:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the methods in a pool of tracks: ``mlknn`` of the track default, ``mlknn@tuned`` of another."""
-        return tuple(name if self.name == "default" else f"{name}@{self.name}" for name in self.methods)
+        return tuple(column_name(name, self.name) for name in self.methods)
 
     def unfinished_splits(self) -> np.ndarray:
         """Return the number of unfinished splits, shape (n_datasets, n_methods)."""

@@ -258,7 +258,7 @@ def _arena(given: list[str], current: str) -> list[str]:
     return _named(current, {name: values.get(name, list) for name in _ARENA.get(given[0], ())})
 
 
-_TRACKS = ("default", "tuned", "ensembled", "costs")
+_TRACKS = ("default", "tuned", "ensembled", "costs", "stack_costs")
 _POOLS = ("default", "tuned", "ensembled", "all")
 _ARENA = {
     "rank": ("metric", "sets", "pool", "top", *_TRACKS, "anchor", "champion", "out"),

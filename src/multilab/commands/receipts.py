@@ -73,8 +73,15 @@ def adopt_results(study: Study) -> None:
     Raises
     ------
     ExperimentError
-        If the cells of the committed scores have other keys than the current settings and code give.
+        If a file of the report was edited, or if the cells of the committed scores have other keys than the current
+        settings and code give.
+
+    Notes
+    -----
+    The receipt of ``publish`` lasts until the next `multilab keys`, which removes it where the MLflow store is absent.
     """
+    if edited := changed_files(report_dir(study.name)):
+        raise ExperimentError(f"{report_dir(study.name) / edited[0]} is missing or was edited; run the study")
     other = len({cell.key for cell in all_cells(study)} ^ published_keys(study))
     if other:
         path = report_dir(study.name) / "keys.csv"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -326,12 +326,30 @@ class Study:
 def load_study(name: str) -> Study:
     """Read ``conf/study/<name>.yaml``: ``methods: all`` means every method there is.
 
-    What a study ``like: other`` leaves out it has from ``conf/study/other.yaml``.
+    What a study ``like: other`` leaves out it has from ``conf/study/other.yaml``, which may be like a third one. Of the
+    other's blocks of settings for named datasets it has those for its own.
     """
-    settings = dict(read_settings("study", name))
-    if other := settings.pop("like", None):
-        settings = {**read_settings("study", str(other)), **settings}
+    settings, chain = dict(read_settings("study", name)), [name]
+    while other := settings.pop("like", None):
+        if other in chain:
+            raise ExperimentError(f"conf/study/{name}.yaml: like: {' -> '.join([*chain, str(other)])} is a circle")
+        chain.append(str(other))
+        taken = dict(read_settings("study", str(other)))
+        if "datasets" in settings:
+            taken["settings"] = _for_datasets(taken.get("settings"), settings["datasets"])
+        settings = {**taken, **settings}
     return study_from(name, settings)
+
+
+def _for_datasets(blocks: Any, datasets: Collection[str]) -> list[Mapping[str, Any]]:
+    """Return the blocks of settings of another study that apply to some datasets."""
+    kept = []
+    for block in blocks or ():
+        named = block.get("datasets")
+        own = [dataset for dataset in named or () if dataset in datasets]
+        if own or not named:
+            kept.append({**block, "datasets": own} if named else block)
+    return kept
 
 
 def study_from(name: str, mapping: Mapping[str, Any]) -> Study:

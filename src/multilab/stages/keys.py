@@ -22,8 +22,8 @@ def main(argv: list[str]) -> int:
     line = StageLine("keys")
     keys = write_keys(study)
     write_parameters(study)
+    drop_stale_receipts(study)
     if ADOPT in argv:
         adopt_results(study)
-    drop_stale_receipts(study)
     line.print(f"{len(keys)} stages of {study.name}")
     return 0

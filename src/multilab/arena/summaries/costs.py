@@ -16,14 +16,14 @@ _COSTS = {
 
 
 def cost_numbers(content: Mapping[str, Any], pool: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the costs of the methods of a pool by name, the cheapest first, and its Pareto fronts.
+    """Return the costs of the methods of a pool, the fastest fit first, and its Pareto fronts.
 
     ``None`` where nothing was measured with nothing else running.
     """
     costs = content["costs"]
     if costs is None or not costs["alone"]:
         return None
-    machine = next((each.get("machine") for each in content["studies"] if each["study"] == costs["study"]), None)
+    machines = {each["study"]: each.get("machine") for each in content["studies"]}
     rated = pool["boards"]["overall"].get("elo") or [None] * len(pool["columns"])
     elo = dict(zip(pool["columns"], rated, strict=True))
     rows = [
@@ -32,7 +32,12 @@ def cost_numbers(content: Mapping[str, Any], pool: Mapping[str, Any]) -> dict[st
         if name in elo
     ]
     rows.sort(key=lambda row: row["fit_seconds"])
-    return {"study": costs["study"], "machine": machine, "methods": rows, "pareto": pool.get("pareto", {})}
+    return {
+        "study": costs["study"],
+        "machine": machines.get(costs["study"].split()[0]),
+        "methods": rows,
+        "pareto": pool.get("pareto", {}),
+    }
 
 
 def cost_section(summary: Mapping[str, Any]) -> list[str]:
@@ -47,7 +52,7 @@ def cost_section(summary: Mapping[str, Any]) -> list[str]:
     exceptions = f" ({md.listed(fewer)}; the others did not finish)" if fewer else ""
     paragraphs = [
         "## What the methods cost",
-        f"Of the study `{entry['study']}`, one cell at a time in a process of its own with nothing else running"
+        f"Of {entry['study']}, one cell at a time in a process of its own with nothing else running"
         f"{machine}: medians over {md.count(most, 'cell')} per method{exceptions}. Stacks include their base "
         "methods, but for the peak of memory, which is in addition to what the process has before the fit.",
     ]
@@ -65,7 +70,11 @@ def cost_section(summary: Mapping[str, Any]) -> list[str]:
     if sentences:
         paragraphs.append("\n".join(sentences))
     table = [
-        [f"`{name}`", "-" if row["elo"] is None else f"{row['elo']:.0f}", *(f"{row[cost]:.2g}" for cost in _COSTS)]
+        [f"`{name}`", "-" if row["elo"] is None else f"{row['elo']:.0f}", *(_number(row[cost]) for cost in _COSTS)]
         for name, row in rows.items()
     ]
     return [*paragraphs, md.table(["Method", "Elo", *_COSTS.values()], table)]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2g}"

@@ -114,7 +114,7 @@ def arena_summary(
         ],
         "tuning": tuning_numbers(content, groups),
         "stacking": stacking_numbers(content, groups),
-        "costs": cost_numbers(content, pool),
+        "costs": cost_numbers(content, pool_of(content, "ensembled") or pool),
         "cheap": None if measured is None else cheap_numbers(means, measured),
         "unfinished": _unfinished(content["tracks"]["default"]),
         "metrics": agreement_numbers(pool, means.metrics),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from multilab.arena import ArenaError, Track, method_costs, track_results, with_base_methods
+from multilab.arena.tracks import column_name
 from multilab.commands.methods import family
 from multilab.core import conf_dir, report_dir
 from multilab.core.shell import command
@@ -19,8 +20,17 @@ from multilab.experiments.own_settings import entrant_names
 from multilab.experiments.study import load_study
 from multilab.statistics.result_files import read_measured, read_scores, read_table
 
-STUDIES = {"default": "arena", "tuned": "arena-tuned", "ensembled": "arena-stacks", "costs": "arena-costs"}
+STUDIES = {
+    "default": "arena",
+    "tuned": "arena-tuned",
+    "ensembled": "arena-stacks",
+    "costs": "arena-costs",
+    "stack_costs": "arena-stack-costs",
+}
 """The study of each track."""
+
+_COSTS = {"costs": "default", "stack_costs": "ensembled"}
+"""The tracks that measure what the methods of another track cost; they are not ranked."""
 
 LICENCE = "BSD-3-Clause"
 """Licence of this package and of its methods; a test compares it with pyproject.toml."""
@@ -48,7 +58,7 @@ def read_tracks(studies: Mapping[str, str]) -> list[Track]:
     ArenaError
         If the study of the track ``default`` has no results.
     """
-    tracks = [track for name, study in studies.items() if name != "costs" and (track := read_track(name, study))]
+    tracks = [track for name, study in studies.items() if name not in _COSTS and (track := read_track(name, study))]
     if not tracks or tracks[0].name != "default":
         study = studies["default"]
         raise ArenaError(
@@ -131,7 +141,7 @@ def described_methods(tracks: Iterable[Track], studies: Mapping[str, str]) -> di
 def absent_entrants(tracks: Sequence[Track], studies: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the entrants that have no results in any track, with the reason, as the leaderboard file has them."""
     present = {name for track in tracks for name in track.methods}
-    ranked = [study for track, study in studies.items() if track != "costs" and study in names("study")]
+    ranked = [study for track, study in studies.items() if track not in _COSTS and study in names("study")]
     listed = {study: set(load_study(study).all_methods) for study in ranked}
     absent = []
     for name in sorted(set(entrant_names("method")) - present):
@@ -175,21 +185,41 @@ def _libraries(method: Method, environment: Mapping[str, Any]) -> dict[str, str]
 
 
 def read_costs(studies: Mapping[str, str], methods: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame | None:
-    """Return what methods cost, of the study of costs if it has results, else of the track ``default``.
+    """Return what methods cost, of the studies of costs that have results, else of the track ``default``.
 
-    A stack's predictions and model include those of its base methods, which ``methods`` names (``base_scores``).
+    A stack's predictions and model include those of its base methods: those of the study, or, of a study without a file
+    of settings, those of ``methods`` (``base_scores``).
     """
-    for track in ("costs", "default"):
-        measured = read_measured(report_dir(studies[track])) if track in studies else None
-        if measured is None:
-            continue
-        settings = _json(report_dir(studies[track]) / "study.json", {})
-        rows = {card["name"]: _rows(card, settings) for card in _cards({track: studies[track]})}
-        known = {name: each for name, each in rows.items() if each is not None}
-        costs = method_costs(measured[measured["dataset"].isin(list(known))], known)
-        costs.attrs["study"] = studies[track]
-        return with_base_methods(costs, {name: method["base_scores"] for name, method in methods.items()})
-    return None
+    measured = {track: read_measured(report_dir(studies[track])) for track in ("default", *_COSTS) if track in studies}
+    chosen = [track for track in _COSTS if measured.get(track) is not None]
+    chosen = chosen if "costs" in chosen else ["default"]
+    tables: list[pd.DataFrame] = []
+    known: dict[str, tuple[float, float]] = {}
+    bases: dict[tuple[str, str], Sequence[str]] = {}
+    for track in chosen:
+        table, study = measured.get(track), studies[track]
+        if table is None:
+            return None
+        settings = _json(report_dir(study) / "study.json", {})
+        rows = {card["name"]: _rows(card, settings) for card in _cards({track: study})}
+        known |= {name: each for name, each in rows.items() if each is not None}
+        ranked, members = _COSTS.get(track, track), _base_methods(study, methods)
+        columns = {name: column_name(name, ranked) for name in table["method"].unique()}
+        pairs = table[["dataset", "method"]].drop_duplicates().itertuples(index=False, name=None)
+        bases |= {(dataset, columns[name]): members(name, dataset) for dataset, name in pairs}
+        tables.append(table.assign(method=table["method"].map(columns)))
+    joined = pd.concat(tables, ignore_index=True)
+    costs = method_costs(with_base_methods(joined[joined["dataset"].isin(list(known))], bases), known)
+    costs.attrs["study"] = " and ".join(studies[track] for track in chosen)
+    return costs
+
+
+def _base_methods(study: str, methods: Mapping[str, Mapping[str, Any]]) -> Callable[[str, str], Sequence[str]]:
+    """Return the function that gives the base methods of a stack on a dataset in a study."""
+    if study not in names("study"):
+        return lambda method, dataset: methods.get(method, {}).get("base_scores", ())
+    described = load_study(study)
+    return lambda method, dataset: described.method(method, dataset).base_scores
 
 
 def arena_settings() -> dict[str, Any]:
