@@ -52,7 +52,7 @@ def cost_section(summary: Mapping[str, Any]) -> list[str]:
     exceptions = f" ({md.listed(fewer)}; the others did not finish)" if fewer else ""
     paragraphs = [
         "## What the methods cost",
-        f"Of {entry['study']}, one cell at a time in a process of its own with nothing else running"
+        f"Of {entry['study']}, one cell at a time in a separate process, with nothing else running"
         f"{machine}: medians over {md.count(most, 'cell')} per method{exceptions}. Stacks include their base "
         "methods, but for the peak of memory, which is in addition to what the process has before the fit.",
     ]

@@ -216,10 +216,14 @@ def read_costs(studies: Mapping[str, str], methods: Mapping[str, Mapping[str, An
 
 def _base_methods(study: str, methods: Mapping[str, Mapping[str, Any]]) -> Callable[[str, str], Sequence[str]]:
     """Return the function that gives the base methods of a stack on a dataset in a study."""
-    if study not in names("study"):
-        return lambda method, dataset: methods.get(method, {}).get("base_scores", ())
-    described = load_study(study)
-    return lambda method, dataset: described.method(method, dataset).base_scores
+    described, known = load_study(study) if study in names("study") else None, set(names("method"))
+
+    def members(method: str, dataset: str) -> Sequence[str]:
+        if described and described.base(method) in known:
+            return described.method(method, dataset).base_scores
+        return methods.get(method, {}).get("base_scores", ())
+
+    return members
 
 
 def arena_settings() -> dict[str, Any]:
