@@ -154,7 +154,6 @@ def test_costs_are_shown_where_they_were_measured_alone() -> None:
         assert each == [("fast", 2.0, 3), ("bad", 8.0, 3), ("slow", 40.0, 2)]
         assert summary["costs"]["pareto"]["fit_seconds"] == ["fast", "slow"]
         assert "`fast` (2) and `slow` (40) (s per 1,000 rows)" in page
-        assert "20 times the cost of the cheapest" in page
         assert "on a machine" in page
         assert "`slow` 2 cells" in page
 

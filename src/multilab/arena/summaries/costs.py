@@ -35,6 +35,7 @@ def cost_numbers(content: Mapping[str, Any], pool: Mapping[str, Any]) -> dict[st
     return {
         "study": costs["study"],
         "machine": machines.get(costs["study"].split()[0]),
+        "sets": pool["boards"]["overall"]["sets"],
         "methods": rows,
         "pareto": pool.get("pareto", {}),
     }
@@ -52,20 +53,18 @@ def cost_section(summary: Mapping[str, Any]) -> list[str]:
     exceptions = f" ({md.listed(fewer)}; the others did not finish)" if fewer else ""
     paragraphs = [
         "## What the methods cost",
-        f"Of {entry['study']}, one cell at a time in a separate process, with nothing else running"
-        f"{machine}: medians over {md.count(most, 'cell')} per method{exceptions}. Stacks include their base "
-        "methods, but for the peak of memory, which is in addition to what the process has before the fit.",
+        f"Of {entry['study']}, one cell at a time in a separate process, with nothing else running{machine}: medians "
+        f"over {md.count(most, 'cell')} per method{exceptions}. Stacks include their base methods, but for the peak of "
+        "memory, which is in addition to what the process has before the fit. Elo is that over all metrics on "
+        f"{md.count(entry['sets'], 'set')}.",
     ]
     sentences = []
     for cost, doing in (("fit_seconds", "Fits"), ("predict_ms", "Predictions")):
         if len(front := entry["pareto"].get(cost, [])) > 1:
-            best, cheapest = rows[front[-1]][cost], rows[front[0]][cost]
-            steps = [f"`{name}` ({rows[name][cost]:.2g})" for name in front]
-            factor = f", {md.times(best / cheapest)} the cost of the cheapest" if cheapest else ""
+            steps = [f"`{name}` ({_number(rows[name][cost])})" for name in front]
             unit = "s per 1,000 rows" if cost == "fit_seconds" else "ms per row"
             sentences.append(
-                f"- {doing}: none is both cheaper and higher in Elo than {md.listed(steps, len(steps))} ({unit}). The "
-                f"last has the highest Elo{factor}."
+                f"- {doing}: none is both cheaper and higher in Elo than {md.listed(steps, len(steps))} ({unit})."
             )
     if sentences:
         paragraphs.append("\n".join(sentences))
@@ -77,4 +76,4 @@ def cost_section(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2g}"
+    return "-" if value is None else f"{float(f'{value:.3g}'):g}"

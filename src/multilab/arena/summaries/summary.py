@@ -63,7 +63,8 @@ def arena_summary(
         comparators of the paper); ``tuning`` (``null`` without such a track); ``stacking`` (the same; ``all`` and
         ``unseen``, the stacks on all sets and on those that decided no rule of a stack; ``champion``, a list of
         :func:`champion_verdict`; ``chosen_on``, the sets that did decide, with the reason); ``costs`` (``null``
-        unless measured alone: ``study``, ``machine``, ``methods`` with their costs, the fastest fit first, ``pareto``);
+        unless measured alone: ``study``, ``machine``, ``sets`` of Elo, ``methods`` with their costs, the fastest fit
+        first, ``pareto``);
         ``cheap`` (``null`` without ``measured``; by metric a list per set); ``unfinished``; ``metrics``; ``dummies``.
 
     Raises
