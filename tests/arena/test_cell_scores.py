@@ -32,6 +32,7 @@ description: A test.
 datasets: [genes-toy, digit-segments]
 methods: [mlknn, br_logistic, mlkelm]
 protocol: {kfold: 2, stratify: 1, seed: 0}
+conventions: uniform
 metrics: [ranking_loss]
 headline: ranking_loss
 """
@@ -83,7 +84,7 @@ def test_all_metrics_are_those_of_the_study_to_the_last_bit(study, capsys):
     assert main(["arena", "scores", "study=tiny"]) == 0
     assert "6 of 6 cells" in capsys.readouterr().out
     files = [read_cell_scores(f"reports/tiny/cell-scores/{name}.npz") for name in study.datasets]
-    computed = pd.concat([file.metrics() for file in files], ignore_index=True)
+    computed = pd.concat([file.metrics(conventions="uniform") for file in files], ignore_index=True)
     cells = all_cells(study)
     assert set(computed["metric"]) == set(METRICS)
     expected = evaluate(study, cells, Store())
@@ -174,6 +175,29 @@ def test_policies(study, capsys):
     assert main(["arena", "metrics", "study=tiny", "metric=macro_f1,coverage", "policy=top_k", "out=x.csv"]) == 0
     assert "decisions: top_k" in capsys.readouterr().out
     assert len(pd.read_csv("x.csv")) == 12
+
+
+def test_metrics_are_in_the_conventions_of_the_study_and_columns_that_lack_a_split_are_last(study, capsys):
+    cells, store = all_cells(study), Store()
+    for cell in cells:
+        if cell.method.name == "mlknn":  # equal scores of all labels: under `default` its one-error is small
+            arrays = store.arrays(cell.key)
+            shutil.rmtree(store.path(cell.key))
+            store.write(cell.key, {**arrays, "scores": np.full_like(arrays["scores"], 0.5)}, {"alone": False}, "")
+    last = next(cell for cell in cells if cell.method.name == "br_logistic" and cell.split_ref.dataset == "genes-toy")
+    shutil.rmtree(store.path(last.key))
+    main(["arena", "scores", "study=tiny"])
+    capsys.readouterr()
+    assert main(["arena", "metrics", "study=tiny", "metric=one_error", "out=x.csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "means over 2 data sets, decisions: stored, conventions: uniform"
+    assert lines[5].split() == ["br_logistic", "-"]
+    values = pd.read_csv("x.csv").set_index(["method", "dataset", "split"])["value"]
+    assert values.groupby("method").count().to_dict() == {"br_logistic": 3, "mlkelm": 4, "mlknn": 4}
+    Y, _ = read_cell_scores(GENES).labels(0)
+    equal = np.full(Y.shape, 0.5)
+    by = {name: score_all(Y, equal, Y, conventions=name)["one_error"] for name in ("default", "uniform")}
+    assert values["mlknn", "genes-toy", 0] == by["uniform"] > by["default"]
 
 
 @pytest.mark.parametrize(

@@ -134,8 +134,8 @@ def test_the_terminal_marks_stacks_on_the_sets_that_decided_their_rules(reports,
         text = capsys.readouterr().out
         assert "stack@ensembled" in text
         assert "†" not in text
-    assert main(["arena", "rank", "metric=macro_f1"]) == 0  # the widest pool on all its sets
-    assert "(default + tuned + ensembled)" in capsys.readouterr().out
+    assert main(["arena", "rank", "metric=macro_f1"]) == 0  # of the pools with the most sets the widest
+    assert "4 sets, 5 methods (default + ensembled)" in capsys.readouterr().out
 
 
 def test_the_pages_mark_them_too_and_have_all_sections(reports, content):

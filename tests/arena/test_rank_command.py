@@ -117,6 +117,9 @@ def test_the_file_holds_what_the_tables_do_and_is_the_same_on_a_rerun(reports, c
         (["metric=macro_f1", "top=x"], "top must be a number"),
         (["default=nothing"], "reports/nothing/scores.csv is not there"),
         (["colour=red"], "colour"),
+        (["anchor=nobody"], "nobody"),
+        (["metric=macro_f1", "champion=nobody"], "nobody"),
+        (["costs=none"], "add out=FOLDER"),
     ],
 )
 def test_what_cannot_be_ranked_is_refused_in_one_line(reports, capsys, arguments, message):

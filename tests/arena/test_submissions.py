@@ -339,6 +339,21 @@ FORGED = {
     "a wrong type": (lambda f: {}, {"versions": ["numpy"]}, "versions must be a dict[str, str]"),
     "no JSON": (lambda f: {"manifest.json": b"["}, {}, "manifest.json is not JSON"),
     "a table that is none": (lambda f: {"cells.csv": b"a,b\n1,2\n"}, {}, "cells.csv is not valid: its columns are not"),
+    "a row with a field too many": (
+        lambda f: {"cells.csv": f["cells.csv"].replace(b"genes-toy", b"X,genes-toy")},
+        {},
+        "cells.csv is not valid",
+    ),
+    "settings of a wrong type": (
+        lambda f: {"ridge_labels.yaml": f["ridge_labels.yaml"] + b"\nbase_scores: 3\n"},
+        {},
+        "base_scores must be a list, not 3",
+    ),
+    "a key that is no text": (
+        lambda f: {"ridge_labels.yaml": f["ridge_labels.yaml"] + b"\n1: 2\n"},
+        {},
+        "not a mapping whose keys are texts",
+    ),
     "text for a number": (
         lambda f: {"scores.csv": f["scores.csv"].replace(b"macro_f1,0.", b"macro_f1,x0.", 1)},
         {},
@@ -353,7 +368,7 @@ def test_a_forged_archive_is_refused_before_its_code_runs(judge, capsys, monkeyp
     changes, manifest, message = FORGED[fault]
     repack(changes(contents()), manifest)
     line = refusal(["arena", "verify", ARCHIVE], capsys)
-    assert line.startswith("ArenaError: ")
+    assert line.startswith(("ArenaError: ", "ExperimentError: "))
     assert message in line
     assert not list(Path("submissions").glob("*.json"))
     assert "ridge_labels" not in sys.modules
@@ -408,6 +423,16 @@ def test_links_bombs_and_lies_about_sizes_are_refused(judge, capsys):
     with pytest.warns(UserWarning, match="Duplicate name"):
         write([*files.items(), ("scores.csv", files["scores.csv"])])
     assert "there twice" in refusal(["arena", "verify", ARCHIVE], capsys)
+    write([*files.items(), *((f"a{at}.py", b"x = 1\n") for at in range(400))])
+    assert "405 files; a submission has at most 5" in refusal(["arena", "verify", ARCHIVE], capsys)
+    write(files.items())
+    damaged = bytearray(Path(ARCHIVE).read_bytes())
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        entry = archive.getinfo("scores.csv")
+    start = entry.header_offset + 30 + len(entry.filename)
+    damaged[start : start + 20] = bytes([255]) * 20
+    Path(ARCHIVE).write_bytes(damaged)
+    assert "not a readable archive (error)" in refusal(["arena", "verify", ARCHIVE], capsys)
     Path(ARCHIVE).write_bytes(bytes(2**24 + 1))
     assert "larger than 16 MiB" in refusal(["arena", "verify", ARCHIVE], capsys)
     Path(ARCHIVE).write_bytes(b"PK nothing")

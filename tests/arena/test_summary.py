@@ -209,6 +209,24 @@ def test_tuning_and_stacking() -> None:
     assert f"`stack` has the smallest average rank in {len(METRICS)} of {len(METRICS)} metrics on 9 sets" in page
 
 
+def test_with_few_sets_the_sections_on_tuning_and_stacking_have_no_verdicts() -> None:
+    """Of m comparisons on n sets no p value is below m / 2^(n - 1)."""
+    quality = dict(zip("abcde", (0.8, 0.7, 0.6, 0.5, 0.4), strict=True))
+    tuned, stacks = tables(dict.fromkeys(quality, 0.9), 6, seed=1), tables({"stack": 0.95}, 6, seed=2)
+    summary = arena_summary(leaderboard(tables(quality, 6), tuned=tuned, ensembled=stacks))
+    rows = [each["groups"]["overall"] for each in summary["tuning"]["methods"]]
+    assert {row["wins"] for row in rows} == {1.0}
+    assert {(row["smallest_p"], row["p_holm"]) for row in rows} == {(0.156, 0.156)}
+    (stack,) = summary["stacking"]["all"]["stacks"]
+    assert {row["smallest_p"] for row in stack["best_single"].values()} == {0.125}
+    page = summary_page(summary)
+    assert "for 5 no difference was detected, nor can it be with 6 sets (the smallest p is 0.156)." in page
+    assert (
+        "(Holm-corrected over a row). No difference was detected, nor can it be with 6 sets (the smallest p is 0.125)."
+        in page
+    )
+
+
 @pytest.mark.parametrize("elo", [True, False], ids=["elo", "without elo"])
 @pytest.mark.parametrize("n_sets", [1, 2, 6])
 def test_the_page_holds_for_any_content(n_sets: int, elo: bool) -> None:

@@ -122,12 +122,14 @@ def test_what_is_new_or_changed_is_verified_and_the_worst_code_counts(runner):
     assert (runner.root / ".multilab-arena" / "number").read_text() == "7\n"
 
 
-def test_a_refusal_is_shown_as_text_and_a_link_is_refused(runner, tmp_path):
+def test_a_refusal_is_shown_as_text_and_a_link_or_a_stamp_is_refused(runner, tmp_path):
     put(runner, "change/submissions", bad="2 ArenaError: `x` <!-- $(touch trap) \x1b[31m")
     (runner.root / "change" / "submissions" / "link.zip").symlink_to("/etc/passwd")
+    (runner.root / "change" / "submissions" / "mine.verified.json").write_text('{"result": "verified"}')
     text = runner.verify(code=2)
     assert "`ArenaError: x <!-- $(touch trap) [31m`" in text
     assert "`a link is no submission`" in text
+    assert "`a stamp is written by a verification, not submitted`" in text
     assert not (tmp_path / "trap").exists()
 
 
@@ -139,9 +141,12 @@ def test_nothing_new_is_said_so(runner):
 
 def test_one_comment_is_made_and_then_edited(runner):
     comments = runner.comment()
-    assert comments == {"100": "<!-- multilab arena submission -->\n### Arena: fine\n"}
+    marker, warning, _, *text = comments["100"].splitlines()
+    assert marker == "<!-- multilab arena submission -->"
+    assert warning.startswith("> What follows was written on a machine that ran the submitted code")
+    assert text == ["### Arena: fine"]
     again = runner.comment(comments={**comments, "5": "a person"}, text="### Arena: better\n")
-    assert again == {"5": "a person", "100": "<!-- multilab arena submission -->\n### Arena: better\n"}
+    assert again == {"5": "a person", "100": comments["100"].replace("fine", "better")}
 
 
 def test_a_change_outside_the_folder_is_named_first(runner):

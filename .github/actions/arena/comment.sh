@@ -13,9 +13,11 @@ fi
 others=$(gh api --paginate "repos/$GITHUB_REPOSITORY/pulls/$number/files" --jq '.[].filename' | grep -vc '^submissions/' || true)
 {
   if [ "$others" != 0 ]; then
-    echo "> **Read the change first:** it touches $others files outside \`submissions/\`, so what follows may be forged."
+    echo "> **Read the change first:** it touches $others files outside \`submissions/\`."
     echo
   fi
+  echo "> What follows was written on a machine that ran the submitted code: read that code before you trust it."
+  echo
   head -c 60000 "$folder/artifact/comment.md"
 } > "$folder/comment.md"
 export COMMENT_FOLDER="$folder" COMMENT_MARKER="arena submission" PULL_REQUEST="$number"

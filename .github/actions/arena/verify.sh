@@ -9,12 +9,15 @@ code=0 count=0
 shopt -s nullglob
 for entry in change/submissions/*; do
   name=$(basename -- "$entry")
-  case "$name" in *.verified.json | README.md) continue ;; esac
+  if [ "$name" = README.md ]; then continue; fi
   if [ -e "submissions/$name" ] && diff -rq -- "submissions/$name" "$entry" > /dev/null; then continue; fi
   count=$((count + 1))
   rm -f "$work/part.md"
   if [ -L "$entry" ]; then
     line="a link is no submission"
+    status=2
+  elif [[ "$name" == *.verified.json ]]; then
+    line="a stamp is written by a verification, not submitted"
     status=2
   else
     multilab arena verify "$entry" "sample=$SAMPLE" "seed=$SEED" "markdown=$work/part.md" \

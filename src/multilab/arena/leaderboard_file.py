@@ -15,7 +15,7 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     ``machine``, ``python``, ``blas``, ``versions`` (package to version). ``null`` where the study has no such file.
     ``tune``: the search of a tuned study (``n_trials``, ``folds``, ``metric``, ``sampler``), else ``null``.
 ``sets``
-    A list, one per dataset: ``name``, ``title``, ``domain`` (``text``, ``image``, ``audio``, ``biology``,
+    A list, one per dataset of a pool: ``name``, ``title``, ``domain`` (``text``, ``image``, ``audio``, ``biology``,
     ``medicine``, ``environment``, ``synthetic``, ``other``), ``text`` (true or false), ``n`` (rows), ``d`` (features,
     after one-hot coding), ``q`` (labels), ``cardinality`` (labels per row), ``density`` (cardinality / q),
     ``distinct`` (distinct label sets), ``nominal`` (nominal features), ``sparse`` (true or false).
@@ -168,7 +168,7 @@ def arena_leaderboard(
         | {"champion": column and _champion(pool.means, column, tests[pool.name], boards[pool.name])}
         for pool, at, column in zip(pools, anchors, champions, strict=True)
     ]
-    used = [each for each in facts if any(each["name"] in track.datasets for track in tracks)]
+    used = [each for each in facts if any(each["name"] in pool.means.datasets for pool in pools)]
     metrics = [name for name in METRICS if any(name in track.metrics for track in tracks)]
     return {
         "schema": SCHEMA,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
@@ -22,6 +22,11 @@ PREPROCESSING = ("none", "minmax", "standard")
 
 DISPLAY = ("title", "reference", "notes", "family", "licence", "requires")
 """Keys of a method's YAML that reach neither the estimator nor the key of a cell."""
+
+_TYPES: Mapping[str, tuple[type, str]] = {
+    **dict.fromkeys(("base_scores", "save_attributes"), (Sequence, "a list")),
+    **dict.fromkeys(("inner_cv", "search", "check_params"), (Mapping, "a mapping")),
+}
 
 _CODE_WITHIN = (
     *("multilab.decision", "multilab.methods", "multilab.metrics"),
@@ -88,6 +93,10 @@ class Method:
     def from_mapping(cls, name: str, mapping: Mapping[str, Any]) -> Method:
         """Build a method from the content of its YAML."""
         values = dict(mapping)
+        for key, (kind, described) in _TYPES.items():
+            value = values.get(key)
+            if value is not None and (isinstance(value, str) or not isinstance(value, kind)):
+                raise ExperimentError(f"conf/method/{name}.yaml: {key} must be {described}, not {value!r}")
         target = values.pop("_target_", None)
         if not isinstance(target, str):
             raise ExperimentError(f"conf/method/{name}.yaml: no _target_; name the estimator class there")

@@ -5,16 +5,17 @@
       arena-costs (those that have results), and print the leaderboard over all metrics.
   multilab arena rank metric=macro_f1 sets=text [pool=default] [top=20]
       print a leaderboard, write nothing. metric: a metric or a group (overall, example, label, ranking), several
-      with commas; sets: names, patterns, domains and conditions such as sets='yahoo-*,n<6000'; pool: default, tuned,
-      ensembled or all; ensembled-unseen and all-unseen leave out the sets whose results decided rules of a stack.
+      with commas; sets: names, patterns, domains and conditions such as sets='virus-*,n<6000'; pool: default, tuned,
+      ensembled or all (by default the one with the most sets, of equal ones with the most columns); ensembled-unseen
+      and all-unseen leave out the sets whose results decided rules of a stack.
   multilab arena rank default=mlekelm out=reports/mine
-      the same of other studies: default=, tuned=, ensembled= and costs= name them; anchor=METHOD has Elo 1000,
-      champion=METHOD is tested against every other one.
+      the same of other studies: default=, tuned=, ensembled= and costs= name them; out= keeps their leaderboard apart
+      from that of the arena. anchor=METHOD has Elo 1000, champion=METHOD is tested against every other one.
   multilab arena scores [study=arena] [dataset=A,B]
       pack the scores and decisions of all finished cells, one compressed file per data set, versioned by DVC.
-  multilab arena metrics metric=A,B [policy=stored] [study=arena] [dataset=A,B] [out=FILE.csv]
+  multilab arena metrics metric=A,B [policy=stored] [study=arena] [dataset=A,B] [conventions=NAME] [out=FILE.csv]
       any metric of all columns from these files, without a fit; policy: stored, a threshold such as 0.4, cardinality,
-      top_k, top_3.
+      top_k, top_3; conventions: those of the study by default. Columns that lack a split have no mean and are last.
   multilab arena page [out=reports/mine] | summary
       from leaderboard.json and the tables, without cells: the pages reports/arena/index.html and sets/NAME.html; in
       sentences reports/arena/summary.json and docs/arena-results.md.

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.arena_sample import SETS, write_arena
 from helpers.chromium import EXECUTABLE, Chromium
-from multilab.arena import DataProfile, nearest_sets, rank_methods
+from multilab.arena import DataProfile, leaderboard_means, nearest_sets, rank_methods
 from multilab.reports.arena.data import load_arena
 from multilab.reports.arena.page import build_arena_pages
 
@@ -127,7 +127,7 @@ def test_the_picker_computes_what_python_computes(browser, arena, values, n_sets
         *(browser.evaluate(f"+document.querySelector('#like form [name={n}]').value") for n in names[:5]), values[5]
     )
     assert (given.rows, given.density) == (values[0], values[4])
-    means = arena.pool_means(pool)
+    means = leaderboard_means(arena.content, pool)
     among = nearest_sets(given, arena.profiles, len(SETS))
     near = [(name, distance) for name, distance in among if name in means.datasets][:n_sets]
     links = "[...document.querySelectorAll('#nearest a')].map(link => [link.textContent, link.getAttribute('href')])"

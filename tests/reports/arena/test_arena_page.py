@@ -9,11 +9,12 @@ import re
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from helpers.arena_sample import METHODS, SETS, write_arena
 from helpers.html_page import Page
-from multilab.arena import rank_methods
+from multilab.arena import leaderboard_means, rank_methods
 from multilab.commands.arena.pages import study_page
 from multilab.core import MultilabError
 from multilab.reports.arena.data import OutdatedLeaderboardError, load_arena
@@ -137,7 +138,7 @@ def test_the_finding_names_the_leaders_the_cheap_and_the_unfinished(folder):
 def test_a_set_page_has_all_methods_and_metrics_with_spread_and_reasons(folder, pages):
     arena = load_arena(folder)
     rows = ArenaPage((folder / "sets" / "medical.html").read_text(encoding="utf-8")).tables[0]
-    means = arena.track_means("medical")
+    means = arena.set_means("medical")
     assert len(rows) - 1 == len(means.columns) == len(METHODS) + 3
     assert [cell["text"].strip() for cell in rows[0][:3]] == ["Method", "Rank", "Unfinished"]
     shown = {row[0]["text"]: row for row in rows[1:]}
@@ -152,6 +153,16 @@ def test_a_set_page_has_all_methods_and_metrics_with_spread_and_reasons(folder, 
     assert shown["ECC"][2]["text"] == "–"
     best = [float(row[3]["text"].split("±")[0]) for row in rows[1:] if row[3]["bold"]]
     assert best == [pytest.approx(np.nanmin(means.values[0, 0]), abs=5e-5)]
+
+
+def test_a_set_page_ranks_all_tracks_on_their_common_splits(folder, pages):
+    text = (folder / "sets" / "birds.html").read_text(encoding="utf-8")
+    assert "<div><dt>splits compared</dt><dd>3 of 5</dd></div>" in text
+    shown = {row[0]["text"]: row for row in ArenaPage(text).tables[0][1:]}
+    scores = pd.read_csv(folder / "scores.csv").query("dataset == 'birds' and metric == 'hamming_loss'")
+    means = scores[scores["split"] < 3].groupby("method")["value"].mean()
+    assert shown["ECC"][3]["text"].partition("±")[0] == f"{means['ecc']:.4f}"
+    assert "3 of 5" not in (folder / "sets" / "scene.html").read_text(encoding="utf-8")  # no tuned track there
 
 
 def test_methods_without_results_and_libraries_are_listed(page):
@@ -185,6 +196,14 @@ def test_the_champion_has_a_table_per_pool_and_the_gain_by_tuning_is_shown(conte
     assert tuning[0][5]["text"] == "Gain in Macro AUC"
 
 
+def test_elo_and_sets_won_of_the_tuned_methods_sort_as_numbers(text):
+    section = text.partition('<section id="tuning">')[2].partition("</section>")[0]
+    values = re.findall(r'<td class="left" data-v="([^"]*)">(\d+)', section)
+    assert len(values) == 2 * 3
+    assert all(round(float(value)) == int(shown) for value, shown in values)
+    assert "no difference is detected, nor can it be with 4 sets (the smallest p is 0.25)" in section
+
+
 def test_text_in_names_is_escaped(text):
     assert "RF-PCT &lt;forest&gt;" in text
     assert "<forest>" not in text
@@ -211,7 +230,7 @@ def test_the_same_files_give_the_same_bytes(folder, pages):
 def test_means_of_the_file_give_the_ranks_of_the_file(folder):
     arena = load_arena(folder)
     for name, pool in arena.pools.items():
-        table = rank_methods(arena.pool_means(name), "overall").table
+        table = rank_methods(leaderboard_means(arena.content, name), "overall").table
         assert table["rank"].reindex(pool["columns"]).round(3).tolist() == pool["boards"]["overall"]["rank"]
 
 

@@ -11,6 +11,7 @@ import io
 import json
 import re
 import zipfile
+import zlib
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ _CELLS, _SCORES, _MANIFEST = "cells.csv", "scores.csv", "manifest.json"
 _COLUMNS = {_CELLS: ["dataset", "split", "key", "digest"], _SCORES: ["dataset", "split", "method", "metric", "value"]}
 _LIMITS = {".py": 2**18, ".yaml": 2**16, ".json": 2**18, ".csv": 2**24}  # bytes, by ending
 _MAX_ARCHIVE = 2**24
+_MAX_FILES = 16
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 
@@ -158,6 +160,7 @@ def _archive_files(path: Path) -> dict[str, bytes]:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
             names = [entry.filename for entry in entries]
+            _check_count(path, len(entries))
             for entry in entries:
                 _check_entry(path, entry.filename, entry.file_size)
                 plain = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -167,9 +170,9 @@ def _archive_files(path: Path) -> dict[str, bytes]:
             return {name: _read(path, name, archive) for name in names}
     except FileNotFoundError:
         raise ArenaError(f"{path}: there is no such file") from None
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        if isinstance(error, ArenaError):
-            raise
+    except ArenaError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise ArenaError(f"{path}: not a readable archive ({type(error).__name__})") from None
 
 
@@ -186,14 +189,19 @@ def _read(path: Path, name: str, archive: zipfile.ZipFile) -> bytes:
 def _folder_files(path: Path) -> dict[str, bytes]:
     """Return the files of a folder; the stamp of an earlier verification is left out."""
     files = {}
-    for entry in sorted(path.iterdir()):
-        if entry.name == "verified.json":
-            continue
+    entries = [entry for entry in sorted(path.iterdir()) if entry.name != "verified.json"]
+    _check_count(path, len(entries))
+    for entry in entries:
         if entry.is_symlink() or not entry.is_file():
             raise ArenaError(f"{path}: {entry.name[:80]!r} is no plain file")
         _check_entry(path, entry.name, entry.stat().st_size)
         files[entry.name] = entry.read_bytes()
     return files
+
+
+def _check_count(path: Path, count: int) -> None:
+    if count > _MAX_FILES:
+        raise ArenaError(f"{path}: {count} files; a submission has at most 5")
 
 
 def _check_entry(path: Path, name: str, size: int) -> None:
@@ -236,7 +244,7 @@ def _table(path: Path, name: str, content: bytes) -> pd.DataFrame:
     """Return a table of an archive with the types of its columns."""
     try:
         table = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False, encoding="utf-8")
-        if list(table.columns) != _COLUMNS[name]:
+        if list(table.columns) != _COLUMNS[name] or not isinstance(table.index, pd.RangeIndex):  # a longer row shifts
             raise ValueError(f"its columns are not {', '.join(_COLUMNS[name])}")
         if "value" in table:
             table["value"] = table["value"].replace("", "nan").map(float)

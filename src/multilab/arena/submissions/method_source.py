@@ -177,9 +177,13 @@ def _yaml_targets(name: str, text: str) -> list[str]:
                 line = event.start_mark.line + 1
                 raise ArenaError(f"{file}, line {line}: an anchor, alias, tag or more than {_MAX_DEPTH} levels")
         content = yaml.safe_load(text)
+    except ArenaError:
+        raise
     except (yaml.YAMLError, ValueError) as error:
         raise ArenaError(f"{file}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
-    if not isinstance(content, dict) or not isinstance(content.get("_target_"), str):
+    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
+        raise ArenaError(f"{file}: not a mapping whose keys are texts")
+    if not isinstance(content.get("_target_"), str):
         raise ArenaError(f"{file}: no _target_; name the class there, as {name}.{name.title().replace('_', '')}")
     return list(_strings(content))
 

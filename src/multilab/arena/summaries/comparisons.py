@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from multilab.arena.boards import ALPHA, rank_methods
+from multilab.arena.summaries import markdown as md
 from multilab.arena.tracks import Means
 from multilab.statistics import holm, signed_rank_p
 
@@ -21,25 +22,39 @@ class Shares:
     columns: tuple[str, ...]
     values: np.ndarray  # (n_datasets, n_columns, n_columns)
 
-    def compared(self, column: str, others: Sequence[str]) -> list[dict[str, Any]]:
-        """Return how a column does against others: share of wins and signed-rank test, Holm-corrected over them."""
-        at = self.columns.index(column)
-        against = [self.values[:, at, self.columns.index(other)] for other in others]
-        p = [signed_rank_p(shares.round(9) - 0.5) for shares in against]
-        least = min(1.0, len(others) * 2.0 ** (1 - len(self.values)))
-        return [
-            {
-                "against": other,
-                "sets": len(shares),
-                "wins": rounded_or_none(shares.mean(), 3),
-                "sets_won": int((shares > 0.5).sum()),
-                "sets_lost": int((shares < 0.5).sum()),
-                "p_holm": float(f"{adjusted:.3g}"),
-                "smallest_p": float(f"{least:.3g}"),
-                "verdict": verdict(shares, adjusted),
-            }
-            for other, shares, adjusted in zip(others, against, holm(p), strict=True)
-        ]
+    def between(self, column: str, other: str) -> np.ndarray:
+        """Return the shares that a column wins against another one, shape (n_datasets,)."""
+        return self.values[:, self.columns.index(column), self.columns.index(other)]
+
+
+def compared(pairs: Sequence[tuple[Shares, str, str]]) -> list[dict[str, Any]]:
+    """Return how the first column of each pair does against the second: share of wins and signed-rank test.
+
+    The p values are Holm-corrected over the pairs. ``smallest_p`` is what they can be at least: a difference cannot be
+    detected where it is above the level.
+    """
+    shares = [each.between(column, other) for each, column, other in pairs]
+    p = holm([signed_rank_p(each.round(9) - 0.5) for each in shares])
+    return [
+        {
+            "against": other,
+            "sets": len(values),
+            "wins": rounded_or_none(values.mean(), 3),
+            "sets_won": int((values > 0.5).sum()),
+            "sets_lost": int((values < 0.5).sum()),
+            "p_holm": significant(adjusted),
+            "smallest_p": significant(min(1.0, len(pairs) * 2.0 ** (1 - len(values)))),
+            "verdict": verdict(values, adjusted),
+        }
+        for (_, _, other), values, adjusted in zip(pairs, shares, p, strict=True)
+    ]
+
+
+def undetectable(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return that comparisons of one family cannot detect a difference with so few sets; nothing where they can."""
+    if not rows or rows[0]["smallest_p"] <= ALPHA:
+        return ""
+    return f"nor can it be with {md.count(rows[0]['sets'], 'set')} (the smallest p is {rows[0]['smallest_p']:g})"
 
 
 def shares_of(means: Means, group: str) -> Shares:
@@ -55,20 +70,6 @@ def verdict(shares: np.ndarray, p: float) -> str:
         return "no difference"
     differences = shares.round(9) - 0.5
     return "better" if (rankdata(np.abs(differences)) * np.sign(differences)).sum() > 0 else "worse"
-
-
-def pair_compared(shares: Shares, column: str, other: str) -> dict[str, Any]:
-    """Return the comparison of two columns."""
-    return shares.compared(column, [other])[0]
-
-
-def corrected(shares: Shares, column: str, other: str, p: float) -> dict[str, Any]:
-    """Return a comparison with a p value that is corrected for several."""
-    at, to = shares.columns.index(column), shares.columns.index(other)
-    return pair_compared(shares, column, other) | {
-        "p_holm": float(f"{p:.3g}"),
-        "verdict": verdict(shares.values[:, at, to], p),
-    }
 
 
 def standing(pool: Mapping[str, Any], group: str, column: str) -> dict[str, Any]:

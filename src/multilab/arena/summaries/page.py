@@ -67,7 +67,7 @@ def _scale(summary: Mapping[str, Any]) -> str:
     if not summary["elo"]:
         return ""
     anchor = summary["anchor"]
-    return " Elo 1000 is the mean of all methods." if anchor is None else f" Elo 1000 is that of `{anchor}`."
+    return " Elo 1000 is the median of all methods." if anchor is None else f" Elo 1000 is that of `{anchor}`."
 
 
 def _unfinished(summary: Mapping[str, Any]) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from multilab.arena.boards import ALPHA
 from multilab.arena.summaries import markdown as md
-from multilab.arena.summaries.comparisons import Shares, standing
+from multilab.arena.summaries.comparisons import Shares, compared, standing, undetectable
 
 PROPOSALS: Mapping[str, tuple[str, ...]] = {
     "mlwse": ("mlwse_l1", "mlwse_l21"),
@@ -34,8 +33,8 @@ def proposal_numbers(
         "study": study,
         "boards": {group: standing(pool, group, name) for group in shares},
         "unfinished": pool["unfinished"][columns.index(name)],
-        "baselines": {group: each.compared(name, others) for group, each in shares.items()},
-        "comparators": shares["overall"].compared(name, own),
+        "baselines": {group: compared([(each, name, other) for other in others]) for group, each in shares.items()},
+        "comparators": compared([(shares["overall"], name, other) for other in own]),
     }
 
 
@@ -113,11 +112,7 @@ def _verdicts(rows: Sequence[Mapping[str, Any]]) -> str:
     same = by["no difference"]
     if same:
         text = f"no difference was detected from {_share_texts(same)}"
-        if same[0]["smallest_p"] > ALPHA:
-            text += (
-                f", nor can it be with {md.count(same[0]['sets'], 'set')} (the smallest p is {same[0]['smallest_p']:g})"
-            )
-        texts.append(text)
+        texts += [text, *([why] if (why := undetectable(same)) else [])]
     return ", ".join(texts)
 
 

@@ -14,8 +14,7 @@ from multilab.arena.champion import SURE, champion_verdict
 from multilab.arena.file_means import leaderboard_means
 from multilab.arena.pools import UNSEEN
 from multilab.arena.summaries import markdown as md
-from multilab.arena.summaries.comparisons import corrected, elo_of, pair_compared, pool_of, shares_of, standing
-from multilab.statistics import holm
+from multilab.arena.summaries.comparisons import compared, elo_of, pool_of, shares_of, standing, undetectable
 
 
 def stacking_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any] | None:
@@ -49,10 +48,7 @@ def _stacks(content: Mapping[str, Any], groups: Sequence[str], suffix: str) -> d
     best = {group: min(singles, key=ranks[group].__getitem__) for group in shares}
     wider = pool_of(content, f"all{suffix}")
     rated = "elo" in pool["boards"]["overall"]
-    tests = {
-        stack: holm([pair_compared(shares[group], stack, best[group])["p_holm"] for group in shares])
-        for stack in stacks
-    }
+    tests = {stack: compared([(shares[group], stack, best[group]) for group in shares]) for stack in stacks}
     return {
         "sets": list(means.datasets),
         "columns": len(means.columns),
@@ -61,10 +57,7 @@ def _stacks(content: Mapping[str, Any], groups: Sequence[str], suffix: str) -> d
                 "name": content["methods"][stack]["name"],
                 "column": stack,
                 "boards": {group: standing(pool, group, stack) for group in shares},
-                "best_single": {
-                    group: corrected(shares[group], stack, best[group], float(tests[stack][at]))
-                    for at, group in enumerate(shares)
-                },
+                "best_single": dict(zip(shares, tests[stack], strict=True)),
                 "first_metrics": [
                     metric
                     for metric, board in pool["boards"].items()
@@ -152,10 +145,16 @@ def _table_of_stacks(summary: Mapping[str, Any], entry: Mapping[str, Any], kind:
         f"Each stack among {entry['columns']} columns on {md.count(len(entry['sets']), f'{kind}set')}: its position by "
         "average rank, and the share of (set, metric) pairs that it wins against the single method with the smallest "
         "average rank. That method is chosen on the same sets, which favours it. **Bold**: a difference was detected "
-        "(Holm-corrected over a row).",
+        f"(Holm-corrected over a row).{_no_bold(entry)}",
         md.table(["Stack", "Elo", *(md.group(summary, name) for name in groups)], rows),
         "\n".join(f"- {_stack_sentence(each, entry, kind)}" for each in entry["stacks"]),
     ]
+
+
+def _no_bold(entry: Mapping[str, Any]) -> str:
+    """Return that no difference can be detected, where this is so."""
+    why = undetectable(list(entry["stacks"][0]["best_single"].values()))
+    return f" No difference was detected, {why}." if why else ""
 
 
 def _stack_sentence(stack: Mapping[str, Any], entry: Mapping[str, Any], kind: str) -> str:

@@ -9,9 +9,8 @@ import pandas as pd
 
 from multilab.arena.file_means import leaderboard_means
 from multilab.arena.summaries import markdown as md
-from multilab.arena.summaries.comparisons import corrected, pair_compared, pool_of, rounded_or_none, shares_of, standing
+from multilab.arena.summaries.comparisons import compared, pool_of, rounded_or_none, shares_of, standing, undetectable
 from multilab.metrics import METRICS
-from multilab.statistics import holm
 
 
 def tuning_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any] | None:
@@ -25,7 +24,7 @@ def tuning_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[st
     metric = (search or {}).get("metric")
     pairs = [(each, content["methods"][each]["name"]) for each in content["tracks"]["tuned"]["columns"]]
     pairs = [(tuned, name) for tuned, name in pairs if name in means.columns]
-    tests = {group: holm([pair_compared(each, *pair)["p_holm"] for pair in pairs]) for group, each in shares.items()}
+    tests = {group: compared([(each, *pair) for pair in pairs]) for group, each in shares.items()}
     return {
         "sets": list(means.datasets),
         "search": search,
@@ -34,7 +33,7 @@ def tuning_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[st
                 "name": name,
                 "default": standing(pool, "overall", name),
                 "tuned": standing(pool, "overall", tuned),
-                "groups": {group: corrected(shares[group], tuned, name, float(tests[group][at])) for group in shares},
+                "groups": {group: rows[at] for group, rows in tests.items()},
                 "gain": None if metric not in means.metrics else _gain(means.table(metric), metric, tuned, name),
             }
             for at, (tuned, name) in enumerate(pairs)
@@ -102,5 +101,6 @@ def _verdict_counts(rows: Sequence[Mapping[str, Any]], noun: str) -> str:
         f"{len(better)} of {md.count(len(rows), noun)} gain{f' ({md.code_names(better)})' if better else ''}",
         f"{len(worse)} lose{f' ({md.code_names(worse)})' if worse else ''}",
         f"for {same} no difference was detected",
+        *([why] if same and (why := undetectable(rows)) else []),
     ]
     return ", ".join(texts)

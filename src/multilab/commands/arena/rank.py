@@ -11,7 +11,7 @@ import numpy as np
 from multilab import arena
 from multilab.arena import ArenaError, Board, Means, Pool
 from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS
-from multilab.arena.pools import UNSEEN, all_pools
+from multilab.arena.pools import all_pools
 from multilab.commands.arena.tables import (
     STUDIES,
     absent_entrants,
@@ -47,10 +47,18 @@ def rank(argv: list[str]) -> int:
     anchor = options.get("anchor", settings["anchor"])
     titles = described_methods(tracks, studies)
     pools = {pool.name: pool for pool in all_pools(tracks, titles, digests)}
-    name = options.get("pool", [each for each in pools if not each.endswith(UNSEEN)][-1])
+    name = options.get("pool", _widest(list(pools.values())))
     if name not in pools:
         raise ArenaError(unknown_name("pool", name, pools))
+    columns = dict.fromkeys(column for pool in pools.values() for column in pool.means.columns)
+    for key in ("anchor", "champion"):
+        if key in options and options[key] not in columns:
+            raise ArenaError(unknown_name(f"column for {key}=", options[key], columns))
     if not {"metric", "sets", "pool"} & set(options):
+        if studies != STUDIES and "out" not in options:
+            raise ArenaError(
+                "other studies would replace the leaderboard of the arena: add out=FOLDER, or metric= to print"
+            )
         described = {each["name"] for each in facts}
         for track in tracks:
             if absent := [each for each in track.datasets if each not in described]:
@@ -86,6 +94,11 @@ def rank(argv: list[str]) -> int:
         board = arena.rank_methods(means, metric, _rating(), anchor)
         print_result_table(_table(board, means, pool, _top(options.get("top")), options.get("sets"), seen))
     return 0
+
+
+def _widest(pools: Sequence[Pool]) -> str:
+    """Return the name of the pool with the most sets, of equal ones of that with the most columns."""
+    return max(pools, key=lambda pool: (len(pool.means.datasets), len(pool.means.columns))).name
 
 
 def _rating(required: bool = False) -> Any:

@@ -87,14 +87,13 @@ def recompute(argv: list[str]) -> int:
     study, policy = options.get("study", "arena"), options.get("policy", "stored")
     present = sorted(path.stem for path in (report_dir(study) / FOLDER).glob("*.npz"))
     names = _chosen(present, options.get("dataset")) if present else [options.get("dataset", "*").partition(",")[0]]
-    tables = [
-        read_cell_scores(score_file(study, name)).metrics(
-            metrics, policy, options.get("conventions", "default"), ProgressBar(f"metrics of {name}")
-        )
-        for name in names
-    ]
+    tables, conventions = [], options.get("conventions", "")
+    for name in names:
+        file = read_cell_scores(score_file(study, name))
+        conventions = conventions or load_study(study).conventions
+        tables.append(file.metrics(metrics, policy, conventions, ProgressBar(f"metrics of {name}")))
     table = pd.concat(tables, ignore_index=True)
-    _print_means(table, metrics, policy)
+    _print_means(table, metrics, policy, conventions)
     if "out" in options:
         write_atomically(options["out"], table.to_csv(index=False, lineterminator="\n"))
         print(f"{options['out']}: {len(table)} values, a row per data set, split, method and metric")
@@ -133,12 +132,25 @@ def _packed(cell: Cell, store: Store, known: ScoreFile | None) -> tuple[dict[str
     return arrays, float(known.cells.loc[known.cells["key"] == cell.key, "shift"].iloc[0])
 
 
-def _print_means(table: pd.DataFrame, metrics: list[str], policy: str) -> None:
-    """Print the mean over splits, then over data sets, of each column; the best of the first metric first."""
-    by_dataset = table.groupby(["dataset", "method", "metric"], sort=False)["value"].mean(skipna=False)
-    means = by_dataset.groupby(["method", "metric"], sort=False).mean().unstack("metric")[metrics]
+def _print_means(table: pd.DataFrame, metrics: list[str], policy: str, conventions: str) -> None:
+    """Print the mean over splits, then over data sets, of each column; the best of the first metric first.
+
+    A column that lacks a split of a data set has no mean and is last: means over other data sets do not compare.
+    """
+    splits = table[["dataset", "split"]].drop_duplicates()
+    columns = pd.Index(table["method"].unique(), name="method")
+    every = pd.MultiIndex.from_tuples(
+        [(*split, method) for split in splits.itertuples(index=False) for method in columns],
+        names=["dataset", "split", "method"],
+    )
+    values = table.pivot(index=every.names, columns="metric", values="value").reindex(every)[metrics]
+    by_dataset = values.groupby(["dataset", "method"], sort=False).mean(skipna=False)
+    means = by_dataset.groupby("method", sort=False).mean(skipna=False)
     means = means.sort_values(metrics[0], ascending=defined(metrics[0]).direction == "min")
-    print(f"means over {table['dataset'].nunique()} data sets, decisions: {policy}")
+    print(f"means over {table['dataset'].nunique()} data sets, decisions: {policy}, conventions: {conventions}")
     print(means.to_string(float_format=lambda value: f"{value:.4f}", na_rep="-"))
-    if table["value"].isna().any():
-        print("-: a metric is undefined on a split, or scores outside [0, 1] have no threshold")
+    if means.isna().any(axis=None):
+        print(
+            "-: a split is not finished, the metric is undefined on it, or scores outside [0, 1] have no threshold; "
+            "dataset=NAME prints the means of one data set"
+        )

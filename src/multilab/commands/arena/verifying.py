@@ -113,8 +113,9 @@ def _print_outcome(outcome: _Outcome, stamp: dict[str, Any], n_cells: int) -> No
 
 def _count(options: dict[str, str], key: str, default: int) -> int:
     text = options.get(key, str(default))
-    if not text.isdecimal() or (key == "sample" and int(text) < 1):
-        raise ArenaError(f"{key} must be a whole number, got {text!r}")
+    least = int(key == "sample")
+    if not text.isdecimal() or int(text) < least:
+        raise ArenaError(f"{key} must be a whole number, at least {least}, got {text!r}")
     return int(text)
 
 

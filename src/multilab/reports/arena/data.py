@@ -9,10 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from multilab.arena import DataProfile, Means
+from multilab.arena import DataProfile, Means, leaderboard_means
 from multilab.reports.errors import ReportError
 from multilab.statistics.result_files import read_measured, read_scores
 
@@ -138,36 +137,23 @@ class ArenaData:
             f"{', '.join(titles)}: {reason} These sets: {', '.join(sets)}." for (reason, sets), titles in notes.items()
         ]
 
-    def track_means(self, dataset: str) -> Means:
-        """Return the means of all columns on one set, each over all splits of its track."""
-        tracks = [name for name, track in self.tracks.items() if dataset in track["sets"]]
-        return self._means(tracks, [dataset], {})
+    def widest_pool(self, dataset: str) -> dict[str, Any]:
+        """Return the pool with the most tracks that has a set."""
+        return max(
+            (pool for pool in self.pools.values() if dataset in pool["sets"]), key=lambda pool: len(pool["tracks"])
+        )
 
-    def pool_means(self, pool: str) -> Means:
-        """Return the means of a pool, over the splits that its tracks have in common."""
-        entry = self.pools[pool]
-        return self._means(entry["tracks"], entry["sets"], entry["values"])
+    def set_means(self, dataset: str) -> Means:
+        """Return the means of all columns on one set, over the splits that their tracks have in common."""
+        return leaderboard_means(self.content, self.widest_pool(dataset)["name"]).on([dataset])
 
-    def _means(self, tracks: list[str], sets: list[str], own: Mapping[str, Any]) -> Means:
-        metrics = [name for name in self.metrics if all(name in self.tracks[track]["values"] for track in tracks)]
-        columns = [column for track in tracks for column in self.tracks[track]["columns"]]
-        rows = [[self._row(tracks, own, metric, dataset) for dataset in sets] for metric in metrics]
-        values = np.array(rows, dtype=float).reshape(len(metrics), len(sets), len(columns))
-        undefined = np.array([[self._undefined(tracks, metric, each) for each in sets] for metric in metrics])
-        unfinished = (np.isnan(values) & ~undefined[:, :, None]).any(axis=0)
-        values[undefined] = np.nan
-        return Means(tuple(metrics), tuple(sets), tuple(columns), values, undefined, unfinished)
-
-    def _row(self, tracks: list[str], own: Mapping[str, Any], metric: str, dataset: str) -> list[float | None]:
-        row: list[float | None] = []
-        for name in tracks:
-            fewer = own.get(name, {}).get(metric, {})
-            track = self.tracks[name]
-            row += fewer[dataset] if dataset in fewer else track["values"][metric][track["sets"].index(dataset)]
-        return row
-
-    def _undefined(self, tracks: list[str], metric: str, dataset: str) -> bool:
-        return any(dataset in self.tracks[name]["undefined"].get(metric, ()) for name in tracks)
+    def compared_splits(self, dataset: str) -> str:
+        """Return over how many splits the methods are compared on a set: ``5``, or ``3 of 5`` if a track has fewer."""
+        counts = [self.tracks[track]["splits"][dataset] for track in self.widest_pool(dataset)["tracks"]]
+        least, most = min(counts), max(counts)
+        if dataset in self.widest_pool(dataset)["other_splits"]:
+            return f"{least} to {most}, not the same in all tracks"
+        return f"{least}" if least == most else f"{least} of {most}"
 
     @cached_property
     def spreads(self) -> pd.Series:

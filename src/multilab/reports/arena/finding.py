@@ -9,6 +9,7 @@ import numpy as np
 
 from multilab.arena import champion_verdict, rank_methods
 from multilab.arena.pools import UNSEEN
+from multilab.arena.summaries import markdown as md
 from multilab.reports.arena.data import ArenaColumn, ArenaData
 from multilab.reports.tables.entry import number
 
@@ -57,14 +58,14 @@ def _standing(pool: Mapping[str, Any], group: str, column: str, kind: str = "95 
 
 def _leaders(arena: ArenaData, pool: Mapping[str, Any]) -> str:
     """Return who leads a pool; if results on some of its sets decided rules of a leader, also without these sets."""
-    text = _leading(arena, pool, _counted(len(pool["sets"]), "set"))
+    text = _leading(arena, pool, md.count(len(pool["sets"]), "set"))
     leaders = {leader(pool, group) for group in arena.groups if group in pool["boards"]}
     if not any(set(arena.columns[column].chosen_on) & set(pool["sets"]) for column in leaders):
         return text
     unseen = arena.pools.get(f"{pool['name']}{UNSEEN}")
     if unseen is None:
         return f"{text} Results on all of these sets decided rules of a stack, so that its rank is optimistic."
-    count = _counted(len(unseen["sets"]), "unseen set")
+    count = md.count(len(unseen["sets"]), "unseen set")
     return f"{text} {_leading(arena, unseen, f'the {count}, whose results decided no rule of a stack,')}"
 
 
@@ -80,10 +81,6 @@ def _leading(arena: ArenaData, pool: Mapping[str, Any], sets: str) -> str:
     text = f"{arena.columns[first].title} leads {len(pool['columns'])} methods on {sets} by all metrics together"
     text = f"{text} ({_standing(pool, overall, first)}{_not_told_apart(pool, overall, first)})"
     return f"{text}; first by group of metrics: {', '.join(parts)}." if parts else f"{text}."
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def champion_finding(arena: ArenaData) -> str:
@@ -162,20 +159,16 @@ def _unfinished(arena: ArenaData) -> str:
     which = f"{len(most)} of {len(shares)} methods {'has' if len(most) == 1 else 'have'} any"
     first = f"{100 * share:.1f} % of the cells (one method on one split of one set) are unfinished"
     joint = ", most of all " if len(most) > 3 else ": "
-    return f"{first}, which ranks a method last on that set: {which}{joint}{_listed(named)}."
+    return f"{first}, which ranks a method last on that set: {which}{joint}{md.listed(named)}."
 
 
 def set_finding(arena: ArenaData, dataset: str) -> str:
     """Return the first three methods of a set by the mean of their ranks over all metrics."""
     overall = next(iter(arena.groups))
-    table = rank_methods(arena.track_means(dataset), overall).table
+    table = rank_methods(arena.set_means(dataset), overall).table
     names = [arena.title_on(name, [dataset]) for name in table.index[:3]]
     late = [name for name in table.index if table.loc[name, "unfinished"]]
     verb = "is" if len(names) == 1 else "are"
     text = f"By the mean of the ranks over all metrics the first of {len(table)} methods {verb} "
     tail = f"; {len(late)} did not finish." if late else "; all finished."
-    return f"{text}{_listed(names)}{tail}"
-
-
-def _listed(texts: list[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+    return f"{text}{md.listed(names)}{tail}"

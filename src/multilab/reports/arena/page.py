@@ -157,7 +157,7 @@ def _origin(arena: ArenaData) -> str:
 
 def _scale(arena: ArenaData) -> str:
     anchor = main_pool(arena).get("anchor")
-    return f"{arena.columns[anchor].title} has 1000" if anchor else "the mean of all methods is 1000"
+    return f"{arena.columns[anchor].title} has 1000" if anchor else "the median of all methods is 1000"
 
 
 def _commands(arena: ArenaData) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from multilab.arena import leaderboard_means
 from multilab.reports.arena.data import ArenaData
 from multilab.reports.arena.texts import shown_column
 
@@ -28,7 +29,7 @@ def picker_data(arena: ArenaData) -> dict[str, Any]:
                     at = [columns.index(column) for column in track["columns"]]
                     means[i, j, at] = np.array(row[track["sets"].index(name)], dtype=float)
     for name, pool in arena.pools.items():
-        own = arena.pool_means(name)
+        own = leaderboard_means(arena.content, name)
         fewer = sorted({dataset for track in pool["values"].values() for rows in track.values() for dataset in rows})
         used = [metric for metric in metrics if metric in own.metrics]
         pools[name] = {

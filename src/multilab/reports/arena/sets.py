@@ -16,7 +16,7 @@ from multilab.reports.tables.entry import number
 
 def set_page(arena: ArenaData, name: str) -> dict[str, Any]:
     """Return the page of a set: all methods by all metrics."""
-    facts, means = arena.sets[name], arena.track_means(name)
+    facts, means = arena.sets[name], arena.set_means(name)
     metrics = [arena.metrics[metric] for metric in means.metrics]
     table = rank_methods(means, next(iter(arena.groups))).table
     reasons = {
@@ -55,7 +55,6 @@ def set_page(arena: ArenaData, name: str) -> dict[str, Any]:
                 "reason": reasons.get(column, ""),
             }
         )
-    splits = {track["splits"][name] for track in arena.tracks.values() if name in track["splits"]}
     return {
         "item": facts | {"title": facts.get("title") or name},
         "finding": set_finding(arena, name),
@@ -66,7 +65,7 @@ def set_page(arena: ArenaData, name: str) -> dict[str, Any]:
             ("labels per row", f"{facts['cardinality']:.3f}"),
             ("density", f"{facts['density']:.3f}"),
             ("domain", facts.get("domain") or "–"),
-            ("splits", ", ".join(str(count) for count in sorted(splits))),
+            ("splits compared", arena.compared_splits(name)),
         ],
         "card": f"../../../conf/dataset/{name}.yaml",
         "metrics": metrics,
@@ -78,7 +77,7 @@ def set_page(arena: ArenaData, name: str) -> dict[str, Any]:
 
 def set_row(arena: ArenaData, name: str) -> dict[str, Any]:
     """Return the row of a set in the table of all sets."""
-    facts, means = arena.sets[name], arena.track_means(name)
+    facts, means = arena.sets[name], arena.set_means(name)
     table = rank_methods(means, next(iter(arena.groups))).table
     return {
         "name": name,

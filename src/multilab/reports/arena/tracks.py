@@ -7,6 +7,7 @@ from typing import Any
 
 from multilab.arena import champion_verdict
 from multilab.arena.pools import UNSEEN
+from multilab.arena.summaries.comparisons import undetectable
 from multilab.arena.summaries.tuning import search_text, tuning_numbers
 from multilab.reports.arena.data import ArenaData
 from multilab.reports.arena.texts import pool_title
@@ -24,8 +25,9 @@ def tuning_panel(arena: ArenaData) -> dict[str, Any] | None:
         rows.append(
             {
                 "title": arena.columns[each["name"]].title,
-                "elo": [_elo(each[key]) for key in ("default", "tuned")],
+                "elo": [(_elo(each[key]), each[key].get("elo")) for key in ("default", "tuned")],
                 "wins": f"{100 * overall['wins']:.0f}",
+                "sets_won": overall["sets_won"],
                 "sets": f"{overall['sets_won']} of {overall['sets']}",
                 "verdict": f"{overall['verdict']} ({p_text(overall['p_holm'])})",
                 "gain": None if gain is None or gain["median"] is None else f"{gain['median']:+.4f}",
@@ -36,6 +38,7 @@ def tuning_panel(arena: ArenaData) -> dict[str, Any] | None:
         "sets": numbers["sets"],
         "search": search_text(numbers["search"]),
         "metric": arena.metrics[metric]["title"] if metric in arena.metrics else "",
+        "undetectable": undetectable([each["groups"]["overall"] for each in numbers["methods"]]),
         "rows": rows,
     }
 
