@@ -122,6 +122,7 @@ def test_the_nightly_run_takes_newest_and_pre_release_versions(workflows):
     assert all(("--pre" in row["options"].split()) == (row["versions"] == "pre-release") for row in rows)
     commands = "\n".join(step.get("run", "") for step in nightly["jobs"]["newest"]["steps"])
     assert "requirements.lock" not in commands
+    assert "python -m pytest -m nightly" in commands
     assert 'install "${options[@]}" --editable ".[lab,dev]"' in commands
 
 

@@ -51,12 +51,15 @@ _EXTRAS = {"joblib": "joblib", "ray": "ray", "ray_aws": "ray", "submitit_local":
 class FileConfigSource(file_config_source.FileConfigSource):
     """Hydra's folder of YAML files without the folder of dataset cards, which Hydra must not compose.
 
+    Entrants are methods, so that their folder is no group of its own.
+
     It has the name of the class it replaces: in the processes of a launcher Hydra compares the two by name.
     """
 
     def is_group(self, config_path: str) -> bool:
         """Tell whether the path is a group of settings."""
-        return not _is_card(config_path) and super().is_group(config_path)
+        hidden = _is_card(config_path) or config_path.strip("/") == "entrant"
+        return not hidden and super().is_group(config_path)
 
     def is_config(self, config_path: str) -> bool:
         """Tell whether the path is a file of settings."""

@@ -1,16 +1,15 @@
 """The arena: leaderboards, pages, files of scores, portfolios of stacks, submissions of methods.
 
   multilab arena rank
-      write reports/arena/leaderboard.json from the tables of the studies arena, arena-tuned, arena-stacks and
-      arena-costs (those that have results), and print the leaderboard over all metrics.
+      write reports/arena/leaderboard.json from the tables of the studies arena, arena-tuned, arena-stacks,
+      arena-costs and arena-stack-costs (those that have results), and print the leaderboard over all metrics.
   multilab arena rank metric=macro_f1 sets=text [pool=default] [top=20]
       print a leaderboard, write nothing. metric: a metric or a group (overall, example, label, ranking), several
       with commas; sets: names, patterns, domains and conditions such as sets='virus-*,n<6000'; pool: default, tuned,
-      ensembled or all (by default the one with the most sets, of equal ones with the most columns); ensembled-unseen
-      and all-unseen leave out the sets whose results decided rules of a stack.
+      ensembled or all (by default the one with the most sets); with -unseen without sets that decided rules of a stack.
   multilab arena rank default=mlekelm out=reports/mine
-      the same of other studies: default=, tuned=, ensembled= and costs= name them; out= keeps their leaderboard apart
-      from that of the arena. anchor=METHOD has Elo 1000, champion=METHOD is tested against every other one.
+      the same of other studies: default=, tuned=, ensembled=, costs= and stack_costs= name them; out= keeps the file
+      apart from that of the arena. anchor=METHOD has Elo 1000, champion=METHOD is tested against every other one.
   multilab arena scores [study=arena] [dataset=A,B]
       pack the scores and decisions of all finished cells, one compressed file per data set, versioned by DVC.
   multilab arena metrics metric=A,B [policy=stored] [study=arena] [dataset=A,B] [conventions=NAME] [out=FILE.csv]
@@ -24,8 +23,8 @@
       --full of all. --fit fits cells that are missing. level: how exactly another machine gets the numbers: L1 to
       rounding (default), L2 to 0.005 (trees that depend on the last bits).
   multilab arena verify ARCHIVE [sample=10] [seed=0] [stamp=FILE] [markdown=FILE]
-      check an archive or a folder, recompute a sample of its cells, write verified.json, show the change of ranks. Exit
-      code 1: numbers differ; 2: not a valid submission. It runs the submitted code: use a container.
+      check an archive or a folder, recompute a sample of its cells, write a stamp (NAME.verified.json), show the change
+      of ranks. Exit code 1: numbers differ; 2: no valid submission. It runs the submitted code: use a container.
   multilab arena portfolio [study=arena] [k=8] [seconds=60s] [out=conf/study/arena-stacks.yaml]
       per data set the methods that a stack combines, by results on other sets; a set in the file keeps its own.
 

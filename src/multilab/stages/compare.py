@@ -22,7 +22,8 @@ settings (name=value):
   cv=5               number of stratified folds; more give sharper tests
   out=FOLDER         where the report is written (reports/compare/NAME)
 
-The exit code is 0 if at least one method finished. In Python: from multilab import compare.
+The exit code is 0 if a method besides the baseline finished, 1 if none did, 2 for a mistake in the command.
+In Python: from multilab import compare.
 """
 
 from multilab.commands.arguments import arguments

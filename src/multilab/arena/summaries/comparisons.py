@@ -27,7 +27,7 @@ class Shares:
         return self.values[:, self.columns.index(column), self.columns.index(other)]
 
 
-def compared(pairs: Sequence[tuple[Shares, str, str]]) -> list[dict[str, Any]]:
+def tested_pairs(pairs: Sequence[tuple[Shares, str, str]]) -> list[dict[str, Any]]:
     """Return how the first column of each pair does against the second: share of wins and signed-rank test.
 
     The p values are Holm-corrected over the pairs. ``smallest_p`` is what they can be at least: a difference cannot be

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from multilab.arena.summaries import markdown as md
-from multilab.arena.summaries.comparisons import Shares, compared, standing, undetectable
+from multilab.arena.summaries.comparisons import Shares, standing, tested_pairs, undetectable
 
 PROPOSALS: Mapping[str, tuple[str, ...]] = {
     "mlwse": ("mlwse_l1", "mlwse_l21"),
@@ -33,8 +33,8 @@ def proposal_numbers(
         "study": study,
         "boards": {group: standing(pool, group, name) for group in shares},
         "unfinished": pool["unfinished"][columns.index(name)],
-        "baselines": {group: compared([(each, name, other) for other in others]) for group, each in shares.items()},
-        "comparators": compared([(shares["overall"], name, other) for other in own]),
+        "baselines": {group: tested_pairs([(each, name, other) for other in others]) for group, each in shares.items()},
+        "comparators": tested_pairs([(shares["overall"], name, other) for other in own]),
     }
 
 

@@ -14,7 +14,7 @@ from multilab.arena.champion import SURE, champion_verdict
 from multilab.arena.file_means import leaderboard_means
 from multilab.arena.pools import UNSEEN
 from multilab.arena.summaries import markdown as md
-from multilab.arena.summaries.comparisons import compared, elo_of, pool_of, shares_of, standing, undetectable
+from multilab.arena.summaries.comparisons import elo_of, pool_of, shares_of, standing, tested_pairs, undetectable
 
 
 def stacking_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any] | None:
@@ -48,7 +48,7 @@ def _stacks(content: Mapping[str, Any], groups: Sequence[str], suffix: str) -> d
     best = {group: min(singles, key=ranks[group].__getitem__) for group in shares}
     wider = pool_of(content, f"all{suffix}")
     rated = "elo" in pool["boards"]["overall"]
-    tests = {stack: compared([(shares[group], stack, best[group]) for group in shares]) for stack in stacks}
+    tests = {stack: tested_pairs([(shares[group], stack, best[group]) for group in shares]) for stack in stacks}
     return {
         "sets": list(means.datasets),
         "columns": len(means.columns),

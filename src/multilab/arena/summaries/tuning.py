@@ -9,7 +9,14 @@ import pandas as pd
 
 from multilab.arena.file_means import leaderboard_means
 from multilab.arena.summaries import markdown as md
-from multilab.arena.summaries.comparisons import compared, pool_of, rounded_or_none, shares_of, standing, undetectable
+from multilab.arena.summaries.comparisons import (
+    pool_of,
+    rounded_or_none,
+    shares_of,
+    standing,
+    tested_pairs,
+    undetectable,
+)
 from multilab.metrics import METRICS
 
 
@@ -24,7 +31,7 @@ def tuning_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[st
     metric = (search or {}).get("metric")
     pairs = [(each, content["methods"][each]["name"]) for each in content["tracks"]["tuned"]["columns"]]
     pairs = [(tuned, name) for tuned, name in pairs if name in means.columns]
-    tests = {group: compared([(each, *pair) for pair in pairs]) for group, each in shares.items()}
+    tests = {group: tested_pairs([(each, *pair) for pair in pairs]) for group, each in shares.items()}
     return {
         "sets": list(means.datasets),
         "search": search,

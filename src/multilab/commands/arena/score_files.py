@@ -36,7 +36,7 @@ def pack(argv: list[str]) -> int:
     for dataset in _chosen(study.datasets, options.get("dataset")):
         missing += pack_dataset(study, dataset, store)
     if missing:
-        advice = f"`{command('multilab')} cells add study={study.name}` fits them"
+        advice = f"`{command('multilab')} worker study={study.name} --idle-exit` computes all of them"
         print(f"{missing} cells are not in {store.root}; {advice}")
     return 0
 
