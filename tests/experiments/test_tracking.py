@@ -239,11 +239,11 @@ def test_a_database_that_cannot_be_used_is_one_line(tmp_path):
 
 
 def test_the_command_line_precedes_the_environment_and_the_file(monkeypatch):
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    assert tracking()["uri"] == "sqlite:///mlflow.db"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///other.db")
     assert tracking()["uri"] == "sqlite:///other.db"
     assert tracking("http://127.0.0.1:9")["uri"] == "http://127.0.0.1:9"
+    monkeypatch.delenv("MLFLOW_TRACKING_URI")
+    assert tracking()["uri"] == "sqlite:///mlflow.db"  # the environment is read each time
 
 
 def test_a_store_with_an_older_view_is_another_destination(store, tmp_path, monkeypatch):

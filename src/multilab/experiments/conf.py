@@ -78,10 +78,11 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     ExperimentError
         If it is not a mapping in valid YAML.
     """
-    return _parse(path, path.read_bytes())
+    content = path.read_bytes()
+    depends_on_environment = b"${" in content
+    return _parse(path, content) if depends_on_environment else _parse_once(path, content)
 
 
-@functools.lru_cache(maxsize=1024)
 def _parse(path: Path, content: bytes) -> dict[str, Any]:
     try:
         text = content.decode()
@@ -92,6 +93,9 @@ def _parse(path: Path, content: bytes) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ExperimentError(f"{path}: expected settings (key: value), got {type(values).__name__}")
     return values
+
+
+_parse_once = functools.lru_cache(maxsize=1024)(_parse)
 
 
 def _interpolated(text: str) -> Any:
