@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,19 +33,6 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["MULTILAB_CACHE"] = str(tmp_path_factory.mktemp("data"))
     os.environ["MULTILAB_CELLS"] = str(tmp_path_factory.mktemp("cells"))
     os.environ["MULTILAB_CONF"] = str(CHECKOUT / "conf")
-
-
-@pytest.fixture(autouse=True)
-def _no_tracking_left() -> Iterator[None]:
-    """Undo what MLflow writes into the environment, so that no later command publishes into the checkout."""
-    _forget_tracking()
-    yield
-    _forget_tracking()
-
-
-def _forget_tracking() -> None:
-    for name in ("MLFLOW_TRACKING_URI", "MLFLOW_REGISTRY_URI"):
-        os.environ.pop(name, None)
 
 
 @pytest.fixture(scope="session")

@@ -29,11 +29,10 @@ LABELS = ["rain", "wind", "fog"]
 def tracking(tmp_path_factory):
     """A fresh store; no file is written elsewhere."""
     folder = tmp_path_factory.mktemp("evaluation")
-    before = mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(f"sqlite:///{folder / 'mlflow.db'}")
     experiment = mlflow.create_experiment("labels", artifact_location=(folder / "artifacts").as_uri())
     yield experiment
-    mlflow.set_tracking_uri(before)
+    mlflow.set_tracking_uri(None)  # the address before would stay in the environment, for the commands of later tests
 
 
 @pytest.fixture
