@@ -10,6 +10,7 @@ import pytest
 from helpers.arena_tables import facts_of, synthetic_scores, without_cells
 from multilab.arena import SCHEMA
 from multilab.cli import main
+from multilab.commands.arena import tables
 from multilab.commands.completion import candidates
 
 NAMES = {"m0": "mlknn", "m1": "br_logistic", "m2": "ecc", "m3": "new_method"}
@@ -73,6 +74,11 @@ def test_a_table_of_some_sets_is_printed_and_nothing_is_written(reports, capsys)
     assert not list(reports.rglob("leaderboard.json"))
 
 
+def test_related_sets_have_one_source(reports, monkeypatch):
+    monkeypatch.setattr(tables, "arena_settings", lambda: {"domains": {}, "related": {"crawl": ["enr*", "yeast"]}})
+    assert [each["source"] for each in tables.facts_of_sets(tables.STUDIES)] == ["emotions", "crawl", "crawl"]
+
+
 def test_fewer_methods_are_printed_on_request(reports, capsys):
     assert main(["arena", "rank", "metric=macro_f1", "pool=default", "top=2"]) == 0
     text = capsys.readouterr().out
@@ -89,6 +95,7 @@ def test_the_file_holds_what_the_tables_do_and_is_the_same_on_a_rerun(reports, c
     assert content["schema"] == SCHEMA
     assert content["created"] == "2026-11-23 14:00 UTC"
     assert [each["domain"] for each in content["sets"]] == ["audio", "text", "biology"]
+    assert [each["source"] for each in content["sets"]] == ["emotions", "enron", "yeast"]
     assert content["sets"][0]["title"].startswith("Emotions")
     assert content["methods"]["mlknn"]["title"] == "ML-kNN"
     assert content["methods"]["mlknn"]["family"] == "neighbours"

@@ -121,6 +121,24 @@ def test_kinds_of_sets_and_their_winners() -> None:
     assert overall["cd"] == pytest.approx(1.35, abs=0.01)
 
 
+def test_sets_of_one_source_count_as_one() -> None:
+    scores = tables({"a": 0.8, "b": 0.7}, 5)
+    other = scores["dataset"].isin(["set0", "set1"])
+    scores.loc[other, "method"] = scores.loc[other, "method"].map({"a": "b", "b": "a"})
+    content = leaderboard(scores)
+    assert [each["kind"] for each in arena_summary(content)["winners"]][:2] == ["all", "text"]
+    for facts in content["sets"][2:]:
+        facts["source"] = "crawl"
+    summary = arena_summary(content)
+    winners = {each["kind"]: each["groups"]["overall"] for each in summary["winners"]}
+    assert (winners["all"]["first"], winners["all"]["rank"], winners["all"]["sets"]) == ("a", 1.4, 5)  # first on 3 of 5
+    sources = winners["sources"]  # b is first in two of three sources
+    assert (sources["first"], sources["rank"], sources["sets"]) == ("b", pytest.approx(4 / 3, abs=0.005), 3)
+    page = summary_page(summary)
+    assert "The 5 sets are of 3 sources" in page
+    assert "| all sets, those of one source as one | 3 |" in page
+
+
 def test_the_cheapest_method_that_suffices() -> None:
     scores = tables({"best": 0.8, "near": 0.796, "far": 0.7, "all_zero": 0.1}, 4)
     summary = arena_summary(

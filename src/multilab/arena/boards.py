@@ -135,7 +135,7 @@ def rank_methods(means: Means, name: str, rating: Rating | None = None, anchor: 
     chi2 = p = cd = None
     groups: tuple[tuple[str, ...], ...] = ()
     if k > 1 and len(datasets) > 1:
-        cd = _critical_difference(k, len(datasets))
+        cd = critical_difference(k, len(datasets))
         chi2 = friedman(within)
         p = iman_davenport(chi2, len(datasets), k, ALPHA).p
         groups = cliques(table["rank"].to_dict(), cd)
@@ -166,7 +166,8 @@ def errors_of(metrics: Sequence[str], values: np.ndarray) -> np.ndarray:
     return np.where(maximised.reshape(-1, *[1] * (values.ndim - 1)), 1.0 - values, values)
 
 
-_critical_difference = functools.lru_cache(maxsize=None)(nemenyi_cd)
+critical_difference = functools.lru_cache(maxsize=None)(nemenyi_cd)
+"""Nemenyi's critical difference of a number of methods on a number of datasets: it takes long to compute."""
 
 
 def _mean(values: np.ndarray) -> np.ndarray:

@@ -16,9 +16,10 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     ``tune``: the search of a tuned study (``n_trials``, ``folds``, ``metric``, ``sampler``), else ``null``.
 ``sets``
     A list, one per dataset of a pool: ``name``, ``title``, ``domain`` (``text``, ``image``, ``audio``, ``biology``,
-    ``medicine``, ``environment``, ``synthetic``, ``other``), ``text`` (true or false), ``n`` (rows), ``d`` (features,
-    after one-hot coding), ``q`` (labels), ``cardinality`` (labels per row), ``density`` (cardinality / q),
-    ``distinct`` (distinct label sets), ``nominal`` (nominal features), ``sparse`` (true or false).
+    ``medicine``, ``environment``, ``synthetic``, ``other``), ``text`` (true or false), ``source`` (one name for sets
+    that ``related`` of ``conf/arena.yaml`` puts together, else that of the set), ``n`` (rows), ``d`` (features, after
+    one-hot coding), ``q`` (labels), ``cardinality`` (labels per row), ``density`` (cardinality / q), ``distinct``
+    (distinct label sets), ``nominal`` (nominal features), ``sparse`` (true or false).
 ``methods``
     An object, one per column: ``name`` (of the method), ``track``, ``title``, ``family``, ``licence``, ``requires``
     (list of the extras or packages it needs in addition to the core), ``reference``, ``base_scores`` (methods that a

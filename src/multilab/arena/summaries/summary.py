@@ -56,7 +56,7 @@ def arena_summary(
     -------
     dict
         ``schema``, ``created``, ``rope``, ``alpha``, ``anchor`` (of Elo), ``sets``, ``columns``, ``groups``;
-        ``winners`` (a list, one per kind of sets:
+        ``winners`` (a list, one per kind of sets, and one with the mean rank on related sets as one value:
         ``kind``, ``title``, ``sets``, and by group ``first``, ``rank``, ``cd`` and ``not_separated``: the others whose
         average rank is within ``cd``); ``elo`` (by group the first by Elo with its interval, and the others whose
         interval overlaps); ``proposals`` (a list: ranks, Elo, comparisons with baselines by group and with the

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from multilab.arena.boards import Board, rank_methods
+from multilab.arena.boards import critical_difference, rank_methods
 from multilab.arena.summaries import markdown as md
 from multilab.arena.summaries.comparisons import (
     elo_of,
@@ -32,34 +33,43 @@ SUBSETS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
 
 
 def winner_numbers(means: Means, facts: Sequence[Mapping[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
-    """Return by kind of sets the first of each group of metrics, and what is not separated from it."""
+    """Return by kind of sets the first of each group of metrics, and what is not separated from it.
+
+    Where sets have a common source, all of them are there a second time, with the mean rank of a source as one value.
+    """
+    facts = [each for each in facts if each["name"] in means.datasets]
+    sources = {each["name"]: each.get("source", each["name"]) for each in facts}
     winners = []
     for kind, (title, holds) in SUBSETS.items():
-        chosen = [each["name"] for each in facts if each["name"] in means.datasets and holds(each)]
+        chosen = [each["name"] for each in facts if holds(each)]
         if not chosen:
             continue
-        boards = {name: rank_methods(means.on(chosen), name) for name in groups}
-        winners.append({"kind": kind, "title": title, "sets": chosen, "groups": _by_group(boards)})
+        ranks = {name: rank_methods(means.on(chosen), name).dataset_ranks for name in groups}
+        winners.append({"kind": kind, "title": title, "sets": chosen, "groups": _firsts(ranks)})
+        if kind == "all" and len(set(sources.values())) < len(chosen):
+            of_sources = {name: table.groupby(sources, sort=False).mean() for name, table in ranks.items()}
+            title = "all sets, those of one source as one"
+            winners.append({"kind": "sources", "title": title, "sets": chosen, "groups": _firsts(of_sources)})
     return winners
 
 
-def _by_group(boards: Mapping[str, Board]) -> dict[str, dict[str, Any]]:
-    return {name: _first(board) for name, board in boards.items()}
+def _firsts(ranks: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, Any]]:
+    return {name: _first(table) for name, table in ranks.items()}
 
 
-def _first(board: Board) -> dict[str, Any]:
-    """Return the best method of a board and those that Nemenyi's critical difference does not separate from it."""
-    ranks = board.table["rank"]
-    near = (
-        None if board.cd is None else [str(name) for name in ranks.index[1:] if ranks[name] - ranks.iloc[0] < board.cd]
-    )
+def _first(ranks: pd.DataFrame) -> dict[str, Any]:
+    """Return the best method of a table of ranks and those that the critical difference does not separate from it."""
+    n_sets, n_methods = ranks.shape
+    means = pd.Series(ranks.to_numpy().mean(axis=0), index=ranks.columns).sort_values(kind="stable")
+    cd = critical_difference(n_methods, n_sets) if n_methods > 1 and n_sets > 1 else None
+    near = None if cd is None else [str(name) for name in means.index[1:] if means[name] - means.iloc[0] < cd]
     return {
-        "first": str(ranks.index[0]),
-        "equal": [str(name) for name in ranks.index[1:] if ranks[name] == ranks.iloc[0]],
-        "rank": rounded_or_none(ranks.iloc[0], 2),
-        "second": rounded_or_none(ranks.iloc[1], 2) if len(ranks) > 1 else None,
-        "sets": len(board.datasets),
-        "cd": rounded_or_none(board.cd, 2),
+        "first": str(means.index[0]),
+        "equal": [str(name) for name in means.index[1:] if means[name] == means.iloc[0]],
+        "rank": rounded_or_none(means.iloc[0], 2),
+        "second": rounded_or_none(means.iloc[1], 2) if n_methods > 1 else None,
+        "sets": n_sets,
+        "cd": rounded_or_none(cd, 2),
         "not_separated": near,
     }
 
@@ -92,7 +102,7 @@ def winner_section(summary: Mapping[str, Any]) -> list[str]:
         for name, entry in everything["groups"].items()
     ]
     rows = [
-        [each["title"], str(len(each["sets"])), *(_winner_cell(entry) for entry in each["groups"].values())]
+        [each["title"], _number(each), *(_winner_cell(entry) for entry in each["groups"].values())]
         for each in summary["winners"]
     ]
     return [
@@ -100,9 +110,24 @@ def winner_section(summary: Mapping[str, Any]) -> list[str]:
         "\n".join(sentences),
         "The method with the smallest average rank by kind of sets, with the rank; after it the number of other "
         "methods whose average rank does not differ by Nemenyi's critical difference. A kind with a single set has no "
-        "test.",
+        "test." + _on_sources(summary),
         md.table(["Sets", "Number", *(md.group(summary, name) for name in everything["groups"])], rows),
     ]
+
+
+def _number(each: Mapping[str, Any]) -> str:
+    """Return the number of sets, or of sources, that the ranks of a kind average."""
+    return str(max(entry["sets"] for entry in each["groups"].values()))
+
+
+def _on_sources(summary: Mapping[str, Any]) -> str:
+    entry = next((each for each in summary["winners"] if each["kind"] == "sources"), None)
+    if entry is None:
+        return ""
+    return (
+        f" The {len(entry['sets'])} sets are of {_number(entry)} sources (`related` in `conf/arena.yaml`): one row "
+        "counts the mean rank on the sets of a source as one."
+    )
 
 
 def _first_sentence(entry: Mapping[str, Any], columns: int) -> str:

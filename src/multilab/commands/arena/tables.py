@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -86,16 +87,19 @@ def described_studies(studies: Mapping[str, str]) -> list[dict[str, Any]]:
 
 def facts_of_sets(studies: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the facts of all datasets of the studies, as the leaderboard file has them."""
-    domains = arena_settings()["domains"]
+    settings = arena_settings()
+    domains, related = settings["domains"], settings["related"]
     kinds = {name: domain for domain, members in domains.items() for name in members}
     facts: dict[str, dict[str, Any]] = {}
     for card in _cards(studies):
         name, kind = card["name"], kinds.get(card["name"], "other")
+        sources = (source for source, patterns in related.items() if any(fnmatchcase(name, each) for each in patterns))
         facts[name] = {
             "name": name,
             "title": card.get("title") or _title(name),
             "domain": kind,
             "text": kind == "text",
+            "source": next(sources, name),
             "n": card["instances"],
             "d": card["columns"],
             "q": card["labels"],
@@ -230,6 +234,7 @@ def arena_settings() -> dict[str, Any]:
     """Return ``conf/arena.yaml``."""
     return {
         "domains": {},
+        "related": {},
         "anchor": None,
         "champion": None,
         "chosen_on": [],
