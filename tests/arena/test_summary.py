@@ -139,6 +139,28 @@ def test_sets_of_one_source_count_as_one() -> None:
     assert "| all sets, those of one source as one | 3 |" in page
 
 
+def test_hours_count_shared_inputs_once() -> None:
+    scores = tables({"a": 0.8, "b": 0.7}, 3)
+    measured = seconds(scores, {"a": 3600.0, "b": 1800.0}).assign(input_seconds=720.0)
+    searches = scores[["dataset", "split", "method"]].drop_duplicates().assign(tune_seconds=360.0)
+    tuned = pd.concat([searches.assign(parameter=name) for name in ("k", "gamma")])  # a row per parameter
+    stopped = pd.DataFrame({"seconds": [900.0, 0.0]})
+    given = {
+        "arena": {"measured": measured, "tuned": None, "unfinished": stopped},
+        "arena-tuned": {"measured": measured.head(1), "tuned": tuned, "unfinished": None},
+        "absent": {"measured": None, "tuned": None, "unfinished": None},
+    }
+    summary = arena_summary(leaderboard(scores), tables=given, budget=24)
+    first, second = summary["effort"]["studies"]
+    assert first == {"study": "arena", "cells": 6, "own": 4.5, "inputs": 0.6, "searches": 0.0, "unfinished": 0.25}
+    assert (second["own"], second["inputs"], second["searches"]) == (1.0, 0.2, 0.6)
+    assert summary["effort"]["hours"] == pytest.approx(7.15)
+    page = summary_page(summary)
+    assert "took 7.2 hours of one core; the budget is 24." in page
+    assert "| `arena` | 6 | 4.50 | 0.60 | 0.00 | 0.25 | 5.35 |" in page
+    assert arena_summary(leaderboard(scores))["effort"] is None
+
+
 def test_the_cheapest_method_that_suffices() -> None:
     scores = tables({"best": 0.8, "near": 0.796, "far": 0.7, "all_zero": 0.1}, 4)
     summary = arena_summary(

@@ -8,6 +8,7 @@ from typing import Any
 from multilab.arena.summaries import markdown as md
 from multilab.arena.summaries.cheap import cheap_section
 from multilab.arena.summaries.costs import cost_section
+from multilab.arena.summaries.effort import effort_section
 from multilab.arena.summaries.metrics import agreement_section, dummy_section
 from multilab.arena.summaries.proposals import proposal_section
 from multilab.arena.summaries.stacking import stacking_section
@@ -43,6 +44,7 @@ def summary_page(summary: Mapping[str, Any] | None) -> str:
         cost_section(summary),
         cheap_section(summary),
         _unfinished(summary),
+        effort_section(summary),
         agreement_section(summary),
         dummy_section(summary),
     ]

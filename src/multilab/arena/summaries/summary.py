@@ -23,6 +23,7 @@ from multilab.arena.summaries.comparisons import (
     shares_of,
 )
 from multilab.arena.summaries.costs import cost_numbers
+from multilab.arena.summaries.effort import effort_numbers
 from multilab.arena.summaries.metrics import agreement_numbers, dummy_numbers
 from multilab.arena.summaries.proposals import PROPOSALS, proposal_numbers
 from multilab.arena.summaries.stacking import stacking_numbers
@@ -40,6 +41,8 @@ def arena_summary(
     content: Mapping[str, Any],
     measured: pd.DataFrame | None = None,
     comparators: Mapping[str, Sequence[str]] | None = None,
+    tables: Mapping[str, Mapping[str, pd.DataFrame | None]] | None = None,
+    budget: float | None = None,
 ) -> dict[str, Any]:
     """Return what a leaderboard shows.
 
@@ -51,6 +54,10 @@ def arena_summary(
         Columns dataset, split, method, fit_seconds, input_seconds, predict_seconds, alone, of the track default.
     comparators : mapping of str to sequence of str, optional
         By study of a paper the methods that the paper compares its own with.
+    tables : mapping, optional
+        By study of the arena its tables ``measured``, ``tuned`` and ``unfinished``, for the hours that they took.
+    budget : float, optional
+        Hours of one core that these studies together may take.
 
     Returns
     -------
@@ -65,7 +72,8 @@ def arena_summary(
         :func:`champion_verdict`; ``chosen_on``, the sets that did decide, with the reason); ``costs`` (``null``
         unless measured alone: ``study``, ``machine``, ``sets`` of Elo, ``methods`` with their costs, the fastest fit
         first, ``pareto``);
-        ``cheap`` (``null`` without ``measured``; by metric a list per set); ``unfinished``; ``metrics``; ``dummies``.
+        ``cheap`` (``null`` without ``measured``; by metric a list per set); ``unfinished``; ``effort`` (``null``
+        without ``tables``; hours by study, their sum and the budget); ``metrics``; ``dummies``.
 
     Raises
     ------
@@ -118,6 +126,7 @@ def arena_summary(
         "costs": cost_numbers(content, pool_of(content, "ensembled") or pool),
         "cheap": None if measured is None else cheap_numbers(means, measured),
         "unfinished": _unfinished(content["tracks"]["default"]),
+        "effort": effort_numbers(tables or {}, budget),
         "metrics": agreement_numbers(pool, means.metrics),
         "dummies": dummy_numbers(pool, means),
     }

@@ -10,12 +10,12 @@ from multilab.arena.errors import ArenaError
 from multilab.arena.summaries.page import summary_page
 from multilab.arena.summaries.proposals import PROPOSALS
 from multilab.arena.summaries.summary import arena_summary
+from multilab.commands.arena.tables import STUDIES, arena_settings, tables_of_costs
 from multilab.commands.arguments import arguments
 from multilab.core import report_dir, write_atomically
 from multilab.core.shell import command
 from multilab.experiments.conf import names
 from multilab.experiments.study import load_study
-from multilab.statistics.result_files import read_measured
 
 PAGE = "docs/arena-results.md"
 
@@ -48,8 +48,11 @@ def summary_of_reports() -> dict[str, Any] | None:
         return None
     content = json.loads(path.read_text())
     studies = set(names("study"))
+    tables = {study: tables_of_costs(study) for study in STUDIES.values()}
     return arena_summary(
         content,
-        read_measured(folder),
+        tables[STUDIES["default"]]["measured"],
         {study: load_study(study).methods for study in PROPOSALS if study in studies},
+        tables,
+        arena_settings()["core_hours"],
     )

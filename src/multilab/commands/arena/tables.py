@@ -19,7 +19,7 @@ from multilab.experiments.conf import names, package_names, read_settings_file
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.own_settings import entrant_names
 from multilab.experiments.study import load_study
-from multilab.statistics.result_files import read_measured, read_scores, read_table
+from multilab.statistics.result_files import read_measured, read_scores, read_table, read_unfinished
 
 STUDIES = {
     "default": "arena",
@@ -66,6 +66,17 @@ def read_tracks(studies: Mapping[str, str]) -> list[Track]:
             f"{report_dir(study) / 'scores.csv'} is not there; `{command('multilab')} run study={study}` computes it"
         )
     return tracks
+
+
+def tables_of_costs(study: str) -> dict[str, pd.DataFrame | None]:
+    """Return what the cells of a study took: ``measured``, ``tuned`` and ``unfinished``, ``None`` where it has none."""
+    folder = report_dir(study)
+    searches = folder / "tuned.csv"
+    return {
+        "measured": read_measured(folder),
+        "tuned": read_table(searches, ["dataset", "split", "method", "tune_seconds"]) if searches.is_file() else None,
+        "unfinished": read_unfinished(folder),
+    }
 
 
 def described_studies(studies: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -237,6 +248,7 @@ def arena_settings() -> dict[str, Any]:
         "related": {},
         "anchor": None,
         "champion": None,
+        "core_hours": None,
         "chosen_on": [],
         **read_settings_file(conf_dir() / "arena.yaml"),
     }

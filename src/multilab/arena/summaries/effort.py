@@ -1,0 +1,74 @@
+"""What the committed results took to compute: hours of one core, by study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from multilab.arena.summaries import markdown as md
+
+_PARTS = {
+    "own": "Fits and predictions",
+    "inputs": "Inputs",
+    "searches": "Searches",
+    "unfinished": "Without a result",
+}
+
+
+def effort_numbers(
+    tables: Mapping[str, Mapping[str, pd.DataFrame | None]], budget: float | None
+) -> dict[str, Any] | None:
+    """Return the hours that the cells of studies took, ``None`` where no study was measured.
+
+    Parameters
+    ----------
+    tables : mapping
+        By study its ``measured``, ``tuned`` and ``unfinished`` cells, see :mod:`multilab.statistics.result_files`.
+    budget : float, optional
+        The hours that all studies together may take.
+    """
+    rows: list[dict[str, Any]] = []
+    for study, each in tables.items():
+        if (measured := each["measured"]) is not None:
+            hours = _hours(measured, each["tuned"], each["unfinished"])
+            rows.append({"study": study, "cells": len(measured), **hours})
+    return {"studies": rows, "hours": round(sum(map(_sum, rows)), 2), "budget": budget} if rows else None
+
+
+def _hours(measured: pd.DataFrame, tuned: pd.DataFrame | None, unfinished: pd.DataFrame | None) -> dict[str, float]:
+    """Return the hours of a study; the inputs of a split count once, for its methods share them."""
+    seconds = {
+        "own": measured[["fit_seconds", "predict_seconds"]].sum().sum(),
+        "inputs": measured.groupby(["dataset", "split"])["input_seconds"].max().sum(),
+        "searches": 0.0
+        if tuned is None
+        else tuned.drop_duplicates(["dataset", "split", "method"])["tune_seconds"].sum(),
+        "unfinished": 0.0 if unfinished is None else unfinished["seconds"].sum(),
+    }
+    return {name: round(float(value) / 3600, 2) for name, value in seconds.items()}
+
+
+def effort_section(summary: Mapping[str, Any]) -> list[str]:
+    """Return the section on hours, in Markdown; empty without measurements."""
+    entry = summary["effort"]
+    if entry is None:
+        return []
+    rows = [
+        [f"`{row['study']}`", f"{row['cells']:,}", *(f"{row[part]:.2f}" for part in _PARTS), f"{_sum(row):.2f}"]
+        for row in entry["studies"]
+    ]
+    budget = "" if entry["budget"] is None else f"; the budget is {entry['budget']:g}"
+    return [
+        "## What it took",
+        f"The committed cells took {entry['hours']:.1f} hours of one core{budget}. Seconds are by the clock, a cell "
+        "has one core, and most were measured with other work on the machine. Inputs are scores of base methods; the "
+        "methods of a split share them, so that they count once. Earlier versions of methods and cells that were "
+        "computed again as a check are not counted.",
+        md.table(["Study", "Cells", *_PARTS.values(), "Hours"], rows),
+    ]
+
+
+def _sum(row: Mapping[str, Any]) -> float:
+    return sum(float(row[part]) for part in _PARTS)
