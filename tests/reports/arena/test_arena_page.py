@@ -135,6 +135,19 @@ def test_the_finding_names_the_leaders_the_cheap_and_the_unfinished(folder):
     assert third.endswith("2 of 11 methods have any: MLDF (17 %) and BOOMER (3 %).")
 
 
+def test_the_finding_counts_sets_of_one_source_once(folder):
+    arena = load_arena(folder)
+    assert "sources" not in arena_finding(arena)[0]
+    one, *others = arena.content["sets"]
+    for facts in others:
+        facts["source"] = "crawl"
+    ranks = rank_methods(leaderboard_means(arena.content, "ensembled"), "overall").dataset_ranks
+    expected = (ranks.loc[one["name"]] + ranks.drop(one["name"]).mean()) / 2
+    best = arena.columns[expected.idxmin()].title
+    sentence = f"The sets are of 2 sources; with the sets of one source as one, {best} has the best mean rank "
+    assert f"{sentence}({expected.min():.2f})." in arena_finding(arena)[0]
+
+
 def test_a_set_page_has_all_methods_and_metrics_with_spread_and_reasons(folder, pages):
     arena = load_arena(folder)
     rows = ArenaPage((folder / "sets" / "medical.html").read_text(encoding="utf-8")).tables[0]

@@ -33,28 +33,43 @@ SUBSETS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
 
 
 def winner_numbers(means: Means, facts: Sequence[Mapping[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
-    """Return by kind of sets the first of each group of metrics, and what is not separated from it.
-
-    Where sets have a common source, all of them are there a second time, with the mean rank of a source as one value.
-    """
+    """Return by kind of sets the first of each group of metrics, and what is not separated from it."""
     facts = [each for each in facts if each["name"] in means.datasets]
-    sources = {each["name"]: each.get("source", each["name"]) for each in facts}
     winners = []
     for kind, (title, holds) in SUBSETS.items():
         chosen = [each["name"] for each in facts if holds(each)]
         if not chosen:
             continue
         ranks = {name: rank_methods(means.on(chosen), name).dataset_ranks for name in groups}
-        winners.append({"kind": kind, "title": title, "sets": chosen, "groups": _firsts(ranks)})
-        if kind == "all" and len(set(sources.values())) < len(chosen):
-            of_sources = {name: table.groupby(sources, sort=False).mean() for name, table in ranks.items()}
+        firsts = {name: _first(table) for name, table in ranks.items()}
+        winners.append({"kind": kind, "title": title, "sets": chosen, "groups": firsts})
+        if kind == "all" and (of_sources := first_of_sources(ranks, facts)):
             title = "all sets, those of one source as one"
-            winners.append({"kind": "sources", "title": title, "sets": chosen, "groups": _firsts(of_sources)})
+            winners.append({"kind": "sources", "title": title, "sets": chosen, "groups": of_sources})
     return winners
 
 
-def _firsts(ranks: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, Any]]:
-    return {name: _first(table) for name, table in ranks.items()}
+def first_of_sources(
+    ranks: Mapping[str, pd.DataFrame], facts: Sequence[Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Return the first by each group of metrics with the mean rank on the sets of a source as one value.
+
+    Parameters
+    ----------
+    ranks : mapping of str to DataFrame
+        :attr:`Board.dataset_ranks` by group.
+    facts : sequence of mapping
+        ``name`` and ``source`` of the datasets.
+
+    Returns
+    -------
+    dict
+        Empty where no two datasets have a common source.
+    """
+    sources = {each["name"]: each.get("source", each["name"]) for each in facts}
+    averaged = {name: table.groupby(sources, sort=False).mean() for name, table in ranks.items()}
+    related = any(len(averaged[name]) < len(table) for name, table in ranks.items())
+    return {name: _first(table) for name, table in averaged.items()} if related else {}
 
 
 def _first(ranks: pd.DataFrame) -> dict[str, Any]:

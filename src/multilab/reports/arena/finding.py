@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from multilab.arena import champion_verdict, rank_methods
+from multilab.arena import champion_verdict, leaderboard_means, rank_methods
 from multilab.arena.pools import UNSEEN
 from multilab.arena.summaries import markdown as md
+from multilab.arena.summaries.winners import first_of_sources
 from multilab.reports.arena.data import ArenaColumn, ArenaData
 from multilab.reports.tables.entry import number
 
@@ -58,7 +59,7 @@ def _standing(pool: Mapping[str, Any], group: str, column: str, kind: str = "95 
 
 def _leaders(arena: ArenaData, pool: Mapping[str, Any]) -> str:
     """Return who leads a pool; if results on some of its sets decided rules of a leader, also without these sets."""
-    text = _leading(arena, pool, md.count(len(pool["sets"]), "set"))
+    text = _leading(arena, pool, md.count(len(pool["sets"]), "set")) + _by_source(arena, pool)
     leaders = {leader(pool, group) for group in arena.groups if group in pool["boards"]}
     if not any(set(arena.columns[column].chosen_on) & set(pool["sets"]) for column in leaders):
         return text
@@ -67,6 +68,20 @@ def _leaders(arena: ArenaData, pool: Mapping[str, Any]) -> str:
         return f"{text} Results on all of these sets decided rules of a stack, so that its rank is optimistic."
     count = md.count(len(unseen["sets"]), "unseen set")
     return f"{text} {_leading(arena, unseen, f'the {count}, whose results decided no rule of a stack,')}"
+
+
+def _by_source(arena: ArenaData, pool: Mapping[str, Any]) -> str:
+    """Return who has the best mean rank where the sets of one source count as one, if there are such sets."""
+    overall = next(iter(arena.groups))
+    ranks = rank_methods(leaderboard_means(arena.content, pool["name"]), overall).dataset_ranks
+    entry = first_of_sources({overall: ranks}, arena.content["sets"]).get(overall)
+    if entry is None:
+        return ""
+    title = arena.columns[entry["first"]].title
+    return (
+        f" The sets are of {entry['sets']} sources; with the sets of one source as one, {title} has the best mean rank "
+        f"({entry['rank']:.2f})."
+    )
 
 
 def _leading(arena: ArenaData, pool: Mapping[str, Any], sets: str) -> str:
