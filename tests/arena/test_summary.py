@@ -139,6 +139,19 @@ def test_sets_of_one_source_count_as_one() -> None:
     assert "| all sets, those of one source as one | 3 |" in page
 
 
+def test_verdicts_count_sets_of_one_source_once() -> None:
+    scores = tables({"mlekelm": 0.8, "br_logistic": 0.7}, 9)
+    content = leaderboard(scores)
+    for facts in content["sets"][4:]:  # nine sets of five sources
+        facts["source"] = "crawl"
+    summary = arena_summary(content)
+    (row,) = summary["proposals"][0]["baselines"]["overall"]
+    assert (row["wins"], row["sets"], row["sets_won"], row["sources"]) == (1.0, 9, 9, 5)
+    assert row["p_holm"] == row["smallest_p"] == 0.0625  # all of five differences have one sign: 2 / 2**5
+    assert row["verdict"] == "no difference"
+    assert "nor can it be with 9 sets of 5 sources (the smallest p is 0.0625)" in summary_page(summary)
+
+
 def test_hours_count_shared_inputs_once() -> None:
     scores = tables({"a": 0.8, "b": 0.7}, 3)
     measured = seconds(scores, {"a": 3600.0, "b": 1800.0}).assign(input_seconds=720.0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import rankdata
 
 from multilab.arena.boards import ALPHA, rank_methods
@@ -20,33 +21,38 @@ class Shares:
     """Share of the metrics of a group that the method of the row wins against that of the column, per dataset."""
 
     columns: tuple[str, ...]
+    sources: tuple[str, ...]
     values: np.ndarray  # (n_datasets, n_columns, n_columns)
 
-    def between(self, column: str, other: str) -> np.ndarray:
-        """Return the shares that a column wins against another one, shape (n_datasets,)."""
-        return self.values[:, self.columns.index(column), self.columns.index(other)]
+    def between(self, column: str, other: str) -> pd.Series:
+        """Return the shares that a column wins against another one, a value per dataset, indexed by its source."""
+        shares = self.values[:, self.columns.index(column), self.columns.index(other)]
+        return pd.Series(shares, index=pd.Index(self.sources, name="source"))
 
 
 def tested_pairs(pairs: Sequence[tuple[Shares, str, str]]) -> list[dict[str, Any]]:
     """Return how the first column of each pair does against the second: share of wins and signed-rank test.
 
-    The p values are Holm-corrected over the pairs. ``smallest_p`` is what they can be at least: a difference cannot be
-    detected where it is above the level.
+    The test has one value per source, the mean share on its datasets, for the results on related datasets are not
+    independent. The p values are Holm-corrected over the pairs. ``smallest_p`` is what they can be at least: a
+    difference cannot be detected where it is above the level.
     """
     shares = [each.between(column, other) for each, column, other in pairs]
-    p = holm([signed_rank_p(each.round(9) - 0.5) for each in shares])
+    tested = [each.groupby("source", sort=False).mean().to_numpy().round(9) - 0.5 for each in shares]
+    p = holm([signed_rank_p(each) for each in tested])
     return [
         {
             "against": other,
             "sets": len(values),
+            "sources": len(differences),
             "wins": rounded_or_none(values.mean(), 3),
             "sets_won": int((values > 0.5).sum()),
             "sets_lost": int((values < 0.5).sum()),
             "p_holm": significant(adjusted),
-            "smallest_p": significant(min(1.0, len(pairs) * 2.0 ** (1 - len(values)))),
-            "verdict": verdict(values, adjusted),
+            "smallest_p": significant(min(1.0, len(pairs) * 2.0 ** (1 - len(differences)))),
+            "verdict": verdict(differences, adjusted),
         }
-        for (_, _, other), values, adjusted in zip(pairs, shares, p, strict=True)
+        for (_, _, other), values, differences, adjusted in zip(pairs, shares, tested, p, strict=True)
     ]
 
 
@@ -54,21 +60,31 @@ def undetectable(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return that comparisons of one family cannot detect a difference with so few sets; nothing where they can."""
     if not rows or rows[0]["smallest_p"] <= ALPHA:
         return ""
-    return f"nor can it be with {md.count(rows[0]['sets'], 'set')} (the smallest p is {rows[0]['smallest_p']:g})"
+    return f"nor can it be with {sets_of_sources(rows[0])} (the smallest p is {rows[0]['smallest_p']:g})"
 
 
-def shares_of(means: Means, group: str) -> Shares:
+def sets_of_sources(row: Mapping[str, Any]) -> str:
+    """Return on how many sets a pair was compared, and of how many sources these are if some are related."""
+    text = md.count(row["sets"], "set")
+    return text if row["sources"] == row["sets"] else f"{text} of {md.count(row['sources'], 'source')}"
+
+
+def shares_of(means: Means, group: str, facts: Sequence[Mapping[str, Any]]) -> Shares:
     """Return the shares of a group; a dataset on which all its metrics are undefined is left out."""
-    used = rank_methods(means, group).datasets
+    used, sources = rank_methods(means, group).datasets, sources_of(facts)
     wins = [rank_methods(means.on([name]), group).wins.to_numpy() for name in used]
-    return Shares(means.columns, np.array(wins))
+    return Shares(means.columns, tuple(sources[name] for name in used), np.array(wins))
 
 
-def verdict(shares: np.ndarray, p: float) -> str:
+def sources_of(facts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the source of each dataset: related ones have the same."""
+    return {each["name"]: each.get("source", each["name"]) for each in facts}
+
+
+def verdict(differences: np.ndarray, p: float) -> str:
     """Return what the signed-rank test detected; its direction is that of the rank sums."""
     if p > ALPHA:
         return "no difference"
-    differences = shares.round(9) - 0.5
     return "better" if (rankdata(np.abs(differences)) * np.sign(differences)).sum() > 0 else "worse"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from multilab.arena.summaries import markdown as md
-from multilab.arena.summaries.comparisons import Shares, standing, tested_pairs, undetectable
+from multilab.arena.summaries.comparisons import Shares, sets_of_sources, standing, tested_pairs, undetectable
 
 PROPOSALS: Mapping[str, tuple[str, ...]] = {
     "mlwse": ("mlwse_l1", "mlwse_l21"),
@@ -70,7 +70,7 @@ def proposal_section(summary: Mapping[str, Any]) -> list[str]:
         parts += [
             f"Share of (set, metric) pairs that a proposal wins against baselines: all metrics ({titles}). "
             "**Bold**: a difference was detected over all metrics, by Wilcoxon's signed-rank test on the shares per "
-            "set, Holm-corrected over the baselines of a row.",
+            "set (those of one source averaged), Holm-corrected over the baselines of a row.",
             md.table(["Proposal", *(f"`{name}`" for name in baselines)], wins),
         ]
         absent = [each for each in summary["unfinished"]["methods"] if each["name"] in baselines]
@@ -99,8 +99,8 @@ def _proposal_sentence(entry: Mapping[str, Any]) -> str:
     own = entry["comparators"]
     if own:
         parts.append(f"the comparators of its own paper: {_verdicts(own)}")
-    sets = entry["boards"]["overall"]["sets"]
-    return f"`{entry['name']}` on {md.count(sets, 'set')}, all metrics: {'; '.join(parts)}."
+    where = sets_of_sources((rows or own)[0]) if rows or own else md.count(entry["boards"]["overall"]["sets"], "set")
+    return f"`{entry['name']}` on {where}, all metrics: {'; '.join(parts)}."
 
 
 def _verdicts(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -41,7 +41,7 @@ def _stacks(content: Mapping[str, Any], groups: Sequence[str], suffix: str) -> d
     if not pool:
         return None
     means = leaderboard_means(content, pool["name"])
-    shares = {name: shares_of(means, name) for name in groups if name in pool["boards"]}
+    shares = {name: shares_of(means, name, content["sets"]) for name in groups if name in pool["boards"]}
     stacks = content["tracks"]["ensembled"]["columns"]
     singles = [column for column in means.columns if column not in stacks]
     ranks = {group: dict(zip(pool["columns"], pool["boards"][group]["rank"], strict=True)) for group in shares}

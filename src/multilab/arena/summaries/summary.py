@@ -83,8 +83,8 @@ def arena_summary(
     Notes
     -----
     Two methods are compared by the share of metrics that each wins on a set, ties half: Wilcoxon's signed-rank test
-    over the sets of the shares' differences from one half, Holm-corrected over the comparisons of one method. A method
-    that did not finish loses the set. Ranks are compared by Nemenyi's critical difference.
+    over the sources of the sets of the mean shares' differences from one half, Holm-corrected over the comparisons of
+    one method. A method that did not finish loses the set. Ranks are compared by Nemenyi's critical difference.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def arena_summary(
     if absent := [name for name in means.datasets if name not in described]:
         raise ArenaError(f"the leaderboard lacks the facts of {', '.join(absent)}: evaluate the study, then rank again")
     groups = [each["name"] for each in content["groups"]]
-    shares = {name: shares_of(means, name) for name in groups}
+    shares = {name: shares_of(means, name, content["sets"]) for name in groups}
     return {
         "schema": SUMMARY_SCHEMA,
         "created": content["created"],

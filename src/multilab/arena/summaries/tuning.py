@@ -27,7 +27,7 @@ def tuning_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[st
         return None
     search = next((each.get("tune") for each in content["studies"] if each["track"] == "tuned"), None)
     means = leaderboard_means(content, "tuned")
-    shares = {name: shares_of(means, name) for name in groups}
+    shares = {name: shares_of(means, name, content["sets"]) for name in groups}
     metric = (search or {}).get("metric")
     pairs = [(each, content["methods"][each]["name"]) for each in content["tracks"]["tuned"]["columns"]]
     pairs = [(tuned, name) for tuned, name in pairs if name in means.columns]

@@ -13,6 +13,7 @@ from multilab.arena.summaries import markdown as md
 from multilab.arena.summaries.comparisons import (
     elo_of,
     rounded_or_none,
+    sources_of,
 )
 from multilab.arena.tracks import Means
 
@@ -66,8 +67,7 @@ def first_of_sources(
     dict
         Empty where no two datasets have a common source.
     """
-    sources = {each["name"]: each.get("source", each["name"]) for each in facts}
-    averaged = {name: table.groupby(sources, sort=False).mean() for name, table in ranks.items()}
+    averaged = {name: table.groupby(sources_of(facts), sort=False).mean() for name, table in ranks.items()}
     related = any(len(averaged[name]) < len(table) for name, table in ranks.items())
     return {name: _first(table) for name, table in averaged.items()} if related else {}
 
