@@ -86,6 +86,21 @@ def test_memory_is_limited(cells, tmp_path, monkeypatch):
     assert run_cell_within(cells[0], Store(tmp_path), CellLimits(60, 1)) == "more than 1 GiB of memory"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "XGBoostError: [12:00:00] io.h:362: bad_malloc: Failed to allocate 139276816 bytes. Stack trace: [bt] (0) x.so",
+        "LightGBMError: std::bad_alloc",
+        "CatBoostError: bad allocation",
+    ],
+)
+def test_an_allocation_that_fails_in_a_library_is_the_limit_too(cells, tmp_path, monkeypatch, text):
+    monkeypatch.setattr(cell_processes, "run_cell", lambda cell, store: text)
+    store = Store(tmp_path)
+    assert run_cell_within(cells[0], store, CellLimits(60, 1)) == "more than 1 GiB of memory"
+    assert run_cell_within(cells[1], store, CellLimits(60, 1)) == "not run: on split 0 more than 1 GiB of memory"
+
+
 def test_a_cell_that_hangs_is_killed(cells, tmp_path, monkeypatch):
     monkeypatch.setattr(cell_processes, "run_cell", lambda cell, store: time.sleep(3600))
     monkeypatch.setattr("multilab.experiments.limited._WALL", 0.5)

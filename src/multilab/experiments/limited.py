@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from dataclasses import asdict, replace
@@ -17,6 +18,9 @@ from multilab.experiments.store import Store
 __all__ = ["run_cell_within"]
 
 _WALL = 20  # a process that computes nothing is killed after this multiple of its processor time
+
+_NO_MEMORY = re.compile(r"^MemoryError|bad_alloc|bad_malloc|bad allocation", re.IGNORECASE)
+"""In the reason of a failed allocation: Python's error, and what libraries in C++ say in errors of their own."""
 
 
 def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
@@ -42,7 +46,7 @@ def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
     seconds = time.monotonic() - began
     if process.exit_code == -signal.SIGXCPU:
         reason = f"more than {limits.seconds_of(cell):g} s of processor time"
-    elif reason is not None and reason.startswith("MemoryError"):
+    elif reason is not None and _NO_MEMORY.search(reason):
         reason = f"more than {limits.gigabytes:g} GiB of memory"
     elif reason is None or ended:
         return reason
