@@ -22,7 +22,7 @@ SEEN = ("set0", "set1", "set2")
 CHOSEN_ON = {"sets": [*SEEN, "elsewhere"], "reason": "A rule of the stack was chosen on these sets."}
 
 
-def rating(ranks, columns, anchor):
+def rating(ranks, columns, anchor, sources):
     elo = 1000 - 30 * np.nanmean(ranks, axis=(0, 1))
     return pd.DataFrame({"elo": elo, "elo_low": elo - 20, "elo_high": elo + 20}, index=list(columns))
 

@@ -24,7 +24,7 @@ METHODS = {"m0": "mlknn", "m1": "br_logistic", "m2": "lightgbm", "m3": "lwmf"}
 METRICS = ("macro_f1", "hamming_loss", "ranking_loss")
 
 
-def rating(ranks, columns, anchor):
+def rating(ranks, columns, anchor, sources):
     elo = np.round(1000 - 30 * np.nanmean(ranks, axis=(0, 1)), 1)
     return pd.DataFrame({"elo": elo, "elo_low": elo - 20, "elo_high": elo + 20}, index=list(columns))
 

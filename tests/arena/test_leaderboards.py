@@ -125,6 +125,19 @@ def _bradley_terry(errors):
     return 1000 + 400 * (t - np.median(t)) / np.log(10)
 
 
+def test_the_champion_is_tested_on_one_value_per_source():
+    rows = [(f"set{i}", 0, m, "macro_f1", v) for i in range(9) for m, v in (("a", 0.8), ("b", 0.7 + i / 200))]
+    means = track_results("default", _table(rows)).means()
+    labels, sources = {}, {f"set{i}": "one" if i < 3 else f"set{i}" for i in range(9)}
+    ours = champion_tests(means, "a", "macro_f1", labels, sources)
+    averaged = [(0.7, 0.705, 0.71), *((0.7 + i / 200,) for i in range(3, 9))]
+    rows = [(f"s{i}", 0, m, "macro_f1", v) for i, b in enumerate(averaged) for m, v in (("a", 0.8), ("b", np.mean(b)))]
+    expected = champion_tests(track_results("default", _table(rows)).means(), "a", "macro_f1", labels)
+    assert ours["sources"].tolist() == [7]
+    pd.testing.assert_frame_equal(ours, expected)
+    assert champion_tests(means, "a", "macro_f1", labels)["sources"].tolist() == [9]
+
+
 def test_elo_is_the_maximum_of_the_likelihood(means):
     pytest.importorskip("bencheval")
     from multilab.arena import elo_ratings
@@ -152,7 +165,7 @@ def test_the_bootstrap_fits_what_bencheval_fits():
     battles = pd.DataFrame({"method": method, "task": task, "metric_error": errors.ravel()})
     theirs = EloHelper().compute_mle_elo_from_ranks(battles).sort_index() - 1000
     wins = (5 - rankdata(errors[0], axis=1)).sum(axis=0)
-    ours = bradley_terry(np.stack([wins, wins[::-1]]), 12) * 400 / np.log(10)
+    ours = bradley_terry(np.stack([wins, wins[::-1]]), np.array([12, 12])) * 400 / np.log(10)
     np.testing.assert_allclose(ours[0], theirs, atol=1e-3)
     np.testing.assert_allclose(ours[1], ours[0][::-1], atol=1e-9)
 
@@ -171,6 +184,23 @@ def test_a_method_that_loses_every_battle_does_not_widen_the_intervals_of_others
     assert (widths[1] < 1.7 * widths[0]).all()
     assert with_losers.loc[["x", "y"], "elo"].max() < alone["elo"].min() - 200
     assert with_losers["elo_low"].min() > 0
+
+
+def test_the_bootstrap_draws_datasets_of_one_source_together():
+    pytest.importorskip("bencheval")
+    from multilab.arena import elo_ratings
+
+    errors = np.random.default_rng(1).normal(size=(1, 8, 4)) + np.arange(4) / 2
+    repeated = np.repeat(errors, 5, axis=1)  # forty datasets, of which five each say the same
+    names, sources = list("abcd"), [f"source{at // 5}" for at in range(40)]
+    together = elo_ratings(repeated, names, sources=sources, rounds=200)
+    apart = elo_ratings(repeated, names, rounds=200)
+    widths = [(each["elo_high"] - each["elo_low"]).to_numpy() for each in (together, apart)]
+    assert (widths[0] > 1.6 * widths[1]).all()  # the root of 5, less what one tied dataset takes from it
+    assert together["elo"].equals(apart["elo"])
+    own = elo_ratings(errors, names, sources=[f"set{at}" for at in range(8)])
+    assert own.equals(elo_ratings(errors, names))
+    assert elo_ratings(errors, names, sources=["one"] * 8).equals(own)  # one source: its datasets are drawn
 
 
 def test_elo_of_one_dataset_has_no_interval():
@@ -216,7 +246,7 @@ def test_an_unfinished_method_is_last_on_the_set_and_ties_with_others():
     assert board.table.loc["m3", "unfinished"] == pytest.approx(1 / 3)
     assert np.isfinite(board.table.to_numpy()).all()
     tests = champion_tests(track.means(), "m1", "hamming_loss", {})
-    assert tests["datasets"].tolist() == [3, 3, 3, 3]
+    assert tests["sources"].tolist() == [3, 3, 3, 3]
 
 
 def test_a_method_that_finished_nothing_is_last():
@@ -293,7 +323,7 @@ def _tracks():
     return tracks, facts_of(scores)
 
 
-def _rate(ranks, columns, anchor):
+def _rate(ranks, columns, anchor, sources):
     """Return ratings instead of Elo: minus the mean rank."""
     mean = -np.nanmean(ranks, axis=(0, 1))
     return pd.DataFrame({"elo": mean, "elo_low": mean - 1, "elo_high": mean + 1}, index=list(columns))

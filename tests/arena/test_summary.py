@@ -38,7 +38,7 @@ def _no_champion_tests(monkeypatch) -> None:
     monkeypatch.setattr("multilab.arena.leaderboard_file.champion_tests", lambda *arguments: empty)
 
 
-def rating(ranks, columns, anchor):
+def rating(ranks, columns, anchor, sources):
     """Return ratings with intervals that depend on the ranks, without bencheval."""
     elo = 1000 - 30 * np.nanmean(ranks, axis=(0, 1))
     return pd.DataFrame({"elo": elo, "elo_low": elo - 20, "elo_high": elo + 20}, index=list(columns))

@@ -40,7 +40,7 @@ ABSENT = [
 ]  # fmt: skip
 
 
-def _rating(errors: np.ndarray, columns: list[str], anchor: str | None) -> pd.DataFrame:
+def _rating(errors: np.ndarray, columns: list[str], anchor: str | None, sources: list[str]) -> pd.DataFrame:
     """Return ratings that need no package: a line through the mean ranks."""
     ranks = np.nanmean(errors, axis=(0, 1))
     elo = np.round(1000 + 400 * ((len(columns) + 1) / 2 - ranks) / len(columns), 1)

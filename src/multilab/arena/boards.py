@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,8 @@ from multilab.arena.tracks import Means
 from multilab.metrics import METRICS
 from multilab.statistics import cliques, friedman, iman_davenport, nemenyi_cd
 
-Rating = Callable[[np.ndarray, Sequence[str], str | None], pd.DataFrame]
-"""``rating(errors, columns, anchor)``, see :func:`multilab.arena.elo.elo_ratings`."""
+Rating = Callable[[np.ndarray, Sequence[str], str | None, Sequence[str]], pd.DataFrame]
+"""``rating(errors, columns, anchor, sources)``, see :func:`multilab.arena.elo.elo_ratings`."""
 
 ALPHA = 0.05
 
@@ -63,7 +63,13 @@ class Board:
     dataset_ranks: pd.DataFrame
 
 
-def rank_methods(means: Means, name: str, rating: Rating | None = None, anchor: str | None = None) -> Board:
+def rank_methods(
+    means: Means,
+    name: str,
+    rating: Rating | None = None,
+    anchor: str | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> Board:
     """Order methods by one metric or by a group of metrics.
 
     Parameters
@@ -77,6 +83,8 @@ def rank_methods(means: Means, name: str, rating: Rating | None = None, anchor: 
         :func:`elo_ratings` for Elo with intervals; it needs the extra ``arena``.
     anchor : str, optional
         The column whose Elo is 1000; by default the median of all columns is 1000.
+    sources : mapping of str to str, optional
+        Source of each dataset: the intervals of Elo draw datasets of one source together. By default each has its own.
 
     Returns
     -------
@@ -131,7 +139,7 @@ def rank_methods(means: Means, name: str, rating: Rating | None = None, anchor: 
         index=columns,
     )
     if rating is not None:
-        table = table.join(rating(ranks, columns, anchor))
+        table = table.join(rating(ranks, columns, anchor, [(sources or {}).get(each, each) for each in datasets]))
     chi2 = p = cd = None
     groups: tuple[tuple[str, ...], ...] = ()
     if k > 1 and len(datasets) > 1:

@@ -24,7 +24,12 @@ SAMPLES = 5_000
 
 
 def champion_tests(
-    means: Means, champion: str, metric: str, n_labels: Mapping[str, int], rope: float = ROPE
+    means: Means,
+    champion: str,
+    metric: str,
+    n_labels: Mapping[str, int],
+    sources: Mapping[str, str] | None = None,
+    rope: float = ROPE,
 ) -> pd.DataFrame:
     """Return the probabilities that a method is better than, equivalent to and worse than each other one.
 
@@ -37,13 +42,15 @@ def champion_tests(
     metric : str
     n_labels : mapping of str to int
         Number of labels of each dataset: coverage, whose range grows with it, is divided by it.
+    sources : mapping of str to str, optional
+        Source of each dataset: the differences on datasets of one source are averaged. By default each has its own.
     rope : float, default=0.01
         Differences of at most this size do not matter.
 
     Returns
     -------
     DataFrame
-        Indexed by the other columns: ``better``, ``equal``, ``worse``, which sum to 1, and ``datasets``, their number.
+        Indexed by the other columns: ``better``, ``equal``, ``worse``, which sum to 1, and ``sources``, their number.
         Empty if the metric is undefined on all datasets.
 
     Notes
@@ -64,19 +71,21 @@ def champion_tests(
     table = means.table(metric)
     others = [column for column in table.columns if column != champion]
     if table.empty or not others:
-        return pd.DataFrame(columns=["better", "equal", "worse", "datasets"])
+        return pd.DataFrame(columns=["better", "equal", "worse", "sources"])
     errors = errors_of([metric], table.to_numpy()[None])[0]
     errors = np.where(np.isnan(errors), np.fmax.reduce(errors, axis=1, keepdims=True), errors)
     if np.isinf(METRICS[metric].high):
         errors = errors / np.array([[n_labels[name]] for name in table.index])
     filled = pd.DataFrame(errors, index=table.index, columns=table.columns)
+    if sources:
+        filled = filled.groupby(sources, sort=False).mean()
     pairs = bayesian_signed_rank(filled, "min", rope=rope, control=champion, samples=SAMPLES)
     return pd.DataFrame(
         {
             "better": [pair.p_a for pair in pairs],
             "equal": [pair.p_rope for pair in pairs],
             "worse": [pair.p_b for pair in pairs],
-            "datasets": [pair.n for pair in pairs],
+            "sources": [pair.n for pair in pairs],
         },
         index=[pair.b for pair in pairs],
     )

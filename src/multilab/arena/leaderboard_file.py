@@ -52,11 +52,11 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     finish, parallel to ``columns``); ``anchor`` (the column with Elo 1000, ``null``: the median is 1000).
 
     ``boards``: an object by group and metric. ``sets`` (number of datasets), ``left_out`` (names of those without a
-    defined metric); parallel to the columns of the pool ``elo``, ``elo_low``, ``elo_high`` (bootstrap 95 % interval),
-    ``rank`` (mean over datasets), ``win_rate``, ``improvability``; ``cd`` (Nemenyi's critical difference of ranks at
-    .05), ``chi2`` (Friedman's), ``p`` (Iman and Davenport's), ``cliques`` (lists of columns that ``cd`` does not
-    separate). Boards of groups also have ``wins``: a list per column of per-cent integers, the share of (dataset,
-    metric) pairs won against each column.
+    defined metric); parallel to the columns of the pool ``elo``, ``elo_low``, ``elo_high`` (95 % interval, a bootstrap
+    over sources), ``rank`` (mean over datasets), ``win_rate``, ``improvability``; ``cd`` (Nemenyi's critical difference
+    of ranks at .05), ``chi2`` (Friedman's), ``p`` (Iman and Davenport's), ``cliques`` (lists of columns that ``cd``
+    does not separate). Boards of groups also have ``wins``: a list per column of per-cent integers, the share of
+    (dataset, metric) pairs won against each column.
 
     ``pareto``: an object by cost (``fit_seconds``, ``predict_ms``, ``model_mb``): the columns than which none has
     both a higher Elo on ``overall`` and a lower cost, the cheapest first; absent without costs.
@@ -93,6 +93,7 @@ from multilab.arena.champion import ROPE, SURE, champion_tests
 from multilab.arena.costs import pareto_front
 from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS, ORDERED_LIKE, boards_of, metrics_of
 from multilab.arena.pools import Pool, all_pools
+from multilab.arena.selection import sources_of
 from multilab.arena.tracks import Means, Track
 from multilab.metrics import METRICS
 
@@ -158,9 +159,11 @@ def arena_leaderboard(
     by_name = {track.name: track for track in tracks}
     pools = all_pools(tracks, methods, digests)
     anchors = [anchor if anchor in pool.means.columns else None for pool in pools]
-    boards = _boards(pools, anchors, rating, run)
+    sources = sources_of(facts)
+    boards = _boards(pools, anchors, rating, sources, run)
     champions = [_chosen(pool, boards, champion) for pool in pools]
-    tests = _tests(pools, champions, boards, {str(each["name"]): int(each["q"]) for each in facts}, run)
+    labels = {str(each["name"]): int(each["q"]) for each in facts}
+    tests = _tests(pools, champions, boards, labels, sources, run)
     described = [
         _pool(pool, by_name)
         | {"anchor": at}
@@ -267,7 +270,11 @@ def _track(track: Track) -> dict[str, Any]:
 
 
 def _boards(
-    pools: Sequence[Pool], anchors: Sequence[str | None], rating: Rating | None, run: Run
+    pools: Sequence[Pool],
+    anchors: Sequence[str | None],
+    rating: Rating | None,
+    sources: Mapping[str, str],
+    run: Run,
 ) -> dict[str, dict[str, Board]]:
     """Return the boards of each pool by name; a metric that is undefined on all datasets has none."""
     jobs = [
@@ -279,14 +286,14 @@ def _boards(
         ].all()
     ]
     boards: dict[str, dict[str, Board]] = {pool.name: {} for pool in pools}
-    for job, board in zip(jobs, run(functools.partial(_ranked, rating), jobs), strict=True):
+    for job, board in zip(jobs, run(functools.partial(_ranked, rating, sources), jobs), strict=True):
         boards[job[0]][job[1]] = board
     return boards
 
 
-def _ranked(rating: Rating | None, job: tuple[str, str, Means, str | None]) -> Board:
+def _ranked(rating: Rating | None, sources: Mapping[str, str], job: tuple[str, str, Means, str | None]) -> Board:
     _, name, means, anchor = job
-    return rank_methods(means, name, rating, anchor)
+    return rank_methods(means, name, rating, anchor, sources)
 
 
 def _chosen(pool: Pool, boards: Mapping[str, Mapping[str, Board]], champion: str | None) -> str | None:
@@ -307,6 +314,7 @@ def _tests(
     champions: Sequence[str | None],
     boards: Mapping[str, Mapping[str, Board]],
     labels: Mapping[str, int],
+    sources: Mapping[str, str],
     run: Run,
 ) -> dict[str, dict[str, pd.DataFrame]]:
     jobs = [
@@ -317,14 +325,14 @@ def _tests(
         if metric in boards[pool.name]
     ]
     tests: dict[str, dict[str, pd.DataFrame]] = {pool.name: {} for pool in pools}
-    for job, table in zip(jobs, run(functools.partial(_tested, labels), jobs), strict=True):
+    for job, table in zip(jobs, run(functools.partial(_tested, labels, sources), jobs), strict=True):
         tests[job[0]][job[1]] = table
     return tests
 
 
-def _tested(labels: Mapping[str, int], job: tuple[str, str, Means, str]) -> pd.DataFrame:
+def _tested(labels: Mapping[str, int], sources: Mapping[str, str], job: tuple[str, str, Means, str]) -> pd.DataFrame:
     _, metric, means, champion = job
-    return champion_tests(means, champion, metric, labels)
+    return champion_tests(means, champion, metric, labels, sources)
 
 
 def _pool(pool: Pool, tracks: Mapping[str, Track]) -> dict[str, Any]:

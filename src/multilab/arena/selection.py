@@ -70,5 +70,10 @@ def select_sets(facts: Iterable[Mapping[str, Any]], wanted: str) -> list[str]:
     return chosen
 
 
+def sources_of(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the source of each dataset from its facts: related ones have the same, others their own name."""
+    return {each["name"]: each.get("source", each["name"]) for each in facts}
+
+
 def _named(facts: Mapping[str, Any], name: str) -> bool:
     return facts.get("domain") == name or fnmatchcase(facts["name"], name)

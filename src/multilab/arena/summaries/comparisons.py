@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from multilab.arena.boards import ALPHA, rank_methods
+from multilab.arena.selection import sources_of
 from multilab.arena.summaries import markdown as md
 from multilab.arena.tracks import Means
 from multilab.statistics import holm, signed_rank_p
@@ -74,11 +75,6 @@ def shares_of(means: Means, group: str, facts: Sequence[Mapping[str, Any]]) -> S
     used, sources = rank_methods(means, group).datasets, sources_of(facts)
     wins = [rank_methods(means.on([name]), group).wins.to_numpy() for name in used]
     return Shares(means.columns, tuple(sources[name] for name in used), np.array(wins))
-
-
-def sources_of(facts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the source of each dataset: related ones have the same."""
-    return {each["name"]: each.get("source", each["name"]) for each in facts}
 
 
 def verdict(differences: np.ndarray, p: float) -> str:

@@ -101,7 +101,7 @@ def stacking_section(summary: Mapping[str, Any]) -> list[str]:
         parts += [
             "By metric, the average rank of the champion and of the best other column, how much larger the champion's "
             "is, and the probabilities that it is better than this column, practically equal and worse: the Bayesian "
-            "signed-rank test over the sets, in which differences up to "
+            "signed-rank test over the sets (those of one source averaged), in which differences up to "
             f"{entry['champion'][0]['rope']:g} are equal (of "
             f"coverage: divided by the number of labels). **Bold**: better with a probability of {SURE:g} or more."
         ]

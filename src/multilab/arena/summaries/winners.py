@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from multilab.arena.boards import critical_difference, rank_methods
+from multilab.arena.selection import sources_of
 from multilab.arena.summaries import markdown as md
 from multilab.arena.summaries.comparisons import (
     elo_of,
     rounded_or_none,
-    sources_of,
 )
 from multilab.arena.tracks import Means
 

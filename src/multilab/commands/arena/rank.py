@@ -12,6 +12,7 @@ from multilab import arena
 from multilab.arena import ArenaError, Board, Means, Pool
 from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS
 from multilab.arena.pools import all_pools
+from multilab.arena.selection import sources_of
 from multilab.commands.arena.tables import (
     STUDIES,
     absent_entrants,
@@ -91,7 +92,7 @@ def rank(argv: list[str]) -> int:
         for column, method in zip(track.columns, track.methods, strict=True)
     }
     for metric in options.get("metric", "overall").split(","):
-        board = arena.rank_methods(means, metric, _rating(), anchor)
+        board = arena.rank_methods(means, metric, _rating(), anchor, sources_of(facts))
         print_result_table(_table(board, means, pool, _top(options.get("top")), options.get("sets"), seen))
     return 0
 
