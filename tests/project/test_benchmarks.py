@@ -283,3 +283,17 @@ def test_scaling_compares_stores(script):
     assert scaling.same({"a": {"k": "1"}, "b": {"k": "1"}}, 1).startswith("identical")
     assert scaling.same({"a": {"k": "1"}, "b": {"k": "2"}}, 1).startswith("DIFFERENT")
     assert scaling.same({"a": {"k": "1"}, "b": {"k": "1"}}, 2).startswith("DIFFERENT")
+
+
+def test_the_share_of_a_student_is_of_the_gain_of_its_teacher(script):
+    distillation = script("distillation")
+    means = {"forest": 0.6, "teacher": 0.7, "distilled": 0.68, "taught forest": 0.6, "taught booster": 0.5, "ms": 3.0}
+    assert distillation.share(means, "distilled") == pytest.approx(0.8)
+    assert np.isnan(distillation.share(means | {"teacher": 0.6}, "distilled"))
+    assert distillation.table({"flags": means}).splitlines()[2] == (
+        "| flags | 0.600 | 0.700 | 0.680 (80 %) | 0.600 (0 %) | 0.500 (-100 %) | 3.00 |"
+    )
+    assert [line.met for line in distillation.lines({"flags": means})] == [False, False]
+    assert [line.met for line in distillation.lines({"flags": means | {"distilled": 0.7, "ms": 1.0}})] == [True, True]
+    Y = np.array([[1, 0, 0], [0, 1, 0]])
+    assert distillation.macro_ap(Y, np.array([[0.9, 0.1, 0.5], [0.1, 0.2, 0.6]])) == 1.0  # the third label is left out
