@@ -309,3 +309,12 @@ def test_nothing_is_written_elsewhere_nor_read_from_the_checkout_nor_requested_f
     assert any(within(path, installed.own) for path in read)
     assert not {path for path in read if within(path, CHECKOUT) and not within(path, *borrowed)}
     assert not installed.witnessed("n")
+
+
+@pytest.mark.skipif(not (CHECKOUT / ".git").exists(), reason="the sdist has no list of committed files")
+def test_no_prepared_or_converted_data_is_committed() -> None:
+    run = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    names = run.stdout.splitlines()
+    assert "pyproject.toml" in names
+    data = re.compile(r"(^|/)prepared/|[.](npy|arff|libsvm|mat)$", re.IGNORECASE)
+    assert [name for name in names if data.search(name)] == []
