@@ -96,22 +96,28 @@ def table(results: dict[str, dict[str, float]]) -> str:
         f"|---|---|---|{'---|' * len(STUDENTS)}---|",
     ]
     for name, means in results.items():
-        students = [f"{means[each]:.3f} ({100 * share(means, each):.0f} %)" for each in STUDENTS]
+        students = [f"{means[each]:.3f} ({_percent(share(means, each))})" for each in STUDENTS]
         models = f"{means['forest']:.3f} | {means['teacher']:.3f} | {' | '.join(students)}"
         lines.append(f"| {name} | {models} | {means['ms']:.2f} |")
     return "\n".join(lines)
 
 
+def _percent(value: float) -> str:
+    return "no gain" if np.isnan(value) else f"{100 * value:.0f} %"
+
+
 def lines(results: dict[str, dict[str, float]]) -> list[Line]:
     """Return how the distilled stack compares with its goals."""
-    reached = [name for name, means in results.items() if share(means, "distilled") >= GOAL_SHARE]
+    shares = [share(means, "distilled") for means in results.values()]
+    gained = [each for each in shares if not np.isnan(each)]
+    reached = [each for each in gained if each >= GOAL_SHARE]
     slowest = max(means["ms"] for means in results.values())
     return [
         Line(
-            "distilled_stack: sets with 95 % of the teacher's gain in macro average precision",
-            f"{len(reached)} of {len(results)}",
+            "distilled_stack: sets with 95 % of the teacher's gain in macro average precision, where it has one",
+            f"{len(reached)} of {len(gained)}",
             "all",
-            len(reached) == len(results),
+            len(reached) == len(gained),
         ),
         Line("distilled_stack: largest time per row", f"{slowest:.2f} ms", "<= 2 ms", slowest <= GOAL_MS),
     ]

@@ -118,6 +118,6 @@ def test_the_summary_gives_every_statement_twice(content):
         assert f"- Among {scope}: `stack@ensembled` is first by average rank in 0 of 2 metrics" in page
         assert f"\nAmong {scope}:\n" in page
     assert "It misses the first rank in Macro F1 (1.00) and Ranking loss (1.00), by as many ranks." in page
-    assert "`stack` has the smallest average rank in 0 of 2 metrics on 7 unseen sets" in page
+    assert "`stack` has the smallest average rank, alone or tied, in 0 of 2 metrics on 7 unseen sets" in page
     assert "| `a@tuned` |" in page
     assert page.count("| `stack` † |") == page.count("| `stack` |") == 1  # on all sets, on the unseen ones

@@ -259,7 +259,10 @@ def test_tuning_and_stacking() -> None:
     assert "1 of 2 methods gain (`b`), 1 lose (`a`), for 0 no difference was detected" in page
     how = "15 draws, of which draw 0 is the method's own values as far as its settings name them"
     assert f"on 9 sets ({how}, 3 inner folds, chosen by Macro AUC)" in page
-    assert f"`stack` has the smallest average rank in {len(METRICS)} of {len(METRICS)} metrics on 9 sets" in page
+    assert (
+        f"`stack` has the smallest average rank, alone or tied, in {len(METRICS)} of {len(METRICS)} metrics on 9 sets"
+        in page
+    )
 
 
 def test_with_few_sets_the_sections_on_tuning_and_stacking_have_no_verdicts() -> None:
@@ -269,7 +272,7 @@ def test_with_few_sets_the_sections_on_tuning_and_stacking_have_no_verdicts() ->
     summary = arena_summary(leaderboard(tables(quality, 6), tuned=tuned, ensembled=stacks))
     rows = [each["groups"]["overall"] for each in summary["tuning"]["methods"]]
     assert {row["wins"] for row in rows} == {1.0}
-    assert {(row["smallest_p"], row["p_holm"]) for row in rows} == {(0.156, 0.156)}
+    assert {(row["smallest_p"], row["p_holm"]) for row in rows} == {(0.15625, 0.15625)}
     (stack,) = summary["stacking"]["all"]["stacks"]
     assert {row["smallest_p"] for row in stack["best_single"].values()} == {0.125}
     page = summary_page(summary)

@@ -38,7 +38,8 @@ def test_the_weight_of_the_kernel_regression_is_the_best_of_both_on_held_out_row
     model = DistilledStack(STACK, Ridge(), n_copies=0).fit(X, Y)
     share = model.kernel_share_
     forest = logit(np.clip(Ridge().fit(X, Y).predict(X), 0.01, 0.99))
-    kernel = KernelRegression.fit(X, model.targets_, len(X))(X)
+    (regression,) = KernelRegression.fit(X, model.targets_, len(X), model.width_, [model.ridge_])
+    kernel = regression(X)
     assert model.predict_proba(X) == pytest.approx(expit((1 - share) * forest + share * kernel))
     flat = DistilledStack(STACK, DummyRegressor(strategy="mean"), n_copies=0).fit(X, Y)
     assert flat.kernel_share_ == 0.8
@@ -50,14 +51,19 @@ def test_the_weight_of_the_kernel_regression_is_the_best_of_both_on_held_out_row
 def test_kernel_regression_is_ridge_regression_of_log_odds():
     targets = np.random.default_rng(2).random((len(X), 3))
     margins = logit(np.clip(targets, 0.02, 0.98))
-    gamma = 1 / (X.shape[1] * X.var())
-    expected = KernelRidge(alpha=1.0, kernel="rbf", gamma=gamma).fit(X, margins - margins.mean(axis=0))
-    model = KernelRegression.fit(X, targets, len(X))
     bound = logit(0.99)
-    reference = np.clip(expected.predict(X + 0.5) + margins.mean(axis=0), -bound, bound)
-    assert model(X + 0.5) == pytest.approx(reference, abs=1e-4)
-    assert KernelRegression.fit(sp.csr_array(X), targets, len(X))(sp.csr_array(X)) == pytest.approx(model(X), abs=1e-6)
-    assert np.isfinite(KernelRegression.fit(np.zeros((4, 2)), targets[:4], 4)(np.zeros((1, 2)))).all()
+    for width in (1.0, 0.1):
+        gamma = width / (X.shape[1] * X.var())
+        models = KernelRegression.fit(X, targets, len(X), width, [1.0, 0.01])
+        for alpha, model in zip((1.0, 0.01), models, strict=True):
+            expected = KernelRidge(alpha=alpha, kernel="rbf", gamma=gamma).fit(X, margins - margins.mean(axis=0))
+            reference = np.clip(expected.predict(X + 0.5) + margins.mean(axis=0), -bound, bound)
+            assert model(X + 0.5) == pytest.approx(reference, abs=1e-4)
+        rows = sp.csr_array(X)
+        for sparse, dense in zip(KernelRegression.fit(rows, targets, len(X), width, [1.0, 0.01]), models, strict=True):
+            assert sparse(rows) == pytest.approx(dense(X), abs=1e-6)
+    (constant,) = KernelRegression.fit(np.zeros((4, 2)), targets[:4], 4, 1.0, [1.0])
+    assert np.isfinite(constant(np.zeros((1, 2)))).all()
 
 
 def test_trees_do_not_depend_on_the_order_of_the_labels_or_on_the_storage_of_x():
@@ -114,3 +120,16 @@ def test_the_same_seed_gives_the_same_student_for_dense_and_sparse_x():
 def test_wrong_arguments_of_a_distilled_stack_are_refused(arguments, message):
     with pytest.raises(MethodError, match=message):
         DistilledStack(**{"stack": STACK, **arguments}).fit(X, Y)
+
+
+def test_width_and_ridge_follow_the_data():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(150, 6))
+    linear = (rows @ rng.normal(size=(6, 3)) > 0).astype(int)  # a wide kernel is nearly linear
+    chess = ((np.floor(1.5 * rows[:, :2]).sum(axis=1) % 2) == 0).astype(int)[:, None]
+    wide = DistilledStack(STACK, DummyRegressor(), n_copies=0).fit(rows, linear)
+    narrow = DistilledStack(STACK, DummyRegressor(), n_copies=0).fit(rows[:, :2], np.hstack([chess, 1 - chess]))
+    assert wide.width_ < 1
+    assert (narrow.width_, narrow.ridge_) == (1.0, 0.01)
+    noise = rng.integers(2, size=(150, 2))
+    assert DistilledStack(STACK, DummyRegressor(), n_copies=0).fit(rows, noise).kernel_share_ == 0.0

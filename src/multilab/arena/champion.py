@@ -19,8 +19,8 @@ ROPE = 0.01
 SURE = 0.95
 """A test decides from this probability on."""
 
-SAMPLES = 5_000
-"""Posterior samples per pair: the standard error of a probability is at most .007."""
+SAMPLES = 20_000
+"""Posterior samples per pair: the standard error of a probability is at most .0036."""
 
 
 def champion_tests(
@@ -165,7 +165,7 @@ def _against(pool: Mapping[str, Any], metric: str, among: Sequence[str]) -> dict
     probabilities = {name: test[name][at] for name in ("better", "equal", "worse")}
     behind = ranks[columns.index(pool["champion"]["column"])] - ranks[at]
     decided = probabilities["better"] is not None and probabilities["better"] >= SURE
-    return {"against": best, "rank": ranks[at], "behind": round(behind, 3), **probabilities, "decided": decided}
+    return {"against": best, "rank": ranks[at], "behind": round(behind, 6), **probabilities, "decided": decided}
 
 
 def _elo_against_tuned(content: Mapping[str, Any], pool: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -9,8 +9,8 @@ import pandas as pd
 from bencheval.elo_utils import EloHelper
 from scipy.stats import rankdata
 
-ROUNDS = 100
-"""Bootstrap rounds of the intervals."""
+ROUNDS = 1000
+"""Bootstrap rounds of the intervals; with 100 the number of those that overlap changes by several with the seed."""
 
 
 def elo_ratings(
@@ -33,7 +33,7 @@ def elo_ratings(
         The method whose rating is 1000; by default the median of all ratings is 1000.
     sources : sequence of str, optional
         The source of each dataset; by default each has its own.
-    rounds : int, default=100
+    rounds : int, default=1000
         Bootstrap rounds.
 
     Returns
@@ -88,7 +88,7 @@ def elo_ratings(
         low, high = np.quantile(drawn - np.median(drawn, axis=1, keepdims=True), [0.025, 0.975], axis=0)
         low, high = np.minimum(low, ratings), np.maximum(high, ratings)
     table = {"elo": ratings + shift, "elo_low": low + shift, "elo_high": high + shift}
-    return pd.DataFrame(table, index=list(columns)).round(1)
+    return pd.DataFrame(table, index=list(columns)).round(3)
 
 
 def bradley_terry(wins: np.ndarray, n_battles: np.ndarray) -> np.ndarray:

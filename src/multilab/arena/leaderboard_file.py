@@ -250,7 +250,7 @@ def _track(track: Track) -> dict[str, Any]:
         "columns": list(track.columns),
         "splits": {name: len(numbers) for name, numbers in track.splits.items()},
         "values": {
-            metric: [_rounded_list(row, 6) for row in means.values[at]] for at, metric in enumerate(track.metrics)
+            metric: [_finite_or_none(row) for row in means.values[at]] for at, metric in enumerate(track.metrics)
         },
         "undefined": {
             metric: [name for name, absent in zip(track.datasets, means.undefined[at], strict=True) if absent]
@@ -343,7 +343,7 @@ def _pool(pool: Pool, tracks: Mapping[str, Track]) -> dict[str, Any]:
         at = [means.columns.index(column) for column in tracks[name].columns]
         if fewer:
             own[name] = {
-                metric: {each: _rounded_list(means.values[m, means.datasets.index(each), at], 6) for each in fewer}
+                metric: {each: _finite_or_none(means.values[m, means.datasets.index(each), at]) for each in fewer}
                 for m, metric in enumerate(means.metrics)
             }
     return {
@@ -367,7 +367,7 @@ def _fronts(boards: Mapping[str, Board], costs: pd.DataFrame | None) -> dict[str
 
 def _board(board: Board, columns: Sequence[str]) -> dict[str, Any]:
     table = board.table.reindex(list(columns))
-    digits = {"elo": 1, "elo_low": 1, "elo_high": 1, "rank": 3, "win_rate": 3, "improvability": 3}
+    digits = {"elo": 3, "elo_low": 3, "elo_high": 3, "rank": 6, "win_rate": 6, "improvability": 6}
     entry: dict[str, Any] = {"sets": len(board.datasets), "left_out": list(board.left_out)}
     entry |= {name: _rounded_list(table[name], places) for name, places in digits.items() if name in table}
     entry |= {
@@ -389,7 +389,7 @@ def _champion(
         ranks, aligned = boards[metric].table, table.reindex(list(means.columns))
         better, equal = table["better"].to_numpy(dtype=float), table["equal"].to_numpy(dtype=float)
         described[metric] = {
-            **{name: _rounded_list(aligned[name], 3) for name in ("better", "equal", "worse")},
+            **{name: _rounded_list(aligned[name], 6) for name in ("better", "equal", "worse")},
             "first": bool(ranks.loc[champion, "rank"] <= ranks["rank"].min() + 1e-9),
             "first_elo": bool(ranks.loc[champion, "elo"] >= ranks["elo"].max()) if "elo" in ranks else None,
             "surely_better": int((better >= SURE).sum()),
@@ -418,5 +418,9 @@ def _rounded_list(values: Iterable[Any], places: int) -> list[Any]:
     return [_rounded(value, places) for value in values]
 
 
+def _finite_or_none(values: Iterable[float]) -> list[float | None]:
+    return [float(value) if math.isfinite(value) else None for value in values]
+
+
 def _significant(value: float) -> float | None:
-    return float(f"{value:.4g}") if math.isfinite(value) else None
+    return float(f"{value:.6g}") if math.isfinite(value) else None

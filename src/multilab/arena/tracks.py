@@ -11,8 +11,12 @@ import pandas as pd
 from multilab.arena.errors import ArenaError
 from multilab.metrics import METRICS
 
-DECIMALS = 6
-"""Means are rounded to this many decimals before anything is ranked, so that a reader of the file ranks alike."""
+DECIMALS = 9
+"""Means are rounded to this many decimals before anything is ranked, so that a reader of the file ranks alike.
+
+Means that differ by less than the rounding of sums tie; real differences are larger, at least one part in the rows
+times the labels.
+"""
 
 
 def column_name(method: str, track: str) -> str:
@@ -29,7 +33,8 @@ class Means:
     metrics, datasets, columns : tuple of str
         Axes of ``values``; a column is a method of a track.
     values : ndarray of shape (n_metrics, n_datasets, n_columns)
-        Rounded to six decimals; NaN where the method has an unfinished split of the dataset or the metric is undefined.
+        Rounded to nine decimals; NaN where the method has an unfinished split of the dataset or the metric is
+        undefined.
     undefined : ndarray of bool, shape (n_metrics, n_datasets)
         A finished method has no value of the metric: the dataset does not count for it.
     unfinished : ndarray of bool, shape (n_datasets, n_columns)

@@ -244,7 +244,7 @@ def test_means_of_the_file_give_the_ranks_of_the_file(folder):
     arena = load_arena(folder)
     for name, pool in arena.pools.items():
         table = rank_methods(leaderboard_means(arena.content, name), "overall").table
-        assert table["rank"].reindex(pool["columns"]).round(3).tolist() == pool["boards"]["overall"]["rank"]
+        assert table["rank"].reindex(pool["columns"]).round(6).tolist() == pool["boards"]["overall"]["rank"]
 
 
 def test_the_picker_has_all_sets_and_the_sets_of_each_pool(folder):

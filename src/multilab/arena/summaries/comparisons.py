@@ -34,7 +34,7 @@ class Shares:
 def tested_pairs(pairs: Sequence[tuple[Shares, str, str]]) -> list[dict[str, Any]]:
     """Return how the first column of each pair does against the second: share of wins and signed-rank test.
 
-    The test has one value per source, the mean share on its datasets, for the results on related datasets are not
+    Both have one value per source, the mean share on its datasets, for the results on related datasets are not
     independent. The p values are Holm-corrected over the pairs. ``smallest_p`` is what they can be at least: a
     difference cannot be detected where it is above the level.
     """
@@ -46,7 +46,7 @@ def tested_pairs(pairs: Sequence[tuple[Shares, str, str]]) -> list[dict[str, Any
             "against": other,
             "sets": len(values),
             "sources": len(differences),
-            "wins": rounded_or_none(values.mean(), 3),
+            "wins": rounded_or_none(values.groupby("source").mean().mean(), 6),
             "sets_won": int((values > 0.5).sum()),
             "sets_lost": int((values < 0.5).sum()),
             "p_holm": significant(adjusted),
@@ -61,7 +61,7 @@ def undetectable(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return that comparisons of one family cannot detect a difference with so few sets; nothing where they can."""
     if not rows or rows[0]["smallest_p"] <= ALPHA:
         return ""
-    return f"nor can it be with {sets_of_sources(rows[0])} (the smallest p is {rows[0]['smallest_p']:g})"
+    return f"nor can it be with {sets_of_sources(rows[0])} (the smallest p is {rows[0]['smallest_p']:.3g})"
 
 
 def sets_of_sources(row: Mapping[str, Any]) -> str:
@@ -89,7 +89,7 @@ def standing(pool: Mapping[str, Any], group: str, column: str) -> dict[str, Any]
     board = pool["boards"][group]
     rank = board["rank"][pool["columns"].index(column)]
     return {
-        "rank": rounded_or_none(rank, 2),
+        "rank": rounded_or_none(rank, 6),
         "position": 1 + sum(other < rank for other in board["rank"]),
         "sets": board["sets"],
         **elo_of(pool, board, column),
@@ -113,5 +113,5 @@ def rounded_or_none(value: float | None, decimals: int) -> float | None:
 
 
 def significant(value: float) -> float:
-    """Return a number with three significant digits."""
-    return float(f"{value:.3g}")
+    """Return a number with six significant digits, so that a table that has fewer rounds what was measured."""
+    return float(f"{value:.6g}")

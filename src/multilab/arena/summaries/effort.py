@@ -63,7 +63,8 @@ def effort_section(summary: Mapping[str, Any]) -> list[str]:
     return [
         "## What it took",
         f"The committed cells took {entry['hours']:.1f} hours of one core{budget}. Seconds are by the clock, a cell "
-        "has one core, and most were measured with other work on the machine. Inputs are scores of base methods; the "
+        "has one core, and most were measured with other work on the machine, which makes them longer. "
+        "Inputs are scores of base methods; the "
         "methods of a split share them, so that they count once. Earlier versions of methods and cells that were "
         "computed again as a check are not counted.",
         md.table(["Study", "Cells", *_PARTS.values(), "Hours"], rows),

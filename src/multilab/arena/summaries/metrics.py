@@ -38,9 +38,9 @@ def agreement_numbers(pool: Mapping[str, Any], metrics: Sequence[str]) -> dict[s
                 "name": metric,
                 "ordered_like": ORDERED_LIKE.get(metric),
                 "most_like": near,
-                "largest": rounded_or_none(others.max(), 3) if len(others) else None,
+                "largest": rounded_or_none(others.max(), 6) if len(others) else None,
                 "least_like": far,
-                "smallest": rounded_or_none(others.min(), 3) if len(others) else None,
+                "smallest": rounded_or_none(others.min(), 6) if len(others) else None,
                 "first": ranks.index[ranks[metric] == ranks[metric].min()].tolist(),
             }
         )
@@ -51,9 +51,9 @@ def agreement_numbers(pool: Mapping[str, Any], metrics: Sequence[str]) -> dict[s
         "distinct": len(free),
         "rows": rows,
         "pairs": len(upper),
-        "median": rounded_or_none(np.median(upper), 3) if len(upper) else None,
-        "smallest": rounded_or_none(upper.min(), 3) if len(upper) else None,
-        "correlation": {a: {b: rounded_or_none(correlation.loc[a, b], 3) for b in names} for a in names},
+        "median": rounded_or_none(np.median(upper), 6) if len(upper) else None,
+        "smallest": rounded_or_none(upper.min(), 6) if len(upper) else None,
+        "correlation": {a: {b: rounded_or_none(correlation.loc[a, b], 6) for b in names} for a in names},
     }
 
 

@@ -90,6 +90,7 @@ def _unfinished(summary: Mapping[str, Any]) -> list[str]:
     return [
         title,
         f"{columns - len(methods)} of {columns} methods finished on {md.all_of(sets, 'set')}. Without a result: "
-        f"{entry['unfinished_cells']} of {md.count(entry['cells'], 'cell')}; these methods are ranked last there.",
+        f"{entry['unfinished_cells']} of {md.count(entry['cells'], 'cell')}; these methods are ranked last there. "
+        "The first split of a set decides: where a method passes a limit, the other splits are not run.",
         md.table(["Method", "Sets", "Which", "Why"], rows),
     ]

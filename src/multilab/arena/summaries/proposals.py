@@ -69,8 +69,8 @@ def proposal_section(summary: Mapping[str, Any]) -> list[str]:
         titles = " / ".join(md.group(summary, name).lower() for name in groups if name != "overall")
         parts += [
             f"Share of (set, metric) pairs that a proposal wins against baselines: all metrics ({titles}). "
-            "**Bold**: a difference was detected over all metrics, by Wilcoxon's signed-rank test on the shares per "
-            "set (those of one source averaged), Holm-corrected over the baselines of a row.",
+            "The sets of a source count as one. **Bold**: a difference was detected over all metrics, by Wilcoxon's "
+            "signed-rank test on the shares per source, Holm-corrected over the baselines of a row.",
             md.table(["Proposal", *(f"`{name}`" for name in baselines)], wins),
         ]
         absent = [each for each in summary["unfinished"]["methods"] if each["name"] in baselines]

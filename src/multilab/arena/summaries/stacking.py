@@ -12,6 +12,7 @@ import numpy as np
 
 from multilab.arena.champion import SURE, champion_verdict
 from multilab.arena.file_means import leaderboard_means
+from multilab.arena.metric_groups import ORDERED_LIKE
 from multilab.arena.pools import UNSEEN
 from multilab.arena.summaries import markdown as md
 from multilab.arena.summaries.comparisons import elo_of, pool_of, shares_of, standing, tested_pairs, undetectable
@@ -144,7 +145,8 @@ def _table_of_stacks(summary: Mapping[str, Any], entry: Mapping[str, Any], kind:
     return [
         f"Each stack among {entry['columns']} columns on {md.count(len(entry['sets']), f'{kind}set')}: its position by "
         "average rank, and the share of (set, metric) pairs that it wins against the single method with the smallest "
-        "average rank. That method is chosen on the same sets, which favours it. **Bold**: a difference was detected "
+        "average rank (the sets of a source count as one). That method is chosen on the same sets, which favours it. "
+        "**Bold**: a difference was detected "
         f"(Holm-corrected over a row).{_no_bold(entry)}",
         md.table(["Stack", "Elo", *(md.group(summary, name) for name in groups)], rows),
         "\n".join(f"- {_stack_sentence(each, entry, kind)}" for each in entry["stacks"]),
@@ -160,7 +162,7 @@ def _no_bold(entry: Mapping[str, Any]) -> str:
 def _stack_sentence(stack: Mapping[str, Any], entry: Mapping[str, Any], kind: str) -> str:
     first = len(stack["first_metrics"])
     text = (
-        f"`{stack['name']}` has the smallest average rank in {first} of {stack['metrics']} metrics"
+        f"`{stack['name']}` has the smallest average rank, alone or tied, in {first} of {stack['metrics']} metrics"
         f" on {md.count(len(entry['sets']), f'{kind}set')}"
     )
     above = stack["above_tuned"]
@@ -183,14 +185,18 @@ def _scope(verdict: Mapping[str, Any]) -> str:
 def _verdict_sentence(verdict: Mapping[str, Any]) -> str:
     """Return in how many metrics the champion is first, in how many a test decides, and its Elo among tuned ones."""
     n = len(verdict["metrics"])
+    distinct = [each for each in verdict["metrics"] if each["name"] not in ORDERED_LIKE]
+    first = sum(each["first"] for each in distinct)
+    repeated = "" if len(distinct) == n else f" ({first} of the {len(distinct)} that order methods differently)"
     missed = [
         f"{md.metric_name(each['name'])} ({each['any']['behind']:.2f})"
         for each in verdict["metrics"]
         if not each["first"]
     ]
     text = (
-        f"- {_scope(verdict)}: `{verdict['column']}` is first by average rank in {verdict['first']} of {n} metrics, "
-        f"and the Bayesian test decides {verdict['decided']} of {n} in its favour against the best other column"
+        f"- {_scope(verdict)}: `{verdict['column']}` is first by average rank in {verdict['first']} of {n} metrics"
+        f"{repeated}, and the Bayesian test decides {verdict['decided']} of {n} in its favour against the best other "
+        "column"
     )
     if _against_stacks(verdict):
         text += f", {verdict['decided_single']} of {n} against the best one that is no stack"

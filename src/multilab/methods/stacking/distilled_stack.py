@@ -23,6 +23,8 @@ __all__ = ["DistilledStack"]
 _NEIGHBOURS = 5
 _FOLDS = 3
 _SHARES = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+_WIDTHS = [1.0, 0.3, 0.1]
+_RIDGES = [1.0, 0.1, 0.01]
 
 
 class DistilledStack(MultiLabelClassifier):
@@ -30,7 +32,7 @@ class DistilledStack(MultiLabelClassifier):
 
     A stack is fitted to the training rows. Kernel ridge regression learns a mean of its out-of-fold scores and the true
     labels on these rows, and its scores on synthetic rows between neighbours. A forest learns the labels. The mean of
-    their log-odds has a weight that is best on held-out rows. The stack is not kept.
+    their log-odds has a weight that is best on held-out rows, as have the kernel and its ridge. The stack is not kept.
 
     Parameters
     ----------
@@ -49,9 +51,9 @@ class DistilledStack(MultiLabelClassifier):
     ----------
     estimator_ : regressor
         Fitted to the labels.
-    kernel_share_ : float
-        Weight of the kernel regression, of 0, 0.1, ..., 0.8 the one with the least log loss in three folds; both models
-        learn the labels there.
+    kernel_share_, width_, ridge_ : float
+        Weight of the kernel regression, of 0, 0.1, ..., 0.8, factor of its gamma, of 1, 0.3 and 0.1, and its ridge, of
+        1, 0.1 and 0.01: those with the least log loss in three folds. Both models learn the labels there.
     targets_ : ndarray of shape (n, q)
         What the kernel regression has learnt on the training rows.
     teacher_scores_ : ndarray of shape (n, q)
@@ -63,8 +65,8 @@ class DistilledStack(MultiLabelClassifier):
     models have seen fewer rows. The synthetic rows are scored by the stack of all rows: a row is moved towards one of
     its five nearest neighbours, by up to half of the distance.
 
-    The kernel is Gaussian with gamma = 1 / (d variance) on log-odds, the ridge is 1, and at most 1,500 evenly spaced
-    training rows are centres: standardise the features. Scores are at least .01 and at most .99 in its log-odds.
+    The kernel is Gaussian with gamma = ``width_`` / (d variance) on log-odds, and at most 1,500 evenly spaced training
+    rows are centres: standardise the features. Scores are at least .01 and at most .99 in its log-odds.
 
     A forest of scikit-learn is read as arrays whose trees are all walked at once, with the same predictions. Trees that
     learn scores instead of labels were no better, and depend on the order of the labels and the storage of X: sums of
@@ -131,8 +133,8 @@ class DistilledStack(MultiLabelClassifier):
             synthetic = _between_neighbours(X, self.n_copies, random)
             rows = sp.vstack([X, synthetic]).tocsr() if sp.issparse(X) else np.vstack([X, synthetic])
             targets = np.vstack([targets, np.clip(score_matrix(stack, synthetic, Y.shape[1]), 0.0, 1.0)])
-        self._kernel = KernelRegression.fit(rows, targets, X.shape[0])
-        self.kernel_share_ = _kernel_share(student, X, Y)
+        self.kernel_share_, self.width_, self.ridge_ = _held_out_choice(student, X, Y)
+        (self._kernel,) = KernelRegression.fit(rows, targets, X.shape[0], self.width_, [self.ridge_])
         self.estimator_ = student.fit(X, _targets(Y))
         self._forest = _packed(self.estimator_)
         self._constant = constant_labels(Y)
@@ -143,16 +145,27 @@ class DistilledStack(MultiLabelClassifier):
         return with_constants(scores, self._constant)
 
 
-def _kernel_share(student: BaseEstimator, X: Any, Y: np.ndarray) -> float:
-    """Return the weight of the kernel regression with the least log loss on held-out rows; the smaller of equals."""
-    trees, margins = np.empty(Y.shape), np.empty(Y.shape)
+def _held_out_choice(student: BaseEstimator, X: Any, Y: np.ndarray) -> tuple[float, float, float]:
+    """Return weight, width and ridge of the kernel regression with the least log loss on held-out rows.
+
+    Of equal ones the first: the smaller weight, then the values that come first.
+    """
+    trees = np.empty(Y.shape)
+    margins = {width: np.empty((len(_RIDGES), *Y.shape)) for width in _WIDTHS}
     for train, test in IterativeStratifiedKFold(min(_FOLDS, len(Y)), random_state=0).split(X, Y):
         forest = _packed(clone(student).fit(X[train], _targets(Y[train])))
         trees[test] = _forest_scores(forest, X[test], Y.shape[1])
-        margins[test] = KernelRegression.fit(X[train], Y[train].astype(float), len(train))(X[test])
+        for width in _WIDTHS:
+            models = KernelRegression.fit(X[train], Y[train].astype(float), len(train), width, _RIDGES)
+            margins[width][:, test] = [model(X[test]) for model in models]
     signs = np.where(Y > 0, -1.0, 1.0)
-    losses = [np.logaddexp(0.0, signs * logit(_mixed(trees, margins, share))).mean() for share in _SHARES]
-    return _SHARES[int(np.argmin(np.round(losses, 9)))]
+    losses = {
+        (share, width, ridge): np.logaddexp(0.0, signs * logit(_mixed(trees, each, share))).mean().round(9)
+        for share in _SHARES
+        for width in _WIDTHS
+        for ridge, each in zip(_RIDGES, margins[width], strict=True)
+    }
+    return min(losses, key=losses.__getitem__)
 
 
 def _mixed(trees: np.ndarray, margins: np.ndarray, share: float) -> np.ndarray:
