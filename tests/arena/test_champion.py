@@ -57,6 +57,24 @@ def test_pools_with_a_stack_are_ranked_once_more_without_the_sets_that_decided_i
     assert leaderboard_means(content, "all-unseen").datasets == tuple(sets["all-unseen"])
 
 
+def test_sets_that_decided_rules_of_another_method_only_are_unseen_by_the_champion_and_marked_for_the_other():
+    default, stacks = scores({"a": 0.7, "b": 0.6}), scores({"stack": 0.8, "small": 0.65})
+    tracks = [track_results("default", default), track_results("ensembled", stacks)]
+    methods = {
+        "stack": {"chosen_on": CHOSEN_ON},
+        "small": {"chosen_on": CHOSEN_ON | {"sets": ["set2", "set3", "set4"]}},
+    }
+    content, unnamed = (
+        arena_leaderboard(tracks, facts_of(default), methods, [], champion=name) for name in ("stack@ensembled", None)
+    )
+    assert content["pools"][2]["sets"] == [f"set{at}" for at in range(3, 10)]
+    assert unnamed["pools"][2]["sets"] == [f"set{at}" for at in range(5, 10)]
+    page = summary_page(arena_summary(content))
+    assert page.count("| `stack` † |") == page.count("| `stack` |") == 1
+    assert page.count("| `small` † |") == 2
+    assert "| `small` |" not in page
+
+
 def test_no_unseen_pool_without_sets_that_decided_or_without_others():
     default, stacks = scores({"a": 0.7, "b": 0.6}, 3), scores({"stack": 0.8}, 3)
     tracks = [track_results("default", default), track_results("ensembled", stacks)]
@@ -64,7 +82,7 @@ def test_no_unseen_pool_without_sets_that_decided_or_without_others():
         content = arena_leaderboard(tracks, facts_of(default), methods, [])
         assert [pool["name"] for pool in content["pools"]] == ["default", "ensembled"]
     page = summary_page(arena_summary(content))
-    assert "No set is unseen yet: every set of the track decided rules of a stack." in page
+    assert "No set is unseen yet: every set of the track decided rules of the champion." in page
     assert champion_verdict(content, "ensembled-unseen") is None
     assert champion_verdict(content, "default") is None  # it has no ensemble
 

@@ -45,7 +45,7 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     A list, one per pool of tracks that are ranked together:
 
     ``name`` (``default``, ``tuned``, ``ensembled``, ``all``; with ``-unseen`` the same columns without the sets of
-    ``chosen_on``, if there are such and others), ``tracks``, ``sets`` (those that all its tracks have),
+    ``chosen_on`` of the champion, if there are such and others), ``tracks``, ``sets`` (those that all its tracks have),
     ``columns``; ``values`` (an object like ``tracks[...]["values"]`` by track, metric and then by *dataset*, only for
     datasets of which this pool averages fewer splits than the track, else empty: look here first, then in the track);
     ``other_splits`` (datasets that the tracks split differently); ``unfinished`` (share of the cells a column did not
@@ -157,7 +157,7 @@ def arena_leaderboard(
         See the module.
     """
     by_name = {track.name: track for track in tracks}
-    pools = all_pools(tracks, methods, digests)
+    pools = all_pools(tracks, methods, digests, champion)
     anchors = [anchor if anchor in pool.means.columns else None for pool in pools]
     sources = sources_of(facts)
     boards = _boards(pools, anchors, rating, sources, run)

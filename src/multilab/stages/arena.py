@@ -6,7 +6,7 @@
   multilab arena rank metric=macro_f1 sets=text [pool=default] [top=20]
       print a leaderboard, write nothing. metric: a metric or a group (overall, example, label, ranking), several
       with commas; sets: names, patterns, domains and conditions such as sets='virus-*,n<6000'; pool: default, tuned,
-      ensembled or all (by default the one with the most sets); with -unseen without sets that decided rules of a stack.
+      ensembled or all (by default the one with the most sets); -unseen: without sets that decided the champion's rules.
   multilab arena rank default=mlekelm out=reports/mine
       the same of other studies: default=, tuned=, ensembled=, costs= and stack_costs= name them; out= keeps the file
       apart from that of the arena. anchor=METHOD has Elo 1000, champion=METHOD is tested against every other one.

@@ -1,6 +1,6 @@
 """How much stacking buys: ensembles against single methods and the tuned ones, and how far the champion is first.
 
-Everything is given on all sets and on the unseen ones, whose results decided no rule of an ensemble.
+Everything is given on all sets and on the unseen ones, whose results decided no rule of the champion.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def _stacks(content: Mapping[str, Any], groups: Sequence[str], suffix: str) -> d
             {
                 "name": content["methods"][stack]["name"],
                 "column": stack,
+                "chosen_on": _seen(content["methods"][stack], means.datasets),
                 "boards": {group: standing(pool, group, stack) for group in shares},
                 "best_single": dict(zip(shares, tests[stack], strict=True)),
                 "first_metrics": [
@@ -71,6 +72,11 @@ def _stacks(content: Mapping[str, Any], groups: Sequence[str], suffix: str) -> d
             for stack in stacks
         ],
     }
+
+
+def _seen(method: Mapping[str, Any], datasets: Sequence[str]) -> list[str]:
+    """Return the sets among some whose results decided rules of a method."""
+    return [name for name in datasets if name in (method.get("chosen_on") or {}).get("sets", ())]
 
 
 def _above_tuned(content: Mapping[str, Any], pool: Mapping[str, Any], stack: str) -> dict[str, Any]:
@@ -96,7 +102,7 @@ def stacking_section(summary: Mapping[str, Any]) -> list[str]:
     if entry["unseen"]:
         parts += _table_of_stacks(summary, entry["unseen"], "unseen ")
     elif entry["chosen_on"]:
-        parts.append("No set is unseen yet: every set of the track decided rules of a stack.")
+        parts.append("No set is unseen yet: every set of the track decided rules of the champion.")
     if entry["champion"]:
         parts += ["## How far the champion is first", "\n".join(map(_verdict_sentence, entry["champion"]))]
         parts += [
@@ -123,15 +129,14 @@ def _chosen_text(chosen: Sequence[Mapping[str, Any]]) -> list[str]:
         "Test results on some sets were known when rules of the stacks were chosen:",
         "\n".join(lines),
         "Results of the stacks on these sets are optimistic (†). Every statement is therefore given a second time on "
-        "the *unseen* sets, which are the others.",
+        "the *unseen* sets, which decided no rule of the champion.",
     ]
 
 
 def _table_of_stacks(summary: Mapping[str, Any], entry: Mapping[str, Any], kind: str = "") -> list[str]:
-    mark = " †" if summary["stacking"]["chosen_on"] and not kind else ""
     rows = [
         [
-            f"`{each['name']}`{mark}",
+            f"`{each['name']}`{' †' if each['chosen_on'] else ''}",
             md.elo_cell(each["boards"]["overall"]),
             *(
                 f"{each['boards'][name]['position']}; "

@@ -68,7 +68,7 @@ def arena_summary(
         average rank is within ``cd``); ``elo`` (by group the first by Elo with its interval, and the others whose
         interval overlaps); ``proposals`` (a list: ranks, Elo, comparisons with baselines by group and with the
         comparators of the paper); ``tuning`` (``null`` without such a track); ``stacking`` (the same; ``all`` and
-        ``unseen``, the stacks on all sets and on those that decided no rule of a stack; ``champion``, a list of
+        ``unseen``, the stacks on all sets and on those that decided no rule of the champion; ``champion``, a list of
         :func:`champion_verdict`; ``chosen_on``, the sets that did decide, with the reason); ``costs`` (``null``
         unless measured alone: ``study``, ``machine``, ``sets`` of Elo, ``methods`` with their costs, the fastest fit
         first, ``pareto``);

@@ -47,7 +47,8 @@ def rank(argv: list[str]) -> int:
     settings = arena_settings()
     anchor = options.get("anchor", settings["anchor"])
     titles = described_methods(tracks, studies)
-    pools = {pool.name: pool for pool in all_pools(tracks, titles, digests)}
+    champion = options.get("champion", settings["champion"])
+    pools = {pool.name: pool for pool in all_pools(tracks, titles, digests, champion)}
     name = options.get("pool", _widest(list(pools.values())))
     if name not in pools:
         raise ArenaError(unknown_name("pool", name, pools))
@@ -74,7 +75,7 @@ def rank(argv: list[str]) -> int:
             read_costs(studies, titles),
             _rating(required=True),
             anchor,
-            options.get("champion", settings["champion"]),
+            champion,
             _in_parallel,
             absent_entrants(tracks, studies),
         )

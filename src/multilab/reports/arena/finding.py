@@ -65,9 +65,9 @@ def _leaders(arena: ArenaData, pool: Mapping[str, Any]) -> str:
         return text
     unseen = arena.pools.get(f"{pool['name']}{UNSEEN}")
     if unseen is None:
-        return f"{text} Results on all of these sets decided rules of a stack, so that its rank is optimistic."
+        return f"{text} Results on all of these sets decided rules of the champion, so that its rank is optimistic."
     count = md.count(len(unseen["sets"]), "unseen set")
-    return f"{text} {_leading(arena, unseen, f'the {count}, whose results decided no rule of a stack,')}"
+    return f"{text} {_leading(arena, unseen, f'the {count}, whose results decided no rule of the champion,')}"
 
 
 def _by_source(arena: ArenaData, pool: Mapping[str, Any]) -> str:
