@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import chi2, rankdata
+from scipy.stats import chi2, f, rankdata
 
 from helpers.arena_tables import facts_of, synthetic_scores, without_cells
 from multilab.arena import (
@@ -16,7 +16,9 @@ from multilab.arena import (
     ORDERED_LIKE,
     ArenaError,
     arena_leaderboard,
+    arena_summary,
     champion_tests,
+    leaderboard_means,
     leaderboard_text,
     method_costs,
     pareto_front,
@@ -27,8 +29,10 @@ from multilab.arena import (
     with_base_methods,
 )
 from multilab.arena.leaderboard_file import SCHEMA
+from multilab.arena.summaries import comparisons
 from multilab.core.paths import _PACKAGE
 from multilab.metrics import METRICS
+from multilab.statistics import bayesian_signed_rank
 from multilab.statistics.signed_rank import posterior_draws
 
 
@@ -409,11 +413,6 @@ def test_the_champion_is_the_best_ensemble_and_pools_without_one_have_none(conte
     }
 
 
-def test_the_committed_example_is_of_this_schema():
-    path = _PACKAGE.parents[1] / "tests" / "references" / "arena-leaderboard.json"
-    assert json.loads(path.read_text())["schema"] == SCHEMA
-
-
 def test_a_stack_costs_its_base_methods_of_the_same_set_and_split():
     rows = [(d, s, m, 10 * at + s, 1e6 * (at + 1)) for d in "xy" for s in (0, 1) for at, m in enumerate("abs")]
     rows.remove(("y", 1, "b", 11, 2e6))  # did not finish
@@ -473,3 +472,152 @@ def test_unknown_names_are_refused(means):
 
 def _table(rows):
     return pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+
+
+def test_sources_reach_the_ratings_and_the_tests_without_the_sets_that_are_left_out():
+    scores = synthetic_scores(6, 4, 2, metrics=("macro_f1", "macro_auc"))
+    undefined = (scores["dataset"] == "set1") & (scores["metric"] == "macro_auc")
+    scores.loc[undefined, "value"] = np.nan
+    own = {"set3": "one", "set4": "one"}
+    facts = [each | {"source": own.get(each["name"], each["name"])} for each in facts_of(scores)]
+    seen = {}
+
+    def rating(ranks, columns, anchor, sources):
+        seen.setdefault(len(sources), list(sources))
+        return pd.DataFrame({"elo": 1000.0, "elo_low": 990.0, "elo_high": 1010.0}, index=list(columns))
+
+    content = arena_leaderboard([track_results("default", scores)], facts, {}, [], rating=rating)
+    assert seen == {
+        6: ["set0", "set1", "set2", "one", "one", "set5"],
+        5: ["set0", "set2", "one", "one", "set5"],
+    }
+    tests = content["pools"][0]["champion"]["tests"]["macro_f1"]
+    column = content["pools"][0]["champion"]["column"]
+    means = track_results("default", scores).means()
+    together = champion_tests(means, column, "macro_f1", {}, own)
+    other = next(name for name in means.columns if name != column)
+    assert together["sources"].tolist() == [5, 5, 5]  # sets without a source are their own
+    assert tests["better"][means.columns.index(other)] == pytest.approx(together.loc[other, "better"], abs=1e-6)
+    assert tests["surely_better"] == (together["better"] >= 0.95).sum()
+    assert tests["surely_not_worse"] == (together["better"] + together["equal"] >= 0.95).sum()
+
+
+def test_an_unfinished_method_has_the_largest_finished_error_of_the_set():
+    rows = [(f"s{i}", 0, m, "hamming_loss", v) for i in range(6) for m, v in (("a", 0.1), ("b", 0.12), ("c", 0.4))]
+    rows += [(f"s{i}", 0, "late", "hamming_loss", 0.01) for i in range(5)]
+    means = track_results("default", _table(rows)).means()
+    saved = rank_methods(means, "hamming_loss").table["improvability"]
+    assert saved["late"] == pytest.approx(0.3 / 0.4 / 6)  # on s5 it has the .4 of c, the best one .1
+    test = champion_tests(means, "a", "hamming_loss", {}).loc["late"]
+    gains = pd.DataFrame({"a": [0.1] * 6, "late": [0.01] * 5 + [0.4]})
+    (pair,) = bayesian_signed_rank(gains, "min", rope=0.01, control="a", samples=20_000)
+    assert test[["better", "equal", "worse"]].tolist() == pytest.approx([pair.p_a, pair.p_rope, pair.p_b])
+
+
+def test_the_interval_of_elo_is_that_of_95_per_cent_of_the_centred_rounds():
+    pytest.importorskip("bencheval")
+    from multilab.arena import elo_ratings
+    from multilab.arena.elo import bradley_terry
+
+    errors = np.random.default_rng(3).normal(size=(1, 9, 4)) + np.arange(4) / 2
+    errors = np.insert(errors, 2, np.nan, axis=1)  # undefined on the third of ten datasets
+    sources = [*"aabcdefghh"]
+    rated = elo_ratings(errors, list("wxyz"), "x", sources, rounds=300)
+    kept = np.delete(errors[0], 2, axis=0)
+    wins, groups = 4 - rankdata(kept, axis=1), [[0, 1], [2], [3], [4], [5], [6], [7, 8]]
+    rng, rounds = np.random.default_rng(0), []
+    for _ in range(300):
+        drawn = [at for group in rng.choice(7, 7) for at in groups[group]]
+        fit = bradley_terry(wins[drawn].sum(axis=0)[None] + 1.5, np.array([len(drawn) + 1]))[0] * 400 / np.log(10)
+        rounds.append(fit - np.median(fit))
+    low, high = np.quantile(rounds, [0.025, 0.975], axis=0)
+    centre = rated["elo"] - (rated["elo"] - rated["elo"].median()) + (1000 - rated["elo"].median())
+    shift = rated["elo"].median()
+    assert centre.notna().all()
+    np.testing.assert_allclose(rated["elo_low"], np.minimum(low + shift, rated["elo"]), atol=0.01)
+    np.testing.assert_allclose(rated["elo_high"], np.maximum(high + shift, rated["elo"]), atol=0.01)
+
+
+def test_the_p_value_of_a_board_is_that_of_its_numbers_of_sets_and_methods(means):
+    board = rank_methods(means, "macro_f1")
+    n, k = 12, 5
+    statistic = (n - 1) * board.chi2 / (n * (k - 1) - board.chi2)
+    assert board.p == pytest.approx(f.sf(statistic, k - 1, (k - 1) * (n - 1)))
+
+
+def test_the_file_has_the_wins_of_the_row_against_the_column(means):
+    scores = synthetic_scores(7, 3, 2, seed=1)
+    content = arena_leaderboard([track_results("default", scores)], facts_of(scores), {}, [])
+    board = rank_methods(track_results("default", scores).means(), "label")
+    shares = np.array(content["pools"][0]["boards"]["label"]["wins"])
+    assert not np.array_equal(shares, shares.T)
+    np.testing.assert_allclose(shares, 100 * board.wins.to_numpy(), atol=0.51)
+
+
+def test_a_metric_that_is_undefined_on_a_split_is_left_out_by_pools_that_average_this_split():
+    scores = synthetic_scores(2, 3, 3, metrics=("macro_auc", "macro_f1"))
+    gone = (scores["dataset"] == "set0") & (scores["split"] == 2) & (scores["metric"] == "macro_auc")
+    scores.loc[gone, "value"] = np.nan
+    tuned = scores[(scores["split"] < 2) & (scores["method"] == "m0")]
+    tracks = [track_results("default", scores), track_results("tuned", tuned)]
+    content = arena_leaderboard(tracks, facts_of(scores), {}, [])
+    for name, sets in (("default", ["set1"]), ("tuned", ["set0", "set1"])):
+        pool = next(each for each in content["pools"] if each["name"] == name)
+        assert list(leaderboard_means(content, name).table("macro_auc").index) == sets
+        assert pool["boards"]["macro_auc"]["sets"] == len(sets)
+
+
+@pytest.mark.parametrize("metrics", [("accuracy_1mHL",), ("coverage_1based", "coverage_normalised")])
+def test_a_suite_without_a_metric_that_counts_is_refused(metrics):
+    scores = synthetic_scores(2, 3, 1, metrics=metrics)
+    with pytest.raises(ArenaError, match="no metric that a leaderboard counts"):
+        arena_leaderboard([track_results("default", scores)], facts_of(scores), {}, [])
+
+
+def test_a_group_without_a_defined_metric_is_not_in_the_file():
+    scores = synthetic_scores(2, 3, 1, metrics=("macro_auc", "hamming_loss"))
+    scores.loc[scores["metric"] == "macro_auc", "value"] = np.nan
+    content = arena_leaderboard([track_results("default", scores)], facts_of(scores), {}, [])
+    assert [each["name"] for each in content["groups"]] == ["overall", "example"]
+    arena_summary(content)
+
+
+def test_what_is_not_in_the_means_is_refused_by_name(means):
+    track = track_results("default", synthetic_scores(2, 3, 2))
+    with pytest.raises(ArenaError, match="m9"):
+        rank_methods(means, "macro_f1", anchor="m9")
+    with pytest.raises(ArenaError, match="micro_f1 was"):
+        champion_tests(means, "m0", "micro_f1", {})
+    with pytest.raises(ArenaError, match="coverage is divided by the number of labels, which is unknown of set0"):
+        champion_tests(track.means(), "m0", "coverage", {"set1": 6})
+    with pytest.raises(ArenaError, match="set0 has no split 7"):
+        track.means({"set0": [0, 7]})
+
+
+def test_equal_means_tie_and_unequal_ones_do_not_however_small_the_metric():
+    rows = [("s", 0, "a", "coverage_normalised", 1e-7), ("s", 0, "b", "coverage_normalised", 3e-7)]
+    rows += [("s", 0, "c", "coverage_normalised", 1e-7 + 1e-17)]
+    board = rank_methods(track_results("default", _table(rows)).means(), "coverage_normalised")
+    assert board.table["rank"].to_dict() == {"a": 1.5, "c": 1.5, "b": 3.0}
+
+
+def test_a_set_on_which_nothing_finished_the_averaged_splits_counts_for_no_metric():
+    scores = without_cells(synthetic_scores(2, 2, 2), ("set0", "m0", 1), ("set0", "m1", 1))
+    stopped = pd.DataFrame([("set0", 1, "m0", "60 s")], columns=["dataset", "split", "method", "reason"])
+    track = track_results("default", scores, stopped)
+    assert list(track.means({"set0": [0]}).table("macro_f1").index) == ["set0", "set1"]
+    assert list(track.means({"set0": [1]}).table("macro_f1").index) == ["set1"]
+
+
+def test_pairs_are_compared_by_the_mean_share_of_each_source_and_the_direction_is_that_of_the_ranks():
+    shares = np.full((12, 2, 2), np.nan)
+    shares[:, 0, 1] = [1.0] * 4 + [0.49] * 7 + [1.0]  # four sets of one source
+    pair = comparisons.Shares(("a", "b"), (*["one"] * 4, *(f"own{at}" for at in range(8))), shares)
+    (row,) = comparisons.tested_pairs([(pair, "a", "b")])
+    assert (row["sets"], row["sources"], row["sets_won"], row["sets_lost"]) == (12, 9, 5, 7)
+    assert row["wins"] == pytest.approx((1.0 + 7 * 0.49 + 1.0) / 9, abs=1e-6)
+    differences = np.array([0.5, *[-0.02] * 11])
+    assert differences.mean() > 0
+    assert comparisons.verdict(differences, 0.01) == "worse"
+    assert comparisons.verdict(-differences, 0.01) == "better"
+    assert comparisons.verdict(differences, 0.06) == "no difference"

@@ -11,6 +11,7 @@ from helpers.arena_tables import facts_of, synthetic_scores, without_cells
 from multilab.arena import SCHEMA
 from multilab.cli import main
 from multilab.commands.arena import tables
+from multilab.commands.arena.tables import arena_settings
 from multilab.commands.completion import candidates
 
 NAMES = {"m0": "mlknn", "m1": "br_logistic", "m2": "ecc", "m3": "new_method"}
@@ -126,7 +127,11 @@ def test_the_file_holds_what_the_tables_do_and_is_the_same_on_a_rerun(reports, c
         (["colour=red"], "colour"),
         (["anchor=nobody"], "nobody"),
         (["metric=macro_f1", "champion=nobody"], "nobody"),
-        (["costs=none"], "add out=FOLDER"),
+        (["costs=arena-tuned"], "add out=FOLDER"),
+        (["costs=none"], "costs=none: reports/none/scores.csv is not there"),
+        (["tuned=arena-tunde", "metric=macro_f1"], "tuned=arena-tunde: reports/arena-tunde/scores.csv is not there"),
+        (["metric=macro_f1", "out=mine"], "with metric= nothing is written"),
+        (["sets=,"], "names no dataset"),
     ],
 )
 def test_what_cannot_be_ranked_is_refused_in_one_line(reports, capsys, arguments, message):
@@ -134,6 +139,44 @@ def test_what_cannot_be_ranked_is_refused_in_one_line(reports, capsys, arguments
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_sets_of_one_source_reach_the_ratings_of_a_printed_table(reports, monkeypatch, capsys):
+    seen = []
+
+    def rating(ranks, columns, anchor, sources):
+        seen.append(sources)
+        return pd.DataFrame({"elo": 1000.0, "elo_low": 990.0, "elo_high": 1010.0}, index=list(columns))
+
+    settings = arena_settings() | {"related": {"music": ["emo*", "yea*"]}}
+    monkeypatch.setattr("multilab.commands.arena.tables.arena_settings", lambda: settings)
+    monkeypatch.setattr("multilab.commands.arena.rank._rating", lambda required=False: rating)
+    assert main(["arena", "rank", "metric=macro_f1"]) == 0
+    assert seen == [["music", "enron", "music"]]
+
+
+@pytest.mark.parametrize("name", ["study", "datasets"])
+def test_descriptions_that_are_not_json_are_refused_in_one_line(reports, capsys, name):
+    (reports / "arena" / f"{name}.json").write_text("{")
+    assert main(["arena", "rank"]) == 2
+    error = capsys.readouterr().err
+    assert f"{name}.json is not JSON" in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"schema": 1}', ""])
+def test_a_leaderboard_that_is_none_has_no_summary(reports, capsys, text):
+    (reports / "arena" / "leaderboard.json").write_text(text)
+    assert main(["arena", "summary"]) == 2
+    error = capsys.readouterr().err
+    assert "leaderboard.json" in error
+    assert "`multilab arena rank` writes it again" in error
+    assert error.count("\n") == 1
+
+
+def test_a_command_without_arguments_says_so(reports, capsys):
+    assert main(["arena", "summary", "x=1"]) == 2
+    assert "'x=1' is not an argument here; there are none" in capsys.readouterr().err
 
 
 def test_help_and_completion(capsys):

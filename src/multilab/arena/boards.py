@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 from multilab.arena.errors import ArenaError
 from multilab.arena.metric_groups import METRIC_GROUPS, metrics_of
 from multilab.arena.tracks import Means
+from multilab.core.messages import unknown_name
 from multilab.metrics import METRICS
 from multilab.statistics import cliques, friedman, iman_davenport, nemenyi_cd
 
@@ -93,7 +94,7 @@ def rank_methods(
     Raises
     ------
     ArenaError
-        If the metric is unknown, was not computed, or is undefined on all datasets.
+        If the metric or the anchor is unknown, or the metric was not computed or is undefined on all datasets.
 
     Notes
     -----
@@ -113,6 +114,8 @@ def rank_methods(
     a   1.5         0.0
     b   1.5         0.5
     """
+    if anchor is not None and anchor not in means.columns:
+        raise ArenaError(unknown_name("column for the anchor", anchor, means.columns))
     metrics = tuple(metric for metric in metrics_of(name) if metric in means.metrics)
     if not metrics:
         raise ArenaError(f"{name} was not computed; there are {', '.join(means.metrics)}")

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.arena.boards import errors_of
+from multilab.arena.errors import ArenaError
 from multilab.arena.tracks import Means
 from multilab.metrics import METRICS
 from multilab.statistics import bayesian_signed_rank
@@ -53,6 +54,11 @@ def champion_tests(
         Indexed by the other columns: ``better``, ``equal``, ``worse``, which sum to 1, and ``sources``, their number.
         Empty if the metric is undefined on all datasets.
 
+    Raises
+    ------
+    ArenaError
+        If the metric was not computed, or is coverage and the number of labels of a dataset is unknown.
+
     Notes
     -----
     A method with an unfinished split has the largest finished error of the dataset. The test is
@@ -75,10 +81,11 @@ def champion_tests(
     errors = errors_of([metric], table.to_numpy()[None])[0]
     errors = np.where(np.isnan(errors), np.fmax.reduce(errors, axis=1, keepdims=True), errors)
     if np.isinf(METRICS[metric].high):
+        if absent := [name for name in table.index if name not in n_labels]:
+            raise ArenaError(f"{metric} is divided by the number of labels, which is unknown of {', '.join(absent)}")
         errors = errors / np.array([[n_labels[name]] for name in table.index])
     filled = pd.DataFrame(errors, index=table.index, columns=table.columns)
-    if sources:
-        filled = filled.groupby(sources, sort=False).mean()
+    filled = filled.groupby([(sources or {}).get(name, name) for name in filled.index], sort=False).mean()
     pairs = bayesian_signed_rank(filled, "min", rope=rope, control=champion, samples=SAMPLES)
     return pd.DataFrame(
         {

@@ -51,16 +51,15 @@ def leaderboard_means(content: Mapping[str, Any], pool: str = "default") -> Mean
     tracks = [(name, content["tracks"][name]) for name in entry["tracks"]]
     metrics = [name for name in tracks[0][1]["values"] if all(name in track["values"] for _, track in tracks)]
     values = np.full((len(metrics), len(entry["sets"]), len(entry["columns"])), np.nan)
-    undefined = np.zeros(values.shape[:2], dtype=bool)
+    absent = entry["undefined"]
+    undefined = np.array([[name in absent.get(metric, ()) for name in entry["sets"]] for metric in metrics])
     for name, track in tracks:
         columns = [entry["columns"].index(column) for column in track["columns"]]
         for m, metric in enumerate(metrics):
             own = entry["values"].get(name, {}).get(metric, {})
-            absent = track.get("undefined", {}).get(metric, ())
             for i, dataset in enumerate(entry["sets"]):
                 row = own[dataset] if dataset in own else track["values"][metric][track["sets"].index(dataset)]
                 values[m, i, columns] = np.array(row, dtype=float)
-                undefined[m, i] |= dataset in absent
     values[undefined] = np.nan
     unfinished = np.isnan(values).all(axis=0)
     return Means(tuple(metrics), tuple(entry["sets"]), tuple(entry["columns"]), values, undefined, unfinished)

@@ -48,6 +48,7 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     ``chosen_on`` of the champion, if there are such and others), ``tracks``, ``sets`` (those that all its tracks have),
     ``columns``; ``values`` (an object like ``tracks[...]["values"]`` by track, metric and then by *dataset*, only for
     datasets of which this pool averages fewer splits than the track, else empty: look here first, then in the track);
+    ``undefined`` (as in a track, on the splits of the pool);
     ``other_splits`` (datasets that the tracks split differently); ``unfinished`` (share of the cells a column did not
     finish, parallel to ``columns``); ``anchor`` (the column with Elo 1000, ``null``: the median is 1000).
 
@@ -91,13 +92,14 @@ import pandas as pd
 from multilab.arena.boards import Board, Rating, rank_methods
 from multilab.arena.champion import ROPE, SURE, champion_tests
 from multilab.arena.costs import pareto_front
+from multilab.arena.errors import ArenaError
 from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS, ORDERED_LIKE, boards_of, metrics_of
 from multilab.arena.pools import Pool, all_pools
 from multilab.arena.selection import sources_of
 from multilab.arena.tracks import Means, Track
 from multilab.metrics import METRICS
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the file."""
 
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
@@ -155,12 +157,20 @@ def arena_leaderboard(
     -------
     dict
         See the module.
+
+    Raises
+    ------
+    ArenaError
+        If no metric that counts is defined on any dataset.
     """
     by_name = {track.name: track for track in tracks}
     pools = all_pools(tracks, methods, digests, champion)
     anchors = [anchor if anchor in pool.means.columns else None for pool in pools]
     sources = sources_of(facts)
     boards = _boards(pools, anchors, rating, sources, run)
+    if "overall" not in boards[pools[0].name]:
+        counted = ", ".join(metrics_of("overall"))
+        raise ArenaError(f"no metric that a leaderboard counts is defined on any set; these are {counted}")
     champions = [_chosen(pool, boards, champion) for pool in pools]
     labels = {str(each["name"]): int(each["q"]) for each in facts}
     tests = _tests(pools, champions, boards, labels, sources, run)
@@ -193,7 +203,7 @@ def arena_leaderboard(
                 "metrics": [each for each in metrics_of(name) if each in metrics],
             }
             for name in METRIC_GROUPS
-            if set(METRIC_GROUPS[name]) & set(metrics)
+            if name in boards[pools[0].name]
         ],
         "tracks": {track.name: _track(track) for track in tracks},
         "pools": described,
@@ -252,11 +262,7 @@ def _track(track: Track) -> dict[str, Any]:
         "values": {
             metric: [_finite_or_none(row) for row in means.values[at]] for at, metric in enumerate(track.metrics)
         },
-        "undefined": {
-            metric: [name for name, absent in zip(track.datasets, means.undefined[at], strict=True) if absent]
-            for at, metric in enumerate(track.metrics)
-            if means.undefined[at].any()
-        },
+        "undefined": _undefined(means),
         "unfinished": [
             {
                 "set": track.datasets[i],
@@ -267,6 +273,12 @@ def _track(track: Track) -> dict[str, Any]:
             for i, j in np.argwhere(missing)
         ],
     }
+
+
+def _undefined(means: Means) -> dict[str, list[str]]:
+    """Return by metric the datasets on which it is undefined; nothing of a metric without any."""
+    absent = zip(means.metrics, means.undefined, strict=True)
+    return {metric: [means.datasets[at] for at in np.flatnonzero(each)] for metric, each in absent if each.any()}
 
 
 def _boards(
@@ -352,6 +364,7 @@ def _pool(pool: Pool, tracks: Mapping[str, Track]) -> dict[str, Any]:
         "sets": list(means.datasets),
         "columns": list(means.columns),
         "values": own,
+        "undefined": _undefined(means),
         "other_splits": list(pool.other_splits),
         "unfinished": [_rounded(pool.unfinished[column], 4) for column in means.columns],
     }

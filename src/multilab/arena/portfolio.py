@@ -15,9 +15,6 @@ from multilab.metrics import METRICS
 SCORE_METRICS = ("macro_auc", "micro_auc", "average_precision", "ranking_loss", "coverage")
 """Metrics by which a portfolio is chosen: those of scores. A stack makes its own decisions."""
 
-FAMILIES = ("yahoo-*", "rcv1subset*", "virus-*")
-"""Patterns of data sets that share a source: categories of one directory, samples of one collection, proteins."""
-
 _DECAY = 0.5
 """Weight of the second best member relative to the best, of the third relative to the second, and so on."""
 
@@ -46,13 +43,13 @@ class StackPortfolio:
     other_sets: tuple[str, ...]
 
 
-def unrelated_sets(dataset: str, datasets: Collection[str], families: Sequence[str] = FAMILIES) -> list[str]:
+def unrelated_sets(dataset: str, datasets: Collection[str], families: Sequence[str] = ()) -> list[str]:
     """Return the data sets but this one and those of its family, sorted.
 
     Examples
     --------
     >>> from multilab.arena import unrelated_sets
-    >>> unrelated_sets("yahoo-arts", ["emotions", "yahoo-arts", "yahoo-health"])
+    >>> unrelated_sets("yahoo-arts", ["emotions", "yahoo-arts", "yahoo-health"], ["yahoo-*"])
     ['emotions']
     """
     own = [pattern for pattern in families if fnmatchcase(dataset, pattern)]
@@ -70,7 +67,7 @@ def choose_portfolio(
     limit: float = 60.0,
     fits: float = 2.0,
     exclude: Collection[str] = (),
-    families: Sequence[str] = FAMILIES,
+    families: Sequence[str] = (),
     metrics: Sequence[str] = SCORE_METRICS,
     sizes: Mapping[str, float] | None = None,
 ) -> StackPortfolio:
@@ -96,7 +93,7 @@ def choose_portfolio(
     exclude : collection of str
         Methods that are no members, as those that have base scores themselves.
     families : sequence of str
-        Patterns of data sets that are left out together.
+        Patterns of data sets of one source, which are left out together.
     metrics : sequence of str
     sizes : mapping of str to float, optional
         Size of each data set, as rows x features x labels: what a linear fit per label reads. It decides which sets
@@ -120,8 +117,9 @@ def choose_portfolio(
     would take the same kind of method k times. The value is submodular, so that greedy choice has at least
     1 - 1/e of the best value. Of equal values the cheaper method is taken, then the first in the alphabet.
 
-    A method can be a member if all its cells on this data set are finished, with out-of-fold scores within the limit
-    of a cell: seconds need no labels of the test set, and a stack with a member that does not finish has no result.
+    A method can be a member if none of its cells on this data set is unfinished, and the mean of its fits times
+    ``fits`` is within the limit of a cell: seconds need no labels of the test set, and a stack with a member that does
+    not finish has no result.
     Where nothing was measured on the data set, the same must hold on each of the others that is not larger by
     ``sizes``; where none is smaller, or without sizes, on all others. So a method that is late on a set of thousands of
     rows can be a member on one of hundreds. On another data set where it is unfinished a method is worth 0.

@@ -55,6 +55,8 @@ def select_sets(facts: Iterable[Mapping[str, Any]], wanted: str) -> list[str]:
             raise ArenaError(unknown_name("fact of a dataset", match[1], FACTS))
         else:
             conditions.append((match[1], _OPERATORS[match[2]], float(match[3])))
+    if not names and not conditions:
+        raise ArenaError(f"sets={wanted!r} names no dataset")
     for name in names:
         if not any(_named(each, name) for each in facts):
             known = sorted({str(each.get("domain")) for each in facts}) + [each["name"] for each in facts]

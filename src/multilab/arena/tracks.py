@@ -67,7 +67,15 @@ class Means:
         )
 
     def table(self, metric: str) -> pd.DataFrame:
-        """Return the means of one metric, datasets x columns, without the datasets on which it is undefined."""
+        """Return the means of one metric, datasets x columns, without the datasets on which it is undefined.
+
+        Raises
+        ------
+        ArenaError
+            If the metric was not computed.
+        """
+        if metric not in self.metrics:
+            raise ArenaError(f"{metric} was not computed; there are {', '.join(self.metrics)}")
         at = self.metrics.index(metric)
         table = pd.DataFrame(self.values[at], index=list(self.datasets), columns=list(self.columns))
         return table[~self.undefined[at]]
@@ -119,6 +127,11 @@ class Track:
         ----------
         splits : mapping of str to sequence of int, optional
             The splits to average over, by dataset; all of a dataset that is not named.
+
+        Raises
+        ------
+        ArenaError
+            If a dataset has no such split.
         """
         n_metrics, n_sets = len(self.metrics), len(self.datasets)
         values = np.full((n_metrics, n_sets, len(self.methods)), np.nan)
@@ -126,6 +139,10 @@ class Track:
         unfinished = np.zeros((n_sets, len(self.methods)), dtype=bool)
         for at, name in enumerate(self.datasets):
             used = (splits or {}).get(name, self.splits[name])
+            if absent := set(used) - set(self.splits[name]):
+                raise ArenaError(
+                    f"{name} has no split {min(absent)}; there are {', '.join(map(str, self.splits[name]))}"
+                )
             positions = [self.splits[name].index(number) for number in used]
             scores, finished = self.scores[name][:, positions], self.finished[name][positions]
             undefined[:, at] = (np.isnan(scores) & finished).any(axis=(1, 2)) | ~finished.any()

@@ -15,8 +15,8 @@ def arguments(argv: list[str], *known: str) -> dict[str, str]:
     for word in argv:
         name, equals, value = word.lstrip("-").partition("=")
         if not equals or name not in known:
-            expected = ", ".join(f"{name}=..." for name in known)
-            raise ExperimentError(f"{word!r} is not an argument here; expected {expected}")
+            expected = f"expected {', '.join(f'{name}=...' for name in known)}" if known else "there are none"
+            raise ExperimentError(f"{word!r} is not an argument here; {expected}")
         values[name] = value
     return values
 

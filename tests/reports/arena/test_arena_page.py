@@ -293,7 +293,7 @@ def test_a_leaderboard_that_cannot_be_used_is_refused_in_one_line(own_folder):
     scores.write_text(scores.read_text().replace("emotions,", "songs,"))
     with pytest.raises(OutdatedLeaderboardError, match=r"has the dataset songs, .*leaderboard\.json has not"):
         load_arena(folder)
-    for content, message in (("{", "cannot be read"), ('{"schema": 0}', "not of schema 1"), ('{"schema": 1}', "lacks")):
+    for content, message in (("{", "cannot be read"), ('{"schema": 0}', "not of schema 2"), ('{"schema": 2}', "lacks")):
         path.write_text(content)
         with pytest.raises(ReportError, match=message):
             load_arena(folder)

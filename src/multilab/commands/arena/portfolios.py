@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import yaml
 
 from multilab.arena.errors import ArenaError
 from multilab.arena.portfolio import StackPortfolio, choose_portfolio
+from multilab.commands.arena.tables import arena_settings
 from multilab.commands.arguments import arguments, seconds_of
 from multilab.core import conf_dir, report_dir, write_atomically
 from multilab.core.shell import command
-from multilab.experiments.conf import read_settings
+from multilab.experiments.conf import read_settings, read_settings_file
 from multilab.experiments.study import Study, load_study
+from multilab.statistics.result_files import read_scores, read_table, read_unfinished
 
 STACKS = ("stack", "stack_greedy", "stack_mlwse", "stack_one_decision")
 """Entrants that get the portfolio of a data set as their base methods."""
@@ -52,30 +53,34 @@ def chosen_members(path: Path) -> dict[str, tuple[str, ...]]:
     """Return the portfolios that a study of stacks has, by data set; none where there is no such file."""
     if not path.is_file():
         return {}
-    blocks = yaml.safe_load(path.read_text(encoding="utf-8")).get("settings") or []
-    return {
-        dataset: tuple(block["set"]["base_scores"])
-        for block in blocks
-        if "base_scores" in block["set"]
-        for dataset in block["datasets"]
-    }
+    blocks = read_settings_file(path).get("settings") or []
+    try:
+        return {
+            dataset: tuple(block["set"]["base_scores"])
+            for block in blocks
+            if "base_scores" in block["set"]
+            for dataset in block["datasets"]
+        }
+    except (KeyError, TypeError):
+        form = "{methods: [...], datasets: [...], set: {base_scores: [...]}}"
+        raise ArenaError(f"{path}: `settings` is not a list of blocks {form}: repair or remove it") from None
 
 
 def study_portfolios(study: Study, k: int, seconds: float) -> list[StackPortfolio]:
     """Return the portfolio of each data set of a study, from its committed tables."""
-    tables = {}
-    for name in ("scores", "measured", "unfinished"):
-        path = report_dir(study.name) / f"{name}.csv"
-        if path.is_file():
-            tables[name] = pd.read_csv(path)
-        elif name != "unfinished":
+    folder = report_dir(study.name)
+    for path in (folder / "scores.csv", folder / "measured.csv"):
+        if not path.is_file():
             raise ArenaError(f"{path} is not there: `{command('multilab')} report study={study.name}` needs results")
+    measured = read_table(folder / "measured.csv", ["dataset", "split", "method", "fit_seconds"])
+    tables = {"scores": read_scores(folder), "measured": measured, "unfinished": read_unfinished(folder)}
     stacked = {name for name in study.all_methods if study.method(name).base_scores} | {
         name for name in study.all_methods if study.variant_of(name)
     }
+    families = [pattern for patterns in arena_settings()["related"].values() for pattern in patterns]
     limit = study.limits.seconds if study.limits and study.limits.seconds else float("inf")
     return [
-        choose_portfolio(dataset, **tables, k=k, seconds=seconds, limit=limit, exclude=stacked)
+        choose_portfolio(dataset, **tables, k=k, seconds=seconds, limit=limit, exclude=stacked, families=families)
         for dataset in study.datasets
         if dataset in set(tables["scores"]["dataset"])
     ]

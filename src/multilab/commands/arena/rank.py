@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multilab import arena
-from multilab.arena import ArenaError, Board, Means, Pool
+from multilab.arena import ArenaError, Board, Means, Pool, Track
 from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS
 from multilab.arena.pools import all_pools
 from multilab.arena.selection import sources_of
@@ -38,64 +39,99 @@ _VIEW = ("metric", "sets", "pool", "top")
 _CONTENT = ("anchor", "champion", "out")
 
 
+@dataclass(frozen=True, eq=False)
+class _Suite:
+    """Tables of some studies, and the columns with a part of their own."""
+
+    studies: dict[str, str]
+    tracks: list[Track]
+    facts: list[dict[str, Any]]
+    digests: dict[str, dict[str, list[str]]]
+    methods: dict[str, dict[str, Any]]
+    anchor: str | None
+    champion: str | None
+
+    @classmethod
+    def read(cls, options: Mapping[str, str]) -> _Suite:
+        studies = {track: options.get(track, study) for track, study in STUDIES.items()}
+        _refuse_without_results({track: study for track, study in studies.items() if track in options})
+        tracks, chosen = read_tracks(studies), arena_settings() | dict(options)
+        columns = [column for track in tracks for column in track.columns]
+        for key in {"anchor", "champion"} & set(options):
+            if options[key] not in columns:
+                raise ArenaError(unknown_name(f"column for {key}=", options[key], columns))
+        facts, digests = facts_of_sets(studies), digests_of_splits(studies)
+        methods = described_methods(tracks, studies)
+        return cls(studies, tracks, facts, digests, methods, chosen["anchor"], chosen["champion"])
+
+
 def rank(argv: list[str]) -> int:
     """Print a leaderboard; without arguments that choose one, write the file of all first."""
     options = arguments(argv, *_VIEW, *STUDIES, *_CONTENT)
-    studies = {track: options.get(track, study) for track, study in STUDIES.items()}
-    tracks = read_tracks(studies)
-    facts, digests = facts_of_sets(studies), digests_of_splits(studies)
-    settings = arena_settings()
-    anchor = options.get("anchor", settings["anchor"])
-    titles = described_methods(tracks, studies)
-    champion = options.get("champion", settings["champion"])
-    pools = {pool.name: pool for pool in all_pools(tracks, titles, digests, champion)}
+    view = sorted({"metric", "sets", "pool"} & set(options))
+    if view and "out" in options:
+        raise ArenaError(f"out= is the folder of the file of all leaderboards; with {view[0]}= nothing is written")
+    suite, top = _Suite.read(options), _top(options.get("top"))
+    pools = {pool.name: pool for pool in all_pools(suite.tracks, suite.methods, suite.digests, suite.champion)}
     name = options.get("pool", _widest(list(pools.values())))
     if name not in pools:
         raise ArenaError(unknown_name("pool", name, pools))
-    columns = dict.fromkeys(column for pool in pools.values() for column in pool.means.columns)
-    for key in ("anchor", "champion"):
-        if key in options and options[key] not in columns:
-            raise ArenaError(unknown_name(f"column for {key}=", options[key], columns))
-    if not {"metric", "sets", "pool"} & set(options):
-        if studies != STUDIES and "out" not in options:
-            raise ArenaError(
-                "other studies would replace the leaderboard of the arena: add out=FOLDER, or metric= to print"
-            )
-        described = {each["name"] for each in facts}
-        for track in tracks:
-            if absent := [each for each in track.datasets if each not in described]:
-                advice = f"`{command('multilab')} stats study={studies[track.name]}` writes them to datasets.json"
-                raise ArenaError(f"there are no facts of {', '.join(absent)}: {advice}")
-        content = arena.arena_leaderboard(
-            tracks,
-            facts,
-            titles,
-            described_studies(studies),
-            digests,
-            read_costs(studies, titles),
-            _rating(required=True),
-            anchor,
-            champion,
-            _in_parallel,
-            absent_entrants(tracks, studies),
-        )
-        path = Path(options.get("out", report_dir("arena"))) / "leaderboard.json"
-        write_atomically(path, arena.leaderboard_text(content))
-        print(f"wrote {path}: {_extent(content)}")
+    if not view:
+        _write(suite, options.get("out"))
     pool = pools[name]
     means = pool.means
     if "sets" in options:
-        means = means.on(arena.select_sets([each for each in facts if each["name"] in means.datasets], options["sets"]))
-    anchor = anchor if anchor in means.columns else None
+        known = [each for each in suite.facts if each["name"] in means.datasets]
+        means = means.on(arena.select_sets(known, options["sets"]))
+    anchor = suite.anchor if suite.anchor in means.columns else None
     seen = {
-        column: (titles[method].get("chosen_on") or {}).get("sets", ())
-        for track in tracks
+        column: (suite.methods[method].get("chosen_on") or {}).get("sets", ())
+        for track in suite.tracks
         for column, method in zip(track.columns, track.methods, strict=True)
     }
     for metric in options.get("metric", "overall").split(","):
-        board = arena.rank_methods(means, metric, _rating(), anchor, sources_of(facts))
-        print_result_table(_table(board, means, pool, _top(options.get("top")), options.get("sets"), seen))
+        board = arena.rank_methods(means, metric, _rating(), anchor, sources_of(suite.facts))
+        print_result_table(_table(board, means, pool, top, options.get("sets"), seen))
     return 0
+
+
+def _write(suite: _Suite, out: str | None) -> None:
+    """Write the file of all leaderboards."""
+    if suite.studies != STUDIES and out is None:
+        raise ArenaError(
+            "other studies would replace the leaderboard of the arena: add out=FOLDER, or metric= to print"
+        )
+    described = {each["name"] for each in suite.facts}
+    for track in suite.tracks:
+        if absent := [each for each in track.datasets if each not in described]:
+            advice = f"`{command('multilab')} stats study={suite.studies[track.name]}` writes them to datasets.json"
+            raise ArenaError(f"there are no facts of {', '.join(absent)}: {advice}")
+    content = arena.arena_leaderboard(
+        suite.tracks,
+        suite.facts,
+        suite.methods,
+        described_studies(suite.studies),
+        suite.digests,
+        read_costs(suite.studies, suite.methods),
+        _rating(required=True),
+        suite.anchor,
+        suite.champion,
+        _in_parallel,
+        absent_entrants(suite.tracks, suite.studies),
+    )
+    path = Path(out or report_dir("arena")) / "leaderboard.json"
+    write_atomically(path, arena.leaderboard_text(content))
+    print(f"wrote {path}: {_extent(content)}")
+
+
+def _refuse_without_results(studies: Mapping[str, str]) -> None:
+    """Raise if a study that was named for a track has no results."""
+    for track, study in studies.items():
+        path = report_dir(study) / "scores.csv"
+        if not path.is_file():
+            raise ArenaError(
+                f"{track}={study}: {path} is not there; `{command('multilab')} run study={study}` computes it"
+            )
 
 
 def _widest(pools: Sequence[Pool]) -> str:

@@ -304,4 +304,9 @@ def _targets(value: Any, key: str = "") -> list[str]:
 
 
 def _json(path: Path, absent: Any) -> Any:
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else absent
+    if not path.is_file():
+        return absent
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ArenaError(f"{path} is not JSON: {error}; `{command('multilab')} stats` of its study writes it") from None

@@ -11,14 +11,13 @@ from typing import Any
 
 import pandas as pd
 
-from multilab.arena import DataProfile, Means, leaderboard_means
+from multilab.arena import SCHEMA, DataProfile, Means, leaderboard_means
 from multilab.reports.errors import ReportError
 from multilab.statistics.result_files import read_measured, read_scores
 
 __all__ = ["LEADERBOARD", "ArenaColumn", "ArenaData", "OutdatedLeaderboardError", "load_arena"]
 
 LEADERBOARD = "leaderboard.json"
-SCHEMA = 1
 _KEYS = ("created", "studies", "sets", "methods", "metrics", "groups", "tracks", "pools", "costs")
 
 
@@ -228,7 +227,24 @@ def load_arena(folder: Path | str) -> ArenaData:
     ReportError
         If the file is not JSON or has another schema.
     """
-    path = Path(folder) / LEADERBOARD
+    content = read_leaderboard(Path(folder) / LEADERBOARD)
+    if not content["pools"]:
+        raise ReportError(f"{Path(folder) / LEADERBOARD} has no pool of methods: there is nothing to show")
+    arena = ArenaData(Path(folder), content, _columns(content))
+    arena.refuse_outdated()
+    return arena
+
+
+def read_leaderboard(path: Path) -> dict[str, Any]:
+    """Return the content of ``leaderboard.json``.
+
+    Raises
+    ------
+    OutdatedLeaderboardError
+        If the file is missing.
+    ReportError
+        If the file is not JSON or has another schema.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -240,11 +256,7 @@ def load_arena(folder: Path | str) -> ArenaData:
     for key in _KEYS:
         if key not in content:
             raise ReportError(f"{path} lacks {key!r}; `multilab arena rank` writes it again")
-    if not content["pools"]:
-        raise ReportError(f"{path} has no pool of methods: there is nothing to show")
-    arena = ArenaData(Path(folder), content, _columns(content))
-    arena.refuse_outdated()
-    return arena
+    return content
 
 
 def _columns(content: Mapping[str, Any]) -> dict[str, ArenaColumn]:
