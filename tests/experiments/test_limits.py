@@ -14,12 +14,14 @@ from test_additions import run, study  # noqa: F401  (a fixture)
 from multilab.cli import main
 from multilab.commands import publication
 from multilab.core import report_dir
-from multilab.experiments import cell_processes, rekeying
+from multilab.experiments import cell_processes, rekeying, running
 from multilab.experiments.cells import Cell, all_cells, split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.limited import run_cell_within
 from multilab.experiments.limits import CellLimits
 from multilab.experiments.method import load_method
+from multilab.experiments.running import give_up
+from multilab.experiments.shared_cells import with_reads
 from multilab.experiments.sharing import run_shared
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning, load_study, study_from
@@ -92,9 +94,11 @@ def test_memory_is_limited(cells, tmp_path, monkeypatch):
         "XGBoostError: [12:00:00] io.h:362: bad_malloc: Failed to allocate 139276816 bytes. Stack trace: [bt] (0) x.so",
         "LightGBMError: std::bad_alloc",
         "CatBoostError: bad allocation",
+        "MemoryError: Unable to allocate 8.00 GiB for an array with shape (1073741824,) and data type float64",
+        "base scores of mlknn on scenario1, split 0, inner fold 1 failed: MemoryError: Unable to allocate 8.00 GiB",
     ],
 )
-def test_an_allocation_that_fails_in_a_library_is_the_limit_too(cells, tmp_path, monkeypatch, text):
+def test_an_allocation_that_fails_in_a_library_or_in_an_inner_fold_is_the_limit_too(cells, tmp_path, monkeypatch, text):
     monkeypatch.setattr(cell_processes, "run_cell", lambda cell, store: text)
     store = Store(tmp_path)
     assert run_cell_within(cells[0], store, CellLimits(60, 1)) == "more than 1 GiB of memory"
@@ -121,6 +125,57 @@ def test_a_worker_keeps_to_the_limits(cells, tmp_path, monkeypatch):
         cells[0].label: "more than 1 s of processor time",
         cells[1].label: "not run: on split 0 more than 1 s of processor time",
     }
+
+
+@pytest.fixture
+def stacks():
+    refs = split_refs("scenario1", {"kfold": 2, "stratify": 1, "seed": 0})
+    method = load_method("mlwse_l1").with_params({"base_scores": ["mlknn", "relm"]})
+    return [Cell("train", ref, method) for ref in refs]
+
+
+@pytest.fixture
+def fits(tmp_path, monkeypatch):
+    """Return a function that reads the labels of the cells that were computed; ML-kNN never ends."""
+    path, own = tmp_path / "fits", running.run_cell
+
+    def logged(cell, store):
+        if not store.has(cell.key):
+            with path.open("a") as stream:
+                stream.write(f"{cell.label}\n")
+        return (spin if cell.method.name == "mlknn" and cell.kind == "train" else own)(cell, store)
+
+    monkeypatch.setattr(cell_processes, "run_cell", logged)
+    monkeypatch.setattr(running, "run_cell", logged)
+    return lambda: path.read_text().splitlines()
+
+
+@pytest.mark.parametrize("members_first", [True, False])
+def test_a_stack_whose_member_passed_its_limit_names_it_in_every_way_to_run(stacks, tmp_path, fits, members_first):
+    cells = with_reads(stacks) if members_first else stacks
+    store, other = Store(tmp_path / "cells"), Store(tmp_path / "shared")
+    failed = run_cells(cells, store, 1, limits=ONE_SECOND)
+    labels = [cell.label for cell in stacks]
+    assert [failed[label] for label in labels] == [
+        "mlknn on scenario1, split 0 failed: more than 1 s of processor time",
+        "mlknn on scenario1, split 1 failed: not run: on split 0 more than 1 s of processor time",
+    ]
+    assert fits().count("mlknn on scenario1, split 0") == 1
+    assert not set(labels) & set(fits())
+    shared = run_shared(cells, other, n_jobs=1, limits=ONE_SECOND).failed
+    assert {label: shared[label] for label in labels} == {label: failed[label] for label in labels}
+    for cell in stacks:
+        records = [a_store.failure(cell.key) for a_store in (store, other)]
+        assert records[0]["reason"] == records[1]["reason"]
+        assert not any("limits" in record or "seconds" in record for record in records)  # it used nothing
+
+
+def test_members_of_a_stack_are_not_fitted_if_one_is_known_to_pass_its_limit(stacks, tmp_path, fits):
+    store = Store(tmp_path / "cells")
+    member = stacks[0].reads[-1]
+    give_up(member, store, "no memory", limits={"seconds": 1, "gigabytes": 4})
+    assert run_cell_within(stacks[0], store, ONE_SECOND) == f"{member.label} failed: no memory"
+    assert not (tmp_path / "fits").exists()
 
 
 def test_a_search_and_out_of_fold_scores_have_the_time_of_all_their_fits(cells):

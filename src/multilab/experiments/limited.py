@@ -19,18 +19,21 @@ __all__ = ["run_cell_within"]
 
 _WALL = 20  # a process that computes nothing is killed after this multiple of its processor time
 
-_NO_MEMORY = re.compile(r"^MemoryError|bad_alloc|bad_malloc|bad allocation", re.IGNORECASE)
-"""In the reason of a failed allocation: Python's error, and what libraries in C++ say in errors of their own."""
+_NO_MEMORY = re.compile(r"\bMemoryError\b|bad_alloc|bad_malloc|bad allocation", re.IGNORECASE)
+"""In the reason of a failed allocation: Python's error, also behind the name of a cell that was read, and C++'s."""
 
 
 def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
     """Run one cell in a separate process; return ``None``, or why it has no result.
 
     A cell that passed these limits, or wider ones, before is not tried again, and neither is a split of a data set
-    whose first split did.
+    whose first split did. The missing cells that it reads are run first, each within its own limits; where one has no
+    result, this cell has none.
     """
     if store.has(cell.key):
         return None
+    if failed := _failed_read(cell, store, limits):
+        return give_up(cell, store, failed)
     if known := _passed(cell, store, limits):
         return known
     if (first := _first_split(cell)) is not None and (known := _passed(first, store, limits)):
@@ -51,6 +54,15 @@ def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
     elif reason is None or ended:
         return reason
     return _unfinished(cell, store, limits, reason, seconds)
+
+
+def _failed_read(cell: Cell, store: Store, limits: CellLimits) -> str | None:
+    """Return which of the cells that a cell reads has no result, and why; run those that are missing."""
+    for reason_of in (_passed, run_cell_within):  # nothing is run if one is known to pass a limit
+        for read in cell.reads:
+            if (reason := reason_of(read, store, limits)) is not None:
+                return f"{read.label} failed: {reason}"
+    return None
 
 
 def _first_split(cell: Cell) -> Cell | None:
