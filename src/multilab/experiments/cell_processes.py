@@ -47,7 +47,7 @@ class CellProcess:
         return self._process.exitcode
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait for the end of the process, and tell whether it came."""
+        """Wait for the process to end; return whether it has ended."""
         self._process.join(timeout)
         return self._process.exitcode is not None
 
@@ -100,7 +100,7 @@ def _limit(seconds: float | None, gigabytes: float | None) -> None:
 
 
 def _data_bytes() -> int:
-    """Return the size of this process's own writable memory, 0 where the system does not tell."""
+    """Return the size of this process's own writable memory, 0 where the system has no such figure."""
     try:
         with open("/proc/self/status") as stream:
             return next(int(line.split()[1]) * 1024 for line in stream if line.startswith("VmData:"))

@@ -1,4 +1,4 @@
-"""CellLimits of a study on its cells: processor time and memory."""
+"""Limits of the cells of a study: processor time and memory."""
 
 from __future__ import annotations
 
