@@ -1,7 +1,8 @@
-"""CellLimits of a study on its cells: what passes one is a result, `unfinished`, and is not tried again."""
+"""Processor time and memory of cells: one that passes a limit is a result, `unfinished`, and is not tried again."""
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from dataclasses import replace
@@ -83,9 +84,24 @@ def test_a_wider_limit_tries_again(cells, tmp_path, monkeypatch):
     assert run_cell_within(cells[1], store, ONE_SECOND) is None
 
 
-def test_memory_is_limited(cells, tmp_path, monkeypatch):
+def test_memory_is_limited_and_only_more_of_it_tries_again(cells, tmp_path, monkeypatch):
+    own = cell_processes.run_cell
     monkeypatch.setattr(cell_processes, "run_cell", fill)
-    assert run_cell_within(cells[0], Store(tmp_path), CellLimits(60, 1)) == "more than 1 GiB of memory"
+    store = Store(tmp_path)
+    assert run_cell_within(cells[0], store, CellLimits(60, 1)) == "more than 1 GiB of memory"
+    monkeypatch.setattr(cell_processes, "run_cell", refuse)
+    for limits in (CellLimits(60, 1), CellLimits(30, 1), CellLimits(60, 0.5)):
+        assert run_cell_within(cells[0], store, limits) == "more than 1 GiB of memory"
+    monkeypatch.setattr(cell_processes, "run_cell", own)
+    assert run_cell_within(cells[0], store, CellLimits(60, 4)) is None
+
+
+def test_the_process_has_the_time_of_all_fits_of_the_cell(cells, tmp_path, monkeypatch):
+    monkeypatch.setattr(cell_processes, "run_cell", spin)
+    scores, store = replace(cells[0], kind="scores"), Store(tmp_path)  # five fits
+    began = time.monotonic()
+    assert run_cell_within(scores, store, CellLimits(0.4, 4)) == "more than 2 s of processor time"
+    assert 1.9 <= store.failure(scores.key)["seconds"] <= time.monotonic() - began
 
 
 @pytest.mark.parametrize(
@@ -105,10 +121,21 @@ def test_an_allocation_that_fails_in_a_library_or_in_an_inner_fold_is_the_limit_
     assert run_cell_within(cells[1], store, CellLimits(60, 1)) == "not run: on split 0 more than 1 GiB of memory"
 
 
-def test_a_cell_that_hangs_is_killed(cells, tmp_path, monkeypatch):
+def test_a_cell_that_hangs_is_killed_after_a_multiple_of_its_time_and_recorded(cells, tmp_path, monkeypatch):
     monkeypatch.setattr(cell_processes, "run_cell", lambda cell, store: time.sleep(3600))
     monkeypatch.setattr("multilab.experiments.limited._WALL", 0.5)
-    assert run_cell_within(cells[0], Store(tmp_path), ONE_SECOND).startswith("no result after")
+    scores, store = replace(cells[0], kind="scores"), Store(tmp_path)  # five fits
+    began = time.monotonic()
+    reason = run_cell_within(scores, store, CellLimits(0.4, 4))
+    assert re.fullmatch(r"no result after \d+ s", reason)
+    record = store.failure(scores.key)
+    assert 1 <= record["seconds"] <= time.monotonic() - began
+    assert (record["reason"], record["limits"]) == (reason, {"seconds": 0.4, "gigabytes": 4})
+    monkeypatch.setattr(cell_processes, "run_cell", refuse)
+    assert run_cell_within(scores, store, CellLimits(0.4, 4)) == reason
+    later = replace(cells[1], kind="scores")
+    assert run_cell_within(later, store, CellLimits(0.4, 4)) == f"not run: on split 0 {reason}"
+    assert store.failure(later.key)["seconds"] == 0
 
 
 def test_an_error_is_no_limit_and_is_tried_again(cells, tmp_path):
