@@ -14,7 +14,7 @@ import pytest
 from scipy.special import expit
 
 from multilab.arena import ArenaError, read_cell_scores, rounded_in_order
-from multilab.arena.score_files.policies import decisions_by
+from multilab.arena.score_files.policies import check_policy, decisions_by
 from multilab.cli import main
 from multilab.datasets import load
 from multilab.experiments.cells import all_cells
@@ -177,6 +177,18 @@ def test_policies(study, capsys):
     assert len(pd.read_csv("x.csv")) == 12
 
 
+@pytest.mark.parametrize("policy", ["nan", "inf", "-inf", "-1", "-0.1", "1.01", "1e3", "1_0", "0_1", "0.1_5", "٠.٥"])
+def test_a_threshold_is_a_plain_number_from_0_to_1(policy):
+    with pytest.raises(ArenaError, match=r"a threshold must be >= 0 and <= 1") as refused:
+        check_policy(policy)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("policy", ["0", "1", "0.4", ".5", "1e-3"])
+def test_a_threshold_from_0_to_1_is_a_policy(policy):
+    assert float(check_policy(policy)) == float(policy)
+
+
 def test_metrics_are_in_the_conventions_of_the_study_and_columns_that_lack_a_split_are_last(study, capsys):
     cells, store = all_cells(study), Store()
     for cell in cells:
@@ -205,6 +217,7 @@ def test_metrics_are_in_the_conventions_of_the_study_and_columns_that_lack_a_spl
     [
         (["metric=macro_f1", "policy=per_label"], "thresholds are chosen on out-of-fold scores"),
         (["metric=macro_f1", "policy=best"], "no policy 'best'; there are stored"),
+        (["metric=macro_f1", "policy=nan"], "policy=nan: a threshold must be >= 0 and <= 1"),
         (["metric=macro_f2"], "did you mean 'macro_f1'"),
         ([], "which metric"),
         (["metric=macro_f1"], "dvc pull"),

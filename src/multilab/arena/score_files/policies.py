@@ -11,7 +11,7 @@ from multilab.decision.nested_decisions import label_ranks
 
 __all__ = ["check_policy", "decisions_by"]
 
-POLICIES = ("stored", "a number", "cardinality", "top_k", "top_3")
+POLICIES = ("stored", "a threshold such as 0.4", "cardinality", "top_k", "top_3")
 _PER_LABEL = ("labels", "per_label", "macro_f1", "micro_f1", "global", "cost")
 
 
@@ -21,7 +21,7 @@ def check_policy(policy: str) -> str:
     Raises
     ------
     ArenaError
-        Naming the policies that there are.
+        Naming the policies that there are, or the range of a threshold.
     """
     if policy in ("stored", "cardinality", "top_k") or re.fullmatch(r"top_[1-9]\d*", policy):
         return policy
@@ -31,9 +31,12 @@ def check_policy(policy: str) -> str:
             f"not hold; the methods decide_* compute such decisions"
         )
     try:
-        return str(float(policy))
+        threshold = float(policy)
     except ValueError:
         raise ArenaError(f"no policy {policy!r}; there are {', '.join(POLICIES)}") from None
+    if "_" in policy or not policy.isascii() or not 0 <= threshold <= 1:  # Python also reads 1_0 and other digits
+        raise ArenaError(f"policy={policy}: a threshold must be >= 0 and <= 1, such as 0.4")
+    return str(threshold)
 
 
 def decisions_by(policy: str, scores: np.ndarray, cardinality: float) -> np.ndarray | None:
@@ -42,10 +45,10 @@ def decisions_by(policy: str, scores: np.ndarray, cardinality: float) -> np.ndar
     Parameters
     ----------
     policy : str
-        A number is one threshold for all labels, reached or passed; it does not apply to scores outside [0, 1].
-        ``cardinality`` is the threshold at which the test rows get as many labels as training rows have on average,
-        rounded to a number of cells that equal scores allow. ``top_k`` are the labels of highest score in each row, as
-        many as a training row has on average, rounded, at least one; ``top_3`` are three.
+        A number in [0, 1] is one threshold for all labels, reached or passed; it does not apply to scores outside of
+        [0, 1]. ``cardinality`` is the threshold at which the test rows get as many labels as training rows have on
+        average, rounded to a number of cells that equal scores allow. ``top_k`` are the labels of highest score in each
+        row, as many as a training row has on average, rounded, at least one; ``top_3`` are three.
     scores : ndarray of shape (n, q)
     cardinality : float
         Mean number of labels of the training rows.
