@@ -158,12 +158,17 @@ def test_a_file_that_is_damaged_or_of_other_data_is_refused(study, tmp_path):
 def test_policies(study, capsys):
     main(["arena", "scores", "study=tiny", "dataset=genes-toy"])
     file = read_cell_scores(GENES)
-    Y, cardinality = file.labels(0)
+    train, test = indices(all_cells(study)[0].split_ref)
+    labels = load("genes-toy").Y
+    Y, cardinality = labels[test], labels[train].sum(axis=1).mean()
+    assert abs(cardinality - Y.sum(axis=1).mean()) > 1e-3
+    assert np.array_equal(file.labels(0)[0], Y)
+    assert file.labels(0)[1] == pytest.approx(cardinality, rel=1e-12)
     scores = file.scores("mlknn", 0).astype(float)
     by = {policy: decisions_by(policy, scores, cardinality) for policy in ("0.5", "cardinality", "top_k", "top_3")}
     assert np.array_equal(by["0.5"], scores >= 0.5)
     assert abs(by["cardinality"].sum() - cardinality * len(Y)) <= 0.5
-    assert set(by["top_k"].sum(axis=1)) == {max(1, round(cardinality))}
+    assert set(by["top_k"].sum(axis=1)) == {round(cardinality)}
     assert set(by["top_3"].sum(axis=1)) == {3}
     for policy, decisions in by.items():
         values = file.metrics(["hamming_loss"], policy).query("method == 'mlknn' and split == 0")["value"]
@@ -175,6 +180,22 @@ def test_policies(study, capsys):
     assert main(["arena", "metrics", "study=tiny", "metric=macro_f1,coverage", "policy=top_k", "out=x.csv"]) == 0
     assert "decisions: top_k" in capsys.readouterr().out
     assert len(pd.read_csv("x.csv")) == 12
+
+
+def test_decisions_of_a_policy_by_example():
+    scores = np.array([[0.9, 0.4, 0.1], [0.2, 0.3, 0.5]])
+    decisions = {
+        ("0.4", 1.0): [[1, 1, 0], [0, 0, 1]],  # reached
+        ("cardinality", 1.0): [[1, 0, 0], [0, 0, 1]],
+        ("cardinality", 1.5): [[1, 1, 0], [0, 0, 1]],
+        ("cardinality", 0.0): [[0, 0, 0], [0, 0, 0]],
+        ("top_k", 1.6): [[1, 1, 0], [0, 1, 1]],
+        ("top_k", 1.4): [[1, 0, 0], [0, 0, 1]],
+        ("top_k", 0.2): [[1, 0, 0], [0, 0, 1]],  # at least one
+        ("top_2", 0.2): [[1, 1, 0], [0, 1, 1]],
+    }
+    for (policy, cardinality), expected in decisions.items():
+        assert decisions_by(policy, scores, cardinality).tolist() == expected, (policy, cardinality)
 
 
 @pytest.mark.parametrize("policy", ["nan", "inf", "-inf", "-1", "-0.1", "1.01", "1e3", "1_0", "0_1", "0.1_5", "٠.٥"])
