@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.special import expit, logit
+from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
@@ -15,7 +16,8 @@ from multilab.methods.base import MethodError
 from multilab.methods.forests._packed import PackedForest
 from multilab.methods.stacking._kernel_student import KernelRegression
 from multilab.methods.stacking.distilled_stack import _between_neighbours
-from multilab.metrics import macro_average_precision
+from multilab.metrics import log_loss, macro_average_precision
+from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 
 X, Y = make_multilabel_classification(n_samples=160, n_features=8, n_classes=3, random_state=1)
 LINEAR = ("linear", BinaryRelevance(LogisticRegression(max_iter=1000), calibration="none"))
@@ -27,8 +29,10 @@ def test_the_student_learns_out_of_fold_scores_and_labels():
     model = DistilledStack(STACK, FOREST, label_share=0.25, n_copies=1, random_state=0).fit(X[:100], Y[:100])
     teacher = model.teacher_scores_
     assert model.targets_ == pytest.approx(0.25 * Y[:100] + 0.75 * teacher)
-    in_sample = np.abs(STACK.fit(X[:100], Y[:100]).predict_proba(X[:100]) - teacher).max()
-    assert in_sample > 0.01  # the models behind the scores of a row have not seen it
+    seed = np.random.RandomState(0).randint(2**31 - 1)
+    stack = clone(STACK).set_params(random_state=seed).fit(X[:100], Y[:100])
+    assert np.array_equal(teacher, np.clip(stack.out_of_fold_scores_, 0, 1))
+    assert np.abs(stack.predict_proba(X[:100]) - teacher).max() > 0.01  # in-sample scores are others
     P = model.predict_proba(X[100:])
     assert ((P >= 0) & (P <= 1)).all()
     assert macro_average_precision(Y[100:], P) > macro_average_precision(Y[100:], np.zeros((60, 3))) + 0.1
@@ -46,6 +50,47 @@ def test_the_weight_of_the_kernel_regression_is_the_best_of_both_on_held_out_row
     rng = np.random.default_rng(0)  # large noise is in all distances, but in no split
     rows = np.column_stack([Y + 0.1 * rng.normal(size=Y.shape), 20 * rng.normal(size=(len(X), 5))])
     assert DistilledStack(STACK, FOREST, n_copies=0).fit(rows, Y).kernel_share_ <= 0.2
+
+
+def test_weight_width_and_ridge_have_the_least_log_loss_in_three_folds():
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(150, 5))
+    both = (rows[:, 1] > 0) & (rows[:, 2] > -0.5)
+    labels = np.column_stack([rows[:, 0] > 0.3, both, rows[:, :3].sum(axis=1) + rng.normal(size=150) > 0]).astype(int)
+    trees = ExtraTreesRegressor(n_estimators=20, random_state=0)  # right on every row it has learnt
+    forest, kernels = np.empty(labels.shape), {}
+    for train, test in IterativeStratifiedKFold(3, random_state=0).split(rows, labels):
+        forest[test] = np.clip(clone(trees).fit(rows[train], labels[train]).predict(rows[test]), 0.01, 0.99)
+        for width in (1.0, 0.3, 0.1):
+            models = KernelRegression.fit(rows[train], labels[train], len(train), width, [1.0, 0.1, 0.01])
+            for ridge, model in zip((1.0, 0.1, 0.01), models, strict=True):
+                kernels.setdefault((width, ridge), np.empty(labels.shape))[test] = model(rows[test])
+    losses = {
+        (share, *choice): log_loss(labels, expit((1 - share) * logit(forest) + share * kernel))
+        for share in (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+        for choice, kernel in kernels.items()
+    }
+    model = DistilledStack(STACK, trees, n_copies=0).fit(rows, labels)
+    assert (model.kernel_share_, model.width_, model.ridge_) == min(losses, key=losses.get) == (0.4, 0.3, 0.1)
+
+
+def test_synthetic_rows_are_learnt_with_the_scores_that_the_stack_of_all_rows_gives_them():
+    model = DistilledStack(STACK, Ridge(), n_copies=2).fit(X, Y)
+    synthetic = _between_neighbours(X, 2, np.random.RandomState(0))
+    targets = np.vstack([model.targets_, clone(STACK).fit(X, Y).predict_proba(synthetic)])
+    (kernel,) = KernelRegression.fit(np.vstack([X, synthetic]), targets, len(X), model.width_, [model.ridge_])
+    forest = logit(np.clip(Ridge().fit(X, Y).predict(X), 0.01, 0.99))
+    share = model.kernel_share_
+    assert share > 0
+    assert model.predict_proba(X) == pytest.approx(expit((1 - share) * forest + share * kernel(X)))
+
+
+def test_a_label_of_one_class_keeps_it():
+    constant = Y.copy()
+    constant[:, 0], constant[:, 1] = 0, 1
+    P = DistilledStack(STACK, FOREST, n_copies=1, random_state=0).fit(X, constant).predict_proba(X)
+    assert np.array_equal(P[:, :2], constant[:, :2])
+    assert ((P[:, 2] > 0) & (P[:, 2] < 1)).all()
 
 
 def test_kernel_regression_is_ridge_regression_of_log_odds():
