@@ -7,6 +7,7 @@ from scipy.special import expit
 from multilab.decision import MetricStack
 from multilab.decision import _label_sets as label_sets
 from multilab.decision._label_sets import LabelSetModel
+from multilab.decision.metric_stack import _POLICIES
 from multilab.methods import ScoreEnsemble
 from multilab.metrics import METRICS, example_f1, example_precision, example_recall, jaccard, macro_f1_example
 
@@ -59,6 +60,75 @@ def test_what_is_chosen_does_not_see_the_rows_it_is_validated_on():
     noise = MetricStack(ENSEMBLE).fit(rng.random((120, 8)), labels)
     for name in ("macro_auc", "subset_accuracy"):  # in-sample values would be far from chance
         assert max(noise.validation_[name].values()) < {"macro_auc": 0.6, "subset_accuracy": 0.2}[name]
+
+
+def joined(model, predict):
+    """Return predictions of the training rows: ``predict`` gets the training rows and the test rows of a fold."""
+    parts = [predict(train, test) for train, test in model.ensemble_.folds_]
+    result = np.empty(Y.shape)
+    result[np.concatenate([test for _, test in model.ensemble_.folds_])] = np.vstack(parts)
+    return result
+
+
+@pytest.mark.parametrize("name", ["macro_f1_thresholds", "micro_f1_thresholds", "global_threshold_macro_f1"])
+def test_policies_are_validated_with_thresholds_of_the_other_folds(model, name):
+    base, fit = model.ensemble_.out_of_fold_scores_, _POLICIES[name]
+    other_folds = joined(model, lambda train, test: fit(base[train], Y[train])(base[test]))
+    in_sample = joined(model, lambda train, test: fit(base, Y)(base[test]))
+    assert not np.array_equal(other_folds, in_sample)
+    for metric, values in model.validation_.items():
+        if METRICS[metric].needs == "decisions":
+            assert values[name] == METRICS[metric].function(Y, other_folds.astype(int)), metric
+
+
+@pytest.mark.parametrize(("kind", "strength"), [("independent", 0.0), ("dependent", 0.5)])
+def test_label_sets_are_validated_with_those_of_the_other_folds(model, kind, strength):
+    base, macro_auc = model.ensemble_.out_of_fold_scores_, METRICS["macro_auc"].function
+
+    def marginals(rows, test):
+        sets = LabelSetModel.of(Y[rows])
+        return sets.posterior(base[test], strength) @ sets.sets
+
+    def most_probable(rows, test):
+        sets = LabelSetModel.of(Y[rows])
+        return sets.sets[np.argmax(sets.posterior(base[test], strength), axis=1)]
+
+    other_folds = joined(model, marginals)
+    assert model.validation_["macro_auc"][f"{kind}_sets"] == pytest.approx(macro_auc(Y, other_folds), abs=1e-12)
+    in_sample = joined(model, lambda _, test: marginals(np.arange(len(Y)), test))
+    if strength:
+        assert abs(macro_auc(Y, other_folds) - macro_auc(Y, in_sample)) > 1e-6
+    subset_accuracy = METRICS["subset_accuracy"].function(Y, joined(model, most_probable).astype(int))
+    assert model.validation_["subset_accuracy"][f"{kind}_most_probable"] == subset_accuracy
+
+
+def test_scores_of_a_metric_are_the_mean_of_the_five_best(model):
+    P = model.ensemble_.candidate_scores(NEW)
+    scores, sets = dict(P), LabelSetModel.of(Y)
+    size = sets.sets.sum(axis=1, keepdims=True)
+    for kind, strength in (("independent", 0.0), ("dependent", 0.5)):
+        posterior = sets.posterior(P[model.ensemble_.combination_], strength)
+        marginals = posterior @ sets.sets
+        pairs = posterior @ (sets.sets / np.maximum(size * (4 - size), 1))
+        scores[f"{kind}_sets"] = marginals
+        scores[f"{kind}_pairs"] = pairs * marginals.sum(axis=1, keepdims=True) / pairs.sum(axis=1, keepdims=True)
+    measures = model.predict_measures(NEW)
+    for name in ("macro_auc", "micro_auc", "ranking_loss"):
+        values = model.validation_[name]
+        best = sorted(values, key=values.get, reverse=METRICS[name].direction == "max")[:5]
+        assert len(values) == 6
+        assert model.choices_[name] == tuple(best), name
+        assert measures[name][0] == pytest.approx(np.mean([scores[key] for key in best], axis=0)), name
+
+
+def test_undefined_values_are_the_worst():
+    stack = MetricStack()
+    values = {"undefined": np.nan, "low": 0.1, "none": np.nan, "high": 0.9}
+    stack.validation_ = dict.fromkeys(("macro_auc", "ranking_loss", "macro_f1", "hamming_loss"), values)
+    assert stack._best("macro_auc") == ("high", "low", "undefined", "none")
+    assert stack._best("ranking_loss") == ("low", "high", "undefined", "none")
+    assert stack._best("macro_f1") == ("high",)
+    assert stack._best("hamming_loss") == ("low",)
 
 
 def test_posterior_of_label_sets_is_bayes_rule():
