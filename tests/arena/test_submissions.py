@@ -260,7 +260,7 @@ requires: multilab[arena]
 
 def shifted(metric: str, size: float):
     def change(table: pd.DataFrame) -> pd.DataFrame:
-        return table.assign(value=table["value"] + size * (table["metric"] == metric))
+        return table.assign(value=table["value"].where(table["metric"] != metric, table["value"] + size))
 
     return change
 
@@ -273,6 +273,14 @@ def test_a_changed_number_is_found_by_recomputation(judge, capsys, metric, size)
     assert f"VERIFY: genes-toy/0/ridge_labels: {metric} is " in printed
     assert "refused: 2 of 2 cells recomputed" in printed
     assert json.loads(Path("submissions/ridge_labels.verified.json").read_text())["result"] == "refused"
+
+
+def test_an_infinite_number_is_refused_and_the_stamp_is_json(judge, capsys):
+    repack(changed_table("scores.csv", shifted("coverage", float("inf"))))
+    assert main(["arena", "verify", ARCHIVE]) == 1
+    assert "coverage is " in capsys.readouterr().out
+    stamp = Path("submissions/ridge_labels.verified.json").read_text()
+    assert json.loads(stamp, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))["result"] == "refused"
 
 
 @pytest.mark.parametrize(("size", "code"), [(1e-4, 0), (1e-2, 1)])

@@ -299,6 +299,20 @@ def test_compare_names_the_cell_and_the_number():
     assert "a/0/m: x is 1.000002, the reference says 1" in str(Difference("a/0/m", "x", 1.0, 1.000002))
 
 
+@pytest.mark.parametrize(
+    ("computed", "expected", "same"),
+    [
+        (1.0, float("inf"), False),
+        (float("inf"), 1.0, False),
+        (float("inf"), float("-inf"), False),
+        (float("nan"), float("inf"), False),
+        (float("inf"), float("inf"), True),
+    ],
+)
+def test_an_infinite_number_equals_only_itself(computed, expected, same):
+    assert (differences({"a/0/m": {"x": computed}}, {"a/0/m": {"x": expected}}, 1.0) == []) == same
+
+
 def test_a_cell_that_is_expected_and_not_computed_is_named():
     committed = ["a/0/m", "a/1/m", "a/0/m[C=2]", "a/0/n", "b/0/m-tuned"]
     assert missing_cells(committed, committed, committed) == []

@@ -183,12 +183,20 @@ def tolerance(reference: Mapping[str, str]) -> tuple[str, float]:
 
 
 def differences(computed: Numbers, expected: Numbers, allowed: float) -> list[Difference]:
-    """Return the numbers of cells in both that differ by more than ``allowed`` (times max(1, size))."""
+    """Return the numbers of cells in both that differ by more than ``allowed`` (times max(1, size)).
+
+    An infinite number and NaN equal only themselves.
+    """
     wrong = []
     for cell in sorted(set(computed) & set(expected)):
         for quantity, value in sorted(expected[cell].items()):
             actual = computed[cell].get(quantity, math.nan)
-            same = (math.isnan(value) and math.isnan(actual)) or abs(actual - value) <= allowed * max(1.0, abs(value))
-            if not same:
+            if not _same(actual, value, allowed):
                 wrong.append(Difference(cell, quantity, value, actual))
     return wrong
+
+
+def _same(computed: float, expected: float, allowed: float) -> bool:
+    if math.isfinite(computed) and math.isfinite(expected):
+        return abs(computed - expected) <= allowed * max(1.0, abs(expected))
+    return computed == expected or (math.isnan(computed) and math.isnan(expected))

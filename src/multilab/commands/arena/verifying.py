@@ -64,7 +64,7 @@ def verify_submission(argv: list[str]) -> int:
     _print_outcome(outcome, stamp, len(cells))
     default = path / "verified.json" if path.is_dir() else path.with_suffix(".verified.json")
     stamp_path = Path(options.get("stamp", default))
-    write_atomically(stamp_path, json.dumps(stamp, indent=1) + "\n")
+    write_atomically(stamp_path, json.dumps(stamp, indent=1, allow_nan=False) + "\n")
     table = _ranks(submission, study)
     print(*_rank_lines(manifest.name, table, study), f"{stamp_path}: the stamp", sep="\n")
     if "markdown" in options:
@@ -74,7 +74,7 @@ def verify_submission(argv: list[str]) -> int:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What differs, the largest difference of a number, and the number of cells with the same scores bit for bit."""
+    """Differences, the largest finite one of a number, and the number of cells with bitwise equal scores."""
 
     wrong: list[str]
     largest: float
@@ -208,7 +208,7 @@ def _compared(
         f"{name}: {metric} is not submitted" for name in computed for metric in computed[name].keys() - expected[name]
     ]
     gaps = [abs(computed[n][m] - v) for n, values in expected.items() for m, v in values.items() if m in computed[n]]
-    finite = [gap for gap in gaps if not math.isnan(gap)]
+    finite = [gap for gap in gaps if math.isfinite(gap)]
     keys = submission.cells.set_index("key")["digest"]
     equal = sum(keys[cell.key] == array_digest(store.arrays(cell.key)["scores"]) for cell in done)
     return _Outcome(wrong, max(finite, default=0.0), int(equal))
