@@ -215,10 +215,7 @@ def test_declared_dependencies_are_read_and_checked():
 
 
 def test_a_submission_is_verified_stamped_and_ranked(judge, capsys):
-    committed = pd.read_csv(io.BytesIO(contents()["scores.csv"]))
-    worse = committed.assign(method="mlknn", value=committed["value"].where(committed["metric"] != "macro_f1", 0))
-    (judge.root / "reports" / "tiny").mkdir(parents=True)
-    worse.to_csv(judge.root / "reports" / "tiny" / "scores.csv", index=False)
+    commit_scores(judge, lambda table: table.assign(value=table["value"].where(table["metric"] != "macro_f1", 0)))
     assert main(["arena", "verify", ARCHIVE, "sample=1", "seed=3", "markdown=comment.md"]) == 0
     printed = capsys.readouterr().out
     assert "verified: 1 of 2 cells recomputed (seed 3), compared at L1 (1e-06)" in printed
@@ -232,6 +229,56 @@ def test_a_submission_is_verified_stamped_and_ranked(judge, capsys):
     comment = (judge.root / "comment.md").read_text()
     assert comment.startswith("### Arena: `ridge_labels` **verified**")
     assert "| **ridge_labels** |" in comment
+
+
+def commit_scores(judge: Author, change=lambda table: table) -> None:
+    """Commit the scores of the archive, changed, as those of another method."""
+    table = pd.read_csv(io.BytesIO(contents()["scores.csv"]))
+    folder = judge.root / "reports" / "tiny"
+    folder.mkdir(parents=True)
+    change(table.assign(method="mlknn")).to_csv(folder / "scores.csv", index=False)
+
+
+def undefined(*metrics: str, dataset: str = "-toy"):
+    def change(table: pd.DataFrame) -> pd.DataFrame:
+        rows = table["metric"].isin(metrics) & table["dataset"].str.contains(dataset)
+        return table.assign(value=table["value"].mask(rows))
+
+    return change
+
+
+def test_nan_is_refused_where_a_committed_method_has_a_value(judge, capsys, monkeypatch):
+    monkeypatch.setattr(verifying, "recompute_apart", lambda *_: pytest.fail("the code was run"))
+    commit_scores(judge)
+    repack(changed_table("scores.csv", undefined("macro_auc", dataset="genes-toy")))
+    line = refusal(["arena", "verify", ARCHIVE], capsys)
+    assert "scores.csv: macro_auc on genes-toy, split 0 is NaN; committed methods have a value there" in line
+
+
+def test_nan_is_accepted_where_no_committed_method_has_a_value(judge, capsys, monkeypatch):
+    monkeypatch.setattr(verifying, "recompute_apart", lambda *_: {})
+    label = "macro_f1", "micro_f1", "macro_auc", "micro_auc"
+    commit_scores(judge, undefined(*label))
+    repack(changed_table("scores.csv", undefined(*label)))
+    assert main(["arena", "verify", ARCHIVE, "markdown=comment.md"]) == 1
+    assert "ridge_labels would be number 1 of 2" in capsys.readouterr().out
+    assert "label" not in (judge.root / "comment.md").read_text().partition("by group of metrics: ")[2].split(".\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "message"),
+    [
+        (None, 1, "no ranks: there is no reports/tiny/scores.csv"),
+        (lambda table: table.assign(split=9), 1, "no ranks: no committed method has results on these data sets and"),
+        (lambda table: table.drop(columns="value"), 2, "scores.csv lacks the column 'value'"),
+    ],
+)
+def test_without_ranks_the_reason_is_printed(judge, capsys, monkeypatch, change, code, message):
+    monkeypatch.setattr(verifying, "recompute_apart", lambda *_: {})
+    if change is not None:
+        commit_scores(judge, change)
+    assert main(["arena", "verify", ARCHIVE]) == code
+    assert message in "".join(capsys.readouterr())
 
 
 def test_a_method_on_a_package_of_the_extra_is_submitted_and_verified(made, judge, tmp_path, capsys):

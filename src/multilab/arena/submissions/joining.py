@@ -6,7 +6,7 @@ import pandas as pd
 
 from multilab.arena.boards import rank_methods
 from multilab.arena.errors import ArenaError
-from multilab.arena.metric_groups import METRIC_GROUPS
+from multilab.arena.metric_groups import METRIC_GROUPS, metrics_of
 from multilab.arena.tracks import track_results
 
 __all__ = ["rank_changes"]
@@ -26,12 +26,13 @@ def rank_changes(committed: pd.DataFrame, submitted: pd.DataFrame) -> pd.DataFra
     -------
     DataFrame
         By method, the best first: ``before`` (NaN for the new one) and ``after``, ranks by all metrics
-        (``rank_methods(means, "overall")``), then the ranks after by each other group of ``METRIC_GROUPS``.
+        (``rank_methods(means, "overall")``), then the ranks after by each other group of ``METRIC_GROUPS``, NaN if no
+        metric of the group is defined on these data sets.
 
     Raises
     ------
     ArenaError
-        If no committed method has results on these splits.
+        If no committed method has results on these splits, or no metric is defined on them for all methods.
 
     Examples
     --------
@@ -55,6 +56,8 @@ def rank_changes(committed: pd.DataFrame, submitted: pd.DataFrame) -> pd.DataFra
         raise ArenaError("no committed method has results on these data sets and splits")
     both = pd.concat([old, submitted[submitted["metric"].isin(old["metric"])]], ignore_index=True)
     table = pd.DataFrame({"before": _ranks(old, "overall"), "after": _ranks(both, "overall")})
+    if table["after"].isna().all():
+        raise ArenaError("no metric is defined on these data sets and splits for all methods")
     for group in METRIC_GROUPS:
         if group != "overall":
             table[group] = _ranks(both, group)
@@ -62,7 +65,9 @@ def rank_changes(committed: pd.DataFrame, submitted: pd.DataFrame) -> pd.DataFra
 
 
 def _ranks(scores: pd.DataFrame, group: str) -> pd.Series:
-    """Return the ranks by a group of metrics; missing where no metric of the group was computed."""
-    if not set(METRIC_GROUPS[group]) & set(scores["metric"]):
+    """Return the ranks by a group of metrics; empty if none of them was computed or is defined on a data set."""
+    means = track_results("default", scores).means()
+    positions = [means.metrics.index(metric) for metric in metrics_of(group) if metric in means.metrics]
+    if means.undefined[positions].all():
         return pd.Series(dtype=float)
-    return rank_methods(track_results("default", scores).means(), group).table["rank"]
+    return rank_methods(means, group).table["rank"]

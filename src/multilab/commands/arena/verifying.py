@@ -30,7 +30,6 @@ from multilab.experiments.own_settings import named_file
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, load_study
 from multilab.metrics import METRICS
-from multilab.statistics.errors import StatisticsError
 from multilab.statistics.result_files import read_scores
 
 TOLERANCES = {"L1": gate.L1, "L2": gate.L2}
@@ -49,6 +48,7 @@ def verify_submission(argv: list[str]) -> int:
     manifest = submission.manifest
     _check_declared(submission)
     study = load_study(manifest.study)
+    committed = _committed(study)
     counts = f"{len(submission.cells)} cells of {study.name}"
     print(printable(f"{path}: {manifest.name} by {manifest.authors} ({manifest.licence}), {counts}"))
     print("recomputing runs the submitted code: in CI or a container, not on a machine with anything to protect")
@@ -56,6 +56,7 @@ def verify_submission(argv: list[str]) -> int:
         settings = _written(submission, Path(folder) / "method")
         cells = submission_cells(study, manifest.name, manifest.splits)
         _check_cells(submission, cells)
+        _check_undefined(submission, committed)
         chosen = _sampled(cells, sample, seed)
         store = Path(folder) / "store"
         failed = recompute_apart(study.name, settings, chosen, store)
@@ -65,8 +66,8 @@ def verify_submission(argv: list[str]) -> int:
     default = path / "verified.json" if path.is_dir() else path.with_suffix(".verified.json")
     stamp_path = Path(options.get("stamp", default))
     write_atomically(stamp_path, json.dumps(stamp, indent=1, allow_nan=False) + "\n")
-    table = _ranks(submission, study)
-    print(*_rank_lines(manifest.name, table, study), f"{stamp_path}: the stamp", sep="\n")
+    table, reason = _ranks(submission, study, committed)
+    print(*_rank_lines(manifest.name, table, reason), f"{stamp_path}: the stamp", sep="\n")
     if "markdown" in options:
         write_atomically(options["markdown"], _markdown(manifest, stamp, table, len(cells)))
     return int(bool(outcome.wrong))
@@ -182,6 +183,24 @@ def _check_scores(submission: Submission, expected: set[tuple[str, int]]) -> Non
             raise ArenaError(f"scores.csv: {metric} is outside its range")
 
 
+def _committed(study: Study) -> pd.DataFrame | None:
+    """Return the committed scores of a study, ``None`` if there is no file."""
+    folder = report_dir(study.name)
+    return read_scores(folder) if (folder / "scores.csv").is_file() else None
+
+
+def _check_undefined(submission: Submission, committed: pd.DataFrame | None) -> None:
+    """Refuse NaN where a committed method has a value: it takes the data set from the metric for all methods."""
+    if committed is None:
+        return
+    index = ["dataset", "split", "metric"]
+    undefined = submission.scores[submission.scores["value"].isna()]
+    others = committed[(committed["method"] != submission.manifest.name) & committed["value"].notna()]
+    for dataset, split, metric in undefined.merge(others[index].drop_duplicates(), on=index)[index].to_numpy():
+        where = f"{metric} on {dataset}, split {split}"
+        raise ArenaError(f"scores.csv: {where} is NaN; committed methods have a value there, so it must be a number")
+
+
 def _sampled(cells: list[Cell], sample: int, seed: int) -> list[Cell]:
     picked = np.random.default_rng(seed).choice(len(cells), size=min(sample, len(cells)), replace=False)
     return [cells[index] for index in sorted(picked)]
@@ -214,17 +233,19 @@ def _compared(
     return _Outcome(wrong, max(finite, default=0.0), int(equal))
 
 
-def _ranks(submission: Submission, study: Study) -> pd.DataFrame | None:
-    """Return the ranks of the study with the submission, ``None`` without committed scores of its splits."""
+def _ranks(submission: Submission, study: Study, committed: pd.DataFrame | None) -> tuple[pd.DataFrame | None, str]:
+    """Return the ranks of the study with the submission, or ``None`` and the reason."""
+    if committed is None:
+        return None, f"there is no {report_dir(study.name)}/scores.csv"
     try:
-        return rank_changes(read_scores(report_dir(study.name)), submission.scores)
-    except (StatisticsError, ArenaError):
-        return None
+        return rank_changes(committed, submission.scores), ""
+    except ArenaError as error:
+        return None, str(error)
 
 
-def _rank_lines(name: str, table: pd.DataFrame | None, study: Study) -> list[str]:
+def _rank_lines(name: str, table: pd.DataFrame | None, reason: str) -> list[str]:
     if table is None:
-        return [f"no ranks: {report_dir(study.name)}/scores.csv is not here, or has none of these splits"]
+        return [f"no ranks: {reason}"]
     position = list(table.index).index(name)
     near = table.iloc[max(0, position - 3) : position + 4][["before", "after"]]
     text = near.to_string(float_format=lambda value: f"{value:.2f}", na_rep="-")
