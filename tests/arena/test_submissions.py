@@ -323,9 +323,9 @@ def test_a_changed_number_is_found_by_recomputation(judge, capsys, metric, size)
 
 
 def test_an_infinite_number_is_refused_and_the_stamp_is_json(judge, capsys):
-    repack(changed_table("scores.csv", shifted("coverage", float("inf"))))
+    repack(changed_table("scores.csv", shifted("norm of scores", float("inf"))))
     assert main(["arena", "verify", ARCHIVE]) == 1
-    assert "coverage is " in capsys.readouterr().out
+    assert "norm of scores is " in capsys.readouterr().out
     stamp = Path("submissions/ridge_labels.verified.json").read_text()
     assert json.loads(stamp, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))["result"] == "refused"
 
@@ -359,6 +359,11 @@ FORGED = {
     "a wrong key": (lambda f: changed_table("cells.csv", wrong_key), {}, "the key on genes-toy, split 0 is not that"),
     "a cell too few": (lambda f: changed_table("cells.csv", drop_row), {}, "genes-toy, split 0 is missing"),
     "a metric too few": (lambda f: changed_table("scores.csv", drop_row), {}, "does not have each metric once"),
+    "an infinite metric": (
+        lambda f: changed_table("scores.csv", shifted("coverage", float("inf"))),
+        {},
+        "coverage is outside its range",
+    ),
     "a metric out of range": (lambda f: changed_table("scores.csv", shifted("macro_f1", 5)), {}, "macro_f1 is outside"),
     "no licence": (
         lambda f: {"ridge_labels.py": f["ridge_labels.py"].replace(b"# SPDX-License", b"# Licence")},

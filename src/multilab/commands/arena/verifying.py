@@ -179,7 +179,8 @@ def _check_scores(submission: Submission, expected: set[tuple[str, int]]) -> Non
     for metric, own in scores.groupby("metric"):
         if not re.fullmatch(r"[A-Za-z0-9_. ]{1,80}", str(metric)):
             raise ArenaError(f"scores.csv: {str(metric)[:40]!r} is no name of a number")
-        if metric in METRICS and not own["value"].dropna().between(*METRICS[str(metric)].range).all():
+        values = own["value"].dropna()
+        if metric in METRICS and not (values.between(*METRICS[str(metric)].range) & np.isfinite(values)).all():
             raise ArenaError(f"scores.csv: {metric} is outside its range")
 
 
