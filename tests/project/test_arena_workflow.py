@@ -133,6 +133,18 @@ def test_a_refusal_is_shown_as_text_and_a_link_or_a_stamp_is_refused(runner, tmp
     assert not (tmp_path / "trap").exists()
 
 
+@pytest.mark.parametrize("kind", ["file", "dangling link"])
+def test_a_stamp_in_a_folder_is_refused(runner, kind):
+    folder = runner.root / "change" / "submissions" / "mine"
+    folder.mkdir(parents=True)
+    if kind == "file":
+        (folder / "verified.json").write_text('{"result": "verified"}')
+    else:
+        (folder / "verified.json").symlink_to("nothing")
+    assert "`a stamp is written by a verification, not submitted`" in runner.verify(code=2)
+    assert not runner.log.exists()
+
+
 def test_nothing_new_is_said_so(runner):
     put(runner, "change/submissions", old="0 old")
     put(runner, "submissions", old="0 old")

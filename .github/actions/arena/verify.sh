@@ -16,7 +16,7 @@ for entry in change/submissions/*; do
   if [ -L "$entry" ]; then
     line="a link is no submission"
     status=2
-  elif [[ "$name" == *.verified.json ]]; then
+  elif [[ "$name" == *.verified.json ]] || [ -e "$entry/verified.json" ] || [ -L "$entry/verified.json" ]; then
     line="a stamp is written by a verification, not submitted"
     status=2
   else
