@@ -162,7 +162,6 @@ def test_an_archive_has_everything_and_the_same_bytes(author, capsys):
         ("import numpy as np", "import numpy as np\nimport torch", "'torch' is imported but not declared"),
         ("import numpy as np", "import numpy as np\nimport helpers_of_mine", "or move its code here"),
         ("import numpy as np", "import numpy as np\nfrom . import other", "a relative import"),
-        ("import numpy as np", "import numpy as np\nnp.x = __import__('os')", "__import__() hides what is imported"),
         (
             "import numpy as np",
             "import numpy as np\n# /// script\n# dependencies = ['numpy']\n# ///",
@@ -183,6 +182,32 @@ def test_what_is_missing_is_named_when_a_method_is_submitted(author, capsys, old
     assert old in text
     author.code.write_text(text.replace(old, new))
     assert message in refusal(["arena", "submit", "ridge_labels", "study=tiny"], capsys)
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("x = __import__('torch')", "__import__"),
+        ("f = __import__", "__import__"),
+        ("exec('import torch')", "exec"),
+        ("eval('torch')", "eval"),
+        ("compile('import torch', '', 'exec')", "compile"),
+        ("multilab.core.lazy.importlib.import_module('torch')", "import_module"),
+        ("__builtins__['__import__']('torch')", "__builtins__"),
+        ("from importlib import import_module as f", "importlib"),
+        ("import importlib.util", "importlib"),
+        ("import runpy", "runpy"),
+        ("import builtins as b", "builtins"),
+    ],
+)
+def test_what_imports_without_an_import_statement_is_refused(line, name):
+    with pytest.raises(ArenaError, match=rf"mine.py, line 3: {name} hides what is imported; write an import statement"):
+        read_source("mine", f"{HEAD}{line}\n", "_target_: mine.Mine\n")
+
+
+def test_methods_called_as_functions_that_import_are_accepted():
+    code = HEAD + "import re\nre.compile('a')\nmodel.eval()\ntable.eval('a + b')\n"
+    assert read_source("mine", code, "_target_: mine.Mine\n").licence == "BSD-3-Clause"
 
 
 def test_a_method_of_the_package_or_without_cells_is_refused(author, capsys):
@@ -391,6 +416,16 @@ FORGED = {
         lambda f: {"ridge_labels.yaml": b"_target_: torch.nn.Linear\n"},
         {},
         "'torch' is imported",
+    ),
+    "settings that name a module that imports": (
+        lambda f: {"ridge_labels.yaml": b"_target_: importlib.import_module\nname: torch\n"},
+        {},
+        "ridge_labels.yaml: importlib hides what is imported",
+    ),
+    "settings of 13 levels": (
+        lambda f: {"ridge_labels.yaml": f["ridge_labels.yaml"] + b"\na: " + b"[" * 12 + b"]" * 12 + b"\n"},
+        {},
+        "more than 12 levels",
     ),
     "another version": (lambda f: {}, {"versions": {"numpy": "1.0"}}, "computed with numpy 1.0, here it is"),
     "another schema": (lambda f: {}, {"schema": 9}, "has schema 9, this version reads 1"),

@@ -1,4 +1,8 @@
-"""What a method file and its settings say of themselves, read without running them: licence, authors, dependencies."""
+"""Declarations of a method file and its settings, read without running them: licence, authors, dependencies.
+
+The check of imports is best effort: it finds packages that an author forgot to declare, and code can get around it. The
+container in which a submission is recomputed is the protection.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +27,15 @@ _TAG = r"(?m)^\s*#\s*SPDX-{}:[ \t]*(\S.*?)[ \t]*$"
 _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*(?: (?:AND|OR|WITH) [A-Za-z0-9][A-Za-z0-9.+-]*){0,4}")
 _SCRIPT = re.compile(r"(?m)^# /// script$\s(?P<content>(?:^#(?:| .*)$\s)+)^# ///$")  # PEP 723
 _PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[\w, .-]*\])?\s*==\s*([A-Za-z0-9][A-Za-z0-9._!+-]*)")
-_IMPORTERS = ("__import__", "import_module", "exec", "eval", "compile")
+_IMPORTERS = ("__import__", "exec", "eval", "compile", "__builtins__")
+_IMPORTING_ATTRIBUTES = ("__import__", "import_module")
+_IMPORTING_MODULES = ("importlib", "runpy", "builtins")
 _MAX_DEPTH = 12
 
 
 @dataclass(frozen=True)
 class MethodSource:
-    """What a method file declares.
+    """Licence, authors and dependencies that a method file declares.
 
     Attributes
     ----------
@@ -47,7 +53,7 @@ class MethodSource:
 
 
 def read_source(name: str, code: str, settings: str) -> MethodSource:
-    """Return what a method file and its YAML declare; refuse what is missing. Nothing is executed.
+    """Return the declarations of a method file and its YAML; refuse missing ones. Nothing is executed.
 
     Parameters
     ----------
@@ -59,14 +65,18 @@ def read_source(name: str, code: str, settings: str) -> MethodSource:
     Raises
     ------
     ArenaError
-        If licence or author are missing, a dependency is not pinned, an import is not declared, or the YAML has
-        anchors, tags, interpolations or code that is not declared.
+        If licence or author are missing, a dependency is not pinned, an import is not declared, the code imports
+        without an import statement, or the YAML has anchors, tags, interpolations or code that is not declared.
+
+    Notes
+    -----
+    The check of imports is best effort, no protection from the code: that is the container of the recomputation.
     """
     file = f"{name}.py" if code else f"{name}.yaml"
     licences, authors = (_tags(tag, code or settings) for tag in ("License-Identifier", "FileCopyrightText"))
     if len(licences) != 1 or not _LICENCE.fullmatch(licences[0]):
-        found = f"not {licences[0][:40]!r}" if licences else "there is none"
-        raise ArenaError(f"{file}: one line `# SPDX-License-Identifier: BSD-3-Clause` must name your licence, {found}")
+        reason = f"not {licences[0][:40]!r}" if licences else "there is none"
+        raise ArenaError(f"{file}: one line `# SPDX-License-Identifier: BSD-3-Clause` must name your licence, {reason}")
     if not authors:
         raise ArenaError(f"{file}: no author; add a line `# SPDX-FileCopyrightText: 2026 Your Name`")
     declared = _dependencies(file, code or settings)
@@ -86,13 +96,13 @@ def check_dependencies(dependencies: Mapping[str, str]) -> None:
     ArenaError
         With the command that installs them.
     """
-    for name, wanted in dependencies.items():
+    for name, declared in dependencies.items():
         try:
             installed = version(name)
         except PackageNotFoundError:
             installed = "not installed"
-        if installed != wanted:
-            raise ArenaError(f"{name}=={wanted} is declared, here it is {installed}: pip install {name}=={wanted}")
+        if installed != declared:
+            raise ArenaError(f"{name}=={declared} is declared, here it is {installed}: pip install {name}=={declared}")
 
 
 def _tags(tag: str, text: str) -> list[str]:
@@ -133,22 +143,21 @@ def _imports(file: str, code: str) -> Iterator[tuple[str, str]]:
             if node.level:
                 raise ArenaError(f"{location}: a relative import; a submission is one file")
             yield location, node.module or ""
-        elif isinstance(node, ast.Call) and _called(node) in _IMPORTERS and not _is_method_call(node):
-            raise ArenaError(f"{location}: {_called(node)}() hides what is imported; write an import statement")
+        elif isinstance(node, ast.Name) and node.id in _IMPORTERS:
+            raise _hidden_import(location, node.id)
+        elif isinstance(node, ast.Attribute) and node.attr in _IMPORTING_ATTRIBUTES:
+            raise _hidden_import(location, node.attr)
 
 
-def _called(node: ast.Call) -> str:
-    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-
-
-def _is_method_call(node: ast.Call) -> bool:
-    """Return whether a call is ``<object>.compile``, ``.eval`` or ``.exec``, such as ``re.compile``."""
-    return isinstance(node.func, ast.Attribute) and node.func.attr in ("compile", "eval", "exec")
+def _hidden_import(location: str, name: str) -> ArenaError:
+    return ArenaError(f"{location}: {name} hides what is imported; write an import statement")
 
 
 def _check_import(location: str, module: str, own: str, known: Iterable[str]) -> None:
-    """Refuse a module that is neither Python's nor in a declared distribution."""
+    """Refuse a module that is neither Python's nor in a declared distribution, and those that import others."""
     top = module.partition(".")[0]
+    if top in _IMPORTING_MODULES:
+        raise _hidden_import(location, top)
     if top in sys.stdlib_module_names or top in ("multilab", own):
         return
     distributions = _distributions().get(top, [top])
@@ -165,7 +174,7 @@ def _normal(distribution: str) -> str:
 
 
 def _yaml_targets(name: str, text: str) -> list[str]:
-    """Return what ``_target_`` and ``path`` name in settings; refuse YAML that can grow or read the environment."""
+    """Return the names in ``_target_`` and ``path`` of settings; refuse YAML that can grow or read the environment."""
     file, depth = f"{name}.yaml", 0
     if "${" in text:
         raise ArenaError(f"{file}: an interpolation ${{...}}; write the value")
