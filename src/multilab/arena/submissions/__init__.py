@@ -1,1 +1,1 @@
-"""Submissions of methods: the archive, what the method file declares, and what a method changes in the ranks."""
+"""Submissions of methods: archives, declarations of method files, and changes of the ranks."""

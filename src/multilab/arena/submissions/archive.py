@@ -34,7 +34,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a submission says of itself.
+    """Metadata of a submission.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Submission:
-    """An archive that was read.
+    """Content of an archive.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ def _folder_files(path: Path) -> dict[str, bytes]:
 
 def _check_count(path: Path, count: int) -> None:
     if count > _MAX_FILES:
-        raise ArenaError(f"{path}: {count} files; a submission has at most 5")
+        raise ArenaError(f"{path}: {count} files; at most {_MAX_FILES} are read")
 
 
 def _check_entry(path: Path, name: str, size: int) -> None:

@@ -1,4 +1,4 @@
-"""What one more method changes in the ranks of the others."""
+"""Ranks of methods before and after one more joins."""
 
 from __future__ import annotations
 

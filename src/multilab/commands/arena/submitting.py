@@ -1,4 +1,4 @@
-"""`multilab arena submit`: one method file, one YAML and the numbers of its cells in one archive."""
+"""`multilab arena submit`: an archive of one method file, one YAML and the numbers of its cells."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from multilab.experiments.workers import run_cells
 
 def submit_method(argv: list[str]) -> int:
     """Write the archive of a method; with ``--fit`` fit its missing cells first."""
-    flags = {word for word in argv if word in ("--full", "--fit")}
-    named = [word for word in argv if word not in flags and "=" not in word]
-    options = arguments([word for word in argv if "=" in word], "study", "level", "out")
+    flags = {argument for argument in argv if argument in ("--full", "--fit")}
+    named = [argument for argument in argv if argument not in flags and "=" not in argument]
+    options = arguments([argument for argument in argv if "=" in argument], "study", "level", "out")
     if len(named) != 1:
         raise ArenaError(
             "expected: multilab arena submit METHOD [--fit] [--full] [level=L1|L2] [study=arena] [out=FILE]"
@@ -89,7 +89,7 @@ def cell_tables(cells: list[Cell], study: Study, store: Store) -> tuple[pd.DataF
 
 
 def _files(name: str) -> tuple[Method, str, str]:
-    """Return a method of one's own, the text of its file (empty if there is none), and its YAML."""
+    """Return the method of an author, the text of its file (empty if there is none), and its YAML."""
     path, method = settings_path("method", name), load_method(name)
     if path.is_relative_to(conf_dir()):
         advice = f"`{command('multilab')} new method NAME --outside` writes one of your own"

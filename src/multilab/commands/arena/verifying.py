@@ -38,8 +38,8 @@ TOLERANCES = {"L1": gate.L1, "L2": gate.L2}
 
 def verify_submission(argv: list[str]) -> int:
     """Check a submission and recompute a sample of its cells; return 0 if all is as submitted, else 1."""
-    named = [word for word in argv if "=" not in word]
-    options = arguments([word for word in argv if "=" in word], "sample", "seed", "stamp", "markdown")
+    named = [argument for argument in argv if "=" not in argument]
+    options = arguments([argument for argument in argv if "=" in argument], "sample", "seed", "stamp", "markdown")
     if len(named) != 1 or named[0].startswith("-"):
         raise ArenaError("expected: multilab arena verify ARCHIVE [sample=10] [seed=0] [stamp=FILE] [markdown=FILE]")
     sample, seed = (_count(options, key, default) for key, default in (("sample", 10), ("seed", 0)))
@@ -83,7 +83,7 @@ class _Outcome:
 
 
 def _stamp(submission: Submission, cells: list[Cell], seed: int, outcome: _Outcome) -> dict[str, Any]:
-    """Return what ``verified.json`` holds."""
+    """Return the content of ``verified.json``."""
     here, manifest = environment(), submission.manifest
     return {
         "name": manifest.name,
@@ -136,7 +136,7 @@ def _check_declared(submission: Submission) -> None:
 
 
 def _written(submission: Submission, folder: Path) -> Path:
-    """Write method file and YAML into a new folder under names of our own; return the path of the YAML."""
+    """Write method file and YAML into a new folder under our own names; return the path of the YAML."""
     settings = folder / "conf" / "method" / f"{submission.manifest.name}.yaml"
     write_atomically(settings, submission.settings)
     if submission.code:
