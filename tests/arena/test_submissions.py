@@ -19,8 +19,9 @@ import pytest
 from multilab.arena import ArenaError, read_submission
 from multilab.arena.submissions.method_source import check_dependencies, read_source
 from multilab.cli import main
-from multilab.commands.arena import recomputing, verifying
+from multilab.commands.arena import recomputing, submitting, verifying
 from multilab.experiments import own_settings
+from multilab.experiments.limits import CellLimits
 from multilab.experiments.shared_cells import with_reads
 from multilab.experiments.store import Store
 from multilab.experiments.workers import run_cells
@@ -283,7 +284,8 @@ def test_nan_is_refused_where_a_committed_method_has_a_value(judge, capsys, monk
 def test_nan_is_accepted_where_no_committed_method_has_a_value(judge, capsys, monkeypatch):
     monkeypatch.setattr(verifying, "recompute_apart", lambda *_: {})
     label = "macro_f1", "micro_f1", "macro_auc", "micro_auc"
-    commit_scores(judge, undefined(*label))
+    earlier = pd.read_csv(io.BytesIO(contents()["scores.csv"]))
+    commit_scores(judge, lambda table: pd.concat([undefined(*label)(table), earlier]))
     repack(changed_table("scores.csv", undefined(*label)))
     assert main(["arena", "verify", ARCHIVE, "markdown=comment.md"]) == 1
     assert "ridge_labels would be number 1 of 2" in capsys.readouterr().out
@@ -347,6 +349,58 @@ def test_a_changed_number_is_found_by_recomputation(judge, capsys, metric, size)
     assert json.loads(Path("submissions/ridge_labels.verified.json").read_text())["result"] == "refused"
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table[table["metric"] != "norm of scores"], "norm of scores is not submitted"),
+        (lambda table: with_row(metric="norm of x", value=1)(table), "norm of x is nan, submitted is 1"),
+    ],
+)
+def test_a_number_too_few_or_too_many_is_a_difference(judge, capsys, change, message):
+    repack(changed_table("scores.csv", change))
+    assert main(["arena", "verify", ARCHIVE]) == 1
+    assert f"VERIFY: genes-toy/0/ridge_labels: {message}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("failed", "reason"), [("ValueError:\n no", "ValueError: no"), (None, "not computed")])
+def test_a_cell_that_fails_on_recomputation_is_a_difference(judge, capsys, monkeypatch, failed, reason):
+    run = verifying.recompute_apart
+
+    def without_first(study, settings, cells, store):
+        run(study, settings, cells[1:], store)
+        return {cells[0].label: failed} if failed else {}
+
+    monkeypatch.setattr(verifying, "recompute_apart", without_first)
+    assert main(["arena", "verify", ARCHIVE]) == 1
+    assert f"VERIFY: ridge_labels on genes-toy, split 0: {reason}" in capsys.readouterr().out
+    stamp = json.loads(Path("submissions/ridge_labels.verified.json").read_text())
+    assert (stamp["result"], stamp["same_bits"], len(stamp["differences"])) == ("refused", 1, 1)
+
+
+def test_the_seed_decides_which_cells_are_recomputed(judge, monkeypatch):
+    chosen = []
+    monkeypatch.setattr(verifying, "recompute_apart", lambda study, settings, cells, store: chosen.append(cells) or {})
+    for seed in (*range(8), *range(8)):
+        assert main(["arena", "verify", ARCHIVE, "sample=1", f"seed={seed}"]) == 1
+    assert chosen[:8] == chosen[8:]
+    assert {cell.split_ref.dataset for cells in chosen for cell in cells} == {"genes-toy", "topics-toy"}
+
+
+def test_the_limits_of_the_study_hold_for_submissions(author, monkeypatch):
+    limits = []
+    for module in (submitting, recomputing):
+        monkeypatch.setattr(module, "run_cells", lambda *_, **options: limits.append(options.get("limits")) or {})
+    study = author.root / "conf" / "study" / "tiny.yaml"
+    study.write_text(f"{study.read_text()}limits: {{seconds: 60, gigabytes: 4}}\n")
+    assert main(["arena", "submit", "ridge_labels", "study=tiny", "--fit"]) == 0
+    plan, result = author.root / "plan.json", author.root / "result.json"
+    content = {"study": "tiny", "settings": str(author.settings), "cells": [["genes-toy", 0]], "store": "new"}
+    plan.write_text(json.dumps(content | {"result": str(result)}))
+    recomputing._recompute(plan)
+    assert json.loads(result.read_text()) == {}
+    assert limits == [CellLimits(60, 4)] * 2
+
+
 def test_an_infinite_number_is_refused_and_the_stamp_is_json(judge, capsys):
     repack(changed_table("scores.csv", shifted("norm of scores", float("inf"))))
     assert main(["arena", "verify", ARCHIVE]) == 1
@@ -366,6 +420,23 @@ def drop_row(table: pd.DataFrame) -> pd.DataFrame:
     return table.iloc[1:]
 
 
+def drop_dataset(table: pd.DataFrame) -> pd.DataFrame:
+    return table[table["dataset"] != "genes-toy"]
+
+
+def with_row(**values):
+    """Return a function that repeats the first row of a table with other values."""
+
+    def change(table: pd.DataFrame) -> pd.DataFrame:
+        return pd.concat([table, table.iloc[:1].assign(**values)])
+
+    return change
+
+
+def with_split(table: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([table, table[table["dataset"] == "genes-toy"].assign(split=7)])
+
+
 def wrong_key(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(key=["0" * 64, *table["key"][1:]])
 
@@ -383,6 +454,33 @@ FORGED = {
     ),
     "a wrong key": (lambda f: changed_table("cells.csv", wrong_key), {}, "the key on genes-toy, split 0 is not that"),
     "a cell too few": (lambda f: changed_table("cells.csv", drop_row), {}, "genes-toy, split 0 is missing"),
+    "a cell twice": (lambda f: changed_table("cells.csv", with_row()), {}, "a cell is there twice, or is none of the"),
+    "a cell too many": (
+        lambda f: changed_table("cells.csv", with_row(split=7)),
+        {},
+        "a cell is there twice, or is none",
+    ),
+    "a cell without metrics": (
+        lambda f: changed_table("scores.csv", drop_dataset),
+        {},
+        "scores.csv: not every cell has its metrics",
+    ),
+    "metrics of a cell too many": (
+        lambda f: changed_table("scores.csv", with_split),
+        {},
+        "genes-toy, split 7 does not have each metric once",
+    ),
+    "a metric twice": (lambda f: changed_table("scores.csv", with_row()), {}, "split 0 does not have each metric once"),
+    "a metric of another method": (
+        lambda f: changed_table("scores.csv", with_row(method="mlknn", metric="x")),
+        {},
+        "split 0 does not have each metric once",
+    ),
+    "a name of a metric that is Markdown": (
+        lambda f: changed_table("scores.csv", with_row(metric="[x](y)")),
+        {},
+        "scores.csv: '[x](y)' is no name of a number",
+    ),
     "a metric too few": (lambda f: changed_table("scores.csv", drop_row), {}, "does not have each metric once"),
     "an infinite metric": (
         lambda f: changed_table("scores.csv", shifted("coverage", float("inf"))),
@@ -396,6 +494,13 @@ FORGED = {
         "must name your licence, there is none",
     ),
     "another licence": (lambda f: {}, {"licence": "MIT"}, "licence is not that of the method file"),
+    "other authors": (lambda f: {}, {"authors": "2026 Eve Example"}, "authors is not that of the method file"),
+    "other dependencies": (lambda f: {}, {"dependencies": {"pip": "1"}}, "dependencies is not that of the method file"),
+    "a dependency that is not installed": (
+        lambda f: {"ridge_labels.py": f["ridge_labels.py"] + b"\n# /// script\n# dependencies = ['pip==0.1']\n# ///\n"},
+        {"dependencies": {"pip": "0.1"}},
+        "pip==0.1 is declared, here it is",
+    ),
     "an undeclared import": (
         lambda f: {"ridge_labels.py": f["ridge_labels.py"] + b"\nimport torch\n"},
         {},
@@ -485,14 +590,22 @@ def test_a_file_that_the_manifest_does_not_name_is_refused(judge, capsys):
 )
 def test_an_entry_outside_the_archive_is_refused(judge, capsys, name):
     with zipfile.ZipFile(ARCHIVE, "a") as archive:
-        archive.writestr(zipfile.ZipInfo("placeholder.py"), b"x = 1\n")
-    content = Path(ARCHIVE).read_bytes()
-    with zipfile.ZipFile(ARCHIVE, "a") as archive:
         archive.writestr(zipfile.ZipInfo(name), b"x = 1\n")
-    line = refusal(["arena", "verify", ARCHIVE], capsys)
-    assert "is none of a submission" in line or "is not the file" in line or "no plain file" in line
+    assert "is none of a submission" in refusal(["arena", "verify", ARCHIVE], capsys)
     assert {path.name for path in judge.root.rglob("*") if path.is_file()} == {"tiny.yaml", "ridge_labels.zip"}
-    assert content
+
+
+@pytest.mark.parametrize("kind", ["encrypted", "compressed by another method"])
+def test_an_entry_that_is_not_plain_is_refused(judge, capsys, kind):
+    files = contents()
+    with zipfile.ZipFile(ARCHIVE, "w", zipfile.ZIP_STORED if kind == "encrypted" else zipfile.ZIP_BZIP2) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    if kind == "encrypted":
+        changed = bytearray(Path(ARCHIVE).read_bytes())
+        changed[changed.index(b"PK\x01\x02") + 8] |= 1  # in the central directory
+        Path(ARCHIVE).write_bytes(changed)
+    assert "is no plain file, or there twice" in refusal(["arena", "verify", ARCHIVE], capsys)
 
 
 def test_links_bombs_and_lies_about_sizes_are_refused(judge, capsys):
@@ -535,7 +648,7 @@ def test_links_bombs_and_lies_about_sizes_are_refused(judge, capsys):
     assert "there is no such file" in refusal(["arena", "verify", "nothing.zip"], capsys)
 
 
-def test_a_folder_with_a_link_or_a_folder_is_refused(judge, capsys):
+def test_a_folder_with_a_link_a_folder_or_a_large_file_is_refused(judge, capsys):
     folder = judge.root / "submissions" / "ridge_labels"
     with zipfile.ZipFile(ARCHIVE) as archive:
         archive.extractall(folder)
@@ -544,20 +657,23 @@ def test_a_folder_with_a_link_or_a_folder_is_refused(judge, capsys):
     (folder / "extra.py").unlink()
     (folder / "data").mkdir()
     assert "'data' is no plain file" in refusal(["arena", "verify", str(folder)], capsys)
+    (folder / "data").rmdir()
+    (folder / "ridge_labels.py").write_bytes(bytes(2**18 + 1))
+    assert "'ridge_labels.py' unpacks to more than 256 KiB" in refusal(["arena", "verify", str(folder)], capsys)
 
 
-def test_a_name_that_is_taken_is_refused(judge, capsys):
+@pytest.mark.parametrize("name", ["numpy", "mlknn", "br_forest"])
+def test_a_name_that_is_taken_is_refused(judge, capsys, name):
     files = contents()
     renamed = {
-        f"numpy{end}": files[f"ridge_labels{end}"].replace(b"ridge_labels", b"numpy") for end in (".py", ".yaml")
+        f"{name}{end}": files[f"ridge_labels{end}"].replace(b"ridge_labels", name.encode()) for end in (".py", ".yaml")
     }
-    kept = {name: content for name, content in files.items() if not name.startswith("ridge_labels")}
-    Path(ARCHIVE).unlink()
+    kept = {file: content for file, content in files.items() if not file.startswith("ridge_labels")}
     with zipfile.ZipFile(ARCHIVE, "w") as archive:
-        for name, content in (kept | renamed).items():
-            archive.writestr(name, content)
-    repack({}, {"name": "numpy"})
-    assert "a module 'numpy' already" in refusal(["arena", "verify", ARCHIVE], capsys)
+        for file, content in (kept | renamed).items():
+            archive.writestr(file, content)
+    repack({}, {"name": name})
+    assert f"there is a method or a module {name!r} already" in refusal(["arena", "verify", ARCHIVE], capsys)
 
 
 def test_the_recomputing_process_gets_no_credentials(monkeypatch):
