@@ -58,10 +58,8 @@ def rank_changes(committed: pd.DataFrame, submitted: pd.DataFrame) -> pd.DataFra
     table = pd.DataFrame({"before": _ranks(old, "overall"), "after": _ranks(both, "overall")})
     if table["after"].isna().all():
         raise ArenaError("no metric is defined on these data sets and splits for all methods")
-    for group in METRIC_GROUPS:
-        if group != "overall":
-            table[group] = _ranks(both, group)
-    return table.sort_values("after", kind="stable")
+    groups = {group: _ranks(both, group) for group in METRIC_GROUPS if group != "overall"}
+    return table.assign(**groups).sort_values("after", kind="stable")
 
 
 def _ranks(scores: pd.DataFrame, group: str) -> pd.Series:
