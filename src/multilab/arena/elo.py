@@ -52,8 +52,8 @@ def elo_ratings(
 
     The bootstrap draws sources, with seed 0, each with all of its datasets, and keeps the tied one; of a single source
     it draws the datasets. Datasets of a source and metrics of a dataset are not drawn, since they are not independent.
-    Every round is centred on the median of its ratings, so that the width of an interval does
-    not depend on the anchor.
+    Every round is centred on the median of its ratings, so that the width of an interval does not depend on the anchor.
+    An interval is widened to hold its rating.
 
     Examples
     --------

@@ -65,7 +65,7 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     ``champion``: ``null``, or ``column``, ``rope`` (in units of the metric; of coverage divided by q), ``tests`` by
     metric: parallel to ``columns`` ``better``, ``equal``, ``worse``, the probabilities that the champion is better
     than, practically equal to and worse than the column (``null`` for itself), ``first`` (whether no column has a
-    better average rank), ``first_elo`` (whether none has a higher Elo), ``surely_better`` (number of columns with
+    better average rank), ``surely_better`` (number of columns with
     ``better`` >= .95), ``surely_not_worse`` (number of columns with ``better + equal`` >= .95).
 ``costs``
     ``null``, or ``study``, ``alone`` (false: measured with other work on the machine), ``columns`` and, parallel to
@@ -404,7 +404,6 @@ def _champion(
         described[metric] = {
             **{name: _rounded_list(aligned[name], 6) for name in ("better", "equal", "worse")},
             "first": bool(ranks.loc[champion, "rank"] <= ranks["rank"].min() + 1e-9),
-            "first_elo": bool(ranks.loc[champion, "elo"] >= ranks["elo"].max()) if "elo" in ranks else None,
             "surely_better": int((better >= SURE).sum()),
             "surely_not_worse": int((better + equal >= SURE).sum()),
         }

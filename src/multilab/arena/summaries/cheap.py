@@ -1,4 +1,4 @@
-"""Where the cheap methods suffice."""
+"""Cheapest sufficient method of each set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the methods cost: seconds and megabytes, and the methods that none dominates."""
+"""Costs of the methods: seconds and megabytes, and the methods that none dominates."""
 
 from __future__ import annotations
 

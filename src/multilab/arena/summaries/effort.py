@@ -1,4 +1,4 @@
-"""What the committed results took to compute: hours of one core, by study."""
+"""Hours of one core that the committed results took, by study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How alike the metrics order the methods, and what a method without features wins by each."""
+"""Agreement of the metrics on the order of the methods, and ranks of methods without features by each."""
 
 from __future__ import annotations
 

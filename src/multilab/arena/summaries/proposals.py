@@ -1,4 +1,4 @@
-"""What the methods that the papers propose are worth next to baselines."""
+"""Methods that the papers propose, next to baselines."""
 
 from __future__ import annotations
 

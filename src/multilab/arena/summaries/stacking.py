@@ -1,4 +1,4 @@
-"""How much stacking buys: ensembles against single methods and the tuned ones, and how far the champion is first.
+"""Gain by stacking: ensembles against single methods and the tuned ones, and how far the champion is first.
 
 Everything is given on all sets and on the unseen ones, whose results decided no rule of the champion.
 """

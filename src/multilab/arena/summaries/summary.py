@@ -1,4 +1,4 @@
-"""What a leaderboard shows, as numbers: the content of ``reports/arena/summary.json``.
+"""Numbers of a leaderboard that its page states: the content of ``reports/arena/summary.json``.
 
 Everything is computed from the leaderboard file and the table of seconds, so that it can be recomputed without a cell.
 :mod:`multilab.arena.summaries.page` writes the sentences.

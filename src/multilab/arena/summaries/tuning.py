@@ -1,4 +1,4 @@
-"""How much tuning buys: each tuned method against itself at its own values."""
+"""Gain by tuning: each tuned method against itself at its own values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What wins on which kind of sets."""
+"""Winners by kind of sets."""
 
 from __future__ import annotations
 
