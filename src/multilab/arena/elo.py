@@ -61,7 +61,7 @@ def elo_ratings(
     >>> from multilab.arena import elo_ratings
     >>> errors = np.array([[[0.1, 0.2, 0.2], [0.1, 0.3, 0.2], [0.4, 0.3, 0.5], [0.5, 0.2, 0.1]]])
     >>> elo_ratings(errors, ["a", "b", "c"])["elo"].to_dict()
-    {'a': 1070.4, 'b': 1000.0, 'c': 1000.0}
+    {'a': 1070.436, 'b': 1000.0, 'c': 1000.0}
     """
     if errors.shape[2] < 2:
         return pd.DataFrame({"elo": 1000.0, "elo_low": np.nan, "elo_high": np.nan}, index=list(columns))

@@ -16,7 +16,7 @@ from multilab.core import report_dir, write_atomically
 from multilab.core.shell import command
 from multilab.experiments.conf import names
 from multilab.experiments.study import load_study
-from multilab.reports.arena.data import read_leaderboard
+from multilab.reports.arena.data import read_leaderboard_file
 
 PAGE = "docs/arena-results.md"
 
@@ -47,7 +47,7 @@ def summary_of_reports() -> dict[str, Any] | None:
     path = folder / "leaderboard.json"
     if not path.is_file():
         return None
-    content = read_leaderboard(path)
+    content = read_leaderboard_file(path)
     studies = set(names("study"))
     tables = {study: tables_of_costs(study) for study in STUDIES.values()}
     return arena_summary(

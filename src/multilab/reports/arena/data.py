@@ -227,7 +227,7 @@ def load_arena(folder: Path | str) -> ArenaData:
     ReportError
         If the file is not JSON or has another schema.
     """
-    content = read_leaderboard(Path(folder) / LEADERBOARD)
+    content = read_leaderboard_file(Path(folder) / LEADERBOARD)
     if not content["pools"]:
         raise ReportError(f"{Path(folder) / LEADERBOARD} has no pool of methods: there is nothing to show")
     arena = ArenaData(Path(folder), content, _columns(content))
@@ -235,7 +235,7 @@ def load_arena(folder: Path | str) -> ArenaData:
     return arena
 
 
-def read_leaderboard(path: Path) -> dict[str, Any]:
+def read_leaderboard_file(path: Path) -> dict[str, Any]:
     """Return the content of ``leaderboard.json``.
 
     Raises
