@@ -10,8 +10,8 @@ over the folds of macro average precision, over the labels that occur in the tes
 the kernel regression of `distilled_stack` has, the mean of labels and out-of-fold scores of the teacher.
 
 The share of a student is its gain over *forest* divided by that of *teacher*. The goal is 95 %, in at most 2 ms per
-row. Rules of `distilled_stack` were chosen while test results on flags, emotions, birds, water-quality, image and yeast
-were known.
+row. Rules of `distilled_stack` were chosen while test results on all six sets were known (`chosen_on` in
+`conf/arena.yaml`); other sets are unseen.
 """
 
 from __future__ import annotations
@@ -111,6 +111,11 @@ def lines(results: dict[str, dict[str, float]]) -> list[Line]:
     shares = [share(means, "distilled") for means in results.values()]
     gained = [each for each in shares if not np.isnan(each)]
     reached = [each for each in gained if each >= GOAL_SHARE]
+    gains = {
+        each: np.mean([means[each] - means["forest"] for means in results.values()])
+        for each in ("distilled", "teacher")
+    }
+    pooled = gains["distilled"] / gains["teacher"] if gains["teacher"] > 0 else float("nan")
     slowest = max(means["ms"] for means in results.values())
     return [
         Line(
@@ -119,6 +124,7 @@ def lines(results: dict[str, dict[str, float]]) -> list[Line]:
             "all",
             len(reached) == len(gained),
         ),
+        Line("distilled_stack: share of the mean gain over the sets", _percent(pooled), "95 %", pooled >= GOAL_SHARE),
         Line("distilled_stack: largest time per row", f"{slowest:.2f} ms", "<= 2 ms", slowest <= GOAL_MS),
     ]
 

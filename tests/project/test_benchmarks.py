@@ -293,10 +293,15 @@ def test_the_share_of_a_student_is_of_the_gain_of_its_teacher(script):
     assert distillation.table({"flags": means}).splitlines()[2] == (
         "| flags | 0.600 | 0.700 | 0.680 (80 %) | 0.600 (0 %) | 0.500 (-100 %) | 3.00 |"
     )
-    assert [line.met for line in distillation.lines({"flags": means})] == [False, False]
-    assert [line.met for line in distillation.lines({"flags": means | {"distilled": 0.7, "ms": 1.0}})] == [True, True]
+    assert [line.met for line in distillation.lines({"flags": means})] == [False, False, False]
+    assert [line.met for line in distillation.lines({"flags": means | {"distilled": 0.7, "ms": 1.0}})] == [
+        True,
+        True,
+        True,
+    ]
     without = {"birds": means | {"teacher": 0.6}, "flags": means | {"distilled": 0.7}}  # a goal where there is a gain
     assert distillation.lines(without)[0].value == "1 of 1"
+    assert distillation.lines(without)[1].value == "180 %"  # (.08 + .10) / 2 of .05
     assert "0.680 (no gain)" in distillation.table(without)
     Y = np.array([[1, 0, 0], [0, 1, 0]])
     assert distillation.macro_ap(Y, np.array([[0.9, 0.1, 0.5], [0.1, 0.2, 0.6]])) == 1.0  # the third label is left out
