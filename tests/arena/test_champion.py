@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -139,3 +141,42 @@ def test_the_summary_gives_every_statement_twice(content):
     assert "`stack` has the smallest average rank, alone or tied, in 0 of 2 metrics on 7 unseen sets" in page
     assert "| `a@tuned` |" in page
     assert page.count("| `stack` † |") == page.count("| `stack` |") == 1  # on all sets, on the unseen ones
+
+
+def with_errors(table, metric, values, sign=1, offset=0):
+    """Return scores with one metric more, from an error of each method."""
+    rows = table[table["metric"] == "macro_f1"]
+    return pd.concat([table, rows.assign(metric=metric, value=offset + sign * rows["method"].map(values))])
+
+
+def test_the_champion_that_nobody_named_is_the_best_by_all_metrics():
+    default, stacks = scores({"a": 0.7, "b": 0.6}), scores({"even": 0.8, "odd": 0.75})
+    tracks = [
+        track_results("default", with_errors(default, "hamming_loss", {"a": 0.4, "b": 0.4})),
+        track_results("ensembled", with_errors(stacks, "hamming_loss", {"even": 0.3, "odd": 0.1})),
+    ]
+    pools = arena_leaderboard(tracks, facts_of(default), {}, [])["pools"]
+    assert pools[1]["champion"]["column"] == "even@ensembled"  # odd is better by Hamming loss only
+    (alone,) = arena_leaderboard(tracks[:1], facts_of(default), {}, [])["pools"]
+    assert alone["champion"]["column"] == "a"
+
+
+def test_a_test_decides_from_95_per_cent_on(content):
+    changed = copy.deepcopy(content)
+    pool = next(each for each in changed["pools"] if each["name"] == "ensembled")
+    for better, decided in ((0.949, 0), (0.95, 2)):
+        for test in pool["champion"]["tests"].values():
+            test["better"] = [better] * len(pool["columns"])
+        assert champion_verdict(changed, "ensembled")["decided"] == decided
+
+
+def test_metrics_that_repeat_another_are_counted_apart():
+    default, stacks = scores({"a": 0.7, "b": 0.6}), scores({"stack": 0.65})
+    errors = {"a": 0.2, "b": 0.3, "stack": 0.1}
+    tables = [
+        with_errors(with_errors(table, "hamming_loss", errors), "accuracy_1mHL", errors, -1, 1)
+        for table in (default, stacks)
+    ]
+    tracks = [track_results(name, table) for name, table in zip(("default", "ensembled"), tables, strict=True)]
+    page = summary_page(arena_summary(arena_leaderboard(tracks, facts_of(default), {}, [])))
+    assert "first by average rank in 2 of 4 metrics (1 of the 3 that order methods differently)" in page

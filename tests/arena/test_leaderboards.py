@@ -621,3 +621,16 @@ def test_pairs_are_compared_by_the_mean_share_of_each_source_and_the_direction_i
     assert comparisons.verdict(differences, 0.01) == "worse"
     assert comparisons.verdict(-differences, 0.01) == "better"
     assert comparisons.verdict(differences, 0.06) == "no difference"
+
+
+def test_means_on_some_sets_have_their_order_and_a_set_with_an_undefined_metric_is_finished():
+    scores = synthetic_scores(3, 3, 1, metrics=("macro_auc", "macro_f1"))
+    scores.loc[(scores["dataset"] == "set1") & (scores["metric"] == "macro_auc"), "value"] = np.nan
+    track = track_results("default", scores)
+    turned = track.means().on(["set2", "set0"])
+    assert list(turned.table("macro_f1").index) == ["set2", "set0"]
+    np.testing.assert_array_equal(turned.values, track.means().values[:, [2, 0]])
+    read = leaderboard_means(arena_leaderboard([track], facts_of(scores), {}, []))
+    np.testing.assert_array_equal(read.values, track.means().values)
+    np.testing.assert_array_equal(read.undefined, track.means().undefined)
+    assert not read.unfinished.any()
