@@ -157,7 +157,8 @@ def test_hours_count_shared_inputs_once() -> None:
     measured = seconds(scores, {"a": 3600.0, "b": 1800.0}).assign(input_seconds=720.0)
     searches = scores[["dataset", "split", "method"]].drop_duplicates().assign(tune_seconds=360.0)
     tuned = pd.concat([searches.assign(parameter=name) for name in ("k", "gamma")])  # a row per parameter
-    stopped = pd.DataFrame({"seconds": [900.0, 0.0]})
+    cells = [("set0", 0, "late", 900.0), ("set0", 1, "late", 0.0)]
+    stopped = pd.DataFrame(cells, columns=["dataset", "split", "method", "seconds"])
     given = {
         "arena": {"measured": measured, "tuned": None, "unfinished": stopped},
         "arena-tuned": {"measured": measured.head(1), "tuned": tuned, "unfinished": None},
@@ -172,6 +173,35 @@ def test_hours_count_shared_inputs_once() -> None:
     assert "took 7.2 hours of one core; the budget is 24." in page
     assert "| `arena` | 6 | 4.50 | 0.60 | 0.00 | 0.25 | 5.35 |" in page
     assert arena_summary(leaderboard(scores))["effort"] is None
+
+
+def test_cells_measured_alone_show_what_other_work_costs() -> None:
+    scores = tables({"a": 0.8, "b": 0.7, "late": 0.9, "slow": 0.9}, 3)
+    loaded = seconds(scores, {"a": 4.0, "b": 9.0, "late": 0.0, "slow": 0.0}).assign(alone=False)
+    loaded = loaded[loaded["method"].isin(["a", "b"])]
+    alone = seconds(scores, {"a": 2.0, "b": 3.0, "late": 38.0, "slow": 0.0}).assign(alone=True)
+    alone = alone[(alone["method"] != "slow") & (alone["dataset"] != "set2")]
+    cells = [("set0", 0, "late", 61.0), ("set0", 1, "late", 0.0), ("set0", 0, "slow", 61.0), ("set2", 0, "late", 61.0)]
+    stopped = pd.DataFrame(cells, columns=["dataset", "split", "method", "seconds"])
+    tuned = {"measured": loaded.assign(fit_seconds=1e3), "tuned": loaded.assign(tune_seconds=1.0), "unfinished": None}
+    given = {
+        "arena-tuned": tuned,
+        "arena": {"measured": loaded, "tuned": None, "unfinished": stopped},
+        "arena-costs": {"measured": alone, "tuned": None, "unfinished": stopped.iloc[2:3]},
+    }
+    load = arena_summary(leaderboard(scores), tables=given)["effort"]["load"]
+    n = int((alone["method"].isin(["a", "b"])).sum())
+    assert load == {
+        "cells": n,
+        "ratio": 2.5,  # the median of 2 and 3
+        "stopped": 2,
+        "finish_alone": [{"dataset": "set0", "method": "late", "seconds": 38.0}],
+    }
+    page = summary_page(arena_summary(leaderboard(scores), tables=given))
+    assert f"took 2.5 times what it takes alone (median over {n} cells measured in both ways)." in page
+    assert "of 2 cells without a result that were also tried alone, 1 finish there: `late` on set0 (38 s)." in page
+    given["arena-costs"]["measured"] = alone.assign(alone=False)
+    assert arena_summary(leaderboard(scores), tables=given)["effort"]["load"] is None
 
 
 def test_the_cheapest_method_that_suffices() -> None:

@@ -15,6 +15,7 @@ _PARTS = {
     "searches": "Searches",
     "unfinished": "Without a result",
 }
+_CELL = ["dataset", "split", "method"]
 
 
 def effort_numbers(
@@ -34,7 +35,9 @@ def effort_numbers(
         if (measured := each["measured"]) is not None:
             hours = _hours(measured, each["tuned"], each["unfinished"])
             rows.append({"study": study, "cells": len(measured), **hours})
-    return {"studies": rows, "hours": round(sum(map(_sum, rows)), 2), "budget": budget} if rows else None
+    if not rows:
+        return None
+    return {"studies": rows, "hours": round(sum(map(_sum, rows)), 2), "budget": budget, "load": _load(tables)}
 
 
 def _hours(measured: pd.DataFrame, tuned: pd.DataFrame | None, unfinished: pd.DataFrame | None) -> dict[str, float]:
@@ -48,6 +51,35 @@ def _hours(measured: pd.DataFrame, tuned: pd.DataFrame | None, unfinished: pd.Da
         "unfinished": 0.0 if unfinished is None else unfinished["seconds"].sum(),
     }
     return {name: round(float(value) / 3600, 2) for name, value in seconds.items()}
+
+
+def _load(tables: Mapping[str, Mapping[str, pd.DataFrame | None]]) -> dict[str, Any] | None:
+    """Return how much longer cells took with other work on the machine than alone, and which finish alone only.
+
+    Studies with searches are left out: their methods have other settings. ``None`` where no cell was measured in both
+    ways.
+    """
+    parts: dict[bool, list[pd.DataFrame]] = {True: [], False: []}
+    for each in tables.values():
+        if (measured := each["measured"]) is not None and each["tuned"] is None:
+            stopped = pd.DataFrame(columns=[*_CELL, "seconds"]) if each["unfinished"] is None else each["unfinished"]
+            tried = stopped[stopped["seconds"] > 0][[*_CELL, "seconds"]]
+            seconds = measured[["fit_seconds", "predict_seconds"]].sum(axis=1)
+            done = measured[_CELL].assign(seconds=seconds, done=True)
+            parts[bool(measured["alone"].all())].append(pd.concat([done, tried.assign(done=False)]))
+    if not all(parts.values()):
+        return None
+    both = pd.concat(parts[False]).merge(pd.concat(parts[True]), on=_CELL, suffixes=("", "_alone"))
+    finished, stopped = both[both["done"] & both["done_alone"]], both[~both["done"]]
+    if finished.empty:
+        return None
+    only = stopped[stopped["done_alone"]]
+    return {
+        "cells": len(finished),
+        "ratio": float((finished["seconds"] / finished["seconds_alone"]).median()),
+        "stopped": len(stopped),
+        "finish_alone": only[["dataset", "method"]].assign(seconds=only["seconds_alone"]).to_dict("records"),
+    }
 
 
 def effort_section(summary: Mapping[str, Any]) -> list[str]:
@@ -68,7 +100,25 @@ def effort_section(summary: Mapping[str, Any]) -> list[str]:
         "methods of a split share them, so that they count once. Earlier versions of methods and cells that were "
         "computed again as a check are not counted.",
         md.table(["Study", "Cells", *_PARTS.values(), "Hours"], rows),
+        *_load_text(entry["load"]),
     ]
+
+
+def _load_text(load: Mapping[str, Any] | None) -> list[str]:
+    if load is None:
+        return []
+    text = (
+        f"A fit with its predictions took {load['ratio']:.1f} times what it takes alone (median over "
+        f"{md.count(load['cells'], 'cell')} measured in both ways)."
+    )
+    if load["stopped"]:
+        alone = [f"`{each['method']}` on {each['dataset']} ({each['seconds']:.0f} s)" for each in load["finish_alone"]]
+        text += (
+            f" Limits are limits of processor time, which other work makes longer, too: of "
+            f"{md.count(load['stopped'], 'cell')} without a result that were also tried alone, {len(alone)} finish "
+            f"there{': ' + md.listed(alone, 99) if alone else ''}."
+        )
+    return [text]
 
 
 def _sum(row: Mapping[str, Any]) -> float:
