@@ -7,8 +7,18 @@ import sys
 
 import numpy as np
 import pytest
+import yaml
 
-from multilab.core import array_digest, canonical_json, code_digest, conf_dir, json_digest, write_atomically
+from multilab.core import (
+    array_digest,
+    canonical_json,
+    code_digest,
+    conf_dir,
+    json_digest,
+    parse_yaml,
+    read_json,
+    write_atomically,
+)
 from multilab.core import code_digests as digests_module
 
 
@@ -111,6 +121,28 @@ def test_write_atomically_leaves_no_temporary_file_when_it_fails(tmp_path, monke
         write_atomically(target, "two")
     assert [p.name for p in target.parent.iterdir()] == ["file"]
     assert target.read_text() == "one"
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"\xff\xfe\xfd", b"1" * 5001, b"", b"{"])
+def test_a_damaged_json_file_is_a_value_error(tmp_path, content):
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(ValueError):
+        read_json(tmp_path / "a.json")
+
+
+DEEP = ["[" * 100_000, "- " * 1000, "\n".join(" " * i + "a:" for i in range(1000)), "{a: " * 300 + "1" + "}" * 300]
+
+
+@pytest.mark.parametrize("text", [*DEEP, "2020-99-99", "a: [1"])
+def test_damaged_yaml_is_a_yaml_error(text):
+    for loader in (yaml.SafeLoader, yaml.CSafeLoader):  # libyaml's ends the process where Python's is a RecursionError
+        with pytest.raises(yaml.YAMLError):
+            parse_yaml(text, loader)
+
+
+def test_long_flat_yaml_is_no_deep_yaml():
+    assert parse_yaml("- [1, {a: 2}]\n" * 500) == [[1, {"a": 2}]] * 500
+    assert parse_yaml("a: >\n" + " " * 300 + "text\n") == {"a": "text\n"}
 
 
 def test_conf_dir_prefers_the_checkout_of_the_current_folder(tmp_path, monkeypatch):

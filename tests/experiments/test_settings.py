@@ -7,7 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from multilab.core import conf_dir
-from multilab.experiments.conf import load_protocol, names, package_names, plain, read_settings
+from multilab.experiments.conf import load_protocol, names, package_names, plain, read_settings, read_settings_file
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import build, fitted_attribute, predict_with_scores
 from multilab.experiments.method import Method, load_method
@@ -159,3 +159,11 @@ def test_work_in_parallel_keeps_its_order(monkeypatch):
         monkeypatch.setenv("MULTILAB_JOBS", jobs)
         for n in range(4):
             assert parallel_map(str, list(range(n))) == [str(i) for i in range(n)]
+
+
+@pytest.mark.parametrize("start", ["", "a: ${b}\nc: "])
+def test_settings_without_end_are_refused(tmp_path, start):
+    path = tmp_path / "mine.yaml"
+    path.write_text(start + "[" * 100_000)
+    with pytest.raises(ExperimentError, match=r"mine\.yaml: not valid YAML: nested more than 200 levels"):
+        read_settings_file(path)

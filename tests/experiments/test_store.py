@@ -18,6 +18,7 @@ import pytest
 from multilab.experiments import locks
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.store import Store
+from multilab.experiments.stored import Inventory
 
 KEY, OTHER = "a" * 64, "b" * 64
 
@@ -58,6 +59,15 @@ def test_a_damaged_cell_is_no_hit_and_is_rewritten(store, name):
     write(store, value=2.0)
     assert store.has(KEY)
     assert store.arrays(KEY)["scores"][0, 0] == 2.0
+
+
+@pytest.mark.parametrize("name", ["record.json", "DONE"])
+def test_brackets_without_end_are_damage_like_any_other(store, name):
+    write(store)
+    (store.path(KEY) / name).write_bytes(b"[" * 100_000)
+    assert not store.has(KEY)
+    assert store.failure(KEY) is None
+    assert Inventory(store).read(KEY).status == ("broken" if name == "record.json" else "done")
 
 
 @pytest.mark.parametrize("name", ["arrays.npz", "record.json", "DONE"])

@@ -18,6 +18,7 @@ from multilab.audit import (
     size_from,
     unused_sizes,
 )
+from multilab.core import parse_yaml
 from multilab.core.messages import unknown_name
 from multilab.datasets.catalogue import card_folders
 
@@ -83,7 +84,7 @@ def audited_table(
 def derived_cells(cells: Iterable[AuditCell], path: Path) -> list[AuditCell]:
     """Return the cells with the kinds that ``derived`` of a ``names.yaml`` gives them."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        content = parse_yaml(path.read_text(encoding="utf-8")) or {}
     except yaml.YAMLError as error:
         raise AuditError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     rules = content.get("derived") or () if isinstance(content, dict) else ()
@@ -115,7 +116,7 @@ def _card_size(name: str) -> TestSize | None:
     for folder in card_folders():
         path = folder / f"{name}.yaml"
         if Path(name).name == name and path.is_file():
-            expected = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("expected") or {}
+            expected = (parse_yaml(path.read_text(encoding="utf-8")) or {}).get("expected") or {}
             if "labels" in expected:
                 return TestSize(q=expected["labels"], cardinality=expected.get("cardinality"))
     return None

@@ -1,13 +1,12 @@
 """Verdicts on published cells and claims of a paper as text, from the committed files of its study."""
 
-import json
 from collections import Counter
 from typing import Any
 
 from multilab.claims import Claim
 from multilab.claims.verdicts import MISSING, VERDICTS, Agreement
 from multilab.commands.pipeline_file import run_command
-from multilab.core import report_dir
+from multilab.core import read_json, report_dir
 from multilab.experiments.study import Study
 from multilab.papers import find
 from multilab.statistics.result_files import read_table
@@ -37,7 +36,7 @@ def verdict_lines(study: Study) -> list[str]:
 def claim_lines(study: Study) -> list[str]:
     """Return each claim with its outcome on our results and on the published cells."""
     path = report_dir(study.name) / "claims.json"
-    entries = {entry["id"]: entry for entry in json.loads(path.read_text())} if path.is_file() else {}
+    entries = {entry["id"]: entry for entry in read_json(path)} if path.is_file() else {}
     claims = find(str(study.paper)).claims
     theirs = [claim.id for claim in claims if claim.origin == "paper" and claim.id in entries]
     counts = Counter(entries[name]["outcome"] for name in theirs)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from multilab.core import MultilabError, conf_dir
+from multilab.core import MultilabError, conf_dir, parse_yaml
 
 _PACKAGE = Path(__file__).parents[1]
 _TEMPLATES = _PACKAGE / "commands" / "templates"
@@ -89,7 +89,7 @@ def arguments_of(method: str) -> dict[str, Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C library is quicker, where it is there
     folder = "entrant" if (conf_dir() / "entrant" / f"{method}.yaml").is_file() else "method"
     try:
-        content = yaml.load((conf_dir() / folder / f"{method}.yaml").read_text(), loader)
+        content = parse_yaml((conf_dir() / folder / f"{method}.yaml").read_text(), loader)
     except (OSError, yaml.YAMLError):
         return {}
     display = ("title", "reference", "notes", "family", "licence", "requires")

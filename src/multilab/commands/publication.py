@@ -22,7 +22,7 @@ from multilab.commands.composition import cells_of
 from multilab.commands.progress import ProgressBar
 from multilab.commands.receipts import published_to, write_receipt
 from multilab.commands.run_records import run_record, tuning_record
-from multilab.core import MultilabError, json_digest, report_dir, write_atomically
+from multilab.core import MultilabError, json_digest, read_json, report_dir, write_atomically
 from multilab.experiments.cells import study_cells
 from multilab.experiments.environment import environment
 from multilab.experiments.errors import TrackingError
@@ -70,7 +70,7 @@ def read_notes(folders: list[Path]) -> tuple[list[dict[str, Any]], list[dict[str
 
     def read(pattern: str) -> list[dict[str, Any]]:
         paths = sorted(path for folder in folders for path in folder.glob(f"**/{pattern}"))
-        return [json.loads(path.read_text()) for path in {path.name: path for path in paths}.values()]
+        return [read_json(path) for path in {path.name: path for path in paths}.values()]
 
     return [note for note in read("job-*.json") if note["publish"]], read("tuning-*.json")
 

@@ -1,6 +1,5 @@
 """Results in the store of cells as tables, one per dataset and protocol, and the table of a sweep."""
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from typing import Any
 from hydra.experimental.callback import Callback
 
 from multilab.commands.composition import cells_of
-from multilab.core import MultilabError, conf_dir
+from multilab.core import MultilabError, conf_dir, read_json
 from multilab.core.messages import unknown_name
 from multilab.experiments.conf import plain
 from multilab.experiments.errors import ExperimentError
@@ -117,7 +116,7 @@ def print_sweep() -> None:
     if last is None:
         return
     folder, metrics = last
-    notes = [json.loads(path.read_text()) for path in sorted(folder.glob("*/job-*.json"), key=_job_number)]
+    notes = [read_json(path) for path in sorted(folder.glob("*/job-*.json"), key=_job_number)]
     inventory, rows = Inventory(Store()), []
     for conventions in dict.fromkeys(note["conventions"] for note in notes):
         keys = [cell.key for note in notes if note["conventions"] == conventions for cell in cells_of(note)]

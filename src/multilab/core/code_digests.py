@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from multilab.core.digests import json_digest
-from multilab.core.files import write_atomically
+from multilab.core.files import read_json, write_atomically
 from multilab.core.paths import data_dir
 from multilab.core.syntax import Imports, parse_code
 
@@ -179,7 +179,7 @@ _new: list[str] = []  # files parsed since the last save_parsed_code()
 @functools.cache
 def _cached() -> dict[str, list[Any]]:
     try:
-        cached = json.loads((data_dir() / _CACHE).read_text("utf-8"))
+        cached = read_json(data_dir() / _CACHE)
         return cached if isinstance(cached, dict) and all(len(entry) == 3 for entry in cached.values()) else {}
     except (OSError, ValueError, TypeError):
         return {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from pyarrow import ArrowException, BufferReader, compute, parquet, types
 
-from multilab.core.files import PathLike
+from multilab.core.files import PathLike, parse_json
 from multilab.datasets.cell_coding import TEXT_HINT, are_labels, categories_of
 from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions, TableColumn
@@ -86,10 +85,10 @@ def _is_string(kind: Any) -> bool:
 def _index_names(schema: Any) -> list[str]:
     """Return the columns of a Parquet file that are the index of its data frame."""
     try:
-        described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        described = parse_json((schema.metadata or {}).get(b"pandas", b"{}"))
         index = described.get("index_columns", [])
         return [name for name in index if isinstance(name, str) and name in schema.names]
-    except (ValueError, AttributeError, TypeError, RecursionError):
+    except (ValueError, AttributeError, TypeError):
         return []  # metadata that pandas did not write
 
 

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from multilab.core import read_json
 from multilab.core.code_digests import code_digest
 from multilab.core.digests import json_digest
 from multilab.core.paths import data_dir
@@ -187,7 +188,7 @@ def _folder(wanted: Card, key: str) -> Path:
 def _current_meta(wanted: Card, key: str) -> dict[str, Any] | None:
     folder = _folder(wanted, key)
     try:
-        meta = json.loads((folder / "meta.json").read_text("utf-8"))
+        meta = read_json(folder / "meta.json")
         sizes = {name: (folder / name).stat().st_size for name in meta["files"]}
         valid = meta["key"] == key and all(sizes[n] == meta["files"][n]["bytes"] for n in sizes)
         valid = valid and meta.pop("seal") == json_digest(meta)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from multilab.core import write_atomically
+from multilab.core import read_json, write_atomically
 from multilab.deployment.errors import DeploymentError
 
 __all__ = ["METADATA_FILE", "ModelMetadata"]
@@ -100,7 +100,7 @@ class ModelMetadata:
         """
         path = Path(folder) / METADATA_FILE
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_json(path)
             schema = content.pop("schema")
         except (OSError, ValueError, AttributeError, KeyError):
             raise DeploymentError(f"{path}: no readable metadata of a model") from None

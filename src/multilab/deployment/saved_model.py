@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from multilab.core import write_atomically
+from multilab.core import read_json, write_atomically
 from multilab.datasets import EncodedRows, TableEncoder, read_frames
 from multilab.deployment.errors import DeploymentError
 from multilab.deployment.metadata import ModelMetadata
@@ -111,7 +111,7 @@ class SavedModel:
         path = Path(folder)
         metadata = ModelMetadata.load(path)
         try:
-            encoder = TableEncoder.from_json(json.loads((path / _ENCODER_FILE).read_text(encoding="utf-8")))
+            encoder = TableEncoder.from_json(read_json(path / _ENCODER_FILE))
         except (OSError, ValueError, KeyError, TypeError):
             raise DeploymentError(f"{path / _ENCODER_FILE}: no readable encoder") from None
         fitted = load_skops(path / _MODEL_FILE)

@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from multilab.core import conf_dir
+from multilab.core import conf_dir, parse_yaml
+from multilab.core.files import check_yaml_depth
 from multilab.core.messages import closest
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.own_settings import entrant_names, own_names, settings_path
@@ -86,7 +87,7 @@ def read_settings_file(path: Path) -> dict[str, Any]:
 def _parse(path: Path, content: bytes) -> dict[str, Any]:
     try:
         text = content.decode()
-        values = _interpolated(text) if "${" in text else yaml.load(text, _Loader)
+        values = _interpolated(text) if "${" in text else parse_yaml(text, _Loader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ExperimentError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     values = {} if values is None else values
@@ -103,6 +104,7 @@ def _interpolated(text: str) -> Any:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
+    check_yaml_depth(text)
     try:
         return plain(OmegaConf.create(text))
     except OmegaConfBaseException as error:

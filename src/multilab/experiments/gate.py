@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from multilab.claims import PublishedTables
-from multilab.core import conf_dir
+from multilab.core import conf_dir, read_json
 from multilab.datasets import load
 from multilab.experiments.cells import Cell
 from multilab.experiments.evaluation import evaluate_cell
@@ -173,7 +173,7 @@ def load_reference(study: str) -> dict[str, Any] | None:
     for folder in (Path(), conf_dir().parent):
         path = folder / REFERENCES / f"{study}.json"
         if path.is_file():
-            return json.loads(path.read_text())
+            return read_json(path)
     return None
 
 

@@ -5,7 +5,6 @@ they do not count each other's trials; all walk through the same trials, so it d
 killed search finished is carried into the journal of the next.
 """
 
-import json
 import os
 import threading
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from typing import Any, Literal
 import optuna
 from optuna.storages.journal import JournalFileBackend, JournalStorage
 
+from multilab.core import parse_json
 from multilab.experiments import locks
 from multilab.experiments.locks import RUNNING, owner_of, running_journals
 
@@ -112,7 +112,7 @@ def _valid_lines(content: bytes) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = []
     for line in content.splitlines(keepends=True):
         try:
-            entry = json.loads(line) if line.endswith(b"\n") else None
+            entry = parse_json(line) if line.endswith(b"\n") else None
         except ValueError:
             entry = None
         if not isinstance(entry, dict):

@@ -19,6 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from multilab.core import parse_json, read_json
 from multilab.experiments.locks import owner
 from multilab.experiments.store import Store
 
@@ -83,7 +84,7 @@ class Leases:
     def release(self, lease: Lease) -> None:
         """Remove the file of a lease, and those of the workers that died before; nothing that another worker holds."""
         with contextlib.suppress(OSError, ValueError):
-            if json.loads(lease.path.read_text())["owner"] == lease.owner:
+            if read_json(lease.path)["owner"] == lease.owner:
                 lease.path.unlink()
         for number in range(lease.deaths):
             lease.path.with_name(f"{lease.path.name.rpartition('-')[0]}-{number}").unlink(missing_ok=True)
@@ -119,7 +120,7 @@ class Leases:
         except FileNotFoundError:
             return False
         try:
-            seconds = float(json.loads(text)["seconds"])
+            seconds = float(parse_json(text)["seconds"])
         except (ValueError, KeyError, TypeError):  # its worker is about to write it, or died before it did
             seconds = self.seconds
         return self._now() - touched > seconds

@@ -7,7 +7,6 @@ came from need not be on this machine; cells that are there are copied to their 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multilab.core import json_digest, record_checksums
+from multilab.core import json_digest, read_json, record_checksums
 from multilab.experiments.cells import Cell, all_cells
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluation import MEASURED
@@ -77,8 +76,8 @@ def changed_settings(study: Study, folder: Path, matches: Iterable[Match]) -> di
 
     Classes are compared by their names: a class that moved is the same.
     """
-    info = json.loads((folder / "study.json").read_text())
-    digests = {card["name"]: card["digest"] for card in json.loads((folder / "datasets.json").read_text())}
+    info = read_json(folder / "study.json")
+    digests = {card["name"]: card["digest"] for card in read_json(folder / "datasets.json")}
     changes: dict[str, dict[str, list[str]]] = {}
     cells = {(match.cell.method.name, match.cell.split_ref.dataset): match.cell for match in matches}
     for (method, dataset), cell in cells.items():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 import re
 import zipfile
@@ -18,7 +17,7 @@ from typing import Any
 
 from numpy.lib import format as npy
 
-from multilab.core import json_digest
+from multilab.core import json_digest, parse_json
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.store import Store
 
@@ -156,7 +155,7 @@ def unpack_cell(key: str, content: bytes) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_entries(archive.infolist())
             files = {name: archive.read(name) for name in archive.namelist()}
-        digests, record = json.loads(files["DONE"]), json.loads(files["record.json"])
+        digests, record = parse_json(files["DONE"]), parse_json(files["record.json"])
         actual = {name: hashlib.sha256(data).hexdigest() for name, data in files.items() if name != "DONE"}
         if digests != actual:
             raise ExperimentError("its files are not those that DONE lists")

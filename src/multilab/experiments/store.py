@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from multilab.core import parse_json, read_json
 from multilab.experiments import locks
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.locks import owner_of, running_journals
@@ -54,12 +55,12 @@ class Store:
         """Return the sha256 of the cell's files, or ``None`` if it is missing, unfinished, damaged or another cell."""
         folder = self.path(key)
         try:
-            digests = json.loads((folder / "DONE").read_text())
+            digests = read_json(folder / "DONE")
             for name, digest in digests.items():
                 content = (folder / name).read_bytes()
                 if hashlib.sha256(content).hexdigest() != digest:
                     return None
-                if name == "record.json" and json.loads(content)["key"] != key:
+                if name == "record.json" and parse_json(content)["key"] != key:
                     return None  # a folder that was copied or renamed
         except (OSError, ValueError, AttributeError, KeyError, TypeError):
             return None
@@ -81,7 +82,7 @@ class Store:
     def record(self, key: str) -> dict[str, Any]:
         """Return the record of a cell, finished or failed."""
         try:
-            return json.loads((self.path(key) / "record.json").read_text())
+            return read_json(self.path(key) / "record.json")
         except (OSError, ValueError):
             raise ExperimentError(f"{self.path(key)}: no such cell in the store {self.root}") from None
 
@@ -169,7 +170,7 @@ class Store:
     def failure(self, key: str) -> dict[str, Any] | None:
         """Return the record of a failed cell, ``None`` for a cell that did not fail."""
         try:
-            record = json.loads((self.path(key) / "record.json").read_text())
+            record = read_json(self.path(key) / "record.json")
             failed = record["status"] == "failed" and not (self.path(key) / "DONE").exists()
         except (OSError, ValueError, KeyError, TypeError):
             return None

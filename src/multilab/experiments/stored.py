@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from multilab import datasets, model_selection
-from multilab.core import MultilabError, canonical_json, code_digest, conf_dir, write_atomically
+from multilab.core import MultilabError, canonical_json, code_digest, conf_dir, parse_yaml, read_json, write_atomically
 from multilab.datasets.catalogue import files_dir, own_dir
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol, names
@@ -118,7 +118,7 @@ class Inventory:
         """Return one cell, whatever its state."""
         folder = self.store.path(key)
         try:
-            record = json.loads((folder / "record.json").read_text())
+            record = read_json(folder / "record.json")
             if not isinstance(record, dict):
                 raise ValueError
         except (OSError, ValueError):
@@ -231,7 +231,7 @@ class Inventory:
         code = code_digest("multilab.metrics", within="multilab.metrics")[:16]
         path = self.store.root / ".metrics" / f"{conventions}-{code}" / f"{cell.key}.json"
         try:
-            return {name: float(value) for name, value in json.loads(path.read_text()).items()}
+            return {name: float(value) for name, value in read_json(path).items()}
         except (OSError, ValueError, AttributeError):
             pass
         if cell.protocol is None:
@@ -269,7 +269,7 @@ def _protocol(folder: Path) -> dict[str, Any] | None:
 @functools.lru_cache(maxsize=1024)
 def _parsed(block: str) -> Any:
     """Return the protocol in a block of YAML; thousands of cells have the same few."""
-    return yaml.safe_load(block)["protocol"]
+    return parse_yaml(block)["protocol"]
 
 
 def _own_digests(names: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from multilab.core import write_atomically
+from multilab.core import read_json, write_atomically
 from multilab.experiments.conf import read_settings
 
 __all__ = [
@@ -137,7 +137,7 @@ def record_destination(path: Path, uri: str) -> None:
 def is_destination(path: Path) -> bool:
     """Return whether the configured MLflow store is there, and is the one that a file names, with the current view."""
     try:
-        recorded = json.loads(path.read_text())
+        recorded = read_json(path)
     except (OSError, ValueError):
         return False
     current = _destination(tracking()["uri"])

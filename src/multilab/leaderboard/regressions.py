@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from multilab.core import read_json
 from multilab.core.messages import unknown_name
 from multilab.leaderboard.errors import ComparisonError
 from multilab.statistics import corrected_resampled_p, holm
@@ -195,7 +195,7 @@ def read_leaderboard(path: Path) -> dict[str, Any]:
         If the file is missing or is no leaderboard of this format.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
     except OSError as error:
         raise ComparisonError(f"{path}: {error.strerror}; `multilab compare` writes such files") from None
     except ValueError:

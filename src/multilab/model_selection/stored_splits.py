@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from multilab.core.code_digests import code_digest
 from multilab.core.digests import json_digest
-from multilab.core.files import write_atomically
+from multilab.core.files import read_json, write_atomically
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.prepared import load, prepare, prepared_folder
 from multilab.model_selection.protocol import normalise_protocol
@@ -93,7 +93,7 @@ def _files(folder: Path, plan: dict[str, Any]) -> tuple[Path, Path]:
 def _record(folder: Path, plan: dict[str, Any]) -> dict[str, Any] | None:
     text, arrays = _files(folder, plan)
     try:
-        record = json.loads(text.read_text("utf-8"))
+        record = read_json(text)
         valid = record["protocol"] == plan and all(e["digest"] and e["name"] for e in record["splits"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

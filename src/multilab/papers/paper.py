@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from multilab.claims.claim import Claim
 from multilab.claims.errors import ClaimsError, check_keys
-from multilab.core import code_digest, json_digest
+from multilab.core import code_digest, json_digest, parse_yaml, read_json
 from multilab.core.messages import unknown_name
 from multilab.experiments.analysis_units import Analysis
 
@@ -245,7 +244,7 @@ class Paper:
         if not path.is_file():
             return None
         try:
-            return yaml.load(path.read_text(encoding="utf-8"), _loader())
+            return parse_yaml(path.read_text(encoding="utf-8"), _loader())
         except yaml.YAMLError as error:
             raise ClaimsError(f"{self._location(name)}: not valid YAML: {' '.join(str(error).split())}") from None
 
@@ -301,5 +300,5 @@ def analyses_of(study: Study) -> tuple[Analysis, ...]:
 def paper_of(folder: Path) -> Paper | None:
     """Return the paper that a report folder names in its ``study.json``, ``None`` if it names none that is here."""
     path = folder / "study.json"
-    name = json.loads(path.read_text(encoding="utf-8")).get("paper") if path.is_file() else None
+    name = read_json(path).get("paper") if path.is_file() else None
     return find(name) if name in paper_names() else None

@@ -1,6 +1,5 @@
 """Data of a report: the committed files of a study, read once and checked."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.claims.verdicts import Agreement
+from multilab.core import read_json
 from multilab.metrics import METRICS
 from multilab.reports.errors import ReportError
 from multilab.statistics import Comparison, StatisticsError, Summary, compare_methods, rank_rows, summarise
@@ -319,7 +319,7 @@ def _json(path: Path, default: _Json) -> _Json:
     if not path.is_file():
         return default
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
     except (OSError, ValueError) as error:
         raise ReportError(f"{path} cannot be read: {error}") from error
     if not isinstance(content, type(default)):

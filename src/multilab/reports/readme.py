@@ -1,13 +1,12 @@
 """Parts of the README: headline table and figure of a study, verdicts and claims of all studies."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 from multilab.claims.verdicts import Agreement
-from multilab.core import write_atomically
+from multilab.core import read_json, write_atomically
 from multilab.reports.data import ReportData, load_report, metric_title
 from multilab.reports.errors import ReportError
 from multilab.reports.figures.diagrams import cd_diagram, dots
@@ -105,11 +104,11 @@ def ledger_markdown(reports: Path | str) -> str:
         "|:---|" + "---:|" * 11,
     ]
     for path in sorted(Path(reports).glob("*/claims.json")):
-        claims = json.loads(path.read_text(encoding="utf-8"))
+        claims = read_json(path)
         outcomes = Counter(claim["outcome"] for claim in claims if claim["origin"] == "paper")
         if not outcomes:
             continue
-        title = json.loads((path.parent / "study.json").read_text(encoding="utf-8"))["title"]
+        title = read_json(path.parent / "study.json")["title"]
         agreement = Agreement.of(read_table(path.parent / "cells.csv", ["verdict", "group"], text=True))
         shares = (agreement.median_gap, *agreement.near, agreement.share)
         texts = ["–" if math.isnan(share) else f"{share:.{0 if i else 1}%}" for i, share in enumerate(shares)]

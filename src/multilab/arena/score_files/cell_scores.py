@@ -24,7 +24,7 @@ from multilab import datasets
 from multilab.arena.errors import ArenaError
 from multilab.arena.score_files.policies import check_policy, decisions_by
 from multilab.arena.score_files.rounding import rounded_in_order
-from multilab.core import write_atomically
+from multilab.core import parse_json, write_atomically
 from multilab.metrics import METRICS, score_all
 from multilab.metrics.registry import defined
 from multilab.model_selection import splits
@@ -188,7 +188,7 @@ def read_cell_scores(path: str | Path) -> ScoreFile:
     path = Path(path)
     try:
         arrays = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
-        index = json.loads(arrays["index"].tobytes())
+        index = parse_json(arrays["index"].tobytes())
         if index["format"] != FORMAT:
             raise ArenaError(f"{path}: format {index['format']}, this version reads {FORMAT}; write it again")
         return ScoreFile(index, arrays)

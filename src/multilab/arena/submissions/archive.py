@@ -19,6 +19,7 @@ from typing import Any
 import pandas as pd
 
 from multilab.arena.errors import ArenaError
+from multilab.core import parse_json
 
 __all__ = ["Manifest", "Submission", "read_submission", "submission_archive"]
 
@@ -217,8 +218,8 @@ def _check_entry(path: Path, name: str, size: int) -> None:
 def _manifest(path: Path, content: bytes) -> Manifest:
     """Return a manifest with the types and the names that it must have."""
     try:
-        values = json.loads(content)
-    except (ValueError, RecursionError):
+        values = parse_json(content)
+    except ValueError:
         raise ArenaError(f"{path}: {_MANIFEST} is not JSON") from None
     if not isinstance(values, dict) or values.get("schema") != SCHEMA:
         schema = values.get("schema") if isinstance(values, dict) else None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from multilab.commands.arguments import arguments
-from multilab.core import report_dir
+from multilab.core import read_json, report_dir
 from multilab.core.shell import command
 from multilab.papers import paper_of
 from multilab.reports import build_report
@@ -45,4 +44,4 @@ def study_page(folder: Path, each: Callable[..., Iterable[Any]] = map) -> Path:
 
 def _is_of_arena(folder: Path) -> bool:
     path = folder / "study.json"
-    return path.is_file() and json.loads(path.read_text(encoding="utf-8")).get("page") == "arena"
+    return path.is_file() and read_json(path).get("page") == "arena"

@@ -12,6 +12,7 @@ from pathlib import Path
 from multilab.arena.errors import ArenaError
 from multilab.commands.arena.submission_cells import submission_cells
 from multilab.commands.progress import ProgressBar
+from multilab.core import read_json
 from multilab.experiments.cells import Cell
 from multilab.experiments.own_settings import named_file
 from multilab.experiments.shared_cells import with_reads
@@ -43,7 +44,7 @@ def recompute_apart(study: str, settings: Path, cells: Iterable[Cell], store: Pa
     plan.write_text(json.dumps(content))
     done = subprocess.run([sys.executable, "-m", __name__, str(plan)], env=_environment(), check=False)
     try:
-        failed = json.loads(result.read_text())
+        failed = read_json(result)
         return {str(label): str(reason) for label, reason in failed.items()}
     except (OSError, ValueError, AttributeError):
         raise ArenaError(f"the recomputation ended with exit code {done.returncode} and no result") from None
@@ -58,7 +59,7 @@ def _environment() -> dict[str, str]:
 
 
 def _recompute(plan: Path) -> None:
-    content = json.loads(plan.read_text())
+    content = read_json(plan)
     study = load_study(content["study"])
     name, wanted = named_file("method", content["settings"]), {tuple(pair) for pair in content["cells"]}
     cells = submission_cells(study, name, "all")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,7 +12,7 @@ import pandas as pd
 from multilab.arena import ArenaError, Track, method_costs, track_results, with_base_methods
 from multilab.arena.tracks import column_name
 from multilab.commands.methods import family
-from multilab.core import conf_dir, report_dir
+from multilab.core import conf_dir, read_json, report_dir
 from multilab.core.shell import command
 from multilab.experiments.conf import names, package_names, read_settings_file
 from multilab.experiments.method import Method, load_method
@@ -307,6 +306,6 @@ def _json(path: Path, absent: Any) -> Any:
     if not path.is_file():
         return absent
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return read_json(path)
     except ValueError as error:
         raise ArenaError(f"{path} is not JSON: {error}; `{command('multilab')} stats` of its study writes it") from None

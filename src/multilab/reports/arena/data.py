@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from multilab.arena import SCHEMA, DataProfile, Means, leaderboard_means
+from multilab.core import read_json
 from multilab.reports.errors import ReportError
 from multilab.statistics.result_files import read_measured, read_scores
 
@@ -190,7 +190,7 @@ class ArenaData:
                 continue
             scores = read_scores(folder)
             described = folder / "study.json"
-            own = json.loads(described.read_text(encoding="utf-8")).get("methods") if described.is_file() else None
+            own = read_json(described).get("methods") if described.is_file() else None
             present = {
                 "dataset": set(scores["dataset"]),
                 "method": set(scores["method"]) & set(own or scores["method"]),
@@ -246,7 +246,7 @@ def read_leaderboard_file(path: Path) -> dict[str, Any]:
         If the file is not JSON or has another schema.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
     except FileNotFoundError as error:
         raise OutdatedLeaderboardError(f"{path} does not exist: run `multilab arena rank`") from error
     except (OSError, ValueError) as error:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
 from multilab.arena.pools import UNSEEN
+from multilab.core import read_json
 from multilab.reports.arena.data import ArenaData
 from multilab.reports.tables.entry import number
 
@@ -55,5 +55,5 @@ def percent(share: float) -> str:
 def limits_text(arena: ArenaData) -> str:
     """Return the limits of a cell."""
     path = arena.folder / "study.json"
-    limits = json.loads(path.read_text(encoding="utf-8")).get("limits") if path.is_file() else None
+    limits = read_json(path).get("limits") if path.is_file() else None
     return f"{limits['seconds']:g} s or {limits['gigabytes']:g} GiB" if limits else "the limit of time or memory"
