@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import multiprocessing
+import re
 
 import mlflow
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
+from mlflow.protos.databricks_pb2 import TEMPORARILY_UNAVAILABLE
 
-from helpers.models_for_use import LABELS, fit_settings, model_of, own_table, write_card
-from multilab.deployment import DeploymentError, load_model
+from helpers.models_for_use import LABELS, fit_settings, model_of, own_table, register_at_once, write_card
+from multilab.core import MultilabError
+from multilab.deployment import DeploymentError, SavedModel, champions, load_model
 from multilab.deployment.champions import challenge
 from multilab.deployment.registry import download, log_model
 from multilab.experiments import fitting
 from multilab.experiments.store import Store
 
+RACES = 200
 SOURCE = ("local", json.dumps({"uri": "mine.csv"}))
 
 
@@ -112,6 +118,95 @@ def test_a_better_model_becomes_champion_on_the_splits_of_the_new_data(
     champion = MlflowClient(where["uri"]).get_model_version_by_alias("growing", "champion")
     assert champion.version == 2
     assert f"this model {strong.metadata.metrics['macro_auc']['mean']:.4f}" in outcome.message
+
+
+@pytest.fixture(scope="module")
+def weak(own_csv, where):
+    """Return a model that the strong one beats, and its entry in MLflow."""
+    settings = fit_settings()
+    settings["mapping"]["s"] = 1e9  # smoothed until neighbours hardly count
+    model = model_of(settings)
+    return model, logged(model, where)
+
+
+@pytest.fixture(scope="module")
+def strong(own_csv, where):
+    model = model_of(fit_settings("br_logistic"))
+    return model, logged(model, where)
+
+
+def challenged(pair, name, where):
+    model, entry = pair
+    return challenge(entry, model, name, where, Store())
+
+
+def champion_of(name, where):
+    return MlflowClient(where["uri"]).get_model_version_by_alias(name, "champion").tags["multilab.model_id"]
+
+
+@pytest.mark.parametrize("before", [None, "weak"])
+def test_a_champion_that_appears_during_the_comparison_is_compared_too(before, weak, strong, where, monkeypatch):
+    name = f"meanwhile-{before}"
+    if before:
+        challenged(weak, name, where)
+    register, others = champions.register, []
+
+    def register_late(*arguments):
+        monkeypatch.setattr(champions, "register", register)
+        others.append(challenged(strong, name, where))
+        return register(*arguments)
+
+    monkeypatch.setattr(champions, "register", register_late)
+    outcome = challenged(weak, name, where)
+    assert others[0].alias == "champion"
+    assert outcome.alias == "challenger", outcome.message
+    assert f"version {others[0].version} stays @champion" in outcome.message
+    assert champion_of(name, where) == strong[1].model_id
+
+
+@pytest.mark.slow
+def test_of_two_registrations_at_once_the_better_model_is_the_champion(weak, strong, where, tmp_path):
+    names = [f"race-{number}" for number in range(RACES)]
+    context = multiprocessing.get_context("spawn")
+    barrier, queue = context.Barrier(2), context.Queue()
+    processes = []
+    for model, entry in (weak, strong):
+        folder = model.save(tmp_path / entry.model_id)
+        arguments = (folder, entry, where, names, barrier, queue)
+        processes.append(context.Process(target=register_at_once, args=arguments))
+        processes[-1].start()
+    messages = [queue.get(timeout=600) for _ in range(2 * RACES)]
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    for name in names:
+        firsts = [message for raced, _, message in messages if raced == name and "the first one" in message]
+        assert len(firsts) == 1
+        assert champion_of(name, where) == strong[1].model_id
+
+
+def test_a_store_that_fails_has_no_champion_for_nobody(weak, where, monkeypatch):
+    def fail(*_):
+        raise mlflow.MlflowException("the database is locked", error_code=TEMPORARILY_UNAVAILABLE)
+
+    monkeypatch.setattr(MlflowClient, "get_model_version_by_alias", fail)
+    with pytest.raises(MultilabError, match="the database is locked"):
+        challenged(weak, "unread", where)
+    assert not MlflowClient(where["uri"]).search_model_versions("name = 'unread'")
+
+
+@pytest.mark.parametrize("target", ["os.system", "sklearn.datasets._base.os.system", "hydra.utils.instantiate"])
+def test_the_settings_of_a_foreign_champion_call_nothing(weak, where, target, monkeypatch, tmp_path):
+    model, name = weak[0], f"foreign-{target}"
+    evil = copy.deepcopy(model.metadata)
+    evil.evaluation["settings"]["mapping"] = {"_target_": target, "command": f"touch {tmp_path / 'called'}"}
+    foreign = SavedModel(model.fitted, model.encoder, evil)
+    challenged((foreign, logged(foreign, where)), name, where)
+    with pytest.raises(
+        DeploymentError, match=rf"version 1\) is evaluated by {re.escape(target)}, which no method file"
+    ):
+        challenged(weak, name, where)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture

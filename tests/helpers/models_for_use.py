@@ -72,3 +72,18 @@ def model_of(settings: dict[str, Any]) -> Any:
     cells, store = settings_cells(settings), Store()
     assert run_cells(cells, store, n_jobs=1) == {}
     return fitted_model(cells[0], evaluated(cells, store, "default"), store, settings=settings)
+
+
+def register_at_once(
+    folder: Path, logged: Any, where: dict[str, str], names: list[str], barrier: Any, queue: Any
+) -> None:
+    """Register the model of a folder under one name after the other, each at the moment of another process."""
+    from multilab.deployment import load_model
+    from multilab.deployment.champions import challenge
+    from multilab.experiments.store import Store
+
+    model = load_model(folder)
+    for name in names:
+        barrier.wait(300)
+        outcome = challenge(logged, model, name, where, Store())
+        queue.put((name, logged.model_id, outcome.message))

@@ -53,7 +53,10 @@ def _number(cell: Any) -> float | None:
         return cell_value(cell.strip())
     if is_absent(cell):
         return math.nan
-    return float(cell) if isinstance(cell, bool | int | float | np.number | np.bool_) else None
+    try:
+        return float(cell) if isinstance(cell, bool | int | float | np.number | np.bool_) else None
+    except OverflowError:  # an integer of more than 308 digits
+        return math.inf
 
 
 def cell_texts(cells: pd.Series) -> list[str | None]:

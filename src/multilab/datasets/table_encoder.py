@@ -49,6 +49,15 @@ class FeatureColumn:
         """Number of columns of the matrix."""
         return 1 if self.values is None else len(self.values)
 
+    @property
+    def is_valid(self) -> bool:
+        """Whether the types are right, and what fills a hole is a value of the column."""
+        if not isinstance(self.name, str):
+            return False
+        if self.fill is None or self.values is not None:
+            return self.fill is None or self.fill in (self.values or ())
+        return isinstance(self.fill, int | float) and not isinstance(self.fill, bool) and bool(np.isfinite(self.fill))
+
 
 @dataclass(frozen=True, eq=False)
 class EncodedRows:
@@ -248,13 +257,23 @@ class TableEncoder:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> TableEncoder:
-        """Return the encoder of :meth:`to_json`."""
-        columns = tuple(
-            FeatureColumn(c["name"], None if c["values"] is None else tuple(c["values"]), c["fill"])
-            for c in content["columns"]
-        )
-        names = {key: tuple(content[key]) for key in ("labels", "dropped")}
-        return cls(columns, **names, missing=content["missing"], sparse=content["sparse"])
+        """Return the encoder of :meth:`to_json`.
+
+        Raises
+        ------
+        DatasetError
+            The content is not that of an encoder.
+        """
+        try:
+            columns = tuple(FeatureColumn(c["name"], _texts(c["values"]), c["fill"]) for c in content["columns"])
+            names = {key: _texts(content[key]) or () for key in ("labels", "dropped")}
+            encoder = cls(columns, **names, missing=content["missing"], sparse=content["sparse"])
+        except (KeyError, TypeError) as error:
+            raise DatasetError(f"not an encoder of rows: {error}") from None
+        wrong = [column.name for column in columns if not column.is_valid]
+        if wrong or encoder.missing not in ("error", "keep", "impute") or not isinstance(encoder.sparse, bool):
+            raise DatasetError(f"not an encoder of rows: {excerpt(repr(wrong[0])) if wrong else 'missing or sparse'}")
+        return encoder
 
 
 def encoder_of(name: str) -> TableEncoder:
@@ -305,6 +324,13 @@ def _one_hot(cells: pd.Series, values: Sequence[str]) -> tuple[np.ndarray, np.nd
         else:
             unknown[text] = unknown.get(text, 0) + 1
     return block, absent, unknown
+
+
+def _texts(value: Any) -> tuple[str, ...] | None:
+    """Return a list of texts as a tuple, None as it is."""
+    if value is not None and not (isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)):
+        raise TypeError(f"{excerpt(repr(value))} is not a list of texts")
+    return None if value is None else tuple(value)
 
 
 def _is_index(name: str) -> bool:

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from multilab.core import MultilabError
+from multilab.core.text import excerpt
 from multilab.deployment.errors import DeploymentError
 from multilab.deployment.final_fit import decided, evaluated
 from multilab.deployment.loading import model_folder
 from multilab.deployment.metadata import ModelMetadata
-from multilab.deployment.registry import CHALLENGER, CHAMPION, LoggedModel, register, set_alias, version_of
+from multilab.deployment.registry import CHALLENGER, CHAMPION, LoggedModel, register, version_of
 from multilab.deployment.saved_model import SavedModel
+from multilab.deployment.skops_files import TRUSTED_VARIABLE, is_trusted_class
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.method import Method
+from multilab.experiments.conf import package_names, read_settings
+from multilab.experiments.method import Method, class_names
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning
 from multilab.experiments.workers import run_cells
@@ -71,6 +74,8 @@ def challenge(
 
     The settings of the champion are evaluated as cells on the splits of the new model, also if the data or the protocol
     changed since: both are then compared on the same rows. Cells that the store has are not computed again.
+    Nothing is locked during the comparison: if another model becomes the champion meanwhile, the new model is compared
+    with that one.
 
     Parameters
     ----------
@@ -87,6 +92,22 @@ def challenge(
     level : float
         Level of the two-sided corrected resampled t test.
     """
+    while True:
+        outcome = _challenge_once(logged, model, name, where, store, metric, level)
+        if outcome is not None:
+            return outcome
+
+
+def _challenge_once(
+    logged: LoggedModel,
+    model: SavedModel,
+    name: str,
+    where: Mapping[str, str],
+    store: Store,
+    metric: str | None,
+    level: float,
+) -> Registration | None:
+    """Compare a model with the current champion and register it; None if that is the champion no longer."""
     champion = version_of(name, CHAMPION, where)
     known = champion.tags.get("multilab.metric") if champion else None
     chosen = metric or known or model.metadata.decision.get("objective") or _DEFAULT_METRIC
@@ -94,13 +115,15 @@ def challenge(
         raise DeploymentError(f"{name}: the champion was compared by {chosen!r}, which is no metric; give metric=")
     tags = {"multilab.metric": chosen, "multilab.dataset_digest": str(model.metadata.dataset["digest"])}
     if champion is None:
-        version = register(logged, name, where, tags)
-        set_alias(name, CHAMPION, version, where)
+        version = register(logged, name, where, tags, CHAMPION, None)
+        if version is None:
+            return None
         return Registration(version, CHAMPION, f"registered as {name} version {version}: the first one, so @{CHAMPION}")
     verdict, better = _verdict(model, name, int(champion.version), where, store, chosen, level)
-    version = register(logged, name, where, tags)
     alias = CHAMPION if better else CHALLENGER
-    set_alias(name, alias, version, where)
+    version = register(logged, name, where, tags, alias, int(champion.version))
+    if version is None:
+        return None
     stays = "" if better else f"; version {champion.version} stays @{CHAMPION}"
     return Registration(version, alias, f"registered as {name} version {version}, @{alias}{stays}\n{verdict}")
 
@@ -113,6 +136,7 @@ def _verdict(
         about = ModelMetadata.load(model_folder(f"models:/{name}/{version}", scratch, where["uri"]))
     new = model.metadata
     settings = new.evaluation["settings"]
+    _refuse_foreign_classes(about.evaluation.get("settings"), settings, f"the champion (version {version})")
     try:
         cells = settings_cells(about.evaluation["settings"], settings["dataset"], settings["protocol"])
         failed = run_cells(cells, store)
@@ -141,3 +165,29 @@ def _verdict(
         f"{np.mean(values):.4f}, p = {p:.4g} (corrected resampled t test, two-sided), "
         f"{'below' if p < level else 'not below'} the level {level:g}"
     ), better
+
+
+def _refuse_foreign_classes(settings: Any, own: Mapping[str, Any], where: str) -> None:
+    """Refuse settings from a registry that name a class which neither this package nor a method file here names.
+
+    What ``_target_`` names is called when the settings are evaluated.
+
+    Raises
+    ------
+    DeploymentError
+        Naming the class, or what the settings lack.
+    """
+    mapping = settings.get("mapping") if isinstance(settings, dict) else None
+    if not isinstance(mapping, dict) or not {*_SETTINGS} <= {*settings}:
+        raise DeploymentError(f"{where} has no settings to evaluate; fit it again")
+    foreign = {name for name in {*class_names(settings)} - {*class_names(own)} if not is_trusted_class(name)}
+    if foreign:
+        foreign -= {name for method in package_names("method") for name in class_names(read_settings("method", method))}
+    if foreign:
+        raise DeploymentError(
+            f"{where} is evaluated by {excerpt(min(foreign))}, which no method file here names; if you trust it, name "
+            f"it in {TRUSTED_VARIABLE}"
+        )
+
+
+_SETTINGS = ("dataset", "method", "mapping", "protocol", "seed", "tune")

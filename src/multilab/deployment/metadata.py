@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from multilab.core import read_json, write_atomically
+from multilab.core import json_digest, read_json, write_atomically
+from multilab.core.text import excerpt
 from multilab.deployment.errors import DeploymentError
 
 __all__ = ["METADATA_FILE", "ModelMetadata"]
@@ -85,8 +86,9 @@ class ModelMetadata:
     def save(self, folder: Path) -> Path:
         """Write the JSON file into a folder and return its path."""
         path = Path(folder) / METADATA_FILE
-        text = json.dumps({"schema": _SCHEMA, **asdict(self)}, indent=1, allow_nan=False)
-        write_atomically(path, text + "\n")
+        content = {"schema": _SCHEMA, **asdict(self)}
+        content = json.loads(json.dumps(content, allow_nan=False))  # as it will be read: all keys are texts
+        write_atomically(path, json.dumps({**content, "sha256": json_digest(content)}, indent=1) + "\n")
         return path
 
     @classmethod
@@ -96,18 +98,26 @@ class ModelMetadata:
         Raises
         ------
         DeploymentError
-            There is none, or it is not one of this version.
+            There is none, it is not one of this version, or it was changed since it was saved.
         """
         path = Path(folder) / METADATA_FILE
         try:
             content = read_json(path)
+            digest = content.pop("sha256", None)
+            damaged = digest not in (None, json_digest(content))  # models of earlier versions have none
             schema = content.pop("schema")
-        except (OSError, ValueError, AttributeError, KeyError):
+        except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
             raise DeploymentError(f"{path}: no readable metadata of a model") from None
-        known = {entry.name for entry in fields(cls)}
-        if schema != _SCHEMA or not set(content) <= known:
-            raise DeploymentError(f"{path}: written by another version of multilab (schema {schema!r}); fit it again")
+        known = {entry.name: _KINDS[str(entry.type).partition("[")[0]] for entry in fields(cls)}
+        if schema != _SCHEMA or not set(content) <= set(known):
+            shown = excerpt(repr(schema))
+            raise DeploymentError(f"{path}: written by another version of multilab (schema {shown}); fit it again")
+        if damaged or any(not isinstance(value, known[name]) for name, value in content.items()):
+            raise DeploymentError(f"{path}: damaged, or changed since the model was saved; fit it again")
         try:
             return cls(**content)
         except TypeError as error:
             raise DeploymentError(f"{path}: {error}") from None
+
+
+_KINDS: dict[str, Any] = {"dict": dict, "list": list, "str": str, "str | None": str | None}

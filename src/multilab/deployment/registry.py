@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
-import pandas as pd
 from mlflow.entities import Dataset, DatasetInput, InputTag, LoggedModelInput, Param
 from mlflow.exceptions import MlflowException
 from mlflow.models import ModelSignature
@@ -34,7 +33,6 @@ __all__ = [
     "log_model",
     "register",
     "save_mlflow",
-    "set_alias",
     "version_of",
 ]
 
@@ -111,7 +109,7 @@ def _package(model: SavedModel, folder: Path) -> dict[str, Any]:
         "python_model": str(_CODE),
         "artifacts": {"model": str(folder)},
         "signature": signature(model),
-        "input_example": example_rows(model),
+        "input_example": model.example(),
         "pip_requirements": requirements(model.metadata.versions),
         "metadata": _described(model),
     }
@@ -141,12 +139,6 @@ def signature(model: SavedModel) -> ModelSignature:
     decisions = [ColSpec(DataType.long, name) for name in model.label_names]
     scores = [ColSpec(DataType.double, f"{name}{model.score_suffix}") for name in model.label_names]
     return ModelSignature(Schema(inputs), Schema([*decisions, *scores]))
-
-
-def example_rows(model: SavedModel) -> pd.DataFrame:
-    """Return one row that the model predicts: the median or most frequent value of each column, no row of the data."""
-    row = {column.name: [column.fill if column.fill is not None else None] for column in model.encoder.columns}
-    return pd.DataFrame(row)
 
 
 def requirements(versions: Mapping[str, str]) -> list[str]:
@@ -187,27 +179,56 @@ def _experiment(client: Any, where: Mapping[str, str]) -> str:
     return entry.experiment_id
 
 
-def register(logged: LoggedModel, name: str, where: Mapping[str, str], tags: Mapping[str, str]) -> int:
-    """Register a logged model under a name and return its version."""
+def register(
+    logged: LoggedModel,
+    name: str,
+    where: Mapping[str, str],
+    tags: Mapping[str, str],
+    alias: str,
+    champion: int | None,
+) -> int | None:
+    """Register a logged model under a name and give it an alias, unless another version became the champion.
+
+    Parameters
+    ----------
+    logged : LoggedModel
+    name : str
+    where : mapping
+    tags : mapping
+        Tags of the version.
+    alias : str
+        Alias of the new version.
+    champion : int or None
+        The version that the model was compared with, None if there was none.
+
+    Returns
+    -------
+    int or None
+        The new version; None if ``champion`` is no longer the champion: nothing is registered then.
+    """
     quiet = contextlib.redirect_stderr(io.StringIO())  # MLflow prints that it registers
-    with _store(where["uri"]), writer_lock(where["uri"]), quiet:
+    with _store(where["uri"]) as client, writer_lock(where["uri"]), quiet:
+        current = _version_of(client, name, CHAMPION)
+        if (int(current.version) if current else None) != champion:
+            return None
         entry = mlflow.register_model(logged.uri, name, tags={**tags, "multilab.model_id": logged.model_id})
+        client.set_registered_model_alias(name, alias, str(entry.version))
     return int(entry.version)
 
 
 def version_of(name: str, alias: str, where: Mapping[str, str]) -> Any:
     """Return the version of a registered model that has an alias, None if there is none."""
     with _store(where["uri"]) as client:
-        try:
-            return client.get_model_version_by_alias(name, alias)
-        except MlflowException:
+        return _version_of(client, name, alias)
+
+
+def _version_of(client: Any, name: str, alias: str) -> Any:
+    try:
+        return client.get_model_version_by_alias(name, alias)
+    except MlflowException as error:
+        if error.error_code in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):  # no such name, no such alias
             return None
-
-
-def set_alias(name: str, alias: str, version: int, where: Mapping[str, str]) -> None:
-    """Give an alias to a version of a registered model."""
-    with _store(where["uri"]) as client, writer_lock(where["uri"]):
-        client.set_registered_model_alias(name, alias, str(version))
+        raise  # a store that does not answer has not said that there is no champion
 
 
 def download(address: str, scratch: str, tracking_uri: str | None = None) -> Path:

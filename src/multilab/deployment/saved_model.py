@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,9 @@ import numpy as np
 import pandas as pd
 
 from multilab.core import read_json, write_atomically
-from multilab.datasets import EncodedRows, TableEncoder, read_frames
+from multilab.core.text import excerpt
+from multilab.datasets import DatasetError, EncodedRows, TableEncoder, read_frames
+from multilab.datasets.column_roles import canonical_csr
 from multilab.deployment.errors import DeploymentError
 from multilab.deployment.metadata import ModelMetadata
 from multilab.deployment.skops_files import dump_model, load_skops
@@ -56,6 +59,10 @@ class SavedModel:
     def encode(self, rows: pd.DataFrame) -> EncodedRows:
         """Return the encoded rows, see :meth:`multilab.datasets.TableEncoder.encode`."""
         return self.encoder.encode(rows)
+
+    def example(self) -> pd.DataFrame:
+        """Return a row of no data set: the median or most frequent value of each column."""
+        return pd.DataFrame({column.name: [column.fill] for column in self.encoder.columns})
 
     def predict_frame(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return decisions and scores.
@@ -112,9 +119,26 @@ class SavedModel:
         metadata = ModelMetadata.load(path)
         try:
             encoder = TableEncoder.from_json(read_json(path / _ENCODER_FILE))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, DatasetError):
             raise DeploymentError(f"{path / _ENCODER_FILE}: no readable encoder") from None
         fitted = load_skops(path / _MODEL_FILE)
         if type(fitted).__name__ != "FittedMethod":
             raise DeploymentError(f"{path / _MODEL_FILE} holds a {type(fitted).__name__}, not a fitted method")
-        return cls(fitted, encoder, metadata)
+        model = cls(fitted, encoder, metadata)
+        model._check(path)
+        return model
+
+    def _check(self, path: Path) -> None:
+        """Refuse parts that do not belong together: by the names of the columns, and by the prediction of one row."""
+        try:
+            names = [summary["name"] for summary in self.metadata.features]
+            row = np.zeros((1, self.encoder.width))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                scores, _ = self.fitted.predict_with_scores(canonical_csr(row) if self.encoder.sparse else row)
+            agree = names == self.encoder.names and scores.shape[1] == len(self.label_names)
+        except Exception as error:  # whatever an estimator raises whose parts are not those that it was fitted with
+            reason = f"{type(error).__name__}: {excerpt(str(error))}"
+            raise DeploymentError(f"{path}: damaged, it predicts nothing ({reason}); fit it again") from None
+        if not agree:
+            raise DeploymentError(f"{path}: its files are not of one model; fit it again")

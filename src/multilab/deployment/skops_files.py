@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import skops.io
+from sklearn.base import BaseEstimator
 
 from multilab.core.text import excerpt
 from multilab.deployment.errors import DeploymentError
 from multilab.deployment.group_votes import restore_groups, storable_groups
 
-__all__ = ["TRUSTED_VARIABLE", "dump_model", "load_skops", "untrusted_types"]
+__all__ = ["TRUSTED_VARIABLE", "dump_model", "is_trusted_class", "load_skops", "untrusted_types"]
 
 TRUSTED_VARIABLE = "MULTILAB_TRUSTED_TYPES"
 """Environment variable with further trusted types: dotted paths of your own classes, separated by commas."""
@@ -64,11 +65,15 @@ def load_skops(path: Path) -> Any:
         foreign = untrusted_types(content)
     except OSError as error:
         raise DeploymentError(f"{path}: {error.strerror}") from None
-    except Exception as error:  # a damaged archive
+    except Exception as error:  # a damaged archive, or JSON without end in it
         raise DeploymentError(f"{path}: no skops file ({type(error).__name__}: {excerpt(str(error))})") from None
     _refuse_untrusted(foreign, str(path))
-    model = skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
-    restore_groups(model)
+    try:
+        model = skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
+        restore_groups(model)
+    except Exception as error:  # whatever the constructors of trusted types raise for damaged content
+        reason = f"{type(error).__name__}: {excerpt(str(error))}"
+        raise DeploymentError(f"{path}: damaged ({reason}); fit the model again") from None
     return model
 
 
@@ -79,12 +84,32 @@ def untrusted_types(content: bytes) -> list[str]:
     fitted scikit-learn estimators, the classes and functions that ``multilab.methods``, ``multilab.decision`` and
     ``multilab.deployment`` define, and the types that ``MULTILAB_TRUSTED_TYPES`` names.
     """
-    own = {name.strip() for name in os.environ.get(TRUSTED_VARIABLE, "").split(",") if name.strip()}
+    own = _trusted_by_name()
     return sorted(
         name
         for name in skops.io.get_untrusted_types(data=content)
         if name not in own and name not in _SKLEARN_PARTS and not _is_defined_here(name)
     )
+
+
+def is_trusted_class(name: str) -> bool:
+    """Return whether settings of a foreign model may name a class: an estimator of scikit-learn, ours, or one trusted
+    by name.
+    """
+    if name in _trusted_by_name() or _is_defined_here(name):
+        return True
+    module, _, attribute = name.rpartition(".")
+    if not module.startswith("sklearn."):
+        return False
+    try:
+        thing = getattr(importlib.import_module(module), attribute, None)
+    except ImportError:
+        return False
+    return inspect.isclass(thing) and issubclass(thing, BaseEstimator) and thing.__module__.startswith("sklearn.")
+
+
+def _trusted_by_name() -> set[str]:
+    return {name.strip() for name in os.environ.get(TRUSTED_VARIABLE, "").split(",") if name.strip()}
 
 
 @functools.cache

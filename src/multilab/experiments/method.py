@@ -13,7 +13,7 @@ from multilab.experiments.conf import read_settings
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.own_settings import named_file
 
-__all__ = ["DISPLAY", "LIBRARIES", "PREPROCESSING", "Method", "load_method"]
+__all__ = ["DISPLAY", "LIBRARIES", "PREPROCESSING", "Method", "class_names", "load_method"]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """The libraries whose versions are in every key."""
@@ -131,7 +131,7 @@ class Method:
         """Return the digests of the code in files that the settings name: of ``multilab.methods`` and of your files."""
         files = self._outside_code.files
         digests = [
-            files.get(target) or _code(target) for target in _targets(self.identity()) if _in_file(target, files)
+            files.get(target) or _code(target) for target in class_names(self.identity()) if _in_file(target, files)
         ]
         return "-".join(dict.fromkeys(digest[:16] for digest in digests))
 
@@ -144,7 +144,7 @@ class Method:
 
         A method without ``requires`` says nothing: the error of its import does.
         """
-        tops = dict.fromkeys(target.partition(".")[0] for target in _targets(self.identity()))
+        tops = dict.fromkeys(target.partition(".")[0] for target in class_names(self.identity()))
         missing = [top for top in tops if self.requires and find_spec(top) is None]
         if missing:
             packages = self.requires if " " in self.requires else f"'{self.requires}'"
@@ -155,7 +155,7 @@ class Method:
     @functools.cached_property
     def _outside_code(self) -> OutsideCode:
         self.check_installed()
-        targets = tuple(target for target in _targets(self.identity()) if not target.startswith("multilab."))
+        targets = tuple(target for target in class_names(self.identity()) if not target.startswith("multilab."))
         if targets in _installed:
             return _installed[targets]
         try:
@@ -197,7 +197,7 @@ _LOOKUPS = (
 )
 
 
-def _targets(value: Any) -> list[str]:
+def class_names(value: Any) -> list[str]:
     """Return what ``_target_`` names anywhere in a setting, in order of appearance."""
     targets: list[str] = []
     if isinstance(value, Mapping):
@@ -207,10 +207,10 @@ def _targets(value: Any) -> list[str]:
         if isinstance(target, str):
             targets.append(target)
         for item in value.values():
-            targets += _targets(item)
+            targets += class_names(item)
     elif isinstance(value, list | tuple):
         for item in value:
-            targets += _targets(item)
+            targets += class_names(item)
     return list(dict.fromkeys(targets))
 
 
