@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+
 import pandas as pd
 import pytest
 
 from helpers.models_for_use import LABELS, fit_settings, model_of
 from multilab.cli import main
 from multilab.commands.final_fits import fit_options
-from multilab.deployment import SavedModel
-from multilab.deployment.explaining import coefficient_table, permutation_table
+from multilab.deployment import DeploymentError, SavedModel
+from multilab.deployment.explaining import coefficient_table, labels_of_rows, permutation_table
+from multilab.metrics import METRICS
 
 
 @pytest.fixture
@@ -57,6 +61,81 @@ def test_coefficients_and_permutation_importance_agree(own_csv):
     assert dense.attrs["metric"] == "macro_auc"
 
 
+def test_rows_without_a_label_are_left_out_of_an_explanation(model, model_path, own_csv, folder, capsys):
+    table = pd.read_csv(own_csv)
+    table.loc[[0, 3, 4], "tag_b"] = None
+    observed = table.drop(index=[0, 3, 4])
+    table.to_csv("holes.csv", index=False)
+    options = {"n_repeats": 2, "metric": "macro_f1"}
+    expected = permutation_table(model, observed, "tag_b", **options)
+    found = permutation_table(model, model.read("holes.csv"), "tag_b", **options)
+    pd.testing.assert_frame_equal(found, expected)
+    assert found.attrs == expected.attrs
+    assert main(["explain", str(model_path), "holes.csv", "--label", "tag_b", "--repeats", "1"]) == 0
+    assert "on 87 rows (3 others have no label); loss when" in capsys.readouterr().out
+    every = permutation_table(model, model.read("holes.csv"), n_repeats=1)  # a row with two of three labels counts
+    Y = labels_of_rows(model.read("holes.csv"), LABELS)
+    scores = model.predict_proba_frame(model.read("holes.csv")).to_numpy()
+    assert every.attrs == {"metric": "macro_auc", "value": METRICS["macro_auc"].function(Y, scores), "rows": 90}
+    assert (Y == -1).sum() == 3
+
+
+@pytest.mark.parametrize(("cell", "shown"), [(0.5, "'0.5'"), ("perhaps", "'perhaps'"), (2, "'2'")])
+def test_a_label_that_is_no_label_is_shown_as_text(model, own_csv, cell, shown):
+    table = pd.read_csv(own_csv).astype({"tag_b": object})
+    table.loc[2, "tag_b"] = cell
+    with pytest.raises(DeploymentError, match=f"label 'tag_b', row 3: {shown} is not 0 or 1"):
+        labels_of_rows(table, LABELS)
+
+
+def test_no_label_at_all_is_refused(model, own_csv):
+    table = pd.read_csv(own_csv).assign(tag_b=None)
+    with pytest.raises(DeploymentError, match="no row has a label"):
+        permutation_table(model, table, "tag_b")
+
+
+READERS = {
+    "out": pd.read_csv,
+    "out.csv": pd.read_csv,
+    "out.TSV": lambda path: pd.read_csv(path, sep="\t"),
+    "out.json": pd.read_json,
+    "out.jsonl": lambda path: pd.read_json(path, lines=True),
+    "out.parquet": pd.read_parquet,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_table_has_the_format_that_its_name_says(model, model_path, own_csv, folder, name):
+    assert main(["predict", str(model_path), str(own_csv), "-o", name]) == 0
+    pd.testing.assert_frame_equal(READERS[name](name), model.predict_frame(pd.read_csv(own_csv)))
+    assert main(["explain", str(model_path), str(own_csv), "--repeats", "1", "-o", name]) == 0
+    assert list(READERS[name](name)) == ["column", "importance", "std"]
+
+
+def test_no_command_overwrites_what_it_reads(model_path, own_csv, folder, capsys):
+    shutil.copy(own_csv, "rows.csv")
+    shutil.copytree(model_path, "model")
+    os.symlink("rows.csv", "symbolic.csv")
+    os.link("rows.csv", "hard.csv")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    for name in ("rows.csv", "./rows.csv", str(folder / "rows.csv"), "symbolic.csv", "hard.csv"):
+        for argv in (
+            ["predict", "model", "rows.csv", "-o", name],
+            ["explain", "model", "rows.csv", "-o", name],
+            ["monitor", "model", "rows.csv", "--json", name],
+        ):
+            assert main(argv) == 2, argv
+            assert f"{name} is read by this command: name another file" in capsys.readouterr().err
+    assert main(["monitor", "model", "rows.csv", "--json", "model/metadata.json"]) == 2
+    os.rename("model", "model.md")
+    os.rename("model.md/metadata.json", "model.md/metadata.md")
+    assert main(["card", "model.md", "-o", "model.md/metadata.md"]) == 2
+    assert "is read by this command" in capsys.readouterr().err
+    os.rename("model.md/metadata.md", "model.md/metadata.json")
+    os.rename("model.md", "model")
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
 def test_own_arguments_are_taken_out_before_hydra():
     options, rest = fit_options(["dataset=mine", "--register", "mine", "tune=5", "level=0.1", "--cfg", "job"])
     assert (options.register, options.tune, options.level) == ("mine", 5, 0.1)
@@ -85,6 +164,12 @@ WRONG = [
     (["explain", "{model}", "new.csv", "--label", "tag_a"], "the rows have no column 'tag_a'"),
     (["explain", "{model}", "{csv}", "--metric", "f1"], "no metric is called 'f1'"),
     (["explain", "{model}", "{csv}", "--repeats", "0"], "repeats=0: give at least 1"),
+    (["predict", "{model}", "{csv}", "-o", "out.xlsx"], "out.xlsx: tables are written as .csv, .tsv, .json"),
+    (["predict", "{model}", "{csv}", "-o", "out.csv.gz"], "out.csv.gz: tables are written as .csv, .tsv, .json"),
+    (["explain", "{model}", "{csv}", "-o", "out.html"], "out.html: tables are written as .csv, .tsv, .json"),
+    (["card", "{model}", "-o", "card.pdf"], "card.pdf: a card is written as .md or .html, not as .pdf"),
+    (["fit", "dataset=mine", "method=mlknn", "--output", "rows.docx"], "--output rows.docx is a file"),
+    (["serve", "{model}", "--max-mb", "0"], "max-mb 0: give a number above 0"),
     (["serve", "nothing"], "nothing: no such folder"),
     (["serve", "{model}", "--port", "70000"], "port 70000: give a number from 0 to 65535"),
 ]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
+import os
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +15,7 @@ import pytest
 import skops.io
 
 from helpers.models_for_use import LABELS, fit_settings, model_of
+from multilab.core import files
 from multilab.deployment import DeploymentError, ModelMetadata, SavedModel, load_model
 from multilab.deployment.final_fit import decided
 from multilab.experiments.method import load_method
@@ -110,3 +114,40 @@ def test_folders_without_a_model(model, tmp_path):
     (folder / "metadata.json").write_text(json.dumps({"schema": 99}))
     with pytest.raises(DeploymentError, match="written by another version"):
         load_model(folder)
+
+
+@pytest.mark.parametrize("fails", ["model.skops", "encoder.json", "metadata.json"])
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_full_disk_leaves_nothing(model, tmp_path, monkeypatch, fails, exists):
+    folder = tmp_path / "model"
+    if exists:
+        model.save(folder)
+    before = {path.name: path.read_bytes() for path in folder.glob("*")}
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    def write_half(self, content):
+        with self.open("wb") as stream:
+            stream.write(content[:10])
+        if self.name == fails:
+            raise full
+        return len(content)
+
+    def replace(source, target):
+        if Path(target).name == fails:
+            raise full
+        return os_replace(source, target)
+
+    os_replace = os.replace
+    monkeypatch.setattr(Path, "write_bytes", write_half)
+    monkeypatch.setattr(files.os, "replace", replace)
+    with pytest.raises(OSError, match="No space left"):
+        model.save(folder)
+    assert {path.name: path.read_bytes() for path in folder.glob("*")} == before
+    assert [path.name for path in tmp_path.iterdir()] == (["model"] if exists else [])
+
+
+def test_a_model_is_saved_into_the_current_folder_and_over_another(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in (".", ".", "new/folder"):
+        assert SavedModel.load(model.save(folder)).metadata == model.metadata
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["encoder.json", "metadata.json", "model.skops", "new"]

@@ -283,7 +283,7 @@ _ARGUMENTS_OF_VERB: dict[str, Callable[[list[str], str], list[str]]] = {
     "compare": _compare,
     "fit": _fit,
     "predict": _flags("--output", "--tracking-uri"),
-    "serve": _flags("--port", "--tracking-uri"),
+    "serve": _flags("--port", "--max-mb", "--tracking-uri"),
     "explain": _flags("--label", "--metric", "--repeats", "--output", "--tracking-uri"),
     "monitor": _flags("--alpha", "--min-effect", "--all", "--json", "--tracking-uri"),
     "card": _flags("--output", "--html", "--tracking-uri"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -113,6 +114,8 @@ def _fit_job(cfg: Any, options: FitOptions) -> None:
     settings = settings_of(cfg) | {"objective": options.decision, "calibration": options.calibration}
     if options.metric is not None and options.metric not in METRICS:
         raise DeploymentError(f"metric: {unknown_name('metric', options.metric, METRICS)}")
+    if options.output and os.path.exists(options.output) and not os.path.isdir(options.output):
+        raise DeploymentError(f"--output {options.output} is a file: name a folder")
     cells, store = settings_cells(settings), Store()
     method, dataset = cells[0].method, settings["dataset"]
     failed = run_cells(cells, store, progress=ProgressBar(f"{method.name} on {dataset}"))

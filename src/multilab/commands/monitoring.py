@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import tempfile
+from pathlib import Path
 from typing import Any
 
-from multilab.core import write_atomically
-from multilab.core.files import PathLike
+from multilab.core import MultilabError, write_atomically
+from multilab.core.files import PathLike, refuse_overwriting
 from multilab.core.messages import printable
 from multilab.deployment import load_model
 from multilab.deployment.loading import model_folder
@@ -18,6 +19,7 @@ from multilab.deployment.monitoring import Monitoring, monitor_rows
 DRIFT = 1
 """Exit code where drift is reported."""
 
+_WEB = (".html", ".htm")
 _HEAD = ("family", "item", "quantity", "test", "reference", "new", "effect", "adjusted p", "note")
 
 
@@ -51,6 +53,8 @@ def monitor_file(
     int
         1 if drift is reported, else 0.
     """
+    if json_path is not None:
+        refuse_overwriting(json_path, path, *Path(model).rglob("*"))
     saved = load_model(model, tracking_uri)
     result = monitor_rows(saved, saved.read(path), alpha, min_effect)
     about = saved.metadata
@@ -66,10 +70,15 @@ def monitor_file(
 
 def write_card(model: str, output: str | None, html: bool = False, tracking_uri: str | None = None) -> int:
     """Write the card of a model as Markdown or as a web page, to a file or to standard output."""
+    extension = Path(output or "").suffix.lower()
+    if extension not in ("", ".md", ".markdown", ".txt", *_WEB) and not html:
+        raise MultilabError(f"{output}: a card is written as .md or .html, not as {extension}")
+    if output is not None:
+        refuse_overwriting(output, *Path(model).rglob("*"))
     with tempfile.TemporaryDirectory() as scratch:
         about = ModelMetadata.load(model_folder(model, scratch, tracking_uri))
     card = model_card(about)
-    text = card.html() if html or (output or "").lower().endswith((".html", ".htm")) else card.markdown()
+    text = card.html() if html or extension in _WEB else card.markdown()
     if output is None:
         print(text, end="")
     else:

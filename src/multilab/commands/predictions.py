@@ -3,20 +3,51 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 
 from multilab.commands.progress import ProgressBar
-from multilab.core import write_atomically
+from multilab.core import MultilabError, write_atomically
+from multilab.core.files import refuse_overwriting
 from multilab.core.messages import printable
 from multilab.core.text import excerpt
 from multilab.deployment import load_model
 from multilab.deployment.explaining import coefficient_table, permutation_table
 
+_WRITERS: dict[str, Callable[[pd.DataFrame], str | bytes]] = {
+    ".csv": lambda table: table.to_csv(index=False, lineterminator="\n"),
+    ".tsv": lambda table: table.to_csv(index=False, lineterminator="\n", sep="\t"),
+    ".json": lambda table: table.to_json(orient="records", double_precision=15) + "\n",
+    ".jsonl": lambda table: table.to_json(orient="records", lines=True, double_precision=15),
+    ".parquet": lambda table: table.to_parquet(index=False),
+}
+"""Formats of an output file by its extension; a name without one is CSV."""
+
+
+def check_output(output: str | None, rows: str, model: str) -> None:
+    """Refuse an output file in a format that is not written, and one that this command reads.
+
+    Raises
+    ------
+    MultilabError
+    """
+    if output is None:
+        return
+    extension = Path(output).suffix.lower()
+    if extension and extension not in _WRITERS:
+        raise MultilabError(f"{output}: tables are written as {', '.join(_WRITERS)}, not as {extension}")
+    refuse_overwriting(output, rows, *Path(model).rglob("*"))
+
+
+def write_table(table: pd.DataFrame, output: str) -> None:
+    """Write a table in the format that the extension of the file names."""
+    write_atomically(output, _WRITERS[Path(output).suffix.lower() or ".csv"](table))
+
 
 def predict(model: str, rows: str, output: str | None, tracking_uri: str | None = None) -> int:
-    """Predict the rows of a file and write decisions and probabilities as CSV.
+    """Predict the rows of a file and write decisions and probabilities.
 
     Parameters
     ----------
@@ -25,19 +56,20 @@ def predict(model: str, rows: str, output: str | None, tracking_uri: str | None 
     rows : str
         CSV, TSV or Parquet file with the columns of the training file.
     output : str or None
-        CSV file to write; None: standard output.
+        File to write, by its extension ``.csv``, ``.tsv``, ``.json``, ``.jsonl`` or ``.parquet``; None: CSV to standard
+        output.
     tracking_uri : str, optional
     """
+    check_output(output, rows, model)
     saved = load_model(model, tracking_uri)
     encoded = saved.encode(saved.read(rows))
     for note in encoded.notes():
         print(printable(f"note: {note}"), file=sys.stderr)
     predicted = saved.frame_of(*saved.fitted.predict_with_scores(encoded.X))
-    text = predicted.to_csv(index=False, lineterminator="\n")
     if output is None:
-        print(text, end="")
+        print(_WRITERS[".csv"](predicted), end="")
         return 0
-    write_atomically(Path(output), text)
+    write_table(predicted, output)
     print(f"{output}: {len(predicted)} rows, {len(saved.label_names)} labels")
     return 0
 
@@ -67,9 +99,10 @@ def explain(
     n_repeats : int
         Permutations per column.
     output : str, optional
-        CSV file of the importances.
+        File of the importances, in the formats of `predict`.
     tracking_uri : str, optional
     """
+    check_output(output, rows, model)
     saved = load_model(model, tracking_uri)
     frame = saved.read(rows)
     coefficients = coefficient_table(saved, label) if label is not None else None
@@ -82,13 +115,16 @@ def explain(
         table = permutation_table(saved, frame, label, metric=metric, n_repeats=n_repeats, progress=bar)
         what = f"label {label!r}" if label is not None else "all labels"
         about = table.attrs
-        print(f"{what}: {about['metric']} {about['value']:.4f} on {len(frame)} rows; loss when a column is permuted")
+        left_out = len(frame) - about["rows"]
+        unobserved = f" ({left_out} others have no label)" if left_out else ""
+        found = f"{about['metric']} {about['value']:.4f} on {about['rows']} rows{unobserved}"
+        print(f"{what}: {found}; loss when a column is permuted")
         _print_table(table)
     if coefficients is not None:
         print(f"{coefficients.columns[1]}s of the model, on scaled features:")
         _print_table(coefficients)
     if output is not None:
-        write_atomically(Path(output), table.to_csv(index=False, lineterminator="\n"))
+        write_table(table, output)
         print(f"{output}: {len(table)} rows")
     return 0
 

@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from multilab.core.errors import MultilabError
+
 PathLike = str | os.PathLike[str]
 
 
@@ -30,6 +32,18 @@ def write_atomically(path: PathLike, content: bytes | str) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def refuse_overwriting(output: PathLike, *inputs: PathLike) -> None:
+    """Refuse an output file that is an input file under any name: through links, and in another case where that counts.
+
+    Raises
+    ------
+    MultilabError
+    """
+    for path in inputs:
+        if os.path.exists(path) and os.path.exists(output) and os.path.samefile(path, output):
+            raise MultilabError(f"{os.fspath(output)} is read by this command: name another file to write")
 
 
 def read_json(path: PathLike) -> Any:

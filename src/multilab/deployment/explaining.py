@@ -10,6 +10,8 @@ import pandas as pd
 from sklearn.multioutput import MultiOutputClassifier
 
 from multilab.core.messages import unknown_name
+from multilab.core.text import excerpt
+from multilab.datasets.cell_values import cell_texts
 from multilab.deployment.errors import DeploymentError
 from multilab.deployment.saved_model import SavedModel
 from multilab.methods import BinaryRelevance
@@ -21,24 +23,25 @@ _TRUTH = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "true": 1, "false": 0}
 
 
 def labels_of_rows(rows: pd.DataFrame, labels: Sequence[str]) -> np.ndarray:
-    """Return the labels of rows as a 0/1 matrix of shape (n, q).
+    """Return the labels of rows as a matrix of shape (n, q): 0, 1, or -1 where a label is missing.
 
     Raises
     ------
     DeploymentError
-        A label is not in the rows, or not 0 or 1.
+        A label is not in the rows, or not 0 or 1 or missing.
     """
     absent = [name for name in labels if name not in rows.columns]
     if absent:
         raise DeploymentError(f"permutation importance needs the labels; the rows have no column {absent[0]!r}")
     columns = []
     for name in labels:
-        codes = [_TRUTH.get(str(cell).strip().lower()) for cell in rows[name].tolist()]
+        texts = cell_texts(rows[name])
+        codes = [-1 if text is None else _TRUTH.get(text.lower()) for text in texts]
         if None in codes:
             row = codes.index(None)
-            raise DeploymentError(f"label {name!r}, row {row + 1}: {rows[name].iloc[row]!r} is not 0 or 1")
+            raise DeploymentError(f"label {name!r}, row {row + 1}: {excerpt(repr(texts[row]))} is not 0 or 1")
         columns.append(codes)
-    return np.array(columns, dtype=np.uint8).T
+    return np.array(columns, dtype=np.int8).T
 
 
 def permutation_table(
@@ -74,12 +77,13 @@ def permutation_table(
     DataFrame
         A row per raw column, the most important first: ``column``, ``importance`` (mean loss over the permutations, in
         units of the metric; positive: the column helps) and ``std``. All 0/1 columns of a text column are permuted
-        together. ``attrs`` has ``metric`` and ``value``, that of the rows as they are.
+        together. ``attrs`` has ``metric``, ``value``, that of the rows as they are, and ``rows``, the number of rows
+        with a label: the others are left out.
 
     Raises
     ------
     DeploymentError
-        There is no such label or metric, a label is missing in the rows, or the metric is undefined on them.
+        There is no such label or metric, a column of labels is missing, or the metric is undefined on the rows.
     """
     names = model.label_names
     if label is not None and label not in names:
@@ -91,6 +95,10 @@ def permutation_table(
     if n_repeats < 1:
         raise DeploymentError(f"repeats={n_repeats}: give at least 1")
     Y = labels_of_rows(rows, [names[j] for j in chosen])
+    labelled = (Y >= 0).any(axis=1)
+    rows, Y = rows[labelled], Y[labelled]
+    if not len(rows):
+        raise DeploymentError("no row has a label: permutation importance needs them")
     X = model.encode(rows).X
     value = _value(model, X, Y, chosen, metric)
     if not np.isfinite(value):
@@ -108,7 +116,7 @@ def permutation_table(
         start += column.width
     result = pd.DataFrame(table, columns=["column", "importance", "std"])
     result = result.sort_values("importance", ascending=False, kind="stable", ignore_index=True)
-    result.attrs = {"metric": metric, "value": value}
+    result.attrs = {"metric": metric, "value": value, "rows": len(Y)}
     return result
 
 

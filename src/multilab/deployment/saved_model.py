@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,13 +99,24 @@ class SavedModel:
         return pd.concat([first, second], axis=1)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the model into a folder, which is created; return its path."""
-        path = Path(folder)
-        path.mkdir(parents=True, exist_ok=True)
-        dump_model(self.fitted, path / _MODEL_FILE)
-        write_atomically(path / _ENCODER_FILE, json.dumps(self.encoder.to_json(), indent=1) + "\n")
-        self.metadata.save(path)
-        return path
+        """Write the model into a folder, which is created; return its path.
+
+        The files are written next to the folder first: where that fails, as on a full disk, the folder stays as it was.
+        """
+        path = Path(os.path.abspath(folder))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+        try:
+            scratch.mkdir()
+            dump_model(self.fitted, scratch / _MODEL_FILE)
+            write_atomically(scratch / _ENCODER_FILE, json.dumps(self.encoder.to_json(), indent=1) + "\n")
+            self.metadata.save(scratch)
+            path.mkdir(exist_ok=True)
+            for file in scratch.iterdir():
+                file.replace(path / file.name)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        return Path(folder)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> SavedModel:

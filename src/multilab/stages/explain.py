@@ -15,7 +15,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--label", metavar="L", help="one label (default: all together)")
     parser.add_argument("--metric", metavar="NAME", help="default macro_auc")
     parser.add_argument("--repeats", type=int, default=10, metavar="N", help="permutations per column (10)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="CSV file of the table")
+    parser.add_argument("-o", "--output", metavar="FILE", help="file of the table: .csv, .tsv, .json, .jsonl, .parquet")
     parser.add_argument("--tracking-uri", metavar="URI", help="MLflow store (default: as for `multilab train`)")
     given = parser.parse_args(argv)
     from multilab.commands.predictions import explain  # takes seconds

@@ -12,7 +12,12 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="multilab predict", description=__doc__)
     parser.add_argument("model", help="models:/mine@champion, models:/m-..., or a folder of `multilab fit --output`")
     parser.add_argument("rows", help="CSV, TSV, Parquet or ARFF file")
-    parser.add_argument("-o", "--output", metavar="FILE", help="CSV file to write (default: standard output)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="file to write: .csv, .tsv, .json, .jsonl, .parquet (default: CSV to the terminal)",
+    )
     parser.add_argument("--tracking-uri", metavar="URI", help="MLflow store (default: as for `multilab train`)")
     arguments = parser.parse_args(argv)
     from multilab.commands.predictions import predict  # takes seconds

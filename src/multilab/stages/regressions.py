@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from multilab.core import write_atomically
+from multilab.core.files import refuse_overwriting
 from multilab.leaderboard.regressions import find_regressions, read_leaderboard
 
 _EXAMPLE = """
@@ -31,6 +32,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--tolerance", type=float, default=0.001, help="a smaller loss is none (default 0.001)")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table as Markdown")
     arguments = parser.parse_args(argv)
+    if arguments.markdown:
+        refuse_overwriting(arguments.markdown, arguments.now, *([arguments.baseline] if arguments.baseline else []))
     result = find_regressions(
         read_leaderboard(arguments.now),
         read_leaderboard(arguments.baseline) if arguments.baseline else None,

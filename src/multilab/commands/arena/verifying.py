@@ -22,6 +22,7 @@ from multilab.commands.arena.recomputing import recompute_apart
 from multilab.commands.arena.submission_cells import submission_cells, versions_here
 from multilab.commands.arguments import arguments
 from multilab.core import array_digest, conf_dir, report_dir, write_atomically
+from multilab.core.files import refuse_overwriting
 from multilab.core.messages import printable
 from multilab.experiments import gate
 from multilab.experiments.cells import Cell
@@ -44,6 +45,10 @@ def verify_submission(argv: list[str]) -> int:
         raise ArenaError("expected: multilab arena verify ARCHIVE [sample=10] [seed=0] [stamp=FILE] [markdown=FILE]")
     sample, seed = (_count(options, key, default) for key, default in (("sample", 10), ("seed", 0)))
     path = Path(named[0])
+    default = path / "verified.json" if path.is_dir() else path.with_suffix(".verified.json")
+    stamp_path = Path(options.get("stamp", default))
+    for output in (stamp_path, *([options["markdown"]] if "markdown" in options else [])):
+        refuse_overwriting(output, path, *(file for file in path.glob("*") if file.name != "verified.json"))
     submission = read_submission(path)
     manifest = submission.manifest
     _check_declared(submission)
@@ -63,8 +68,6 @@ def verify_submission(argv: list[str]) -> int:
         outcome = _compared(submission, study, chosen, Store(store), failed)
     stamp = _stamp(submission, chosen, seed, outcome)
     _print_outcome(outcome, stamp, len(cells))
-    default = path / "verified.json" if path.is_dir() else path.with_suffix(".verified.json")
-    stamp_path = Path(options.get("stamp", default))
     write_atomically(stamp_path, json.dumps(stamp, indent=1, allow_nan=False) + "\n")
     table, reason = _ranks(submission, study, committed)
     print(*_rank_lines(manifest.name, table, reason), f"{stamp_path}: the stamp", sep="\n")
