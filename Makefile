@@ -15,7 +15,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-arena reproduce test test-slow lint gate ui lock clean readme docs
+.PHONY: help setup setup-arena reproduce test test-slow lint gate ui lock clean readme pages docs
 
 help: ## show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ ui: $(READY) ## open the MLflow UI on http://127.0.0.1:5000
 
 readme: $(READY) ## regenerate the figure and the table of the README from the committed report
 	@multilab report study=mlwse-core --readme
+
+pages: $(READY) ## regenerate every committed page, table and figure from the committed results (minutes)
+	@multilab report --all
 
 docs: $(READY) ## build the documentation site in docs/_build/html; warnings are errors, no network is used
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -336,6 +336,13 @@ METRIC_FUNCTIONS = (
 )  # fmt: skip
 
 
+OBSERVED = {
+    "rows": "Missing labels: a mean over rows, each measured over its observed labels.",
+    "labels": "Missing labels: a mean over labels, each measured over the rows that observe it.",
+    "cells": "Missing labels: computed from the observed cells.",
+}
+
+
 def example_row(name: str, values: dict[str, dict[str, float]]) -> list[str]:
     """Return a row of the table of the worked example; what differs from the default is bold."""
     shown = {preset: f"{measured[name]:.4f}" for preset, measured in values.items()}
@@ -347,6 +354,7 @@ def example_row(name: str, values: dict[str, dict[str, float]]) -> list[str]:
 def metric_entry(name: str, metric: Any, values: dict[str, dict[str, float]]) -> str:
     """Return the definition of one metric and its value in the example, by convention."""
     from multilab.metrics import METRICS
+    from multilab.metrics.registry import GROUPS
 
     by_value: dict[str, list[str]] = {}
     for preset, measured in values.items():
@@ -356,6 +364,9 @@ def metric_entry(name: str, metric: Any, values: dict[str, dict[str, float]]) ->
         f"``{name}``: {plain(metric.definition)}.",
         f"{'Larger' if metric.direction == 'max' else 'Smaller'} is better; range {metric.low:g} to {metric.high:g}; "
         f"computed from {metric.needs}." + (" Recorded in every study." if name in METRICS else ""),
+        *([f"Group: {GROUPS[metric.group].lower()}."] if metric.group else []),
+        *([f"Orders methods as :ref:`metric-{target(metric.ordered_like)}` does."] if metric.ordered_like else []),
+        *([OBSERVED[metric.mean_over]] if metric.mean_over else []),
         f"Source: {plain(metric.source)}.",
         f"Worked example: {worked}.",
     ]

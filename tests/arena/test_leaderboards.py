@@ -278,11 +278,16 @@ def test_a_set_leaves_a_metric_that_is_undefined_on_it():
 
 
 def test_groups_hold_every_metric_once_and_repeated_ones_are_not_counted():
-    assert sorted(METRIC_GROUPS["overall"]) == sorted(METRICS)
+    grouped = [name for name, metric in METRICS.items() if metric.group]
+    assert sorted(METRIC_GROUPS["overall"]) == sorted(grouped)
     parts = [name for group, members in METRIC_GROUPS.items() if group != "overall" for name in members]
-    assert sorted(parts) == sorted(METRICS)
+    assert sorted(parts) == sorted(grouped)
+    assert {"hamming_loss": "example", "macro_auc": "label", "one_error": "ranking"}.items() <= {
+        name: METRICS[name].group for name in grouped
+    }.items()
     board = rank_methods(track_results("default", synthetic_scores(2, 3, 1)).means(), "overall")
-    assert len(board.metrics) == len(METRICS) - len(ORDERED_LIKE)
+    assert set(board.metrics) == set(grouped) - set(ORDERED_LIKE)
+    assert {"accuracy_1mHL", "coverage_1based", "coverage_normalised"} <= set(ORDERED_LIKE)
 
 
 def test_metrics_called_ordered_alike_are():

@@ -31,8 +31,9 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     and ``reason``.
 ``metrics``
     A list, one per metric: ``name``, ``title``, ``direction`` (``min`` or ``max``), ``low``, ``high`` (``null``:
-    grows with q), ``group`` (``example``, ``label`` or ``ranking``), ``ordered_like`` (another metric that orders
-    methods alike on every dataset, else ``null``; groups do not count such a metric).
+    grows with q), ``group`` (``example``, ``label``, ``ranking`` or ``probability``; ``null``: no group counts it),
+    ``ordered_like`` (another metric that orders methods alike on every dataset, else ``null``; groups do not count
+    such a metric).
 ``groups``
     A list, one per group of metrics: ``name`` (``overall`` first), ``title``, ``metrics`` (those that count).
 ``tracks``
@@ -93,7 +94,7 @@ from multilab.arena.boards import Board, Rating, rank_methods
 from multilab.arena.champion import ROPE, SURE, champion_tests
 from multilab.arena.costs import pareto_front
 from multilab.arena.errors import ArenaError
-from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS, ORDERED_LIKE, boards_of, metrics_of
+from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS, boards_of, metrics_of
 from multilab.arena.pools import Pool, all_pools
 from multilab.arena.selection import sources_of
 from multilab.arena.tracks import Means, Track
@@ -241,15 +242,14 @@ def _compact(value: Any) -> str:
 
 def _metric(name: str) -> dict[str, Any]:
     metric = METRICS[name]
-    group = next(group for group, members in METRIC_GROUPS.items() if group != "overall" and name in members)
     return {
         "name": name,
         "title": metric.title,
         "direction": metric.direction,
         "low": _rounded(metric.low, 4),
         "high": _rounded(metric.high, 4),
-        "group": group,
-        "ordered_like": ORDERED_LIKE.get(name),
+        "group": metric.group,
+        "ordered_like": metric.ordered_like,
     }
 
 

@@ -8,38 +8,23 @@ from types import MappingProxyType
 from multilab.arena.errors import ArenaError
 from multilab.core.messages import unknown_name
 from multilab.metrics import METRICS
+from multilab.metrics.registry import GROUPS
 
-_EXAMPLE = ("hamming_loss", "subset_accuracy", "jaccard", "example_precision", "example_recall", "example_f1")
-_VARIANTS = ("accuracy_1mHL", "f1_of_means", "macro_f1_example")
-_LABEL = ("macro_f1", "micro_f1", "macro_auc", "micro_auc")
-_RANKING = ("average_precision", "ranking_loss", "one_error", "coverage", "coverage_1based", "coverage_normalised")
+_MEMBERS = {group: tuple(name for name, metric in METRICS.items() if metric.group == group) for group in GROUPS}
 
 METRIC_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "overall": (*_EXAMPLE, *_VARIANTS, *_LABEL, *_RANKING),
-        "example": (*_EXAMPLE, *_VARIANTS),
-        "label": _LABEL,
-        "ranking": _RANKING,
+        "overall": tuple(name for members in _MEMBERS.values() for name in members),
+        **{group: members for group, members in _MEMBERS.items() if members},
     }
 )
-"""Metrics by group: all, example-based decisions, label-based, and example-based ranking.
+"""Metrics by group, from their definitions: ``overall`` has those of all groups."""
 
-The groups are those of M.-L. Zhang and Z.-H. Zhou, A review on multi-label learning algorithms, TKDE 26(8), 2014,
-figure 1; the variants of a metric are in its group. None of the metrics that every study computes measures calibration.
-"""
-
-GROUP_TITLES: Mapping[str, str] = MappingProxyType(
-    {
-        "overall": "All metrics",
-        "example": "Example-based decisions",
-        "label": "Label-based",
-        "ranking": "Example-based ranking",
-    }
-)
+GROUP_TITLES: Mapping[str, str] = MappingProxyType({"overall": "All metrics", **GROUPS})
 """Display names of the groups."""
 
 ORDERED_LIKE: Mapping[str, str] = MappingProxyType(
-    {"accuracy_1mHL": "hamming_loss", "coverage_1based": "coverage", "coverage_normalised": "coverage"}
+    {name: metric.ordered_like for name, metric in METRICS.items() if metric.ordered_like}
 )
 """Metrics that order the methods of any dataset as another metric does; a group counts such a pair once."""
 

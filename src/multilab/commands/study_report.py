@@ -38,30 +38,36 @@ def write_report(study: Study) -> Path:
     if study.page == "study":
         save_learned(study)
     save_verdicts(study)
-    written = [path.name for path in folder.glob("statistics*.json")]
-    for name in written:
-        (folder / name).unlink()
-    means = headline_metrics(study, scores)
-    contents: dict[str, Any] = {
+    written = write_comparisons(study, scores)
+    contents = {
         "study": described(study),
         "datasets": [dataset_description(study, name) for name in study.datasets],
         "environment": _environment(study),
-        "metrics": means,
-        **({} if study.page == "arena" else _compared(study, scores)),
     }
-    for name, content in contents.items():
-        write_atomically(folder / f"{name}.json", json.dumps(content, indent=1, sort_keys=True) + "\n")
-    write_plots(study, scores, means[study.headline], study_ranks(study, scores))
-    written += [
-        METRICS_FILE,
-        *PLOT_TABLES,
-        "cells.csv",
-        "claims.json",
-        "counterfactuals.json",
-        *(f"{name}.json" for name in contents),
-    ]
-    record_checksums(folder, written)
+    written += [_write(folder, name, content) for name, content in contents.items()]
+    record_checksums(folder, [*written, "cells.csv", "claims.json", "counterfactuals.json"])
     return study_page(folder, parallel_map)
+
+
+def write_comparisons(study: Study, scores: Any) -> list[str]:
+    """Write what follows from settings and scores alone: means, comparisons, data of the plots; return their names.
+
+    The names of files that were removed are among them.
+    """
+    folder = report_dir(study.name)
+    removed = [path.name for path in folder.glob("statistics*.json")]
+    for name in removed:
+        (folder / name).unlink()
+    means = headline_metrics(study, scores)
+    contents = {"metrics": means, **({} if study.page == "arena" else _compared(study, scores))}
+    written = [_write(folder, name, content) for name, content in contents.items()]
+    write_plots(study, scores, means[study.headline], study_ranks(study, scores))
+    return [*removed, *written, METRICS_FILE, *PLOT_TABLES]
+
+
+def _write(folder: Path, name: str, content: Any) -> str:
+    write_atomically(folder / f"{name}.json", json.dumps(content, indent=1, sort_keys=True) + "\n")
+    return f"{name}.json"
 
 
 def _compared(study: Study, scores: Any) -> dict[str, Any]:

@@ -20,7 +20,16 @@ from multilab.metrics.values import Value, mean_with_rule
 _ZHANG = "Zhang & Zhou, IEEE TKDE 26 (2014)"
 
 
-@metric("Macro AUC", "max", "scores", skips="labels", source=_ZHANG, conventions=("auc_ties", "auc_one_class"))
+@metric(
+    "Macro AUC",
+    "max",
+    "scores",
+    skips="labels",
+    group="label",
+    mean_over="labels",
+    source=_ZHANG,
+    conventions=("auc_ties", "auc_one_class"),
+)
 def macro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
     """Return the mean over labels of the area under the ROC curve.
 
@@ -64,7 +73,7 @@ def _twice_loss(conventions: Conventions) -> int:
     return round(2 * (1 - conventions.auc_ties))
 
 
-@metric("Micro AUC", "max", "scores", source=_ZHANG, conventions=("auc_ties",))
+@metric("Micro AUC", "max", "scores", group="label", mean_over="cells", source=_ZHANG, conventions=("auc_ties",))
 def micro_auc(ranking: Ranking, conventions: Conventions) -> Value | float:
     """Return the area under the ROC curve of all cells.
 
@@ -122,6 +131,8 @@ def _levels(ranking: Ranking) -> _Levels:
     direction="max",
     needs="scores",
     skips="labels",
+    group="label",
+    mean_over="labels",
     source=_ZHANG,
     conventions=("label_average_precision_ties", "label_average_precision_empty"),
     in_score_all=False,
@@ -167,6 +178,8 @@ def label_average_precision(ranking: Ranking, conventions: Conventions) -> tuple
     title="Micro average precision",
     direction="max",
     needs="scores",
+    group="label",
+    mean_over="cells",
     source="scikit-learn, average_precision_score",
     conventions=("label_average_precision_empty",),
     in_score_all=False,

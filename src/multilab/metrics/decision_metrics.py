@@ -16,7 +16,7 @@ _SCHAPIRE = "Schapire & Singer, BoosTexter, Machine Learning 39 (2000)"
 _YANG = "Yang, Information Retrieval 1 (1999)"
 
 
-@metric("Hamming loss", "min", "decisions", source=_SCHAPIRE, filler="decisions")
+@metric("Hamming loss", "min", "decisions", group="example", mean_over="cells", source=_SCHAPIRE, filler="decisions")
 def hamming_loss(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the share of wrongly decided cells of the matrix.
 
@@ -31,7 +31,15 @@ def hamming_loss(counts: DecisionCounts, conventions: Conventions) -> Value | fl
     return counts.share_wrong
 
 
-@metric("Subset accuracy", "max", "decisions", source="Zhu, Ji, Xu & Gong, SIGIR 2005", filler="decisions")
+@metric(
+    "Subset accuracy",
+    "max",
+    "decisions",
+    group="example",
+    mean_over="rows",
+    source="Zhu, Ji, Xu & Gong, SIGIR 2005",
+    filler="decisions",
+)
 def subset_accuracy(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the share of rows with every label right.
 
@@ -54,6 +62,8 @@ def subset_accuracy(counts: DecisionCounts, conventions: Conventions) -> Value |
     "max",
     "decisions",
     skips="rows",
+    group="example",
+    mean_over="rows",
     source=_GODBOLE,
     conventions=("jaccard_both_empty",),
     filler="decisions",
@@ -85,6 +95,8 @@ def jaccard(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     direction="max",
     needs="decisions",
     skips="rows",
+    group="example",
+    mean_over="rows",
     source=_GODBOLE,
     conventions=("example_both_empty", "one_empty"),
     filler="decisions",
@@ -113,6 +125,8 @@ def example_precision(counts: DecisionCounts, conventions: Conventions) -> Value
     "max",
     "decisions",
     skips="rows",
+    group="example",
+    mean_over="rows",
     source=_GODBOLE,
     conventions=("example_both_empty", "one_empty"),
     filler="decisions",
@@ -141,6 +155,8 @@ def example_recall(counts: DecisionCounts, conventions: Conventions) -> Value | 
     "max",
     "decisions",
     skips="rows",
+    group="example",
+    mean_over="rows",
     source=_GODBOLE,
     conventions=("example_both_empty",),
     filler="decisions",
@@ -164,7 +180,15 @@ def example_f1(counts: DecisionCounts, conventions: Conventions) -> Value | floa
 
 
 @metric(
-    "Macro F1", "max", "decisions", skips="labels", source=_YANG, conventions=("macro_both_empty",), filler="decisions"
+    "Macro F1",
+    "max",
+    "decisions",
+    skips="labels",
+    group="label",
+    mean_over="labels",
+    source=_YANG,
+    conventions=("macro_both_empty",),
+    filler="decisions",
 )
 def macro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the mean over labels of 2 tp / (2 tp + fp + fn).
@@ -182,7 +206,16 @@ def macro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     return mean_where_defined(counts.by_label.f1(conventions.macro_both_empty))
 
 
-@metric("Micro F1", "max", "decisions", source=_YANG, conventions=("micro_both_empty",), filler="decisions")
+@metric(
+    "Micro F1",
+    "max",
+    "decisions",
+    group="label",
+    mean_over="cells",
+    source=_YANG,
+    conventions=("micro_both_empty",),
+    filler="decisions",
+)
 def micro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the ratio 2 tp / (2 tp + fp + fn) over all cells.
 
@@ -204,6 +237,8 @@ def micro_f1(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     direction="max",
     needs="decisions",
     skips="labels",
+    group="label",
+    mean_over="labels",
     source=_YANG,
     conventions=("macro_both_empty", "one_empty"),
     in_score_all=False,
@@ -230,6 +265,8 @@ def macro_precision(counts: DecisionCounts, conventions: Conventions) -> Value |
     direction="max",
     needs="decisions",
     skips="labels",
+    group="label",
+    mean_over="labels",
     source=_YANG,
     conventions=("macro_both_empty", "one_empty"),
     in_score_all=False,

@@ -13,7 +13,16 @@ from multilab.metrics.values import Value, mean_of
 _MLWSE = "MLWSE paper, Tables 4-5, as its code computes it"
 
 
-@metric("1 - Hamming loss", "max", "decisions", source=_MLWSE, filler="decisions")
+@metric(
+    "1 - Hamming loss",
+    "max",
+    "decisions",
+    group="example",
+    mean_over="cells",
+    ordered_like="hamming_loss",
+    source=_MLWSE,
+    filler="decisions",
+)
 def accuracy_1mHL(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the share of rightly decided cells of the matrix.
 
@@ -30,7 +39,7 @@ def accuracy_1mHL(counts: DecisionCounts, conventions: Conventions) -> Value | f
     return 1.0 - counts.share_wrong
 
 
-@metric("F1 of means", "max", "decisions", source=_MLWSE, filler="decisions")
+@metric("F1 of means", "max", "decisions", group="example", source=_MLWSE, filler="decisions")
 def f1_of_means(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the harmonic mean of mean example precision and mean example recall, 0/0 = 0.
 
@@ -48,7 +57,9 @@ def f1_of_means(counts: DecisionCounts, conventions: Conventions) -> Value | flo
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
-@metric("Example F1 (0/0 = 0)", "max", "decisions", source=_MLWSE, filler="decisions")
+@metric(
+    "Example F1 (0/0 = 0)", "max", "decisions", group="example", mean_over="rows", source=_MLWSE, filler="decisions"
+)
 def macro_f1_example(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the mean over rows of 2 hits / (true + predicted), 0/0 = 0.
 

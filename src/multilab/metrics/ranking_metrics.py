@@ -44,6 +44,8 @@ def _mean_worst_rank(rows: LabelRanks, conventions: Conventions, offset: int, no
     direction="max",
     needs="scores",
     skips="rows",
+    group="ranking",
+    mean_over="rows",
     source=_SCHAPIRE,
     conventions=("average_precision_ties", "average_precision_empty", "skip_full_rows"),
 )
@@ -76,6 +78,8 @@ def average_precision(ranking: Ranking, conventions: Conventions) -> Value | flo
     direction="min",
     needs="scores",
     skips="rows",
+    group="ranking",
+    mean_over="rows",
     source=_SCHAPIRE,
     conventions=("ranking_loss_ties", "ranking_loss_degenerate"),
 )
@@ -109,6 +113,8 @@ def ranking_loss(ranking: Ranking, conventions: Conventions) -> Value | float:
     direction="min",
     needs="scores",
     skips="rows",
+    group="ranking",
+    mean_over="rows",
     source=_SCHAPIRE,
     conventions=("one_error_ties", "one_error_empty", "skip_full_rows"),
 )
@@ -143,6 +149,8 @@ def one_error(ranking: Ranking, conventions: Conventions) -> Value | float:
     needs="scores",
     skips="rows",
     high=math.inf,
+    group="ranking",
+    mean_over="rows",
     source=_SCHAPIRE,
     conventions=("coverage_ties", "coverage_empty", "coverage_offset", "coverage_normalised"),
 )
@@ -175,6 +183,9 @@ def coverage(ranking: Ranking, conventions: Conventions) -> Value | float:
     needs="scores",
     skips="rows",
     high=math.inf,
+    group="ranking",
+    mean_over="rows",
+    ordered_like="coverage",
     source="scikit-learn, coverage_error",
     conventions=("coverage_ties", "coverage_empty"),
 )
@@ -202,6 +213,9 @@ def coverage_1based(ranking: Ranking, conventions: Conventions) -> Value | float
     direction="min",
     needs="scores",
     skips="rows",
+    group="ranking",
+    mean_over="rows",
+    ordered_like="coverage",
     source="iMLDF paper",
     conventions=("coverage_ties", "coverage_empty"),
 )

@@ -3,15 +3,16 @@
 A metric is one decorated function in one of the modules that :mod:`multilab.metrics` imports
 (``decision_metrics``, ``auc``, ``ranking_metrics``, ``top_labels``, ``probability_metrics``, ``paper_metrics``)::
 
-    @metric("Is-error", "min", "scores", skips="rows", source="Crammer & Singer, JMLR 2003",
-            conventions=("ranking_loss_ties",))
+    @metric("Is-error", "min", "scores", group="ranking", mean_over="rows", skips="rows",
+            source="Crammer & Singer, JMLR 2003", conventions=("ranking_loss_ties",))
     def is_error(ranking, conventions):
         \"\"\"Return the share of rows in which at least one pair of labels is ordered wrongly.\"\"\"
         return mean_of(ranking.rows.twice_wrong > 0)
 
 Nothing else has to be edited: ``multilab.metrics.is_error``, :data:`METRICS`, ``score_all``, the definitions in the
-reports and the completion of the shell follow. With ``in_score_all=False`` a metric is not among :data:`METRICS`, which
-every study computes: it is a function, a scorer (``get_scorer``) and a name for ``score_all(..., metrics=[...])``.
+reports, the leaderboards of the arena, the reference and the completion of the shell follow. With
+``in_score_all=False`` a metric is not among :data:`METRICS`, which every study computes: it is a function, a scorer
+(``get_scorer``) and a name for ``score_all(..., metrics=[...])``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,23 @@ Direction = Literal["max", "min"]
 Needs = Literal["scores", "probabilities", "decisions"]
 Fillers = Literal["decisions", "ones"] | None
 Skips = Literal["rows", "labels"] | None
+Group = Literal["example", "label", "ranking", "probability"] | None
+MeanOver = Literal["rows", "labels", "cells"] | None
 Formula = Callable[..., Value | float]
+
+GROUPS: Mapping[str, str] = MappingProxyType(
+    {
+        "example": "Example-based decisions",
+        "label": "Label-based",
+        "ranking": "Example-based ranking",
+        "probability": "Probabilities",
+    }
+)
+"""Display names of the groups of metrics, in the order of tables.
+
+The first three are those of M.-L. Zhang and Z.-H. Zhou, A review on multi-label learning algorithms, TKDE 26(8), 2014,
+figure 1; the variants of a metric are in its group.
+"""
 
 
 @dataclass(frozen=True)
@@ -61,6 +78,14 @@ class Metric:
         The fields of :class:`Conventions` that can change its value for given scores or decisions.
     parameters : dict of str to object
         Its own keyword arguments with their defaults.
+    group : {"example", "label", "ranking", "probability", None}
+        What it measures: decisions row by row, labels, the order of a row's labels, or probabilities. A leaderboard of
+        the arena ranks methods by all metrics of a group. None: it has a board of its own and counts in no group.
+    ordered_like : str or None
+        Another metric that orders the methods of any dataset in the same way; a group counts such a pair once.
+    mean_over : {"rows", "labels", "cells", None}
+        What its value is the mean of, each over its observed cells where labels are missing; "cells": it is computed
+        from the list of all observed cells. None: it is none of these.
     filler : {"decisions", "ones", None}
         What unobserved labels are in the best case: the decisions (the worst case are their opposites), or all
         relevant. None: ``bounds`` refuses the metric.
@@ -84,6 +109,9 @@ class Metric:
     conventions: tuple[str, ...]
     parameters: Mapping[str, Any]
     filler: Fillers
+    group: Group
+    ordered_like: str | None
+    mean_over: MeanOver
     definition: str
     source: str
     function: Callable[..., float]
@@ -164,13 +192,16 @@ def metric(
     skips: Skips = None,
     high: float = 1.0,
     filler: Fillers = None,
+    group: Group = None,
+    ordered_like: str | None = None,
+    mean_over: MeanOver = None,
     in_score_all: bool = True,
 ) -> Callable[[Formula], Callable[..., float]]:
     """Define a metric by its formula.
 
     Parameters
     ----------
-    title, direction, needs, source, conventions, skips, high, filler
+    title, direction, needs, source, conventions, skips, high, filler, group, ordered_like, mean_over
         See :class:`Metric`.
     in_score_all : bool, default True
         Whether ``score_all`` computes it, so that it is in :data:`METRICS`.
@@ -191,12 +222,21 @@ def metric(
 
     def define(formula: Formula) -> Callable[..., float]:
         name, doc = formula.__name__, inspect.getdoc(formula) or ""
-        _check(name, doc, direction, needs, skips, conventions, filler)
+        choices: dict[str, tuple[Any, tuple[Any, ...]]] = {
+            "direction": (direction, get_args(Direction)),
+            "needs": (needs, get_args(Needs)),
+            "skips": (skips, ("rows", "labels", None)),
+            "filler": (filler, ("decisions", "ones", None)),
+            "group": (group, (*GROUPS, None)),
+            "mean_over": (mean_over, ("rows", "labels", "cells", None)),
+            "ordered_like": (ordered_like, (*_DEFINED, None)),
+        }
+        _check(name, doc, choices, conventions)
         function = _public_function(formula, needs)
         keyword_only = (p for p in inspect.signature(formula).parameters.values() if p.kind is p.KEYWORD_ONLY)
         parameters = MappingProxyType({p.name: p.default for p in keyword_only})
         definition = doc.partition("\n\n")[0].replace("\n", " ").removeprefix(_SUMMARY).rstrip(".")
-        rules = conventions, parameters, filler
+        rules = conventions, parameters, filler, group, ordered_like, mean_over
         made = Metric(name, title, direction, 0.0, high, needs, skips, *rules, definition, source, function, formula)
         function.__doc__ = _document(made, doc)
         _DEFINED[name] = made
@@ -208,26 +248,15 @@ def metric(
 
 
 def _check(
-    name: str,
-    doc: str,
-    direction: str,
-    needs: str,
-    skips: str | None,
-    conventions: tuple[str, ...],
-    filler: str | None,
+    name: str, doc: str, choices: Mapping[str, tuple[Any, tuple[Any, ...]]], conventions: tuple[str, ...]
 ) -> None:
     if name in _DEFINED:
         raise MetricError(f"metric {name!r} is defined already, in {_DEFINED[name].function.__module__}")
     if not doc.startswith(_SUMMARY):
         raise MetricError(f"metric {name!r}: the docstring must begin with {_SUMMARY.strip()!r} and a definition")
-    choices: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
-        ("direction", direction, get_args(Direction)),
-        ("needs", needs, get_args(Needs)),
-        ("skips", skips, ("rows", "labels", None)),
-        ("filler", filler, ("decisions", "ones", None)),
-        *(("conventions", field, tuple(field.name for field in fields(Conventions))) for field in conventions),
-    )
-    for argument, value, allowed in choices:
+    known = tuple(field.name for field in fields(Conventions))
+    every = [*choices.items(), *(("conventions", (field, known)) for field in conventions)]
+    for argument, (value, allowed) in every:
         if value not in allowed:
             raise MetricError(f"metric {name!r}: {argument} must be one of {allowed}, got {value!r}")
 

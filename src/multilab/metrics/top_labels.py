@@ -26,6 +26,8 @@ __all__ = ["label_propensities", "ndcg_at_k", "precision_at_k"]
     title="Precision at k",
     direction="max",
     needs="scores",
+    group="ranking",
+    mean_over="rows",
     source="Prabhu & Varma, KDD 2014; with propensities: Jain, Prabhu & Varma, KDD 2016",
     filler="ones",
     in_score_all=False,
@@ -60,6 +62,8 @@ def precision_at_k(
     title="nDCG at k",
     direction="max",
     needs="scores",
+    group="ranking",
+    mean_over="rows",
     source="Järvelin & Kekäläinen, ACM TOIS 20 (2002); with propensities: Jain, Prabhu & Varma, KDD 2016",
     in_score_all=False,
 )

@@ -7,23 +7,27 @@ from pathlib import Path
 from rich.console import Console
 from rich.markdown import Markdown
 
-from multilab.commands.arena.pages import study_page
+from multilab.commands.arena.pages import committed_pages, overview, study_page
 from multilab.commands.arguments import arguments
 from multilab.commands.receipts import PAGE, restore_tables
 from multilab.core import report_dir
 from multilab.core.shell import command
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.tracking_uri import runs_link, tracking
-from multilab.papers import paper_of
-from multilab.reports import finding_text, headline_markdown, write_overview, write_readme
+from multilab.experiments.workers import parallel_map
+from multilab.reports import finding_text, headline_markdown
 
 
 def main(argv: list[str]) -> int:
-    """`multilab report study=NAME [--headline] [--readme]`.
+    """`multilab report study=NAME [--headline] [--readme] | --all`.
 
     ``--headline`` prints finding, headline table and addresses, of a page that exists without rebuilding it;
-    ``--readme`` writes the tables and the figure of the README, and the page over all studies.
+    ``--readme`` writes the tables and the figure of the README, and the page over all studies; ``--all`` writes
+    these, the pages of all studies and of the arena, and what the documentation says of it.
     """
+    if argv == ["--all"]:
+        committed_pages(parallel_map)
+        return 0
     flags = {argument for argument in argv if argument in ("--headline", "--readme")}
     study = arguments([argument for argument in argv if argument not in flags], "study").get("study", "quick")
     folder = report_dir(study)
@@ -34,8 +38,7 @@ def main(argv: list[str]) -> int:
     if "--headline" not in flags or not page.is_file():
         page = study_page(folder)
     if "--readme" in flags:
-        write_readme(Path("README.md"), folder, Path("docs/figures"))
-        write_overview(folder.parent, paper_of)
+        overview(folder)
     if "--headline" in flags:
         show(headline_markdown(folder))
         print(f"\n{finding_text(folder)}\n")

@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from multilab.commands.arena.summary import summarise_arena
 from multilab.commands.arguments import arguments
 from multilab.core import read_json, report_dir
 from multilab.core.shell import command
 from multilab.papers import paper_of
-from multilab.reports import build_report
+from multilab.reports import build_report, write_overview, write_readme
 from multilab.reports.arena.data import OutdatedLeaderboardError
 from multilab.reports.arena.page import build_arena_pages
+
+README_STUDY = "mlwse-core"
+"""Study whose table and figure the README shows."""
 
 
 def write_pages(argv: list[str]) -> int:
@@ -40,6 +44,29 @@ def study_page(folder: Path, each: Callable[..., Iterable[Any]] = map) -> Path:
     except OutdatedLeaderboardError as error:
         print(f"{error}, then `{command('multilab')} arena page`")
         return arena / "index.html"
+
+
+def committed_pages(each: Callable[..., Iterable[Any]] = map) -> None:
+    """Write every page, table and figure that a checkout commits, from the committed results alone.
+
+    These are the pages of all studies with results, those of the arena with its summary, the page over all studies,
+    and the tables and the figure of the README.
+    """
+    folders = sorted(path.parent for path in report_dir("arena").parent.glob("*/scores.csv"))
+    for folder in folders:
+        if not _is_of_arena(folder):
+            print(build_report(folder, paper_of(folder), each))
+    if (report_dir("arena") / "leaderboard.json").is_file():
+        write_pages([])
+        summarise_arena([])
+    if report_dir(README_STUDY).is_dir():
+        overview(report_dir(README_STUDY))
+
+
+def overview(folder: Path) -> None:
+    """Write the page over all studies, and the tables and the figure of the README, the figure of one study."""
+    write_readme(Path("README.md"), folder, Path("docs/figures"))
+    print(write_overview(folder.parent, paper_of))
 
 
 def _is_of_arena(folder: Path) -> bool:
