@@ -332,7 +332,8 @@ def metrics() -> str:
 
 
 METRIC_FUNCTIONS = (
-    "per_label", "confusion_counts", "bootstrap", "bounds", "get_scorer", "get_scorer_names", "label_propensities",
+    "per_label", "over_assigned", "confusion_counts", "bootstrap", "bounds", "get_scorer", "get_scorer_names",
+    "label_propensities",
 )  # fmt: skip
 
 

@@ -11,11 +11,12 @@ from typing import Any
 from multilab.commands.composition import compose_and_run, metric_names, settings_of
 from multilab.commands.progress import ProgressBar, print_warnings
 from multilab.commands.run_records import dataset_source, flat_params, run_tags
-from multilab.core.messages import unknown_name
+from multilab.core.messages import printable, unknown_name
 from multilab.core.shell import command
 from multilab.deployment.champions import challenge, settings_cells
 from multilab.deployment.errors import DeploymentError
 from multilab.deployment.final_fit import evaluated, fitted_model
+from multilab.deployment.model_limits import over_assigned_labels, over_assigned_text
 from multilab.deployment.registry import log_model
 from multilab.experiments.environment import environment
 from multilab.experiments.store import Store
@@ -144,8 +145,12 @@ def _fit_job(cfg: Any, options: FitOptions) -> None:
 
 
 def _print_scores(model: Any, wanted: Sequence[str]) -> None:
-    """Print the cross-validated metrics with intervals, and the fit."""
+    """Print labels that the decisions are of no use for, the cross-validated metrics with intervals, and the fit."""
     about = model.metadata
+    if often := over_assigned_text(over_assigned_labels(about)):
+        objective = about.decision.get("objective")
+        remedy = f" Without decision={objective} the method keeps its own decisions." if objective else ""
+        print(printable(f"warning: {often}{remedy}"))
     evaluation, data = about.evaluation, about.dataset
     print(f"{about.method['title']} on {data['name']}, {evaluation['splits']} splits, mean and 95 % interval")
     for name in wanted:

@@ -15,6 +15,7 @@ from multilab.core.messages import printable
 from multilab.core.text import excerpt
 from multilab.deployment import load_model
 from multilab.deployment.explaining import coefficient_table, permutation_table
+from multilab.deployment.model_limits import prediction_warnings
 
 _WRITERS: dict[str, Callable[[pd.DataFrame], str | bytes]] = {
     ".csv": lambda table: table.to_csv(index=False, lineterminator="\n"),
@@ -65,7 +66,10 @@ def predict(model: str, rows: str, output: str | None, tracking_uri: str | None 
     encoded = saved.encode(saved.read(rows))
     for note in encoded.notes():
         print(printable(f"note: {note}"), file=sys.stderr)
-    predicted = saved.frame_of(*saved.fitted.predict_with_scores(encoded.X))
+    scores, decisions = saved.fitted.predict_with_scores(encoded.X)
+    for warning in prediction_warnings(saved.metadata, decisions):
+        print(printable(f"warning: {warning}"), file=sys.stderr)
+    predicted = saved.frame_of(scores, decisions)
     if output is None:
         print(_WRITERS[".csv"](predicted), end="")
         return 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def visible(text: str) -> str:
     r"""Return ``text`` with every character that a terminal does not print as an escape (``\x1b``, ``\u202e``).
@@ -18,3 +20,9 @@ def visible(text: str) -> str:
 def excerpt(text: str, limit: int = 60) -> str:
     """Return at most ``limit`` characters of ``text``: the start of a longer one and three dots."""
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return ``a, b and c``; of more than ``most`` names the first ones and the number of the others."""
+    shown = [*names[:most], f"{len(names) - most} more"] if len(names) > most else list(names)
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

@@ -40,7 +40,7 @@ from multilab.experiments.search import search, search_name
 from multilab.experiments.store import Store
 from multilab.experiments.threads import one_thread
 
-__all__ = ["DECISIONS", "CrossValidated", "decided", "evaluated", "fit_on_all_rows", "fitted_model"]
+__all__ = ["DECISIONS", "INNER_FOLDS", "CrossValidated", "decided", "evaluated", "fit_on_all_rows", "fitted_model"]
 
 DECISIONS = {
     "macro_f1": "per_label",
@@ -50,6 +50,9 @@ DECISIONS = {
     "subset_accuracy": "global",
 }
 """Objectives of the decisions, and the policy for each, see `multilab.decision.TunedThresholdClassifier`."""
+
+INNER_FOLDS = 5
+"""Folds of the out-of-fold scores on which decisions are tuned."""
 
 CALIBRATIONS = ("sigmoid", "isotonic", "beta", "temperature")
 _TUNED = "multilab.decision.tuned_threshold.TunedThresholdClassifier"
@@ -103,7 +106,7 @@ def decided(method: Method, objective: str | None, calibration: str | None = Non
         "objective": objective or "macro_f1",
         "policy": DECISIONS[objective] if objective else "fixed",
         "calibration": calibration,
-        "cv": 5,
+        "cv": INNER_FOLDS,
         **nested,
     }
     search_space = {n if n == "preprocessing" else f"estimator__{n}": space for n, space in method.search.items()}

@@ -80,9 +80,9 @@ def _weaknesses(about: ModelMetadata) -> Iterator[Any]:
     weaknesses = known_weaknesses(about)
     yield weaknesses or "The held-out scores show none of the weaknesses that are looked for."
     yield (
-        "Looked for: labels that are rare, never predicted, or predicted no better than by their prevalence; wide "
-        "intervals; errors of calibration; small evaluations. Each label is judged by itself, without correction for "
-        "their number."
+        "Looked for: labels that are assigned far too often, rare, never predicted, or predicted no better than by "
+        "their prevalence; wide intervals; errors of calibration; small evaluations. Each label is judged by itself, "
+        "without correction for their number."
     )
 
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from multilab.deployment.metadata import ModelMetadata
+import numpy as np
 
-__all__ = ["known_weaknesses"]
+from multilab.core.text import listed
+from multilab.deployment.metadata import ModelMetadata
+from multilab.metrics import OverAssigned, over_assigned
+
+__all__ = ["known_weaknesses", "over_assigned_labels", "over_assigned_text", "prediction_warnings"]
 
 RARE = 20
 """Labels with fewer relevant rows are rare: their metrics and thresholds are hardly more than guesses."""
+
+LEAST_ROWS = 20
+"""Fewer rows than this say nothing about how often a label is assigned."""
 
 _WIDE = 0.2
 _SHOWN = 20
@@ -28,13 +35,50 @@ def known_weaknesses(about: ModelMetadata) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Rare labels; labels that are never predicted; labels that are predicted no better than by their prevalence (by
-        AUC, by Brier score, or by F1); wide intervals; labels that are not calibrated; small evaluations.
+        Labels that are assigned far too often; rare labels; labels that are never predicted; labels that are predicted
+        no better than by their prevalence (by AUC, by Brier score, or by F1); wide intervals; labels that are not
+        calibrated; small evaluations.
     """
     return tuple(_sentences(about))
 
 
+def over_assigned_labels(about: ModelMetadata) -> list[OverAssigned]:
+    """Return the labels that the model assigned to far too many held-out rows, see `multilab.metrics.over_assigned`."""
+    seen = [row for row in about.per_label if row["observed"]]
+    rates, frequencies = ([row[key] / row["observed"] for row in seen] for key in ("predicted", "count"))
+    return over_assigned([row["label"] for row in seen], rates, frequencies)
+
+
+def over_assigned_text(found: Sequence[OverAssigned], rows: str = "the held-out rows") -> str:
+    """Return a warning of labels that are assigned far too often, empty if there are none."""
+    if not found:
+        return ""
+    labels = listed([*map(str, found)], _SHOWN)
+    return f"Labels assigned to far too many of {rows}: {labels}. Do not use the decisions for {_them(found)}."
+
+
+def prediction_warnings(about: ModelMetadata, decisions: np.ndarray) -> list[str]:
+    """Return which labels are assigned to far too many new rows, compared with the training rows, or were held out.
+
+    Parameters
+    ----------
+    about : ModelMetadata
+    decisions : ndarray of shape (n, q)
+        Of the new rows; fewer than 20 say nothing by themselves.
+    """
+    here: list[OverAssigned] = []
+    if len(decisions) >= LEAST_ROWS:
+        frequencies = [np.nan if row["prevalence"] is None else row["prevalence"] for row in about.labels]
+        here = over_assigned(about.label_names, np.asarray(decisions, dtype=float).mean(axis=0), frequencies)
+    named = {each.label for each in here}
+    held = [each for each in over_assigned_labels(about) if each.label not in named]
+    texts = over_assigned_text(here, "these rows, compared with the training rows"), over_assigned_text(held)
+    return [text for text in texts if text]
+
+
 def _sentences(about: ModelMetadata) -> Iterator[str]:
+    if often := over_assigned_text(over_assigned_labels(about)):
+        yield often
     labels = {row["name"]: row for row in about.labels}
     rows = [{**row, "positives": labels[row["label"]]["positives"]} for row in about.per_label]
     never_seen = [row["label"] for row in rows if row["positives"] == 0]
@@ -106,5 +150,5 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
-def _them(names: Sequence[str]) -> str:
+def _them(names: Sequence[Any]) -> str:
     return "it" if len(names) == 1 else "them"

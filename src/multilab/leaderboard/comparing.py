@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
@@ -15,8 +16,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from multilab.core.messages import printable
+from multilab.decision import TunedThresholdClassifier
 from multilab.leaderboard.errors import ComparisonError
-from multilab.leaderboard.leaderboard import Leaderboard
+from multilab.leaderboard.leaderboard import DECIDED, Leaderboard
+from multilab.metrics import per_label
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.registry import defined
 from multilab.metrics.scorers import label_outputs
@@ -100,13 +103,16 @@ def compare(
     )
     rows = [
         {"split": number, "method": name, "metric": metric, "value": value}
-        for (name, number), (values, _) in zip(jobs, results, strict=True)
+        for (name, number), (values, _, _) in zip(jobs, results, strict=True)
         for metric, value in values.items()
     ]
     failures: dict[str, str] = {}
-    for (name, number), (_, reason) in zip(jobs, results, strict=True):
+    decided = []
+    for (name, number), (_, labels, reason) in zip(jobs, results, strict=True):
         if reason:
             failures.setdefault(name, f"split {number}: {reason}")
+        else:
+            decided.append(labels.assign(method=name))
     return Leaderboard(
         scores=pd.DataFrame(rows, columns=["split", "method", "metric", "value"]),
         methods=tuple(named),
@@ -115,7 +121,24 @@ def compare(
         n_splits=len(splits),
         alpha=alpha,
         failures=failures,
+        decided=summed(decided),
+        untuned=_untuned(named),
     )
+
+
+def summed(decided: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the counts of each split, with the columns of `Leaderboard.decided`, as their sums over the splits."""
+    if not decided:
+        return pd.DataFrame(columns=list(DECIDED))
+    counts = ["observed", "count", "predicted"]
+    return pd.concat(decided).groupby(["method", "label"], sort=False, as_index=False)[counts].sum()
+
+
+def _untuned(named: Mapping[str, BaseEstimator]) -> dict[str, str]:
+    """Return the names of estimators that others wrap to tune their thresholds."""
+    plain = {joblib.hash(estimator): name for name, estimator in named.items()}
+    wrapped = {n: e.estimator for n, e in named.items() if isinstance(e, TunedThresholdClassifier)}
+    return {n: plain[joblib.hash(e)] for n, e in wrapped.items() if joblib.hash(e) in plain}
 
 
 def _announced(jobs: list[tuple[str, int]], progress: Callable[[str], object] | None) -> Iterable[tuple[str, int]]:
@@ -158,8 +181,8 @@ def _run(
     test: np.ndarray,
     metrics: tuple[str, ...],
     conventions: Conventions,
-) -> tuple[dict[str, float], str]:
-    """Return the metrics and seconds of one fit, and why it failed, if it did."""
+) -> tuple[dict[str, float], pd.DataFrame, str]:
+    """Return the metrics and seconds of one fit, how often it assigns each label, and why it failed, if it did."""
     try:
         model = clone(estimator)
         start = perf_counter()
@@ -168,11 +191,13 @@ def _run(
         scores, decisions = _predictions(model, _safe_indexing(X, test))
         predicted = perf_counter()
         known = metrics if hasattr(model, "predict_proba") else _without_probabilities(metrics)
-        values = score_all(_safe_indexing(Y, test), scores, decisions, conventions=conventions, metrics=known)
+        truth = _safe_indexing(Y, test)
+        values = score_all(truth, scores, decisions, conventions=conventions, metrics=known)
+        decided = per_label(truth, decisions=decisions)[["label", "observed", "count", "predicted"]]
     except Exception as error:  # an estimator of anybody may raise anything; its name and reason are in the result
-        return {}, printable(f"{type(error).__name__}: {error}")
+        return {}, pd.DataFrame(), printable(f"{type(error).__name__}: {error}")
     seconds = {"fit_seconds": fitted - start, "predict_seconds": predicted - fitted}
-    return {name: values.get(name, np.nan) for name in metrics} | seconds, ""
+    return {name: values.get(name, np.nan) for name in metrics} | seconds, decided, ""
 
 
 def _without_probabilities(metrics: tuple[str, ...]) -> list[str]:

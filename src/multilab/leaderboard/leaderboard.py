@@ -9,13 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from multilab.core.text import listed
 from multilab.leaderboard.errors import ComparisonError
-from multilab.statistics import corrected_resampled_interval, corrected_resampled_p, holm, rank_rows
+from multilab.metrics import OverAssigned, over_assigned
+from multilab.statistics import (
+    corrected_resampled_interval,
+    corrected_resampled_p,
+    holm,
+    holm_levels,
+    rank_rows,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SECONDS = ("fit_seconds", "predict_seconds")
+_NAMED = 3
+"""Of more methods or labels than this a sentence names the first ones and counts the others."""
+
+
+DECIDED = ("method", "label", "observed", "count", "predicted")
+"""Columns of `Leaderboard.decided`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +51,11 @@ class Leaderboard:
         Level of the tests.
     failures : dict of str to str
         Why a method has no values.
+    decided : DataFrame
+        Columns method, label, observed, count, predicted: of each label the test rows of all splits where it was
+        observed, those that have it, and those that the method assigns it to. May be empty.
+    untuned : dict of str to str
+        For a method with tuned thresholds the name of the same method with its own decisions.
     """
 
     scores: pd.DataFrame
@@ -46,6 +65,8 @@ class Leaderboard:
     n_splits: int
     alpha: float = 0.05
     failures: Mapping[str, str] = field(default_factory=dict)
+    decided: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(DECIDED)))
+    untuned: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def headline(self) -> str:
@@ -76,32 +97,40 @@ class Leaderboard:
         }
         return pd.DataFrame(ranks).reindex(self.table.index)
 
-    def tests(self, metric: str | None = None) -> pd.DataFrame:
-        """Return the best method compared with each other one by the corrected resampled t test.
+    def tests(self, metric: str | None = None, reference: str | None = None) -> pd.DataFrame:
+        """Return one method compared with each other one by the corrected resampled t test, after Holm's correction.
 
         Parameters
         ----------
         metric : str, optional
             The first one by default.
+        reference : str, optional
+            The method to compare with the others; by default the one with the best mean.
 
         Returns
         -------
         DataFrame
-            Indexed by method: ``advantage``, the mean by which the best method is better, ``p``, ``p_holm`` and
-            ``differs``. Empty with a single split, from which nothing follows.
+            Indexed by method, best first: ``advantage``, the mean by which the reference is better, ``low`` and
+            ``high``, ``p``, ``p_holm`` and ``differs``. The interval is at the level at which Holm's procedure tests
+            that method (see `multilab.statistics.holm_levels`), so that it excludes 0 exactly if the methods differ.
+            Empty with a single split, from which nothing follows.
         """
         metric = metric or self.headline
         values = self.splits(metric).dropna(axis=1)
-        columns = ["advantage", "p", "p_holm", "differs"]
-        if self.n_splits < 2 or values.shape[1] < 2:
+        columns = ["advantage", "low", "high", "p", "p_holm", "differs"]
+        if self.n_splits < 2 or values.shape[1] < 2 or (reference is not None and reference not in values):
             return pd.DataFrame(columns=columns)
         sign = 1 if self.directions.get(metric, "min") == "max" else -1
         means = (sign * values.mean()).sort_values(ascending=False, kind="stable")
-        best, others = means.index[0], means.index[1:]
-        p = [corrected_resampled_p(values[best] - values[other], self.test_to_train) for other in others]
-        adjusted = holm(p)
-        rows = {"advantage": [means[best] - means[other] for other in others], "p": p, "p_holm": adjusted}
-        return pd.DataFrame(rows | {"differs": adjusted <= self.alpha}, index=others).rename_axis(f"{best} against")
+        reference = str(means.index[0]) if reference is None else reference
+        gains = {other: sign * (values[reference] - values[other]) for other in means.index.drop(reference)}
+        p = [corrected_resampled_p(gain, self.test_to_train) for gain in gains.values()]
+        adjusted, levels = holm(p), holm_levels(p, self.alpha)
+        rows = [
+            (*corrected_resampled_interval(gain, self.test_to_train, 1 - level), one, after, after <= self.alpha)
+            for gain, one, after, level in zip(gains.values(), p, adjusted, levels, strict=True)
+        ]
+        return pd.DataFrame(rows, columns=columns, index=list(gains)).rename_axis(f"{reference} against")
 
     def intervals(self, metric: str | None = None, level: float = 0.95) -> pd.DataFrame:
         """Return the mean of a metric with its confidence interval, by the variance of the corrected resampled t test.
@@ -175,6 +204,18 @@ class Leaderboard:
         tests = self.tests()
         return (str(self.table.index[0]), *(str(name) for name in tests.index[~tests["differs"].astype(bool)]))
 
+    @property
+    def over_assigned(self) -> dict[str, list[OverAssigned]]:
+        """The labels that a method assigns far too often, by method: see `multilab.metrics.over_assigned`."""
+        found = {}
+        for name in self.table.index:
+            own = self.decided[self.decided["method"] == name]
+            seen = own[own["observed"] > 0]
+            rates, frequencies = seen["predicted"] / seen["observed"], seen["count"] / seen["observed"]
+            if labels := over_assigned(seen["label"], rates, frequencies):
+                found[str(name)] = labels
+        return found
+
     def summary(self) -> str:
         """Return the finding in a sentence or two."""
         if not len(self.table):
@@ -184,10 +225,14 @@ class Leaderboard:
         text = f"{first} has the best {ordered_by} over {self.n_splits} splits."
         if self.n_splits < 2:
             return f"{text} One split shows no difference."
+        others = len(self.table) - 1
         if level:
             fastest = self.table.loc[[first, *level], "fit_seconds"].idxmin()
-            text += f" Not significantly worse at {self.alpha:g}: {', '.join(level)}; the fastest of them is {fastest}."
-        elif len(self.table) > 1:
+            text += (
+                f" Not significantly worse at {self.alpha:g}, {len(level)} of {others}: {listed(level, _NAMED)}; the "
+                f"fastest of all these is {fastest}."
+            )
+        elif others:
             text += f" Every other method is significantly worse at {self.alpha:g}."
         return text
 
@@ -232,7 +277,13 @@ class Leaderboard:
         return texts.rename(index=protect).rename_axis(None)
 
     def _notes(self) -> list[str]:
-        return [self.summary(), *(f"{name} failed: {reason}" for name, reason in self.failures.items())]
+        notes = [self.summary()]
+        if flagged := self.over_assigned:
+            first, labels = next(iter(flagged.items()))
+            notes.append(f"{first} assigns labels far too often: {listed([*map(str, labels)], _NAMED)}.")
+            if len(flagged) > 1:
+                notes[-1] += f" Other methods that do so: {listed(list(flagged)[1:], _NAMED)}."
+        return notes + [f"{name} failed: {reason}" for name, reason in self.failures.items()]
 
     def __repr__(self) -> str:
         return "\n".join([self._formatted(4, "{}").to_string(), *self._notes()])

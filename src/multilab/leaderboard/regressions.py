@@ -15,7 +15,7 @@ from scipy.stats import t as student
 from multilab.core import read_json
 from multilab.core.messages import unknown_name
 from multilab.leaderboard.errors import ComparisonError
-from multilab.statistics import corrected_resampled_p, holm
+from multilab.statistics import corrected_resampled_p, holm, holm_levels
 
 __all__ = ["Regressions", "find_regressions", "read_leaderboard"]
 
@@ -34,7 +34,8 @@ class Regressions:
     table : DataFrame
         One row per method of either comparison. ``baseline`` and ``now`` are means over the splits; ``change`` is
         ``now - baseline``; ``limit`` is the smallest loss on average that the test calls a regression, given the spread
-        over the splits; ``p`` is one-sided, ``p_holm`` adjusted; ``note`` says what was not tested.
+        over the splits and the p values of the other methods; ``p`` is one-sided, ``p_holm`` adjusted; ``note`` says
+        what was not tested.
     dataset, metric, direction : str
     alpha, tolerance : float
     n_splits : int
@@ -142,9 +143,10 @@ def find_regressions(
     losses = {name: sign * (old[name] - new[name]) - tolerance for name in both}
     ratio = float(now["test_to_train"])
     p = {name: _one_sided(values, ratio) for name, values in losses.items()}
-    for name, adjusted in zip(p, holm(list(p.values())) if p else [], strict=True):
+    each = list(p.values())
+    for name, adjusted, level in zip(p, holm(each), holm_levels(each, alpha), strict=True):
         table.loc[name, ["p", "p_holm", "regressed"]] = p[name], float(adjusted), bool(adjusted <= alpha)
-        table.loc[name, "limit"] = tolerance + _critical(losses[name], ratio, alpha / len(p))
+        table.loc[name, "limit"] = tolerance + _critical(losses[name], ratio, level)
     table["regressed"] = table["regressed"].astype(bool)
     return Regressions(table, str(now["dataset"]["name"]), metric, direction, alpha, tolerance, n_splits=len(digests))
 

@@ -23,7 +23,7 @@ from multilab.metrics import decision_metrics, auc, ranking_metrics, top_labels,
 from multilab.metrics.bootstrap_intervals import BootstrapInterval, bootstrap
 from multilab.metrics.conventions import PRESETS, Conventions, preset
 from multilab.metrics.errors import MetricError
-from multilab.metrics.label_table import confusion_counts, per_label
+from multilab.metrics.label_table import OverAssigned, confusion_counts, over_assigned, per_label
 from multilab.metrics.registry import DEFINED, METRICS, Metric, metric
 from multilab.metrics.scorers import get_scorer, get_scorer_names
 from multilab.metrics.scoring import score_all
@@ -38,6 +38,7 @@ __all__ = [
     "Conventions",
     "Metric",
     "MetricError",
+    "OverAssigned",
     "bootstrap",
     "bounds",
     "confusion_counts",
@@ -45,6 +46,7 @@ __all__ = [
     "get_scorer_names",
     "label_propensities",
     "metric",
+    "over_assigned",
     "per_label",
     "preset",
     "score_all",

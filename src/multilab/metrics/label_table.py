@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from multilab.core.text import excerpt, visible
 from multilab.metrics.auc import label_auc, label_average_precision
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.decision_counts import DecisionCounts, count_decisions
@@ -18,7 +20,7 @@ from multilab.metrics.probability_metrics import calibration_gaps, log_losses, s
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["confusion_counts", "per_label"]
+__all__ = ["OverAssigned", "confusion_counts", "over_assigned", "per_label"]
 
 
 def per_label(
@@ -222,3 +224,63 @@ def confusion_counts(
     table = pd.DataFrame({"tp": sizes.hits, **wrong}, index=index)
     table["tn"] = cells - sizes.hits - wrong["fp"] - wrong["fn"]
     return table
+
+
+class OverAssigned(NamedTuple):
+    """A label that is assigned far more often than it occurs; ``str`` gives it as text.
+
+    Attributes
+    ----------
+    label : str or int
+    rate : float
+        Share of the rows that the decisions assign it to.
+    frequency : float
+        Share of the rows that have it.
+    """
+
+    label: Any
+    rate: float
+    frequency: float
+
+    def __str__(self) -> str:
+        name = visible(excerpt(self.label)) if isinstance(self.label, str) else f"label {self.label}"
+        return f"{name} (assigned to {_percent(self.rate)}, {_percent(self.frequency)} have it)"
+
+
+def over_assigned(labels: Iterable[Any], rates: Any, frequencies: Any) -> list[OverAssigned]:
+    """Return the labels that decisions assign far more often than they occur.
+
+    The rule: the share of rows with a positive decision exceeds ``max(3 * frequency, frequency + 0.2)``. Thresholds
+    tuned for F1 do this to a label that the scores say nothing about, since its F1 is then largest if every row has it;
+    such decisions are of no use, however good the metric. `multilab compare` recommends no candidate with such a label;
+    `multilab fit`, `multilab predict` and the model card name it.
+
+    Parameters
+    ----------
+    labels : sequence
+        Names or numbers of the labels.
+    rates : array-like of shape (n_labels,)
+        Share of the rows that each label is assigned to, on rows that the model was not fitted to.
+    frequencies : array-like of shape (n_labels,)
+        Share of the rows that have it; NaN where it was not observed.
+
+    Returns
+    -------
+    list of OverAssigned
+        The largest excess first.
+
+    Examples
+    --------
+    >>> from multilab.metrics import over_assigned
+    >>> [str(label) for label in over_assigned(["wet", "fog"], [0.3, 0.9], [0.2, 0.02])]
+    ['fog (assigned to 90 %, 2 % have it)']
+    """
+    rate, frequency = np.asarray(rates, dtype=float), np.asarray(frequencies, dtype=float)
+    excess = rate - np.maximum(3 * frequency, frequency + 0.2)
+    found = [OverAssigned(*each) for each in zip(labels, rate.tolist(), frequency.tolist(), strict=True)]
+    order = np.argsort(frequency - rate, kind="stable")
+    return [found[j] for j in order if excess[j] > 1e-9]  # a share that equals the limit but for rounding is no excess
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"

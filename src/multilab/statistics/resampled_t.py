@@ -92,6 +92,56 @@ def corrected_resampled_interval(
     return mean, mean - half, mean + half
 
 
+def corrected_unpaired_interval(
+    first: np.ndarray, first_ratio: float, second: np.ndarray, second_ratio: float, level: float = 0.95
+) -> tuple[float, float, float]:
+    """Return by how much the mean over the second splits exceeds that over the first, with its confidence interval.
+
+    The two sets of splits are not paired: another number of splits, or another number of training rows.
+
+    Parameters
+    ----------
+    first, second : array-like
+        Values on at least 2 splits each, finite.
+    first_ratio, second_ratio : float
+        Number of test rows divided by the number of training rows of either.
+    level : float, default=0.95
+        Confidence.
+
+    Returns
+    -------
+    tuple of float
+        Difference, lower end, upper end.
+
+    Raises
+    ------
+    StatisticsError
+        As :func:`corrected_resampled_interval`.
+
+    Notes
+    -----
+    Welch's interval with the corrected variances of :func:`corrected_resampled_p` and Satterthwaite's degrees of
+    freedom. All splits are of the same rows, which makes the interval wider than it need be.
+
+    Examples
+    --------
+    >>> from multilab.statistics import corrected_unpaired_interval
+    >>> gain, low, high = corrected_unpaired_interval([0.50, 0.51, 0.52], 1.5, [0.60, 0.61, 0.62], 0.25)
+    >>> round(gain, 3), low < 0.1 < high
+    (0.1, True)
+    """
+    if not 0 < level < 1:
+        raise StatisticsError(f"level={level}: it must be in (0, 1)")
+    parts = [(_checked(first, first_ratio), first_ratio), (_checked(second, second_ratio), second_ratio)]
+    variances = [_standard_error(values, ratio) ** 2 for values, ratio in parts]
+    gain, total = float(parts[1][0].mean() - parts[0][0].mean()), sum(variances)
+    if total == 0:
+        return gain, gain, gain
+    freedom = total**2 / sum(v**2 / (len(values) - 1) for v, (values, _) in zip(variances, parts, strict=True))
+    half = float(student.ppf((1 + level) / 2, freedom)) * math.sqrt(total)
+    return gain, gain - half, gain + half
+
+
 def _checked(values: np.ndarray, test_to_train: float) -> np.ndarray:
     array = np.asarray(values, dtype=float)
     if array.ndim != 1 or len(array) < 2 or not np.isfinite(array).all():

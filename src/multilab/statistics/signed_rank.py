@@ -81,6 +81,29 @@ def holm(p: Sequence[float]) -> np.ndarray:
     return adjusted
 
 
+def holm_levels(p: Sequence[float], alpha: float) -> np.ndarray:
+    """Return the level at which Holm's procedure judges each p value.
+
+    A p value is below its level exactly if its adjusted one, see :func:`holm`, is below ``alpha``. So a confidence
+    interval at one minus this level excludes 0 exactly if the procedure rejects: the two never contradict each other.
+
+    Examples
+    --------
+    >>> from multilab.statistics import holm_levels
+    >>> holm_levels([0.01, 0.04, 0.03], alpha=0.05).round(4).tolist()
+    [0.0167, 0.025, 0.025]
+    """
+    values = np.asarray(p, dtype=float)
+    order = np.argsort(values, kind="stable")
+    steps = alpha / (len(values) - np.arange(len(values)))
+    kept = np.flatnonzero(values[order] > steps)
+    if len(kept):  # the procedure stops at the first that is not rejected
+        steps[kept[0] :] = steps[kept[0]]
+    levels = np.empty(len(values))
+    levels[order] = steps
+    return levels
+
+
 def signed_rank_p(differences: np.ndarray) -> float:
     """Return the exact two-sided p value of Wilcoxon's signed-rank test.
 

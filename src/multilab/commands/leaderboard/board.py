@@ -11,7 +11,8 @@ from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
 from multilab.leaderboard import Leaderboard
-from multilab.metrics import score_all
+from multilab.leaderboard.comparing import summed
+from multilab.metrics import per_label, score_all
 from multilab.metrics.registry import defined
 
 __all__ = ["CellScores"]
@@ -28,11 +29,13 @@ class CellScores:
     store : Store
     metrics : tuple of str
         The first one orders the leaderboard.
+    label_names : sequence of str
     """
 
     Y: object
     store: Store
     metrics: tuple[str, ...]
+    label_names: Sequence[str] = ()
     _values: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def values(self, cell: Cell) -> dict[str, float] | None:
@@ -69,6 +72,12 @@ class CellScores:
         cells = entries[0].cells
         sizes = [tuple(map(len, indices(cell.split_ref))) for cell in cells]
         complete = {entry.name for entry in entries if all(self.values(cell) for cell in entry.cells)}
+        decided = [
+            self.decided(cell, self.decisions(cell)).assign(method=entry.name)
+            for entry in entries
+            if entry.name in complete
+            for cell in entry.cells
+        ]
         return Leaderboard(
             scores=self.rows(entries).drop(columns=["split_digest", "key"]),
             methods=tuple(entry.name for entry in entries),
@@ -77,7 +86,19 @@ class CellScores:
             n_splits=len(cells),
             alpha=alpha,
             failures={entry.name: entry.note or entry.status for entry in entries if entry.name not in complete},
+            decided=summed(decided),
         )
+
+    def decisions(self, cell: Cell) -> np.ndarray:
+        """Return the stored decisions of a cell that count for the first metric."""
+        arrays = self.store.arrays(cell.key)
+        return np.asarray(arrays.get(f"decisions.{self.metrics[0]}", arrays["decisions"]))
+
+    def decided(self, cell: Cell, decisions: np.ndarray) -> pd.DataFrame:
+        """Return how often each label was observed, is there, and is predicted on the test rows of a cell."""
+        Y = self.Y[indices(cell.split_ref)[1]]  # type: ignore[index]
+        table = per_label(Y, decisions=decisions, label_names=list(self.label_names) or None)
+        return table[["label", "observed", "count", "predicted"]]
 
 
 def metric_values(Y: object, scores: np.ndarray, decisions: np.ndarray, metrics: Sequence[str]) -> dict[str, float]:

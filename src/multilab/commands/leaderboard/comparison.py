@@ -3,6 +3,7 @@
 import shlex
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from multilab.commands.leaderboard.effects import Effects, held_out_effects, obj
 from multilab.commands.leaderboard.page import write_page
 from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan_entries, total
 from multilab.commands.leaderboard.portfolio import Portfolio, load_portfolio
-from multilab.commands.leaderboard.request import Request
+from multilab.commands.leaderboard.request import DEFAULT_FOLDS, Request
 from multilab.commands.leaderboard.results import Results, write_files
 from multilab.commands.leaderboard.running import run_entries
 from multilab.datasets import card, load
@@ -22,8 +23,9 @@ from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
 from multilab.experiments.workers import jobs
-from multilab.leaderboard import Leaderboard, recommend
+from multilab.leaderboard import Leaderboard, Recommendation, recommend
 from multilab.metrics import per_label
+from multilab.metrics.registry import defined
 
 __all__ = ["run_comparison"]
 
@@ -47,7 +49,8 @@ def run_comparison(request: Request) -> int:
     print(_plan_text(request, entries, sizes, n_jobs), flush=True)
 
     metrics = tuple(dict.fromkeys([request.metric, *portfolio.metrics]))
-    scores = CellScores(load(request.dataset).Y, store, metrics)
+    data = load(request.dataset)
+    scores = CellScores(data.Y, store, metrics, data.label_names)
     end = began + request.budget
     fits_end = began + _SHARE_OF_FITS * request.budget
     with Display(entries, scores, f"{request.dataset}, {request.cv} folds", end, n_jobs) as display:
@@ -71,6 +74,7 @@ def run_comparison(request: Request) -> int:
             labels = label_table(chosen, scores, request, tuned)
             display.message(f"learning curve of {chosen.name}")
             curve = learning_curve(chosen, scores, sizes, end, n_jobs)
+    recommendation = _completed(recommendation, chosen, effects, request)
     commands = _commands(request, chosen, recommendation.method)
     results = Results(
         request,
@@ -143,11 +147,26 @@ def label_table(entry: Contestant, scores: CellScores, request: Request, tuned: 
     """Return the metrics of every label over the held-out rows of all folds, with tuned thresholds or without."""
     data, objective = load(request.dataset), objective_of(request.metric)
     rows = np.concatenate([indices(cell.split_ref)[1] for cell in entry.cells])
-    arrays = [scores.store.arrays(cell.key) for cell in entry.cells]
-    own = [array["decisions"] for array in arrays]
-    decisions = [tuned_decisions(cell, scores, objective) for cell in entry.cells] if tuned else own
-    predicted = np.vstack([array["scores"] for array in arrays])
+    predicted = np.vstack([scores.store.arrays(cell.key)["scores"] for cell in entry.cells])
+    decisions = [tuned_decisions(c, scores, objective) if tuned else scores.decisions(c) for c in entry.cells]
     return per_label(data.Y[rows], predicted, np.vstack(decisions), label_names=list(data.label_names))
+
+
+def _completed(
+    recommendation: Recommendation, chosen: Contestant | None, effects: Effects | None, request: Request
+) -> Recommendation:
+    """Add why there are no thresholds to compare with, and which of two estimates is to be reported."""
+    if chosen is None or recommendation.method is None:
+        return recommendation
+    added = ""
+    if recommendation.method == tuned_name(chosen.name):
+        added = (
+            f"Report the {defined(request.metric).title} that `multilab fit` prints, not this one: it is of the model "
+            "that is fitted; here the thresholds were tuned on other inner folds."
+        )
+    elif effects and effects.objective == request.metric and chosen.name in effects.left_out:
+        added = f"Tuned thresholds of {chosen.name} were not tried: {effects.left_out[chosen.name]}."
+    return replace(recommendation, sentences=tuple(filter(None, (*recommendation.sentences, added))))
 
 
 def _commands(request: Request, chosen: Contestant | None, recommended: str | None) -> list[str]:
@@ -158,6 +177,7 @@ def _commands(request: Request, chosen: Contestant | None, recommended: str | No
     tuned = recommended == tuned_name(chosen.name)
     arguments = [f"dataset={request.dataset}", f"method={chosen.name}", *changes]
     arguments += [f"decision={objective_of(request.metric)}"] if tuned else []
+    arguments += [f"protocol.kfold={request.cv}"] if request.cv != DEFAULT_FOLDS else []
     return [" ".join(["multilab fit", *map(shlex.quote, arguments), "--register", shlex.quote(request.dataset)])]
 
 
@@ -172,7 +192,7 @@ def _closing_text(results: Results, store: Store, seconds: float, folder: object
     table["fit seconds"] = board.table["fit_seconds"].map(lambda v: f"{v:.3g}")
     lines = [table.rename_axis(None).to_string()] if len(table) else []
     lines += [f"{entry.name}: {entry.status}: {entry.note}" for entry in results.entries if entry.note]
-    lines += ["", *results.recommendation.sentences, ""]
+    lines += ["", str(results.recommendation), ""]
     lines += [f"next: {line}" for line in results.commands]
     lines.append(f"{duration(seconds)}; the fits are kept in {store.root}, the report is {folder}/index.html")
     return "\n".join(lines)

@@ -12,18 +12,19 @@ from multilab.commands.leaderboard.board import CellScores, metric_values
 from multilab.commands.leaderboard.plan import Contestant, Sizes, held_out_seconds
 from multilab.core import MultilabError
 from multilab.decision import CalibratedMultiLabelClassifier, TunedThresholdClassifier
+from multilab.deployment.final_fit import DECISIONS, INNER_FOLDS
 from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.deadlines import run_cells_within
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
 from multilab.leaderboard import Leaderboard
+from multilab.leaderboard.comparing import summed
 from multilab.metrics.registry import defined
 
 __all__ = ["Effects", "held_out_effects", "objective_of", "tuned_decisions", "tuned_name"]
 
-_INNER = {"folds": 3, "order": 1}
-_PER_LABEL = ("macro_f1", "micro_f1", "hamming_loss")
-_GLOBAL = ("example_f1", "subset_accuracy")
+_INNER = {"folds": INNER_FOLDS, "order": 1}
+"""As many as `multilab fit` has, so that both tune on models that saw equally many rows."""
 _CALIBRATION = ("log_loss", "brier_score", "expected_calibration_error")
 _Values = dict[str, dict[str, float]]
 
@@ -44,6 +45,8 @@ class Effects:
         Mean seconds of the out-of-fold scores by method.
     left_out : dict of str to str
         Why a method has no effects.
+    decided : DataFrame
+        How often tuned thresholds assign each label, see `multilab.leaderboard.Leaderboard`.
     """
 
     objective: str
@@ -51,13 +54,14 @@ class Effects:
     calibration: pd.DataFrame
     seconds: dict[str, float]
     left_out: dict[str, str]
+    decided: pd.DataFrame
 
     @classmethod
     def empty(cls, metric: str) -> "Effects":
         """Return no effects."""
         thresholds = pd.DataFrame(columns=["split", "method", "decision", "metric", "value"])
         calibration = pd.DataFrame(columns=["split", "method", "scores", "metric", "value"])
-        return cls(objective_of(metric), thresholds, calibration, {}, {})
+        return cls(objective_of(metric), thresholds, calibration, {}, {}, summed([]))
 
     @property
     def methods(self) -> list[str]:
@@ -81,6 +85,8 @@ class Effects:
             scores=pd.concat([scores, extra.assign(method=extra["method"].map(tuned_name))], ignore_index=True),
             methods=(*board.methods, *names),
             directions={name: board.directions[name] for name in metrics},
+            decided=pd.concat([board.decided, self.decided.assign(method=self.decided["method"].map(tuned_name))]),
+            untuned=dict(zip(names, self.methods, strict=True)),
         )
 
 
@@ -91,7 +97,7 @@ def tuned_name(method: str) -> str:
 
 def objective_of(metric: str) -> str:
     """Return what thresholds are tuned for: the metric itself where it can be maximised exactly, else macro F1."""
-    return metric if metric in (*_PER_LABEL, *_GLOBAL) else "macro_f1"
+    return metric if metric in DECISIONS else "macro_f1"
 
 
 def held_out_effects(
@@ -118,6 +124,7 @@ def held_out_effects(
     objective, store = objective_of(metric), scores.store
     thresholds: list[tuple[object, ...]] = []
     calibration: list[tuple[object, ...]] = []
+    decisions: list[pd.DataFrame] = []
     effects = Effects.empty(metric)
     for entry in entries:
         reason = _run(entry, store, sizes, deadline, n_jobs)
@@ -129,7 +136,8 @@ def held_out_effects(
         except MultilabError as error:  # labels that were not observed
             effects.left_out[entry.name] = str(error)
             continue
-        for cell, (decided, calibrated) in zip(entry.cells, rows, strict=True):
+        for cell, (decided, calibrated, labels) in zip(entry.cells, rows, strict=True):
+            decisions.append(labels.assign(method=entry.name))
             where = (cell.split_ref.split, entry.name)
             thresholds += [(*where, kind, name, value) for kind, v in decided.items() for name, value in v.items()]
             calibration += [(*where, kind, name, value) for kind, v in calibrated.items() for name, value in v.items()]
@@ -138,6 +146,7 @@ def held_out_effects(
         )
     effects.thresholds = pd.DataFrame(thresholds, columns=effects.thresholds.columns)
     effects.calibration = pd.DataFrame(calibration, columns=effects.calibration.columns)
+    effects.decided = summed(decisions)
     return effects
 
 
@@ -166,8 +175,7 @@ def tuned_decisions(cell: Cell, scores: CellScores, objective: str) -> np.ndarra
     """Return the decisions of a cell by thresholds tuned on the stored out-of-fold scores of its training rows."""
     train, _ = indices(cell.split_ref)
     held, predicted, _ = _held_out_scores(cell, scores.store)
-    policy = "per_label" if objective in _PER_LABEL else "global"
-    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=policy)
+    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=DECISIONS[objective])
     return np.asarray(tuned.fit(held, scores.Y[train]).predict(predicted))  # type: ignore[index]
 
 
@@ -179,8 +187,8 @@ def _held_out_scores(cell: Cell, store: Store) -> tuple[np.ndarray, np.ndarray, 
     return expit(held), expit(predicted), False  # thresholds depend on the order of the scores only
 
 
-def _effects(cell: Cell, scores: CellScores, objective: str) -> tuple[_Values, _Values]:
-    """Return the metrics of decisions and of probabilities of one split, as predicted and tuned."""
+def _effects(cell: Cell, scores: CellScores, objective: str) -> tuple[_Values, _Values, pd.DataFrame]:
+    """Return the metrics of decisions and of probabilities of one split, as predicted and tuned, and the labels."""
     train, test = indices(cell.split_ref)
     Y_train, Y_test = scores.Y[train], scores.Y[test]  # type: ignore[index]
     held, predicted, probabilities = _held_out_scores(cell, scores.store)
@@ -188,8 +196,9 @@ def _effects(cell: Cell, scores: CellScores, objective: str) -> tuple[_Values, _
     decided = {"as predicted": own, "tuned": tuned_decisions(cell, scores, objective)}
     names = [name for name in scores.metrics if name not in _CALIBRATION]
     thresholds = {kind: metric_values(Y_test, predicted, decisions, names) for kind, decisions in decided.items()}
+    labels = scores.decided(cell, decided["tuned"])
     if not probabilities:
-        return thresholds, {}
+        return thresholds, {}, labels
     calibrated = CalibratedMultiLabelClassifier("precomputed", method="sigmoid").fit(held, Y_train)
     known = {"as predicted": predicted, "sigmoid": calibrated.predict_proba(predicted)}
-    return thresholds, {kind: metric_values(Y_test, values, own, _CALIBRATION) for kind, values in known.items()}
+    return thresholds, {kind: metric_values(Y_test, p, own, _CALIBRATION) for kind, p in known.items()}, labels

@@ -1,15 +1,23 @@
 """The HTML page of a comparison, and what it says about thresholds, calibration and more rows."""
 
+import pandas as pd
+
+from multilab.commands.leaderboard.curve import curve_remark
 from multilab.commands.leaderboard.effects import Effects, tuned_name
 from multilab.commands.leaderboard.plan import duration
 from multilab.commands.leaderboard.results import Results
+from multilab.core.text import listed
 from multilab.experiments.environment import environment
 from multilab.experiments.stored import setting_text
 from multilab.experiments.workers import jobs
+from multilab.metrics import over_assigned
 from multilab.metrics.registry import defined
 from multilab.reports.comparison.page import ComparisonPage, write_comparison_page
 
 __all__ = ["write_page"]
+
+_NAMED = 10
+"""Of more labels than this a sentence names the first ones and counts the others."""
 
 
 def write_page(results: Results, baseline: str) -> None:
@@ -36,7 +44,7 @@ def write_page(results: Results, baseline: str) -> None:
         board=results.board,
         final=results.final or results.board,
         baseline=baseline,
-        sentences=results.recommendation.sentences,
+        recommendation=results.recommendation,
         commands=results.commands,
         methods=methods,
         thresholds=(effects or empty).thresholds,
@@ -49,7 +57,11 @@ def write_page(results: Results, baseline: str) -> None:
         origin={"dataset": facts, "protocol": request.protocol, "environment": environment()},
         files=[f"{name}.csv" for name in results.tables] + ["leaderboard.json"],
         tuned=results.recommendation.method == tuned_name(results.chosen),
-        remarks={"thresholds": _thresholds(results, baseline), "curve": _curve(results)},
+        remarks={
+            "thresholds": _thresholds(results, baseline),
+            "labels": _labels(results.labels),
+            "curve": "" if results.curve is None else curve_remark(results.curve, request.metric),
+        },
     )
     write_comparison_page(page, request.out)
 
@@ -63,16 +75,11 @@ def _thresholds(results: Results, baseline: str) -> str:
     sentences = []
     tuned = effects.board(board, effects.objective)
     if method in effects.methods:
-        gain = tuned.difference(tuned_name(method), method)
-        verb = "raise" if board.directions[effects.objective] == "max" else "lower"
-        change = "improve" if gain["mean"] > 0 else "worsen"
-        shown = (
-            ""
-            if board.n_splits < 2
-            else f" (95 % interval {gain['low']:+.4f} to {gain['high']:+.4f}, p = {gain['p']:.2g})"
-        )
-        verb = {"improve": verb, "worsen": "raise" if verb == "lower" else "lower"}[change]
-        sentences.append(f"Tuned thresholds {verb} {title} of {method} by {abs(gain['mean']):.4f}{shown}.")
+        gain = tuned.difference(tuned_name(method), method, level=1 - board.alpha)
+        size = f"{abs(gain['mean']):.4f}"
+        change = f"better by {size}" if gain["mean"] > 0 else f"worse by {size}" if gain["mean"] < 0 else "no different"
+        shown = "" if board.n_splits < 2 else f" (interval of the gain {gain['low']:+.4f} to {gain['high']:+.4f})"
+        sentences.append(f"With tuned thresholds {title} of {method} is {change}{shown}.")
     if baseline in effects.methods:
         value = tuned.table.loc[tuned_name(baseline), effects.objective]
         below = [
@@ -80,9 +87,9 @@ def _thresholds(results: Results, baseline: str) -> str:
             for n in board.table.index
             if n != baseline and _worse(board.table.loc[n, effects.objective], value, board, effects)
         ]
-        text = f"Without any feature, thresholds alone reach {value:.4f} ({tuned_name(baseline)})"
         sentences.append(
-            f"{text}: better than {len(below)} of the methods with their own decisions." if below else f"{text}."
+            f"Without any feature, thresholds alone reach {value:.4f} ({tuned_name(baseline)}); "
+            f"{len(below)} of {len(board.table) - 1} methods have less with their own decisions."
         )
     return " ".join([*sentences, _calibration(effects, method)]).strip()
 
@@ -99,28 +106,17 @@ def _calibration(effects: Effects, method: str) -> str:
         return ""
     means = rows.groupby("scores")["value"].mean()
     return (
-        f"Its probabilities are off by {means['as predicted']:.3f} on average (expected calibration error); after "
-        f"sigmoid calibration by {means['sigmoid']:.3f}."
+        f"The probabilities of {method} are off by {means['as predicted']:.3f} on average (expected calibration "
+        f"error); after sigmoid calibration by {means['sigmoid']:.3f}."
     )
 
 
-def _curve(results: Results) -> str:
-    """Return whether more rows would help, from the last two sizes of the learning curve."""
-    if results.curve is None:
+def _labels(labels: pd.DataFrame | None) -> str:
+    """Return which labels the decisions of the shown method assign far too often, and which never."""
+    if labels is None:
         return ""
-    metric, board = results.request.metric, results.board
-    own = results.curve[results.curve["metric"] == metric]
-    points = own.groupby("share").agg(rows=("rows", "mean"), value=("value", "mean"))
-    if len(points) < 2:
-        return "There are too few rows, or too little of the budget was left, for smaller training sets."
-    (_, before), (_, last) = list(points.iterrows())[-2:]
-    sign = 1 if board.directions[metric] == "max" else -1
-    gain, title = sign * (last["value"] - before["value"]), defined(metric).title
-    spread = own[own["share"] == points.index[-1]]["value"].std()
-    text = (
-        f"From {before['rows']:.0f} to {last['rows']:.0f} training rows {title} gets "
-        f"{'better' if gain > 0 else 'worse'} by {abs(gain):.4f}"
-    )
-    if gain > spread:
-        return f"{text}, more than the spread between splits ({spread:.4f}): more rows would probably still help."
-    return f"{text}, within the spread between splits ({spread:.4f}): more rows of this kind would help little."
+    seen = labels[labels["observed"] > 0]
+    often = over_assigned(seen["label"], seen["predicted"] / seen["observed"], seen["prevalence"])
+    never = seen.loc[(seen["predicted"] == 0) & (seen["count"] > 0), "label"].tolist()
+    found = (("Assigned far too often", [*map(str, often)]), ("Never assigned", never))
+    return " ".join(f"{what}: {listed(names, _NAMED)}." for what, names in found if names)

@@ -11,7 +11,10 @@ from multilab.core.messages import unknown_name
 from multilab.experiments.errors import ExperimentError
 from multilab.metrics.registry import DEFINED
 
-__all__ = ["Request"]
+__all__ = ["DEFAULT_FOLDS", "Request"]
+
+DEFAULT_FOLDS = 5
+"""As those of `multilab fit`, whose protocol is kfold5."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Request:
         metric = arguments.get("metric", "macro_f1")
         if metric not in DEFINED:
             raise ExperimentError(unknown_name("metric", metric, DEFINED))
-        folds = arguments.get("cv", "5")
+        folds = arguments.get("cv", str(DEFAULT_FOLDS))
         if not folds.isdecimal() or int(folds) < 2:
             raise ExperimentError(f"cv must be a number of folds, at least 2, not {folds!r}")
         out = arguments.get("out") or report_dir("compare") / dataset

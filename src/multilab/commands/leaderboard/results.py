@@ -75,6 +75,7 @@ class Results:
             "intervals": board.intervals().rename_axis("method").reset_index(),
             "tests": board.tests().reset_index(names="method").assign(best=board.best[0] if len(board.table) else ""),
             "costs": costs(self.entries),
+            "decided": (self.final or board).decided,
         }
         if self.effects is not None:
             tables |= {"thresholds": self.effects.thresholds, "calibration": self.effects.calibration}
@@ -147,6 +148,14 @@ def content(results: Results) -> dict[str, Any]:
             "text": list(results.recommendation.sentences),
             "not_separated": list(results.recommendation.level),
             "cheaper": list(results.recommendation.cheaper),
+            "paid": {
+                metric: {name: _number(value) for name, value in row.items()}
+                for metric, row in results.recommendation.paid.to_dict(orient="index").items()
+            },
+            "over_assigned": {
+                name: [label._asdict() for label in labels]
+                for name, labels in results.recommendation.over_assigned.items()
+            },
             "commands": list(results.commands),
         },
         "environment": environment(),

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from multilab.core import write_atomically
-from multilab.leaderboard import Leaderboard
+from multilab.leaderboard import Leaderboard, Recommendation
 from multilab.metrics.registry import defined
 from multilab.reports.comparison.figures import (
     curve_figure,
@@ -43,8 +43,7 @@ class ComparisonPage:
     final : Leaderboard
         What is recommended from: with tuned thresholds too.
     baseline : str
-    sentences : sequence of str
-        The recommendation.
+    recommendation : Recommendation
     commands : sequence of str
         What to run next.
     methods : list of dict
@@ -73,7 +72,7 @@ class ComparisonPage:
     board: Leaderboard
     final: Leaderboard
     baseline: str
-    sentences: Sequence[str]
+    recommendation: Recommendation
     commands: Sequence[str]
     methods: Sequence[Mapping[str, Any]]
     thresholds: pd.DataFrame
@@ -103,7 +102,9 @@ def write_comparison_page(page: ComparisonPage, folder: Path) -> Path:
         "page": page,
         "leaderboard": _leaderboard_rows(board) if ranked else [],
         "metrics": [(name, defined(name).title) for name in board.directions],
-        "tests": _test_rows(page.final) if ranked else [],
+        "reference": _reference(page) if ranked else "",
+        "tests": _test_rows(page.final, _reference(page)) if ranked else [],
+        "paid": _paid_rows(page.recommendation),
         "intervals": interval_figure(page.final, page.baseline) if ranked else None,
         "seconds": seconds_figure(page.final, page.baseline) if ranked else None,
         "thresholds": threshold_figure(page.thresholds, page.objective) if len(page.thresholds) else None,
@@ -143,15 +144,34 @@ def _leaderboard_rows(board: Leaderboard) -> list[dict[str, Any]]:
     return rows
 
 
-def _test_rows(board: Leaderboard) -> list[dict[str, Any]]:
-    """Return a row per method that the best one is compared with."""
-    tests = board.tests()
+def _reference(page: ComparisonPage) -> str:
+    """Return the method that the tests compare with the others: the recommended one, else the best."""
+    return page.recommendation.method or page.final.best[0]
+
+
+def _test_rows(board: Leaderboard, reference: str) -> list[dict[str, Any]]:
+    """Return a row per method that one is compared with; the interval is at the level of the corrected test."""
     rows = []
-    for name, row in tests.iterrows():
-        gain = board.difference(board.best[0], str(name))
-        wins = f"{gain['wins']:.0f} of {board.n_splits}"
-        interval = f"{gain['low']:+.4f} to {gain['high']:+.4f}"
-        rows.append({"name": name, "gain": f"{gain['mean']:.4f}", "interval": interval, "wins": wins, **row})
+    for name, row in board.tests(reference=reference).iterrows():
+        wins = f"{board.difference(reference, str(name))['wins']:.0f} of {board.n_splits}"
+        interval = f"{row['low']:+.4f} to {row['high']:+.4f}"
+        different = "significantly worse" if row["advantage"] > 0 else "significantly better"
+        verdict = different if row["differs"] else "not separated"
+        gain = f"{row['advantage']:+.4f}"
+        rows.append({"name": name, "gain": gain, "interval": interval, "wins": wins, "verdict": verdict, **row})
+    return rows
+
+
+def _paid_rows(recommendation: Recommendation) -> list[tuple[str, list[str], str]]:
+    """Return per metric its title, its values without and with thresholds and the change, and whether that is good."""
+    rows = []
+    for (metric, change), (title, texts) in zip(
+        recommendation.paid.get("change", pd.Series(dtype=float)).items(),
+        recommendation.paid_texts().iterrows(),
+        strict=True,
+    ):
+        gain = change * (1 if defined(str(metric)).direction == "max" else -1)
+        rows.append((str(title), texts.tolist(), "good" if gain > 0 else "bad" if gain < 0 else ""))
     return rows
 
 
