@@ -251,6 +251,10 @@ def test_counterfactuals_run_and_say_what_they_explain():
     (ran,) = run_counterfactuals(read_counterfactuals([block], "here"), evidence(THREE), evidence(THREE))
     assert (ran["outcome"], ran["expect"], ran["explains"]) == ("holds", "holds", ["C1"])
     assert ran["numbers"]
+    reversed_three = {"a": THREE["b"], "b": THREE["a"]}
+    both = read_counterfactuals([block, {**block, "id": "y", "on": "printed"}], "here")
+    outcomes = [one["outcome"] for one in run_counterfactuals(both, evidence(THREE), evidence(reversed_three))]
+    assert outcomes == ["holds", "fails"]  # each on its own numbers
     for changed, message in (
         ({"explains": "C1"}, "a list of ids"),
         ({"expect": "maybe"}, "expect is one of"),
