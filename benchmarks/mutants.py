@@ -3,6 +3,7 @@
     python benchmarks/mutants.py record [tests/metrics ...]   which function is called by which test (twenty minutes)
     python benchmarks/mutants.py draw --count 150 --seed 33   add new mutants to the list
     python benchmarks/mutants.py run [--survivors]            try those without an outcome, or the survivors again
+    python benchmarks/mutants.py control                      the tests that killed pass where nothing is changed
     python benchmarks/mutants.py show
 
 Mutants run in a copy of the checkout, one after the other; a run that is stopped continues. A mutant is first tried on
@@ -39,8 +40,8 @@ CALLS = CHECKOUT / "benchmarks" / "data" / "calls.jsonl"
 PACKAGES = (
     *("methods", "metrics", "decision", "model_selection", "statistics", "claims", "deployment", "experiments"),
 )
-LEAST, FIRST, WIDE = 8, 30, 60.0
-"""Mutants per package at least; tests tried first; CPU seconds of tests tried then."""
+LEAST, FILES, FIRST, WIDE = 8, 4, 30, 60.0
+"""Mutants per package at least; files and tests tried first; CPU seconds of tests tried then."""
 READS_SOURCE = "tests/project/test_doctests.py::test_documented_defaults_are_those_of_the_signatures"
 COMPARED = {
     **{ast.Lt: ("<", ("<=", ">=")), ast.LtE: ("<=", ("<", ">")), ast.Gt: (">", (">=", "<="))},
@@ -370,7 +371,7 @@ def calls() -> dict[str, tuple[float, set[str]]]:
 
 
 def chosen(mutant: Mutant, path: Path, known: dict[str, tuple[float, set[str]]]) -> list[list[str]]:
-    """Return the tests to try first, the fastest of each file in turns, and the others: the package's own first."""
+    """Return the tests to try first, the fastest of a few files in turns, and others."""
     module = f"{path.as_posix().split('/src/', 1)[1]}:"
     prefix = module + mutant.function
     callers = [
@@ -385,13 +386,16 @@ def chosen(mutant: Mutant, path: Path, known: dict[str, tuple[float, set[str]]])
         test for test, (_, called) in known.items() if any(name.startswith(module) for name in called)
     ]
     callers = callers or [test for test in known if test.startswith(f"tests/{mutant.package}/")]
-    callers.sort(key=lambda test: (not test.startswith(f"tests/{mutant.package}/"), known[test][0]))
-    by_file: dict[str, list[str]] = defaultdict(list)
-    for test in callers:
-        by_file[test.split("::")[0]].append(test)
-    turns = [test for turn in zip_longest(*by_file.values()) for test in turn if test]
-    first, rest, spent = turns[:FIRST], [], 0.0
-    for test in callers:
+    sizes, files = Counter(test.split("::")[0] for test in known), defaultdict(list)
+    for test in sorted(callers, key=lambda test: known[test][0]):
+        files[test.split("::")[0]].append(test)
+    own = f"tests/{mutant.package}/"
+    # a file most tests of which call the function is about it
+    ranked = sorted(files, key=lambda file: (not file.startswith(own), -len(files[file]) / sizes[file]))
+    turns = zip_longest(*(files[file] for file in ranked[:FILES]))
+    first = [test for turn in turns for test in turn if test][:FIRST]
+    rest, spent = [], 0.0
+    for test in (test for file in ranked for test in files[file]):
         if test not in first and spent + known[test][0] <= WIDE:
             rest.append(test)
             spent += known[test][0]
@@ -413,6 +417,8 @@ def tried(mutant: Mutant, root: Path, env: dict[str, str], known: dict[str, tupl
         for tests in filter(None, chosen(mutant, path, known)):
             seconds = 20 + 10 * sum(known[test][0] for test in tests if test in known)
             code, output = tested(root, env, ["-x", *tests], seconds)
+            if "(no match in any of" in output:
+                raise SystemExit(f"{mutant.module}: tests have other names than when they were recorded:\n{output}")
             if code:
                 failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
                 return replace(mutant, outcome="killed", killed_by=failed[1] if failed else f"exit code {code}")
@@ -442,13 +448,14 @@ def write(mutants: list[Mutant]) -> None:
 def main() -> None:
     """Run a command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("record", "draw", "run", "show"))
+    parser.add_argument("command", choices=("record", "draw", "run", "control", "show"))
     parser.add_argument(
         "tests", nargs="*", help="what to record; by default the tests of the packages and the examples"
     )
     parser.add_argument("--count", type=int, default=150)
     parser.add_argument("--seed", default="33")
     parser.add_argument("--packages", nargs="*", default=PACKAGES, help="try the mutants of these only")
+    parser.add_argument("--part", default="1/1", help="2/3 tries the second of every three")
     parser.add_argument("--survivors", action="store_true", help="try again those that survived or were lost")
     given = parser.parse_args()
     mutants = read()
@@ -478,7 +485,15 @@ def main() -> None:
                 print(tested(root, env, tests, 7200, Recorder(f"{root}/src/", CALLS))[1])
                 return
             outcomes = ("survived", "lost") if given.survivors else ("",)
-            for one in (one for one in mutants if one.outcome in outcomes and one.package in given.packages):
+            if given.command == "control":
+                killers = sorted({one.killed_by for one in mutants if "::" in one.killed_by})
+                print(tested(root, env, killers, 3600)[1])
+                return
+            part, parts = map(int, given.part.split("/"))
+            chosen_ones = [one for one in mutants[part - 1 :: parts] if one.package in given.packages]
+            for one in (one for one in chosen_ones if one.outcome in outcomes):
+                if one not in read():
+                    continue  # another program has tried it
                 after = tried(one, root, env, calls())
                 with CALLS.open() as handle:  # several programs may run, each with its packages
                     fcntl.flock(handle, fcntl.LOCK_EX)

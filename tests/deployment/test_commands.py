@@ -8,7 +8,7 @@ import pytest
 from helpers.models_for_use import LABELS, fit_settings, model_of
 from multilab.cli import main
 from multilab.commands.final_fits import fit_options
-from multilab.deployment import SavedModel
+from multilab.deployment import DeploymentError, SavedModel
 from multilab.deployment.explaining import coefficient_table, permutation_table
 
 
@@ -55,6 +55,12 @@ def test_coefficients_and_permutation_importance_agree(own_csv):
     dense = permutation_table(linear, rows, "tag_b", n_repeats=2)
     assert dense["column"].iloc[0] == "income"
     assert dense.attrs["metric"] == "macro_auc"
+    for explained in (
+        lambda label: coefficient_table(linear, label),
+        lambda label: permutation_table(linear, rows, label),
+    ):
+        with pytest.raises(DeploymentError, match="no label is called 'tag_z'"):
+            explained("tag_z")
 
 
 def test_own_arguments_are_taken_out_before_hydra():
