@@ -251,6 +251,10 @@ def test_counterfactuals_run_and_say_what_they_explain():
     (ran,) = run_counterfactuals(read_counterfactuals([block], "here"), evidence(THREE), evidence(THREE))
     assert (ran["outcome"], ran["expect"], ran["explains"]) == ("holds", "holds", ["C1"])
     assert ran["numbers"]
+    reversed_three = {"a": THREE["b"], "b": THREE["a"]}
+    both = read_counterfactuals([block, {**block, "id": "y", "on": "printed"}], "here")
+    outcomes = [one["outcome"] for one in run_counterfactuals(both, evidence(THREE), evidence(reversed_three))]
+    assert outcomes == ["holds", "fails"]  # each on its own numbers
     for changed, message in (
         ({"explains": "C1"}, "a list of ids"),
         ({"expect": "maybe"}, "expect is one of"),
@@ -567,7 +571,15 @@ def test_friedman_rejects_where_all_datasets_agree():
     values = {m: {d: [i + 0.01 * k] for k, d in enumerate("uvwxyz")} for i, m in enumerate("abcd")}
     result = run_check("friedman_rejects", {"metrics": ["hamming_loss"], "methods": list("abcd")}, evidence(values))
     assert result.outcome == "holds"
-    assert result.numbers["hamming_loss"] == float("inf")
+    # F(3, 15) at the level 0.05; 2.569 sqrt(4 * 5 / (6 * 6))
+    assert result.numbers == {"hamming_loss": float("inf"), "F_crit": 3.287, "CD": 1.915}
+
+
+def test_a_share_of_best_cells_says_how_often_the_method_is_alone_there():
+    values = {"a": {"x": [0.1], "y": [0.2], "z": [0.4]}, "b": {"x": [0.3], "y": [0.2], "z": [0.3]}}
+    arguments = {"metrics": ["hamming_loss"], "method": "a", "methods": ["a", "b"], "at_least": 2}
+    numbers = run_check("best_share", arguments, evidence(values)).numbers
+    assert numbers == {"reached": 2, "alone first": 1, "cells": 3}
 
 
 def test_a_method_that_lacks_a_dataset_makes_a_claim_not_testable():

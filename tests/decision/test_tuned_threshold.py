@@ -269,6 +269,14 @@ def test_mistakes_are_refused(arguments, message):
         TunedThresholdClassifier(**arguments).fit(X, Y)
 
 
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, np.nan])
+def test_precomputed_probabilities_lie_between_0_and_1(wrong):
+    P = np.full(Y.shape, 0.5)
+    P[7, 1] = wrong
+    with pytest.raises(MethodError, match=r"one probability in \[0, 1\]"):
+        TunedThresholdClassifier("precomputed").fit(P, Y)
+
+
 def test_a_guarantee_takes_no_weights():
     model = TunedThresholdClassifier(MLkNN(), guarantee=("recall", 0.9))
     with pytest.raises(MethodError, match="no sample_weight"):

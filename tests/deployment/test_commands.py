@@ -59,6 +59,12 @@ def test_coefficients_and_permutation_importance_agree(own_csv):
     dense = permutation_table(linear, rows, "tag_b", n_repeats=2)
     assert dense["column"].iloc[0] == "income"
     assert dense.attrs["metric"] == "macro_auc"
+    for explained in (
+        lambda label: coefficient_table(linear, label),
+        lambda label: permutation_table(linear, rows, label),
+    ):
+        with pytest.raises(DeploymentError, match="no label is called 'tag_z'"):
+            explained("tag_z")
 
 
 def test_rows_without_a_label_are_left_out_of_an_explanation(model, model_path, own_csv, folder, capsys):

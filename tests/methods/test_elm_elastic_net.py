@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, MultiTaskElasticNet
 
 from helpers.multilabel_checks import make_data
@@ -359,3 +361,13 @@ def test_the_released_setting_on_arts(benchmark_data: Path) -> None:
     five = ("hamming_loss", "one_error", "coverage", "ranking_loss", "average_precision")
     expected = ".0539 .4680 5.3503 .1366 .6179"
     assert [f"{values[m]:.4f}" for m in five] == [f"{float(p):.4f}" for p in expected.split()]
+
+
+def test_a_gap_above_the_tolerance_is_reported_unless_a_number_of_sweeps_was_asked_for():
+    X, Y, _, _ = problem()
+    arguments = {"gamma": GAMMA, "lam": 0.1, "solver": "cd", "max_sweeps": 2}
+    with pytest.warns(ConvergenceWarning, match="stopped after 2 sweeps"):
+        ElasticNetKernelELM(**arguments, tol=1e-12).fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        ElasticNetKernelELM(**arguments, tol=0).fit(X, Y)

@@ -107,6 +107,17 @@ def test_the_search_finds_a_known_subset_and_never_forgets_it():
     assert len(evaluated) == len(set(evaluated))
 
 
+def test_every_generation_keeps_the_best_two_and_replaces_the_others():
+    evaluated = []
+
+    def loss(subsets: np.ndarray) -> np.ndarray:
+        evaluated.append(subsets)
+        return subsets.mean(axis=1)
+
+    genetic_search(loss, 2000, np.random.RandomState(0), 20, 3)  # with 2000 columns no two subsets are the same
+    assert [len(subsets) for subsets in evaluated] == [20, 18, 18, 18]
+
+
 def test_the_search_leaves_out_what_misleads():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(300, 16))

@@ -265,6 +265,7 @@ def test_orthonormal_coefficients_by_the_search():
     assert model.objective_ == pytest.approx(np.sum((K @ model.coef_ - B) ** 2), rel=1e-10)
     assert model.gradient_norm_ <= 1e-2
     start = OLSKernelMDDM(solver="search", max_iter=0).fit(X, Y)
+    assert start.gradient_norm_ == 1  # relative to itself
     assert model.objective_ < start.objective_
     assert start.n_iter_ == 0
     left, _, right = np.linalg.svd(LSKernelMDDM(eta=1.0).fit(X, Y).coef_, full_matrices=False)

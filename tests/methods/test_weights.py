@@ -244,6 +244,14 @@ def test_a_base_that_takes_no_weights_is_refused(model: Any) -> None:
     assert clone(model).set_params(**({"label_weight": None} if hasattr(model, "label_weight") else {})).fit(X, Y)
 
 
+def test_the_second_level_of_mls_is_asked_for_weights_before_the_first_is_fitted() -> None:
+    X, Y, _ = data()
+    model = MLS(LR, meta_estimator=KNeighborsClassifier())
+    with pytest.raises(MethodError, match="KNeighborsClassifier[.]fit takes no sample_weight; choose another base"):
+        model.fit(X, Y, sample_weight=np.ones(len(X)))
+    assert not hasattr(model, "base_scores_")
+
+
 @pytest.mark.parametrize(
     ("label_weight", "message"),
     [("even", "'even'"), ([1, 2], r"shape \(2,\)"), ([1, 1, 1, -2], "holds -2"), ([1, 1, 1, np.nan], "holds nan")],

@@ -125,6 +125,23 @@ def test_registry():
         METRICS["mine"] = METRICS["jaccard"]
 
 
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ("default", [1, 1, 0, 0]),
+        ("sklearn", [0, 0, 0, 0]),
+        ("mulan", [1, 1, 1, 1]),
+        ("meka", [1, 0, 0, 0]),
+        ("lamda", [1, 1, 0, math.nan]),  # 0/0 of its micro F1
+        ("matlab", [1, 1, 0, 0]),
+    ],
+)
+def test_what_counts_where_nothing_is_true_and_nothing_predicted(rules, expected):
+    nothing = np.zeros((1, 2), dtype=int)
+    used = (metrics.jaccard, metrics.example_f1, metrics.macro_f1, metrics.micro_f1)
+    np.testing.assert_array_equal([metric(nothing, nothing, rules) for metric in used], expected)
+
+
 def test_conventions_switch_one_at_a_time():
     nothing = np.zeros((1, 2), dtype=int)
     assert metrics.jaccard(nothing, nothing, "mulan") == 1

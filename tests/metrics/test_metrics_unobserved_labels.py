@@ -179,6 +179,7 @@ def test_row_wise_weights_of_a_mask_in_a_table():
     table = metrics.per_label(Y, np.full((3, 3), 0.5))
     assert table["observed"].tolist() == [3, 2, 0]
     assert table["count"].tolist() == [2, 1, 0]
+    assert table["predicted"].tolist() == [3, 2, 0]
     assert table["brier_score"].tolist()[:2] == [0.25, 0.25]
     assert table.iloc[2][["prevalence", "precision", "auc", "log_loss"]].isna().all()
     counts = metrics.confusion_counts(Y, [[1, 1, 1]] * 3)

@@ -292,6 +292,31 @@ def test_the_fold_of_a_group_depends_neither_on_the_order_of_rows_nor_on_names_i
         assert set(rows[moved]) == set(test) == set(named)
 
 
+def test_groups_are_moved_until_no_move_is_better():
+    """With more groups than are exchanged, moves alone lead to the end, here in two passes."""
+    rng = np.random.default_rng(3)
+    groups = np.repeat(np.arange(600), rng.integers(1, 30, 600))
+    Y = (rng.random((len(groups), 12)) < rng.beta(0.3, 1, (600, 12))[groups]).astype(int)
+    fold_of = np.empty(len(Y), dtype=int)
+    for fold, (_, test) in enumerate(IterativeStratifiedGroupKFold(4).split(Y, Y, groups)):
+        fold_of[test] = fold
+    columns = np.column_stack([Y, np.ones(len(Y), dtype=int)])
+    of_group = np.array([columns[groups == group].sum(axis=0) for group in range(600)])
+    in_fold = np.array([columns[fold_of == fold].sum(axis=0) for fold in range(4)])
+    missing = columns.sum(axis=0) - 4 * in_fold
+    weights = 16 * len(Y) // columns.sum(axis=0)
+
+    def objective(missing: np.ndarray) -> int:
+        return int((weights * missing**2).sum())
+
+    for group, old in enumerate(fold_of[np.unique(groups, return_index=True)[1]]):
+        for new in set(range(4)) - {old}:
+            moved = missing.copy()
+            moved[old] += 4 * of_group[group]
+            moved[new] -= 4 * of_group[group]
+            assert objective(moved) >= objective(missing)
+
+
 def test_groups_are_balanced_by_labels():
     """40 groups of 5 rows with the same label set, 4 label sets 10 times: every fold can get an equal share."""
     Y = np.repeat(np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 0]]), 50, axis=0)

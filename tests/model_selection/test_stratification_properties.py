@@ -55,7 +55,10 @@ def test_sizes_are_exact_and_the_form_of_y_does_not_matter(data, Y, order, seed)
     coo = sp.coo_array(Y.astype(float))
     twice = sp.coo_array((np.tile(coo.data / 2, 2), np.tile(coo.coords, 2)), shape=Y.shape)
     zeros = sp.csr_array((Y.ravel().astype(np.int8), np.indices(Y.shape).reshape(2, -1)), shape=Y.shape)
-    for form in (Y.astype(bool), Y.astype(float), sp.csr_array(Y), sp.csc_matrix(Y), sp.lil_array(Y), twice, zeros):
+    rows = sp.csr_array(Y.astype(float))
+    halves = sp.csr_array((rows.data.repeat(2) / 2, rows.indices.repeat(2), 2 * rows.indptr), shape=Y.shape)
+    sparse = (sp.csr_array(Y), sp.csc_matrix(Y), sp.lil_array(Y), twice, halves, zeros)
+    for form in (Y.astype(bool), Y.astype(float), *sparse):
         again = stratified_assignment(form, sizes, order=order, seed=seed)
         assert again.tolist() == assignment.tolist()
 

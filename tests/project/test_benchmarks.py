@@ -305,3 +305,47 @@ def test_the_share_of_a_student_is_of_the_gain_of_its_teacher(script):
     assert "0.680 (no gain)" in distillation.table(without)
     Y = np.array([[1, 0, 0], [0, 1, 0]])
     assert distillation.macro_ap(Y, np.array([[0.9, 0.1, 0.5], [0.1, 0.2, 0.6]])) == 1.0  # the third label is left out
+
+
+SAMPLE = '''"""Not 1 < 2."""
+
+LIMIT = 10
+
+
+class Model:
+    """Not 1 < 2."""
+
+    def fit(self, X: "0 < 1", least: int = 1) -> "not 1":
+        """Not 1 < 2."""
+        if X < least and not self.off:
+            raise ValueError(f"{X + 1} < {least}")
+        X += self.shape[0]
+        return max(X, 2.0)
+'''
+
+
+def test_mutants_change_code_and_neither_texts_nor_annotations(script):
+    mutants = script("mutants")
+    changed = {(function, after) for function, _, _, after in mutants.Finder(SAMPLE).changes()}
+    fit = "Model.fit"
+    assert changed == {
+        *(("", f"LIMIT = {value}") for value in (9, 11)),
+        *((fit, f'def fit(self, X: "0 < 1", least: int = {value}) -> "not 1":') for value in (0, 2)),
+        *((fit, f"if X {text} least and not self.off:") for text in ("<=", ">=")),
+        (fit, "if X < least or not self.off:"),
+        (fit, "if X < least and self.off:"),
+        *((fit, text) for text in ("pass", "X -= self.shape[0]", "X += self.shape[1]")),
+        *((fit, text) for text in ("return min(X, 2.0)", "return max(X, 4.0)")),
+    }
+
+
+def test_a_mutant_is_placed_where_its_function_has_moved(script, tmp_path):
+    mutants = script("mutants")
+    mutant = mutants.Mutant("methods", "multilab/methods/gone.py", "Model.fit", "X += self.shape[0]", "pass")
+    assert mutants.placed(mutant, tmp_path) is None
+    other = tmp_path / "src" / "multilab" / "metrics" / "here.py"
+    other.parent.mkdir(parents=True)
+    other.write_text(SAMPLE)
+    assert mutants.placed(mutant, tmp_path) == (other, 12)
+    other.write_text(SAMPLE.replace("X += ", "X = X + "))
+    assert mutants.placed(mutant, tmp_path) is None

@@ -81,6 +81,9 @@ def test_rare_categories_are_counted_as_one() -> None:
     a, b = np.array([30, 20, 10, 1, 2]), np.array([10, 20, 30, 0, 1])
     expected = chi2_contingency([[30, 20, 10 + 3], [10, 20, 30 + 1]], correction=False).pvalue
     assert category_p(a, b) == (pytest.approx(expected), "chi-square")
+    # rare ones of which five are expected together stay apart from the frequent ones
+    expected = chi2_contingency([[30, 20, 4 + 4], [20, 30, 3 + 3]], correction=False).pvalue
+    assert category_p(np.array([30, 20, 4, 4]), np.array([20, 30, 3, 3])) == (pytest.approx(expected), "chi-square")
     assert category_p(np.array([30, 10]), np.array([10, 20]))[1] == "Fisher"
     assert category_p(np.array([3, 1, 1]), np.array([1, 1, 1]))[1] == "none"
     assert np.isnan(category_p(np.array([30]), np.array([20]))[0])
