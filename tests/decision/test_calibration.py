@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -58,8 +60,49 @@ def test_no_other_parameters_have_a_smaller_loss(method):
             coef = fitted.coef + change
             if method == "beta":
                 coef[:, :2] = np.maximum(coef[:, :2], 0)
-            other = type(fitted)(fitted.constant, fitted.features, coef)
+            other = replace(fitted, coef=coef)
             assert log_loss(np.clip(other(SCORES), 1e-15, 1 - 1e-15), targets) >= best - 1e-9
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_scores_that_differ_by_rounding_only_have_one_probability_in_either_order(method):
+    draws = np.random.default_rng(2)
+    levels = draws.permutation(np.linspace(0.02, 0.98, 25))
+    low, high = levels * (1 - 4e-16), levels * (1 + 4e-16)  # each level computed in two ways
+    ways = draws.random((400, 3)) < 0.5
+    number = draws.integers(0, 25, (400, 3))
+    y = (draws.random((400, 3)) < levels[number]).astype(np.int64)
+    maps = [fit_calibration(method, np.where(way, low[number], high[number]), y, ONES, True) for way in (ways, ~ways)]
+    new = [np.tile(scores[:, None], 3) for scores in (low, high, 0.3 * low + 0.01, 0.3 * high + 0.01)]
+    P = [[fitted(scores) for scores in new] for fitted in maps]
+    np.testing.assert_array_equal(P[0][0], P[0][1])
+    np.testing.assert_array_equal(P[0], P[1])
+    if method != "isotonic":  # continuous between the scores of the fit: nothing to merge
+        np.testing.assert_array_equal(P[0][2], P[0][3])
+    assert len(np.unique(P[0][0])) > 3
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e200])
+def test_margins_of_any_size_are_merged_by_rounding_errors_only(scale):
+    margins, y = np.array([[-3.0], [-1.0], [-1.0 + 1e-15], [2.0], [2.0 + 1e-8]]), np.array([[0], [1], [0], [1], [1]])
+    for method in ("isotonic", "sigmoid", "temperature"):
+        P = fit_calibration(method, scale * margins, y, np.ones(5), False)(scale * np.vstack([margins, [[1e60]]]))[:, 0]
+        assert P[1] == P[2] and P[0] < P[2] < P[3] <= P[4] <= P[5] <= 1, method
+        assert method == "isotonic" or P[3] < P[4], method
+
+
+def test_a_constant_score_of_a_label_that_half_of_the_rows_have_is_even_odds():
+    y = np.array([[1], [0]] * 7)
+    P = fit_calibration("sigmoid", np.full((14, 1), 0.37), y, np.ones(14), True)(np.full((1, 1), 0.37))
+    assert P[0, 0] == 0.5
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "beta", "temperature"])
+def test_coefficients_depend_on_the_order_of_the_rows_by_rounding_only(method):
+    order = np.random.default_rng(3).permutation(400)
+    sharp = (TRUE > 0.6).astype(np.int64)
+    maps = [fit_calibration(method, SCORES[rows], sharp[rows], ONES, True) for rows in (slice(None), order)]
+    np.testing.assert_allclose(maps[0].coef, maps[1].coef, rtol=1e-11, atol=0)
 
 
 def test_beta_calibration_agrees_with_the_reference_code():

@@ -143,6 +143,15 @@ def test_posterior_of_label_sets_is_bayes_rule():
     assert sets.posterior(P, 1.0)[0] == pytest.approx(weighted / weighted.sum())
 
 
+@pytest.mark.parametrize("q", [3, 5, 8])
+def test_label_sets_that_are_equally_good_are_chosen_by_their_order(model, q):
+    P = np.full((200, q), 0.4) + 1e-16 * np.random.default_rng(0).integers(-4, 5, (200, q))
+    P[:, 0] = 0.1
+    decisions = model._predictions({model.ensemble_.combination_: P}, LabelSetModel.of(np.eye(q)), {}, None)[1]
+    for name in ("independent_most_probable", "independent_f1", "dependent_jaccard"):
+        np.testing.assert_array_equal(decisions[name], np.tile(np.arange(q) == q - 1, (200, 1)))
+
+
 @pytest.mark.parametrize(
     ("utility", "metric"),
     [

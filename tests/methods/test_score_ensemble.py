@@ -118,6 +118,16 @@ def test_held_out_scores_come_from_other_rows():
     assert other.out_of_fold_["greedy"][test] == pytest.approx(alone.predict_proba(X[test]), abs=2e-3)
 
 
+def test_scores_that_differ_by_rounding_only_have_one_probability(model):
+    levels = np.tile(np.linspace(0.02, 0.98, 200)[:, None], X.shape[1])
+    for low, high in zip(
+        model.candidate_scores(levels * (1 - 4e-16)).values(),
+        model.candidate_scores(levels * (1 + 4e-16)).values(),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(low, high)
+
+
 def test_candidates_predict_probabilities_and_generalise(model):
     new, labels = scores_and_labels(seed=1)
     values = model.candidate_scores(np.hstack(list(new)))

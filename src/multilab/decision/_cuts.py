@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from multilab.methods._ties import first_largest
 from multilab.methods.base import MethodError, check_labels
 
 LOWEST = float(np.finfo(np.float64).min)
 """Threshold that every finite score reaches; +inf is one that none reaches."""
 
-_SAME_SCORE = 2.0**-30  # of the largest magnitude: the tolerance of merge_ties
-_SAME_VALUE = 1e-12
+SAME_SCORE = 2.0**-30  # of the largest magnitude: the tolerance of merge_ties
 
 
 def check_scores(Y: Any, scores: Any, sample_weight: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -51,7 +51,7 @@ def allowed_cuts(ordered: np.ndarray) -> np.ndarray:
     allowed = np.ones((len(ordered) + 1, ordered.shape[1]), dtype=bool)
     largest = np.max(np.abs(ordered), axis=0, where=np.isfinite(ordered), initial=0.0)
     with np.errstate(invalid="ignore"):  # inf - inf: no cut between cells of one kind
-        allowed[1:-1] = ordered[:-1] - ordered[1:] > _SAME_SCORE * largest
+        allowed[1:-1] = ordered[:-1] - ordered[1:] > SAME_SCORE * largest
     allowed[0] = ordered[0] != np.inf
     allowed[-1] = ordered[-1] != -np.inf
     return allowed
@@ -59,9 +59,7 @@ def allowed_cuts(ordered: np.ndarray) -> np.ndarray:
 
 def first_best(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """Return the best cut of each column: of equal values (to 1e-12) the one that assigns fewest cells."""
-    values = np.where(allowed, values, -np.inf)
-    best = values.max(axis=0)
-    return np.argmax(values >= best - _SAME_VALUE * np.maximum(1.0, np.abs(best)), axis=0)
+    return first_largest(np.where(allowed, values, -np.inf), axis=0)
 
 
 def thresholds_at(ordered: np.ndarray, cuts: np.ndarray, close: bool = False) -> np.ndarray:
@@ -74,7 +72,7 @@ def thresholds_at(ordered: np.ndarray, cuts: np.ndarray, close: bool = False) ->
     columns = np.arange(ordered.shape[1])
     above, below = padded[cuts, columns], padded[cuts + 1, columns]
     with np.errstate(invalid="ignore", over="ignore"):
-        middle = below + _SAME_SCORE * np.abs(below) if close else above / 2 + below / 2
+        middle = below + SAME_SCORE * np.abs(below) if close else above / 2 + below / 2
     middle = np.where(middle > below, middle, above)  # neighbours in floating point
     return np.where(np.isposinf(above), np.inf, np.where(np.isneginf(below), LOWEST, middle))
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from multilab.methods._ties import first_largest
 from multilab.methods.base import MethodError
 
 __all__ = ["expected_f1_decisions"]
@@ -61,7 +62,7 @@ def expected_f1_decisions(probabilities: Any) -> np.ndarray:
     rows = max(1, _BLOCK // (P.shape[1] + 1) ** 2)
     blocks = [expected_f1_by_size(descending[start : start + rows]) for start in range(0, len(P), rows)]
     values = np.concatenate(blocks)
-    sizes = np.argmax(values >= values.max(axis=1, keepdims=True) - 1e-12, axis=1)
+    sizes = first_largest(values, axis=1)
     decisions = np.zeros(P.shape, dtype=np.int64)
     np.put_along_axis(decisions, order, (np.arange(P.shape[1]) < sizes[:, None]).astype(np.int64), axis=1)
     return decisions

@@ -14,6 +14,7 @@ from multilab.decision._label_sets import LabelSetModel
 from multilab.decision.expected_f1 import expected_f1_decisions
 from multilab.decision.label_thresholds import LabelCurves
 from multilab.decision.nested_decisions import OBJECTIVES, best_k, best_nested, label_ranks
+from multilab.methods._ties import first_largest
 from multilab.methods.base import MultiLabelClassifier
 from multilab.methods.stacking.score_ensemble import ScoreEnsemble
 from multilab.metrics import METRICS
@@ -164,10 +165,10 @@ class MetricStack(MultiLabelClassifier):
             kinds = [kind for kind in _STRENGTHS if (kind, utility) in wanted]
             values = table(sets.sets, sets.sets).T if kinds else None
             for kind in kinds:
-                decisions[f"{kind}_{utility}"] = sets.sets[np.argmax(posteriors[kind] @ values, axis=1)] > 0
+                decisions[f"{kind}_{utility}"] = sets.sets[first_largest(posteriors[kind] @ values, axis=1)] > 0
         for name, values in scores.items():
             if not name.endswith("_pairs"):
-                decisions[f"half_{name}"] = values >= 0.5
+                decisions[f"half_{name}"] = values >= 0.5 - _SMALL  # sums of probabilities reach 0.5 up to rounding
         return scores, decisions
 
     def predict_measures(self, X: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:

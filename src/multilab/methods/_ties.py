@@ -3,6 +3,7 @@
 import numpy as np
 
 _BITS = 30  # the tolerance is 2^-30, about 1e-9: far above rounding errors, far below what a metric should see
+_SAME_VALUE = 1e-12  # of a sum of terms up to about 1
 _SUBNORMAL = -1034  # numbers with a smaller exponent keep few bits: their tolerance is 2^-1064
 
 
@@ -49,3 +50,43 @@ def merge_ties(scores: np.ndarray) -> np.ndarray:
     merged[group == zero] = 0.0
     np.put_along_axis(rows, order, merged, axis=1)
     return np.ldexp(np.rint(np.ldexp(rows[:, :-1], _BITS - exponent)), exponent - _BITS)
+
+
+def on_grid(values: np.ndarray, largest: np.ndarray | float = 1.0) -> np.ndarray:
+    """Round values to a grid of about 1e-9 of a fixed magnitude.
+
+    Parameters
+    ----------
+    values : ndarray
+        Scores of any rows.
+    largest : float or ndarray that broadcasts with ``values``
+        Magnitude of the scores in training. The step is 2^-30 times the next power of two above it.
+
+    Returns
+    -------
+    ndarray
+
+    Notes
+    -----
+    `merge_ties` looks at the other scores of a row. Where scores of one label are compared across rows, a gap between
+    neighbours would make a prediction depend on the other rows of its batch; a fixed grid does not. Two scores that
+    differ in their last bits lie on both sides of a line of the grid with a probability of about 1e-6, and are then
+    apart by a step: far enough for what follows not to depend on rounding.
+
+    Examples
+    --------
+    >>> from multilab.methods._ties import on_grid
+    >>> a, b = on_grid(np.array([0.1 + 0.2, 0.3]))
+    >>> bool(a == b)
+    True
+    """
+    exponent = np.frexp(largest)[1]
+    with np.errstate(over="ignore"):
+        rounded = np.ldexp(np.rint(np.ldexp(values, _BITS - exponent)), exponent - _BITS)
+    return np.where(np.isfinite(rounded), rounded, values)  # too large for a fraction on this grid
+
+
+def first_largest(values: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Return the index of the largest value along an axis: of values that are equal to 1e-12 the first."""
+    best = values.max(axis=axis, keepdims=True)
+    return np.argmax(values >= best - _SAME_VALUE * np.maximum(1.0, np.abs(best)), axis=axis)

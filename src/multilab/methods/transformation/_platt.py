@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from multilab.methods._ties import on_grid
+
 _NEWTON_STEPS = 100
 
 
@@ -16,8 +18,8 @@ class Sigmoid:
     offset: float
 
     def __call__(self, margins: np.ndarray) -> np.ndarray:
-        """Return p for each margin."""
-        return expit(self.slope * margins + self.offset)
+        """Return p for each margin; margins that differ by rounding only get the same p."""
+        return expit(on_grid(self.slope * margins + self.offset))
 
 
 def fit_sigmoid(margins: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Sigmoid:
