@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 import re
 import time
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from multilab.cli import main
 from multilab.commands.leaderboard import running
 from multilab.commands.leaderboard.board import CellScores
 from multilab.commands.leaderboard.costs import cost_of
 from multilab.commands.leaderboard.display import Display
-from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan_entries
+from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan_entries, refused_for_missing_labels
 from multilab.commands.leaderboard.portfolio import load_portfolio
 from multilab.commands.leaderboard.running import run_entries
 from multilab.datasets import load
 from multilab.experiments import cell_processes, deadlines
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.fitting import indices
+from multilab.experiments.method import Method
 from multilab.experiments.running import run_cell
 from multilab.experiments.store import Store
 
@@ -63,6 +70,53 @@ def test_cheap_methods_come_first_and_base_scores_are_part_of_the_estimate(tmp_p
     with_members = plan_entries(entries("mlwse_l1,br_logistic,cc_logistic,erf_pct"), SIZES, Store(tmp_path))
     shared = next(entry for entry in with_members if entry.name == "mlwse_l1")
     assert shared.seconds < stacking.seconds  # the members' own fits are counted with the members
+
+
+@pytest.fixture
+def holes(tmp_path, monkeypatch):
+    """A dataset with missing labels."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)).round(3)
+    Y = (X[:, :2] + rng.normal(size=(60, 2)) > 0).astype(int).astype(str)
+    Y[rng.random(Y.shape) < 0.1] = ""
+    rows = [",".join([*map(str, x), *y]) for x, y in zip(X, Y, strict=True)]
+    (tmp_path / "holes.csv").write_text("\n".join(["x1,x2,x3,f_a,f_b", *rows]))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    assert main(["datasets", "add", "holes.csv", "--label-prefix", "f_", "--missing-labels", "keep"]) == 0
+    return "holes"
+
+
+def test_every_method_of_the_portfolio_learns_from_missing_labels_or_is_left_out_by_name(holes, capsys):
+    refs = split_refs(holes, {"kfold": 2, "stratify": 1, "seed": 0})
+    chosen = load_portfolio().select(None)
+    every = [Contestant(candidate, [Cell("train", ref, candidate.method) for ref in refs]) for candidate in chosen]
+    refused = {entry.name: refused_for_missing_labels(entry) for entry in every}
+    assert refused["mlwse_l1"] == refused["erf_pct"] == "ERFPCT cannot learn from missing labels"
+    assert not refused["label_frequencies"]
+    store = Store(os.environ["MULTILAB_CELLS"])
+    for entry in every:  # what is planned does not fail, and what is left out would
+        reason = run_cell(entry.cells[0], store)
+        assert (reason is None) == (not refused[entry.name]), (entry.name, reason)
+        assert reason is None or "cannot learn from partially observed labels" in reason
+    data = load(holes)
+    frequencies = store.arrays(every[0].cells[0].key)["scores"][0]
+    train = indices(refs[0])[0]
+    np.testing.assert_allclose(frequencies, [np.mean(y[y >= 0]) for y in data.Y[train].T], rtol=1e-12)
+    capsys.readouterr()
+    assert main(["compare", f"dataset={holes}", "methods=mlknn,mlwse_l1", "cv=2", "budget=10m", "out=board"]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("  mlwse_l1"))
+    assert "left out: ERFPCT cannot learn from missing labels" in line
+    methods = {m["name"]: m for m in json.loads(Path("board/leaderboard.json").read_text())["methods"]}
+    assert (methods["mlwse_l1"]["status"], methods["mlwse_l1"]["note"]) == ("left out", refused["mlwse_l1"])
+    assert methods["mlknn"]["status"] == "done"
+
+
+def test_an_estimator_that_would_take_a_missing_label_for_a_class_is_refused(holes, tmp_path):
+    (ref, _) = split_refs(holes, {"kfold": 2, "stratify": 1, "seed": 0})
+    method = Method.from_mapping("dummy", {"_target_": "sklearn.dummy.DummyClassifier", "title": "Dummy"})
+    reason = run_cell(Cell("train", ref, method), Store(tmp_path / "cells"))
+    assert "DummyClassifier cannot learn from partially observed labels" in str(reason)
 
 
 def test_what_is_stored_costs_nothing(tmp_path):

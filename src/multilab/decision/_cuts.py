@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from multilab.core.tables import in_another_order
 from multilab.methods._ties import first_largest
 from multilab.methods.base import MethodError, check_labels
 
@@ -20,9 +21,11 @@ def check_scores(Y: Any, scores: Any, sample_weight: Any = None) -> tuple[np.nda
     Raises
     ------
     MethodError
-        If the shapes differ, or a weight is negative.
+        If the shapes or the orders of the columns differ, or a weight is negative.
     """
     labels = check_labels(Y)
+    if in_another_order(getattr(Y, "columns", None), getattr(scores, "columns", None)):
+        raise MethodError("`scores` has the columns of Y in another order: pass scores[Y.columns]")
     array = check_array(scores, dtype=np.float64, ensure_all_finite=False, input_name="scores")
     if np.isnan(array).any():
         raise MethodError("`scores` holds NaN: every row and label needs a score")

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, has_
 
 from multilab.methods._targets import binary_classes, label_names
 from multilab.methods.base import MethodError, MultiLabelClassifier, check_labels
-from multilab.methods.stacking._out_of_fold import fold_seed, score_matrix
+from multilab.methods.stacking._out_of_fold import fold_seed, quiet_column_fit, score_matrix
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 
@@ -191,7 +191,7 @@ def _fit_fold(base: Any, X: Any, Y: np.ndarray, params: dict[str, Any], seed: in
     if seed is not None:
         names = (name for name in model.get_params() if name == "random_state" or name.endswith("__random_state"))
         model.set_params(**dict.fromkeys(names, seed))
-    return model.fit(X, Y, **params)
+    return quiet_column_fit(model, X, Y, **params)
 
 
 def _score_fold(

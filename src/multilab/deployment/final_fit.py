@@ -39,6 +39,7 @@ from multilab.experiments.running import ensure, inner_inputs
 from multilab.experiments.search import search, search_name
 from multilab.experiments.store import Store
 from multilab.experiments.threads import one_thread
+from multilab.methods._observed import check_learns_from_missing, has_unobserved
 
 __all__ = ["DECISIONS", "INNER_FOLDS", "CrossValidated", "decided", "evaluated", "fit_on_all_rows", "fitted_model"]
 
@@ -214,7 +215,10 @@ def _fitted(cell: Cell, data: Any, store: Store) -> FittedMethod:
     elif method.preprocessing != "none":
         scaler = _scaler(method.preprocessing, X).fit(X)
         X = scaler.transform(X)
-    estimator = seeded_estimator(method, cell).fit(X, data.Y)
+    estimator = seeded_estimator(method, cell)
+    if has_unobserved(data.Y):
+        check_learns_from_missing(estimator)
+    estimator.fit(X, data.Y)
     return FittedMethod(estimator, data.Y.shape[1], scaler, members)
 
 

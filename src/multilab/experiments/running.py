@@ -27,7 +27,7 @@ from multilab.experiments.measuring import RECALL, Meter, model_bytes, neighbour
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Tuning
 from multilab.experiments.threads import blas_libraries, one_thread
-from multilab.methods._observed import check_learns_from_missing
+from multilab.methods._observed import check_learns_from_missing, has_unobserved
 
 if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy; workers import it in parallel
     import numpy as np
@@ -49,6 +49,8 @@ def gather(cell: Cell, store: Store) -> CellInputs:
         ensure(read, store)
     scores = [store.arrays(read.key)["scores"] for read in cell.reads]
     inputs = base_score_inputs(cell, scores) if scores else feature_inputs(cell)
+    if has_unobserved(inputs.Y_train):  # an estimator of another package would take -1 for a class
+        check_learns_from_missing(build(cell.method))
     return hide(inputs, *indices(cell.split_ref), cell) if cell.observed else inputs
 
 

@@ -13,6 +13,11 @@ def is_partial(Y: np.ndarray) -> bool:
     return Y.dtype == np.int8
 
 
+def has_unobserved(Y: Any) -> bool:
+    """Return whether a validated label matrix, dense or sparse, holds a label that is not observed."""
+    return bool(is_partial(Y) and (Y < 0).sum())
+
+
 def learns_from_missing(estimator: Any) -> bool:
     """Return whether a classifier, or each step of a pipeline that sees labels, can learn from unobserved ones."""
     if isinstance(estimator, Pipeline):

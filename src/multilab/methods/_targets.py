@@ -6,7 +6,24 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array
 
+from multilab.core.tables import table_values
 from multilab.methods.errors import MethodError
+
+TAGS = "sklearn.preprocessing.MultiLabelBinarizer makes such columns from lists of tags"
+
+
+def target_values(y: Any) -> Any:
+    """Return y as an array of numbers where it holds numbers (see `table_values`).
+
+    Raises
+    ------
+    MethodError
+        If its rows are of unequal length, as lists of tags are.
+    """
+    try:
+        return table_values(y)
+    except ValueError:
+        raise MethodError(f"y has rows of unequal length: give one 0/1 column per label ({TAGS})") from None
 
 
 def binary_classes(y: Any) -> tuple[np.ndarray | None, Any]:
@@ -29,17 +46,21 @@ def binary_classes(y: Any) -> tuple[np.ndarray | None, Any]:
     ValueError
         If it holds NaN or infinity (raised by scikit-learn).
     """
-    if (y.ndim if hasattr(y, "ndim") else np.asarray(y).ndim) != 1:
+    if (y.ndim if hasattr(y, "ndim") else target_values(y).ndim) != 1:
         return None, y
     try:
         array = check_array(y, dtype=None, ensure_2d=False, input_name="y")
         kind, classes = type_of_target(array, input_name="y"), np.unique(array)
     except TypeError as error:  # bytes; None among texts
-        raise MethodError(f"y of one dimension must hold two classes, numbers or texts: {error}") from error
+        raise MethodError(
+            f"y of one dimension must hold two classes, numbers or texts ({error}); "
+            f"for more, pass one 0/1 column per label ({TAGS})"
+        ) from error
     if kind != "binary":
         raise MethodError(
             f"{describe_target(array)} y of one dimension must hold two classes; "
-            "for more, pass one 0/1 column per class, as sklearn.preprocessing.LabelBinarizer makes them"
+            "for more, pass one 0/1 column per class, as sklearn.preprocessing.LabelBinarizer makes them from classes, "
+            "and sklearn.preprocessing.MultiLabelBinarizer from lists of tags"
         )
     if len(classes) < 2:
         raise MethodError(f"y holds one class only, {classes.tolist()}: a classification needs two")

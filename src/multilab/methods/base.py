@@ -17,9 +17,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from multilab.core.tables import in_another_order
 from multilab.methods._array_api import keep_namespace, to_numpy
 from multilab.methods._sparse_labels import Layout, canonical_labels, refusal_of_dense
-from multilab.methods._targets import binary_classes, describe_target, label_names, to_frame
+from multilab.methods._targets import TAGS, binary_classes, describe_target, label_names, target_values, to_frame
 from multilab.methods.errors import MethodError
 
 __all__ = ["MethodError", "MultiLabelClassifier", "MultiLabelTransformer", "check_labels"]
@@ -59,7 +60,7 @@ def check_labels(y: Any, y_mask: Any = None, *, missing: bool = False, owner: st
     if y is None:
         raise MethodError("the method requires y to be passed, but the target y is None")
     array = check_array(
-        y,
+        target_values(y),
         accept_sparse=True,
         dtype=None,
         ensure_2d=False,
@@ -104,7 +105,8 @@ def _densified(y: Any, owner: str) -> np.ndarray:
 
 
 def _wrong_values(values: np.ndarray) -> str:
-    return f"{describe_target(values)} y must hold 0 and 1 only; for -1/+1 labels pass (y > 0)"
+    advice = "for -1/+1 labels pass (y > 0)" if values.dtype.kind in "biufc" else TAGS
+    return f"{describe_target(values)} y must hold 0 and 1 only; {advice}"
 
 
 def _highest(scores: np.ndarray, k: int) -> np.ndarray:
@@ -400,6 +402,25 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
 
     def _as_probabilities(self, scores: np.ndarray) -> np.ndarray:
         return scores if self.classes_.ndim == 2 else np.column_stack([1.0 - scores, scores])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose labels are all predicted right, or whose class is.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            Compared by position. A data frame must have its columns in the order of ``label_names_``.
+        sample_weight : array-like of shape (n,), optional
+
+        Raises
+        ------
+        MethodError
+            If y is a data frame with the columns of ``label_names_`` in another order.
+        """
+        if in_another_order(getattr(self, "label_names_", None), getattr(y, "columns", None)):
+            raise MethodError("y has the labels of the model in another order: pass y[model.label_names_]")
+        return super().score(X, target_values(y), sample_weight)
 
     def _score_kind(self) -> str:
         """Return "probability" (threshold 0.5), "margin" (0), or "score" (``threshold``, an argument of the class)."""

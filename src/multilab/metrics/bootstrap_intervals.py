@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from multilab.core.tables import table_values
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.decision_counts import DecisionCounts, SetSizes, count_decisions
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Decisions, blocks
+from multilab.metrics.inputs import Decisions, blocks, refuse_other_order
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, observed_only
 from multilab.metrics.registry import defined, measure
@@ -154,7 +155,8 @@ def _values_of_function(
     n_draws: int,
 ) -> tuple[float, np.ndarray]:
     """Return the value of a function on all rows, and on those of each draw."""
-    Y, given = (matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix) for matrix in (Y, given))
+    refuse_other_order(getattr(Y, "columns", None), "Y", getattr(given, "columns", None), "the second argument")
+    Y, given = (matrix.tocsr() if sp.issparse(matrix) else table_values(matrix) for matrix in (Y, given))
     n_rows = Y.shape[0]
     if given.shape[0] != n_rows:
         raise MetricError(f"Y has {n_rows} rows but the second argument has {given.shape[0]}")

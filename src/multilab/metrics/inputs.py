@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 import scipy.sparse as sp
 
+from multilab.core.tables import in_another_order, table_values
 from multilab.metrics.errors import MetricError
 
 # Cells of one block: 16 MB of float64. The results do not depend on it.
@@ -33,13 +34,10 @@ class Entries(NamedTuple):
 
 def matrix_of_numbers(matrix: Any, name: str) -> np.ndarray | sp.csr_array:
     """Validate that an argument is a non-empty numeric matrix; return it as ndarray or canonical CSR."""
-    if sp.issparse(matrix):
-        array = matrix
-    else:
-        try:
-            array = np.asarray(matrix)
-        except ValueError as error:
-            raise MetricError(f"{name} is not a rectangular array: {error}") from None
+    try:
+        array = table_values(matrix)
+    except ValueError as error:
+        raise MetricError(f"{name} is not a rectangular array: {error}") from None
     if array.ndim != 2:
         raise MetricError(f"{name} has {array.ndim} dimension(s), shape {array.shape}; expected two, rows x labels")
     if 0 in array.shape:
@@ -83,9 +81,19 @@ def refuse_where(wrong: np.ndarray, block: np.ndarray, start: int, name: str) ->
 
 
 def refuse_other_shape(first: Any, first_name: str, second: Any, second_name: str) -> None:
-    """Raise when two matrices differ in shape; the message names both."""
+    """Raise when two matrices differ in shape, or come from data frames with the same columns in another order."""
     if first.shape != second.shape:
         raise MetricError(f"{first_name} has shape {first.shape} but {second_name} has shape {second.shape}")
+    refuse_other_order(first.names, first_name, second.names, second_name)
+
+
+def refuse_other_order(first: Any, first_name: str, second: Any, second_name: str) -> None:
+    """Raise when two lists of column names hold the same names in another order; None is a matrix without names."""
+    if in_another_order(first, second):
+        raise MetricError(
+            f"{second_name} has the columns of {first_name} in another order: "
+            "reorder one of them by the columns of the other, or pass arrays to compare by position"
+        )
 
 
 class _Selection(Protocol):
@@ -118,6 +126,7 @@ class Cells:
 
     def __init__(self, matrix: Any, name: str) -> None:
         self.matrix = matrix_of_numbers(matrix, name)
+        self.names = getattr(matrix, "columns", None)
         self.shape: tuple[int, int] = self.matrix.shape
         self._lines: np.ndarray | None = None
         self._labels: np.ndarray | None = None
@@ -258,7 +267,7 @@ class ThresholdedScores:
     def __init__(self, scores: Scores, threshold: float | np.ndarray, rule: str) -> None:
         if not isinstance(threshold, np.ndarray) and (np.ndim(threshold) or not np.isfinite(threshold)):
             raise MetricError(f"threshold must be one finite number, got {threshold!r}")
-        self.shape = scores.shape
+        self.shape, self.names = scores.shape, scores.names
         self._scores, self._threshold, self._rule = scores, threshold, rule
 
     def rows(self, start: int, stop: int) -> np.ndarray:

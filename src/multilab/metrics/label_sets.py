@@ -18,7 +18,6 @@ from multilab.metrics.inputs import (
     Cells,
     Entries,
     blocks,
-    matrix_of_numbers,
     refuse_other_shape,
     refuse_unless_binary,
     refuse_where,
@@ -101,14 +100,14 @@ class LabelSets:
     """
 
     def __init__(self, matrix: Any, name: str = "Y", y_mask: Any = None) -> None:
-        checked = matrix_of_numbers(matrix, name)
+        cells = Cells(matrix, name)
+        checked, self.names = cells.matrix, cells.names
         self.shape: tuple[int, int] = checked.shape
-        self.observed = _observed(checked, name, y_mask)
+        self.observed = _observed(cells, name, y_mask)
         if self.observed is None:
             refuse_unless_binary(checked, name)
         if isinstance(checked, np.ndarray) or self.observed is not None:
             sizes, indices = [], []
-            cells = Cells(checked, name)
             for start, stop in blocks(*self.shape):
                 block = cells.rows(start, stop)
                 if self.observed is not None:
@@ -170,14 +169,15 @@ class LabelSets:
     @classmethod
     def _of(cls, csr: sp.csr_array, observed: Observed | None) -> LabelSets:
         made = object.__new__(cls)
-        made.shape, made.observed = csr.shape, observed
+        made.shape, made.observed, made.names = csr.shape, observed, None
         made.indptr, made.indices = csr.indptr.astype(np.int64), csr.indices
         return made
 
 
-def _observed(matrix: np.ndarray | sp.csr_array, name: str, y_mask: Any) -> Observed | None:
+def _observed(cells: Cells, name: str, y_mask: Any) -> Observed | None:
     """Return the observed cells, or None if all are."""
     parts: list[Cells] = []
+    matrix = cells.matrix
     if _has_marks(matrix):
         parts.append(_Labels(matrix, name))
         if y_mask is None and matrix.dtype == np.int8 and isinstance(matrix, np.ndarray) and matrix.all():
@@ -188,7 +188,7 @@ def _observed(matrix: np.ndarray | sp.csr_array, name: str, y_mask: Any) -> Obse
     if y_mask is not None:
         mask = _Mask(y_mask, "y_mask")
         refuse_unless_binary(mask.matrix, "y_mask")
-        refuse_other_shape(matrix, name, mask, "y_mask")
+        refuse_other_shape(cells, name, mask, "y_mask")
         parts.append(mask)
     observed = Observed(parts) if parts else None
     if observed is None or observed.sizes[0].sum() == observed.shape[0] * observed.shape[1]:

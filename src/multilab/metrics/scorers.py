@@ -9,6 +9,7 @@ import numpy as np
 
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.errors import MetricError
+from multilab.metrics.inputs import refuse_other_order
 from multilab.metrics.registry import DEFINED, defined
 
 __all__ = ["get_scorer", "get_scorer_names"]
@@ -106,6 +107,7 @@ class _Scorer:
         """Return the score of a fitted estimator on X and true labels y."""
         outputs: dict[str, Any] = {}
         values = {}
+        refuse_other_order(getattr(estimator, "label_names_", None), "the model", getattr(y, "columns", None), "y")
         for name in self.names:
             metric = defined(name)
             method = _method(estimator, _METHODS[metric.needs], name)

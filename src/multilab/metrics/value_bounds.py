@@ -93,8 +93,6 @@ def _refuse_inexact(definition: Metric, conventions: Conventions, parameters: di
 def _extremes(definition: Metric, truth: LabelSets, given: Any) -> tuple[sp.csr_array, sp.csr_array]:
     """Return the complete labels with the best and with the worst value."""
     labels = truth.to_csr()
-    if truth.observed is None:
-        return labels, labels
     cells: Cells | ThresholdedScores
     if definition.needs == "decisions":
         cells = Decisions(given)
@@ -102,6 +100,8 @@ def _extremes(definition: Metric, truth: LabelSets, given: Any) -> tuple[sp.csr_
         limits = np.full(truth.shape[1], -np.inf if definition.filler == "ones" else 0.5)
         cells = ThresholdedScores(Scores(given), limits, ">=")
     refuse_other_shape(truth, "Y", cells, definition.needs)
+    if truth.observed is None:
+        return labels, labels
     agreeing, opposed = [], []
     for start, stop in blocks(*truth.shape):
         hidden, decided = ~truth.observed.rows(start, stop), cells.rows(start, stop)

@@ -88,7 +88,7 @@ class IterativeStratifiedGroupKFold(BaseCrossValidator):
             Labels other than 0 and 1, missing groups, other numbers of rows, or more folds than groups.
         """
         labels = labels_of(X, y)
-        members = _group_matrix(groups, labels.positive.shape[0])
+        members = group_matrix(groups, labels.positive.shape[0])
         fold_sizes(labels.positive.shape[0], self.n_splits)
         if self.n_splits > members.shape[0]:
             raise DatasetError(
@@ -103,7 +103,7 @@ class IterativeStratifiedGroupKFold(BaseCrossValidator):
         return self.n_splits
 
 
-def _group_matrix(groups: Any, n: int) -> sp.csr_array:
+def group_matrix(groups: Any, n: int) -> sp.csr_array:
     """Return which rows are in which group, groups in ascending order."""
     if groups is None:
         raise DatasetError("the groups of the rows are missing: split(X, y, groups)")
@@ -112,7 +112,11 @@ def _group_matrix(groups: Any, n: int) -> sp.csr_array:
         raise DatasetError(f"groups must have one value per row, shape ({n},), and have shape {array.shape}")
     if isna(array).any():
         raise DatasetError("groups hold missing values: give every row a group")
-    names, group = np.unique(array, return_inverse=True)
+    try:
+        names, group = np.unique(array, return_inverse=True)
+    except TypeError:
+        kinds = ", ".join(sorted({type(value).__name__ for value in array.tolist()}))
+        raise DatasetError(f"groups must all be numbers or all texts, and hold {kinds}: convert them to text") from None
     return sp.csr_array((np.ones(n, dtype=np.int64), (group, np.arange(n))), shape=(len(names), n))
 
 

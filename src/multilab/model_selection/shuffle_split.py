@@ -13,7 +13,7 @@ from sklearn.model_selection import BaseShuffleSplit
 from sklearn.utils import _safe_indexing, indexable
 
 from multilab.datasets.errors import DatasetError
-from multilab.model_selection.group_kfold import IterativeStratifiedGroupKFold
+from multilab.model_selection.group_kfold import IterativeStratifiedGroupKFold, group_matrix
 from multilab.model_selection.iterative_stratification.assignment import random_permutation, stratified_assignment
 from multilab.model_selection.iterative_stratification.kfold import labels_of, seed_of
 
@@ -169,7 +169,7 @@ def _grouped_subset(X: Any, y: Any, groups: Any, sizes: list[int], order: int, s
     train, test, left_out = sizes
     if left_out:
         raise DatasetError("with groups no row is left out: give test_size or train_size, not both")
-    n_groups = len(np.unique(np.asarray(groups)))
+    n_groups = group_matrix(groups, train + test).shape[0]
     share = Fraction(test, train + test).limit_denominator(min(20, max(n_groups, 2)))
     k = max(share.denominator, 2)
     n_folds = min(max(share.numerator, 1), k - 1)

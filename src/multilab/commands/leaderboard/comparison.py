@@ -13,7 +13,14 @@ from multilab.commands.leaderboard.curve import learning_curve
 from multilab.commands.leaderboard.display import Display
 from multilab.commands.leaderboard.effects import Effects, held_out_effects, objective_of, tuned_decisions, tuned_name
 from multilab.commands.leaderboard.page import write_page
-from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan_entries, total
+from multilab.commands.leaderboard.plan import (
+    Contestant,
+    Sizes,
+    duration,
+    plan_entries,
+    refused_for_missing_labels,
+    total,
+)
 from multilab.commands.leaderboard.portfolio import Portfolio, load_portfolio
 from multilab.commands.leaderboard.request import DEFAULT_FOLDS, Request
 from multilab.commands.leaderboard.results import Results, write_files
@@ -24,6 +31,7 @@ from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
 from multilab.experiments.workers import jobs
 from multilab.leaderboard import Leaderboard, Recommendation, recommend
+from multilab.methods._observed import has_unobserved
 from multilab.metrics import per_label
 from multilab.metrics.registry import defined
 
@@ -107,6 +115,10 @@ def _entries(request: Request, portfolio: Portfolio) -> tuple[list[Contestant], 
     share = len(train) / (len(train) + len(test))
     sizes = Sizes(data.X.shape[0], data.X.shape[1], data.Y.shape[1], share)
     entries = [Contestant(candidate, [Cell("train", ref, candidate.method) for ref in refs]) for candidate in chosen]
+    if has_unobserved(data.Y):
+        for entry in entries:
+            entry.note = refused_for_missing_labels(entry)
+            entry.status = "left out" if entry.note else entry.status
     facts = {
         "name": request.dataset,
         "title": card(request.dataset).title,
@@ -129,7 +141,8 @@ def _plan_text(request: Request, entries: Sequence[Contestant], sizes: Sizes, n_
     for entry in entries:
         left -= entry.wall(n_jobs)
         late = " (beyond the budget)" if left < 0 and entry.keys else ""
-        lines.append(f"  {entry.name:<20}{entry.expected(n_jobs) + late:<38}{entry.candidate.reason}".rstrip())
+        what = f"left out: {entry.note}; " if entry.status == "left out" else f"{entry.expected(n_jobs) + late:<38}"
+        lines.append(f"  {entry.name:<20}{what}{entry.candidate.reason}".rstrip())
     known = [entry.factor for entry in entries if entry.seconds]
     accuracy = f", half of such estimates are within a factor {max(known):.1f}" if known else ""
     lines.append(f"  together about {duration(total(entries, n_jobs))}{accuracy}")

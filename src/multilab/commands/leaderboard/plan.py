@@ -1,7 +1,7 @@
 """What a comparison will take, and what of it fits into the budget."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import psutil
@@ -9,7 +9,9 @@ import psutil
 from multilab.commands.leaderboard.costs import Cost, cost_of
 from multilab.commands.leaderboard.portfolio import Candidate
 from multilab.experiments.cells import Cell
+from multilab.experiments.fitting import build
 from multilab.experiments.store import Store
+from multilab.methods._observed import learns_from_missing
 
 __all__ = ["Contestant", "Sizes", "duration", "estimate", "plan_entries"]
 
@@ -86,16 +88,21 @@ def duration(seconds: float) -> str:
     return f"{seconds:.{0 if seconds >= 10 else 1}f} s"
 
 
-def plan_entries(entries: Iterable[Contestant], sizes: Sizes, store: Store) -> list[Contestant]:
-    """Estimate all methods and return them in running order: the cheapest first, those without an estimate last."""
+def plan_entries(entries: Sequence[Contestant], sizes: Sizes, store: Store) -> list[Contestant]:
+    """Estimate all methods and return them in running order: the cheapest first, those without an estimate last.
+
+    Methods that are left out already have no estimate.
+    """
     planned: set[str] = set()
     for entry in entries:
-        estimate(entry, sizes, store, planned)
+        if entry.status != "left out":
+            estimate(entry, sizes, store, planned)
     ordered = sorted(entries, key=lambda entry: math.inf if entry.seconds is None else entry.seconds)
     planned.clear()
     for entry in ordered:  # again in this order, in which cells that several methods read are counted once
-        estimate(entry, sizes, store, planned)
-        planned |= entry.keys
+        if entry.status != "left out":
+            estimate(entry, sizes, store, planned)
+            planned |= entry.keys
     return ordered
 
 
@@ -125,6 +132,16 @@ def _add(cell: Cell, sizes: Sizes, store: Store, planned: set[str], costs: dict[
     costs[cell.key] = cost_of(cell.method.name, n, d, sizes.q)
     for read in cell.reads:
         _add(read, sizes, store, planned, costs)
+
+
+def refused_for_missing_labels(entry: Contestant) -> str:
+    """Return which classifier of a method cannot learn from missing labels, empty if all can."""
+    first = entry.cells[0]
+    for method in (first.method, *(read.method for read in first.reads)):
+        estimator = build(method)
+        if not learns_from_missing(estimator):
+            return f"{type(estimator).__name__} cannot learn from missing labels"
+    return ""
 
 
 def refused_for_memory(entry: Contestant, n_jobs: int) -> str:

@@ -31,6 +31,9 @@ def run_entries(
     """
     ratios: list[float] = []
     for entry in entries:
+        if entry.status == "left out":  # by the plan
+            display.finished(entry)
+            continue
         wall = entry.wall(n_jobs) * math.exp(float(np.median(ratios)) if ratios else 0.0)
         left = deadline - time.monotonic()
         if any(not store.has(cell.key) for cell in entry.cells):

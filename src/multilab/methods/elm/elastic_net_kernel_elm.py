@@ -240,9 +240,10 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
         self.objective_path_, self.n_iter_ = solution.objective_path, solution.n_iter
         self.dual_gap_, self.kkt_ = solution.gap, solution.kkt
         if self.tol > 0 and not solution.converged:
+            other = "" if self.solver == "admm" else ", use solver='admm'"
             warnings.warn(
                 f"stopped after {solution.n_iter} sweeps at a relative duality gap of {solution.gap:.1e}; raise "
-                "max_sweeps, use solver='admm', or ask for a number of sweeps by tol=0",
+                f"max_sweeps{other}, or ask for a number of sweeps by tol=0",
                 ConvergenceWarning,
                 stacklevel=2,
             )

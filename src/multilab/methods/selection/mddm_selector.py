@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
+from multilab.methods._ties import merge_ties
 from multilab.methods.reduction.mddm import Variant, dependence_directions
 from multilab.methods.selection._ranking import RankingSelector
 
@@ -84,7 +85,9 @@ class MDDMSelector(RankingSelector):
         self._check_choices(rank_by=("weights", "eigenvalues"))
         eigenvalues, directions = dependence_directions(X, Y, self.variant, self.mu)
         if self.rank_by == "weights":
-            return directions**2 @ eigenvalues
+            lengths = np.sqrt(directions**2 @ eigenvalues)
+            # words of the same documents have equal weights up to rounding: then the column number decides
+            return merge_ties(lengths[None])[0] ** 2
         noise = check_random_state(self.random_state).uniform(-1, 1, (2, X.shape[1]))
         scores = noise[int(self.variant == "proj")] * np.finfo(float).eps * eigenvalues.min(initial=1.0)
         scores[: len(eigenvalues)] = eigenvalues

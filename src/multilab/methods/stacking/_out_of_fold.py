@@ -1,11 +1,13 @@
 """Scores of rows that the scoring model has not seen: what a stacking method may be trained on."""
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import DataConversionWarning
 
 from multilab.methods._weights import weight_arguments
 from multilab.methods.base import MethodError
@@ -70,7 +72,15 @@ def fit_seeded(
     if seed is not None:
         names = (n for n in model.get_params() if n == "random_state" or n.endswith("__random_state"))
         model.set_params(**dict.fromkeys(names, seed))
-    return model.fit(X, Y, **weight_arguments(model, sample_weight))
+    return quiet_column_fit(model, X, Y, **weight_arguments(model, sample_weight))
+
+
+def quiet_column_fit(model: Any, X: Any, Y: np.ndarray, **params: Any) -> Any:
+    """Fit a model without scikit-learn's warning that Y has one column: a label matrix may have one label."""
+    with warnings.catch_warnings():
+        if Y.ndim == 2 and Y.shape[1] == 1:
+            warnings.simplefilter("ignore", DataConversionWarning)
+        return model.fit(X, Y, **params)
 
 
 def fold_seed(seed: int | None, fold: int) -> int | None:

@@ -206,9 +206,10 @@ class MLWSE(MultiLabelClassifier):
             loss, penalty, start, algorithm=self.algorithm, tol=self.tol, kkt_tol=self.kkt_tol, max_iter=self.max_iter
         )
         if not solution.converged:
+            other = "" if self.algorithm == "admm" else " or use algorithm='admm'"
             warnings.warn(
                 f"MLWSE ({self.algorithm}) stopped after {solution.n_iter} iterations, relative duality gap "
-                f"{solution.gap:.1e}; raise max_iter or use algorithm='admm'",
+                f"{solution.gap:.1e}; raise max_iter{other}",
                 ConvergenceWarning,
                 stacklevel=2,
             )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from multilab.core.tables import table_values
 from multilab.datasets.errors import DatasetError
 
 
@@ -53,7 +54,10 @@ def check_label_matrix(Y: Any) -> LabelMatrix:
         values, shape = matrix.data, matrix.shape
         positive, unobserved = (_select(matrix, chosen) for chosen in _classify(values))
     else:
-        values = np.asarray(Y)
+        try:
+            values = table_values(Y)
+        except ValueError:
+            raise DatasetError("labels have rows of unequal length: give one 0/1 column per label") from None
         values = values[:, None] if values.ndim == 1 else values
         if values.ndim != 2:
             raise DatasetError(f"labels must be a table, one row per example, and have shape {values.shape}")
@@ -68,12 +72,7 @@ def check_label_matrix(Y: Any) -> LabelMatrix:
 
 def _classify(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return which values are 1 and which mean "not observed"; the others must be 0."""
-    if values.dtype == object:  # a DataFrame with nullable types
-        from pandas import isna
-
-        unobserved = isna(values)
-        values = np.where(unobserved, 0, values)
-    elif values.dtype.kind == "f":
+    if values.dtype.kind == "f":
         unobserved = np.isnan(values)
     else:
         unobserved = values == -1 if values.dtype == np.int8 else np.zeros(values.shape, dtype=bool)
