@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from helpers.code_copy import forget
 from multilab.core import array_digest, canonical_json, code_digest, conf_dir, json_digest, write_atomically
 from multilab.core import code_digests as digests_module
 
@@ -41,13 +42,12 @@ def package(tmp_path, monkeypatch):
     monkeypatch.setenv("MULTILAB_CACHE", str(tmp_path / "cache"))
     (tmp_path / "cache").mkdir()
     yield root
-    digests_module._cached.cache_clear()
+    forget()
 
 
 def digest():
     """Return the digest as a new process finds it."""
-    digests_module._cached.cache_clear()
-    digests_module._digests.cache_clear()
+    forget()
     return code_digest("multilab.methods.a", within="multilab.methods")
 
 

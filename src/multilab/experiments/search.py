@@ -226,7 +226,8 @@ def _value(method: Method, inputs: CellInputs, cell: Cell, tuning: Tuning) -> fl
     with one_thread():
         estimator.fit(inputs.X_train, inputs.Y_train)
         scores, decisions = predict_with_scores(estimator, inputs.X_test, inputs.Y_train.shape[1])
-    return score_all(inputs.Y_test, scores, decisions, conventions=tuning.conventions)[tuning.metric]
+    values = score_all(inputs.Y_test, scores, decisions, conventions=tuning.conventions, metrics=[tuning.metric])
+    return values[tuning.metric]
 
 
 def _as_csv(trials: list[Any], names: list[str], metric: str) -> str:
