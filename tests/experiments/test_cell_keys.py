@@ -9,11 +9,14 @@ import pytest
 
 from helpers.code_copy import PART, forget
 from multilab.commands.stage_keys import evaluation_digest
+from multilab.core.code_digests import package_node, reached_modules
 from multilab.experiments import analysis_units as units
 from multilab.experiments import cells
+from multilab.experiments import method as method_module
 from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.observed_share import ObservedShare
+from multilab.experiments.search import search_name
 from multilab.experiments.study import Tuning
 
 TUNE = Tuning(n_trials=2, folds=2, metric="hamming_loss")
@@ -93,6 +96,23 @@ def test_a_metric_of_another_name_and_an_unknown_one_have_another_key():
     keys = {metric: replace(TUNED, tune=replace(TUNE, metric=metric)).key for metric in ("macro_f1", "no_such_metric")}
     assert len({*keys.values(), TUNED.key}) == 3
     assert set(TUNED.identity["metrics"]) == {"hamming_loss"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "folder", "moved"),
+    [
+        ("    return counts.share_wrong\n", "    return -counts.share_wrong\n", "metrics", True),
+        (F1, F1.replace("mean", "-mean"), "metrics", False),
+        ("if index < len(first)", "if index < 0", "experiments", True),
+    ],
+)
+def test_a_search_on_all_rows_continues_no_trials_of_other_code(source, old, new, folder, moved):
+    def name():
+        return search_name(Cell("train", PART, load_method("mlknn")), TUNE)
+
+    before = name()
+    source(old, new, folder)
+    assert (name() != before) == moved
 
 
 def test_an_analysis_counts_the_metrics_that_it_computes(source):
@@ -257,3 +277,13 @@ def test_a_setting_edited_within_one_tick_of_the_clock_is_read_again(tmp_path, m
     file.write_text("_target_: a.B\nk: 2\n")
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert load_method("own").params == {"k": 2}
+
+
+def test_what_the_modules_of_methods_import_from_this_package_is_in_their_keys(checkout):
+    """But for errors and `multilab.core`: messages, and names that are imported late."""
+    package = checkout / "src" / "multilab"
+    files = [file for folder in ("methods", "decision") for file in sorted((package / folder).rglob("*.py"))]
+    modules = [".".join(("multilab", *file.relative_to(package).with_suffix("").parts)) for file in files]
+    nodes = reached_modules(modules, lambda name: package_node(name, ("multilab",)))
+    known = (*method_module._CODE_WITHIN, "multilab.core", "multilab.datasets.errors")
+    assert {name for name in nodes if not name.startswith(known)} == set()

@@ -7,7 +7,7 @@
   multilab cells why KEY KEY       what differs between two cells
   multilab cells rekey study=NAME [accept=METHOD,...] [sample=2] [seed=0] [reason="..."]
       give the committed results of a study their new keys after a change of code that leaves the numbers as they are;
-      refused when settings differ (but for the methods of accept=), or when recomputed cells differ (sample= per method):
+      refused when settings differ (but for methods of accept=), or when recomputed cells (sample= per method) differ:
       by more than 1e-6, or at all without a reason=.
   multilab cells add study=NAME [retry=unfinished]
       fit the cells of a study that its committed results lack, and add their results: for a study that got new columns
