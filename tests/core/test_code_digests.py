@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from multilab.core import code_digest, code_digests
+from helpers.code_copy import forget
+from multilab.core import code_digest, code_digests, definition_digest
 from multilab.core.syntax import parse_code
 
 FILE = '''
@@ -48,7 +49,8 @@ FILE_DIGEST = "061b7f5a6299fca7ec95b38a4e56469997c5d0ea863409e0eeb844245636995e"
 
 
 def text_digest(content: str) -> str:
-    return hashlib.sha256(repr(parse_code(content.encode(), "multilab.methods")).encode()).hexdigest()
+    """Return the digest of what counts in keys: syntax tree and imports."""
+    return hashlib.sha256(repr(parse_code(content.encode(), "multilab.methods")[:2]).encode()).hexdigest()
 
 
 def test_the_digest_of_one_file_is_this_constant():
@@ -66,7 +68,7 @@ def test_all_supported_versions_of_python_agree(version, checkout):
         "for path in sorted(pathlib.Path(sys.argv[1]).rglob('*.py')):\n"
         "    print(path, hashlib.sha256(repr(syntax.parse_code(path.read_bytes(), 'a.b')).encode()).hexdigest())\n"
         "text = sys.stdin.buffer.read()\n"
-        "print(hashlib.sha256(repr(syntax.parse_code(text, 'multilab.methods')).encode()).hexdigest())"
+        "print(hashlib.sha256(repr(syntax.parse_code(text, 'multilab.methods')[:2]).encode()).hexdigest())"
     )
     run = subprocess.run(
         [python, "-I", "-c", code, str(checkout / "src")], input=FILE.encode(), capture_output=True, check=True
@@ -127,9 +129,7 @@ def package(tmp_path, monkeypatch):
     monkeypatch.setattr(code_digests, "_PACKAGE", root)
     monkeypatch.setenv("MULTILAB_CACHE", str(tmp_path))
     yield root
-    for value in vars(code_digests).values():
-        if hasattr(value, "cache_clear"):
-            value.cache_clear()
+    forget()
 
 
 def write(root, files):
@@ -137,12 +137,11 @@ def write(root, files):
         (root / "methods" / f"{name}.py").write_text(text)
 
 
-def digest(root, files, module="a"):
+def digest(root, files, module="a", within="multilab.methods"):
     """Write some modules and return the digest of one, as a new process finds it."""
     write(root, files)
-    for cache in (code_digests._cached, code_digests._digests, code_digests._lazy_homes):
-        cache.cache_clear()
-    return code_digest(f"multilab.methods.{module}", within="multilab.methods")
+    forget()
+    return code_digest(f"multilab.methods.{module}", within=within)
 
 
 def test_of_an_import_that_is_not_followed_the_name_counts_and_not_the_module(package):
@@ -190,3 +189,128 @@ def test_the_digest_does_not_depend_on_what_was_digested_before(package):
         digest(package, CIRCLE, first)
         again = {name: code_digest(f"multilab.methods.{name}", within="multilab.methods") for name in CIRCLE}
         assert again == alone
+
+
+METRIC = """from multilab.metrics.counts import ratio, unused
+from multilab.metrics.registry import metric
+import numpy as np
+
+_SHIFT = 1
+
+
+@metric("A", source="x")
+def first(counts):
+    return _helper(ratio(counts))
+
+
+@metric("B")
+def second(counts):
+    return unused(counts)
+
+
+def _helper(value):
+    if value > 0:
+        value = _other(value)
+    return value + _SHIFT
+
+
+def _other(value):
+    return np.abs(value)
+
+
+class Kind:
+    def low(self):
+        return _other(0)
+
+    def high(self):
+        return 1
+"""
+
+
+@pytest.fixture
+def metric_digest(package):
+    """A function that writes modules of ``multilab.metrics`` and returns the digest of one definition."""
+    (package / "metrics").mkdir()
+
+    def of(text=METRIC, name="first", **others):
+        files = {"m": text, "counts": "def ratio(c): ...\ndef unused(c): ...\n", "registry": "def metric(*a): ...\n"}
+        for stem, content in (files | others).items():
+            (package / "metrics" / f"{stem}.py").write_text(content)
+        forget()
+        return definition_digest(f"multilab.metrics.m.{name}", "multilab.metrics")
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "moved"),
+    [
+        ("_helper(ratio(counts))", "-_helper(ratio(counts))", {"first"}),
+        ('"A", source', '"C", source', {"first"}),
+        ("return unused(counts)", "return -unused(counts)", {"second"}),
+        ("value + _SHIFT", "value - _SHIFT", {"first"}),
+        ("_SHIFT = 1", "_SHIFT = 2", {"first"}),
+        ("np.abs(value)", "np.sign(value)", {"first", "Kind.low"}),
+        ("return _other(0)", "return _other(1)", {"Kind.low"}),
+        ("class Kind:", "@metric('D')\ndef third(counts):\n    return _SHIFT\n\n\nclass Kind:", set()),
+        ("class Kind:", "np.seterr(all='raise')\n\n\nclass Kind:", {"first", "second", "Kind.low", "Kind.high"}),
+        ("class Kind:", "_TABLE = {}\n_TABLE['a'] = 1\n\n\nclass Kind:", set()),
+        ("class Kind:", "_helper.flag = 1\n\n\nclass Kind:", {"first"}),
+        ("class Kind:", "if True:\n    _SHIFT = 2\n\n\nclass Kind:", {"first", "second", "Kind.low", "Kind.high"}),
+        ("import numpy as np", "import scipy as np", {"first", "Kind.low"}),
+        ("return unused(counts)", "'''Doc.'''\n    return (unused(counts))  # why", set()),
+    ],
+)
+def test_the_digest_of_a_definition_covers_what_it_uses_and_no_other(metric_digest, old, new, moved):
+    names = ("first", "second", "Kind.low", "Kind.high")
+    before = {name: metric_digest(name=name) for name in names}
+    assert METRIC.count(old) == 1
+    after = {name: metric_digest(METRIC.replace(old, new), name) for name in names}
+    assert {name for name in names if before[name] != after[name]} == moved
+
+
+def test_the_digest_of_a_definition_covers_the_modules_it_imports(metric_digest):
+    before = metric_digest(), metric_digest(name="Kind.high")
+    counts = "def ratio(c): return 1\ndef unused(c): ...\n"
+    assert metric_digest(counts=counts) != before[0]
+    assert metric_digest(name="Kind.high", counts=counts) == before[1]
+
+
+def test_an_import_of_a_metric_leads_to_this_metric_alone(package, metric_digest):
+    def of(text):
+        metric_digest(text)
+        return digest(package, {"a": "from multilab.metrics.m import first\n"}, within="multilab")
+
+    before = of(METRIC)
+    assert of(METRIC.replace("return unused(counts)", "return -unused(counts)")) == before
+    assert of(METRIC.replace("value + _SHIFT", "value - _SHIFT")) != before
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "unseen"),
+    [
+        ("import os\nx = os.environ['A'] + os.environ.get('B', '1') + os.getenv('C')", ["A", "B", "C"], []),
+        ("from os import environ as e, getenv\nx = e['A'], getenv(key='B'), 'C' in e, e.pop('D')", list("ABCD"), []),
+        ("import os\ndef f():\n    return os.environ.setdefault('A', '1')", ["A"], []),
+        ("import os\nos.environ['A'] = '1'\nos.environ.update(B='1')\ndel os.environ['C']", [], []),
+        ("import os\nx = os.environ[name]", [], ["line 2 reads the environment by a computed name"]),
+        ("import os\n\nx = g('A', dict(os.environ))", [], ["line 3 reads the environment by a computed name"]),
+        ("import os\nfor name in os.environ: ...", [], ["line 2 reads the environment by a computed name"]),
+        ("import os\nf = os.getenv", [], ["line 2 reads the environment by a computed name"]),
+        ("x = open('a.csv').read()", [], ["line 1 opens a file"]),
+        ("import numpy as np\nx = np.load(path)\ny = np.abs(x)", [], ["line 2 opens a file"]),
+        ("import pandas as pd\nx = pd.read_csv('a')", [], ["line 2 opens a file"]),
+        ("from pathlib import Path\nx = Path('a').read_text()", [], ["line 2 opens a file"]),
+        ("import importlib\nm = importlib.import_module('a.b')", [], []),
+        ("import importlib\nm = importlib.import_module(f'a.{b}')", [], ["line 2 imports a module by a computed name"]),
+        ("exec(text)", [], ["line 1 runs code with exec()"]),
+        ("x = frame.eval('a + b')", [], []),
+    ],
+)
+def test_what_a_file_reads_while_it_runs(text, environment, unseen):
+    code = parse_code(text.encode(), "a")
+    assert (code.environment, code.unseen) == (environment, unseen)
+
+
+def test_a_module_imported_by_a_literal_name_is_an_import():
+    assert ("a.b", "") in parse_code(b"import importlib\nm = importlib.import_module('a.b')", "c").imports

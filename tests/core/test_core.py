@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
+from helpers.code_copy import forget
 from multilab.core import (
     array_digest,
     canonical_json,
@@ -51,13 +52,12 @@ def package(tmp_path, monkeypatch):
     monkeypatch.setenv("MULTILAB_CACHE", str(tmp_path / "cache"))
     (tmp_path / "cache").mkdir()
     yield root
-    digests_module._cached.cache_clear()
+    forget()
 
 
 def digest():
     """Return the digest as a new process finds it."""
-    digests_module._cached.cache_clear()
-    digests_module._digests.cache_clear()
+    forget()
     return code_digest("multilab.methods.a", within="multilab.methods")
 
 

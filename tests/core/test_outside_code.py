@@ -10,12 +10,14 @@ from dataclasses import replace
 
 import pytest
 
-from helpers.code_copy import PART
+from helpers.code_copy import PART, forget
+from multilab.experiments.analysis_units import Unit
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.errors import ExperimentError
+from multilab.experiments.errors import ExperimentError, UnseenInputWarning
 from multilab.experiments.method import Method
 from multilab.experiments.running import run_cell
 from multilab.experiments.store import Store
+from multilab.metrics import METRICS
 
 OWN = """
 import numpy as np
@@ -246,3 +248,124 @@ def test_the_same_module_in_another_folder_has_the_same_key(folder, tmp_path, mo
         (folder / name).unlink()
     monkeypatch.syspath_prepend(str(tmp_path))
     assert key("mymodule.Own") == before
+
+
+def test_an_environment_variable_that_a_method_reads_is_in_its_key(folder, tmp_path, monkeypatch):
+    """Its old number is not given for another value; the value itself, which may be secret, is not written down."""
+
+    def scores():
+        cell = Cell(
+            "train", split_refs("scenario3", {"kfold": 3, "stratify": 1, "seed": 0})[0], Method("own", "mymodule.Own")
+        )
+        assert run_cell(cell, store) is None
+        return store.arrays(cell.key)["scores"], store.record(cell.key)["parts"]["environment"]
+
+    store = Store(tmp_path / "cells")
+    edit(
+        folder / "myhelper.py",
+        "SHIFT = 0",
+        "import os\ndef factor():\n    return float(os.environ.get('MY_FACTOR', '1'))",
+    )
+    edit(folder / "mymodule.py", "import SHIFT", "import factor")
+    edit(folder / "mymodule.py", "np.abs(SHIFT - self.p)", "factor() * self.p")
+    monkeypatch.delenv("MY_FACTOR", raising=False)
+    unset, environment = scores()
+    assert environment == {"MY_FACTOR": None}
+    monkeypatch.setenv("MY_FACTOR", "0.25")
+    quarter, environment = scores()
+    assert quarter.tolist() == (unset / 4).tolist()
+    assert environment.keys() == {"MY_FACTOR"}
+    assert "0.25" not in str(environment)
+    before = key("mymodule.Own")
+    monkeypatch.setenv("ANOTHER", "1")
+    assert key("mymodule.Own") == before
+
+
+def test_an_analysis_of_a_method_counts_its_environment(folder, monkeypatch):
+    def unit():
+        return Unit("multilab.papers.mlwse.sparsity", "toy", 0, Cell("train", PART, Method("own", "mymodule.Own"))).key
+
+    edit(folder / "myhelper.py", "SHIFT = 0", "import os\nSHIFT = float(os.getenv('MY_FACTOR', '0'))")
+    monkeypatch.setenv("MY_FACTOR", "1")
+    before = unit()
+    monkeypatch.setenv("MY_FACTOR", "2")
+    assert unit() != before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "import os\nSHIFT = len(os.environ['A' + 'B'])",
+            "myhelper.py: line 2 reads the environment by a computed name;",
+        ),
+        ("SHIFT = float(open('shift.txt').read())", "myhelper.py: line 1 opens a file;"),
+        ("import importlib as i\nSHIFT = i.import_module('a' * 3).b", "line 2 imports a module by a computed name;"),
+        ("import numpy as np\nSHIFT = np.load('a')\nOTHER = open('b')", "line 2 opens a file (and 1 more);"),
+    ],
+)
+def test_what_a_key_cannot_cover_is_said_once_in_one_line(folder, text, message):
+    (folder / "myhelper.py").write_text(f"{text}\n")
+    forget()
+    with pytest.warns(UnseenInputWarning) as caught:
+        keys = {key("mymodule.Own"), key("mymodule.Own", a=2)}
+    assert len(keys) == 2
+    assert len(caught) == 1
+    assert message in str(caught[0].message)
+    assert "\n" not in str(caught[0].message)
+
+
+def test_a_module_imported_by_a_literal_name_is_followed(folder):
+    edit(
+        folder / "mymodule.py",
+        "from myhelper import SHIFT",
+        "import importlib\nSHIFT = importlib.import_module('other').VALUE",
+    )
+    before = key("mymodule.Own")
+    edit(folder / "other.py", "VALUE = 1", "VALUE = 0")
+    assert key("mymodule.Own") != before
+
+
+CHOOSING = """
+{imports}
+
+class Own:
+    def __init__(self, metric="macro_f1"):
+        self.metric = metric
+
+    def fit(self, X, y):
+        self.value = {use}
+"""
+F1 = "return mean_where_defined(counts.by_label.f1("
+
+
+@pytest.mark.parametrize(
+    ("imports", "use", "metrics"),
+    [
+        ("from multilab.metrics import get_scorer", "get_scorer(self.metric)", {"macro_f1"}),
+        ("import multilab.metrics as m", "m.METRICS[self.metric]", {"macro_f1"}),
+        ("from multilab.metrics import score_all", "score_all(y, X)[self.metric]", {"macro_f1"}),
+        ("from multilab.metrics import macro_f1", "macro_f1(y, X)", set()),
+    ],
+)
+def test_the_metrics_that_a_method_of_ones_own_chooses_by_are_in_its_key(folder, source, imports, use, metrics):
+    (folder / "mymodule.py").write_text(CHOOSING.format(imports=imports, use=use))
+    method = Method("own", "mymodule.Own")
+    assert method.metrics() == metrics
+    before = key("mymodule.Own")
+    if "as m" not in imports:
+        source("counts.by_label.recall(conventions.macro", "counts.by_label.precision(conventions.macro", "metrics")
+        assert key("mymodule.Own") == before
+    source(F1, F1.replace("mean", "-mean"), "metrics")
+    assert key("mymodule.Own") != before
+
+
+def test_a_method_of_ones_own_that_names_no_metric_chooses_by_all(folder):
+    text = CHOOSING.format(imports="from multilab.metrics import METRICS", use="[m for m in METRICS]")
+    (folder / "mymodule.py").write_text(text.replace('"macro_f1"', "None"))
+    assert Method("own", "mymodule.Own").metrics() >= set(METRICS)
+    assert Method("own", "mymodule.Own", {"metric": ["jaccard"]}).metrics() == {"jaccard"}
+    searched = Method(
+        "own", "mymodule.Own", search={"metric": {"type": "categorical", "choices": ["jaccard", "coverage"]}}
+    )
+    assert searched.metrics(with_search=True) == {"jaccard", "coverage"}

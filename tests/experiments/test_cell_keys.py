@@ -9,11 +9,14 @@ import pytest
 
 from helpers.code_copy import PART, forget
 from multilab.commands.stage_keys import evaluation_digest
+from multilab.core.code_digests import package_node, reached_modules
 from multilab.experiments import analysis_units as units
 from multilab.experiments import cells
+from multilab.experiments import method as method_module
 from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.observed_share import ObservedShare
+from multilab.experiments.search import search_name
 from multilab.experiments.study import Tuning
 
 TUNE = Tuning(n_trials=2, folds=2, metric="hamming_loss")
@@ -34,6 +37,97 @@ def all_keys() -> dict[str, str]:
     }
 
 
+STACKS = ("stack", "stack_greedy", "stack_mlwse", "stack_one_decision", "distilled_stack")
+ADDED = """@metric("Added", "max", "decisions", source="a test")
+def added(counts, conventions):
+    \"\"\"Return the share of rows with every label right.\"\"\"
+    return counts.share_wrong + SHIFT
+
+
+SHIFT = 1
+"""
+
+
+def chosen_keys() -> dict[str, str]:
+    """Return keys of cells that choose by metrics, and of some that do not."""
+    tuned = {name: replace(TUNE, metric=name) for name in ("hamming_loss", "macro_f1", "ranking_loss", "macro_auc")}
+    return {
+        "untuned": Cell("train", PART, load_method("mlknn")).key,
+        "decided": Cell("train", PART, load_method("decide_macro_f1")).key,
+        **{name: Cell("train", PART, load_method(name)).key for name in STACKS},
+        **{metric: Cell("train", PART, load_method("mlknn"), tune=tune).key for metric, tune in tuned.items()},
+        "by hamming": Cell(
+            "train", PART, load_method("stack_one_decision").with_params({"metric": "hamming_loss"})
+        ).key,
+    }
+
+
+PER_METRIC = {"stack", "stack_greedy", "stack_mlwse"}
+HAMMING = {*PER_METRIC, "hamming_loss", "by hamming"}
+F1 = "return mean_where_defined(counts.by_label.f1("
+ALL_CHOSEN = {*STACKS, "hamming_loss", "macro_f1", "ranking_loss", "macro_auc", "by hamming"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "moved"),
+    [
+        ("    return counts.share_wrong\n", "    return -counts.share_wrong\n", HAMMING),
+        ('@metric("Hamming loss", "min"', '@metric("Hamming loss", "max"', HAMMING),
+        (F1, F1.replace("mean", "-mean"), {*PER_METRIC, "macro_f1"}),
+        ("auc, one_class = label_auc(ranking", "auc, one_class = label_auc(1 * ranking", {*PER_METRIC, "macro_auc"}),
+        ("losses[np.isneginf(p)] = 0", "losses[np.isneginf(p)] = 1", {*STACKS, "by hamming"}),
+        ("return 1.0 - counts.share_wrong", "return 1.5 - counts.share_wrong", PER_METRIC),
+        ("errors[entries.lists, entries.positions] -= 1", "errors[entries.lists] -= 1", set()),
+        ("counts.by_label.recall(conventions.macro", "counts.by_label.precision(conventions.macro", set()),
+        ('@metric("Hamming loss"', f'{ADDED}\n\n@metric("Hamming loss"', set()),
+        ("_ZHANG =", f"{ADDED}\n\n_ZHANG =", set()),
+        ("auc_ties: float = 0.5", "auc_ties: float = 1.0", ALL_CHOSEN),
+        ("self.formula(counts_or_ranking, conventions", "self.formula(counts_or_ranking, None", ALL_CHOSEN),
+    ],
+)
+def test_the_formulas_of_the_metrics_that_a_cell_chooses_by_are_in_its_key(source, old, new, moved):
+    before = chosen_keys()
+    source(old, new, "metrics")
+    after = chosen_keys()
+    assert {name for name in before if before[name] != after[name]} == moved
+
+
+def test_a_metric_of_another_name_and_an_unknown_one_have_another_key():
+    keys = {metric: replace(TUNED, tune=replace(TUNE, metric=metric)).key for metric in ("macro_f1", "no_such_metric")}
+    assert len({*keys.values(), TUNED.key}) == 3
+    assert set(TUNED.identity["metrics"]) == {"hamming_loss"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "folder", "moved"),
+    [
+        ("    return counts.share_wrong\n", "    return -counts.share_wrong\n", "metrics", True),
+        (F1, F1.replace("mean", "-mean"), "metrics", False),
+        ("if index < len(first)", "if index < 0", "experiments", True),
+    ],
+)
+def test_a_search_on_all_rows_continues_no_trials_of_other_code(source, old, new, folder, moved):
+    def name():
+        return search_name(Cell("train", PART, load_method("mlknn")), TUNE)
+
+    before = name()
+    source(old, new, folder)
+    assert (name() != before) == moved
+
+
+def test_an_analysis_counts_the_metrics_that_it_computes(source):
+    def unit():
+        on_scores = Cell("train", PART, load_method("mlwse_l1"))
+        return units.Unit("multilab.papers.mlwse.sparsity", "toy", 0, on_scores, None, {})
+
+    before = unit().key
+    assert set(unit().identity["metrics"]) == {"hamming_loss", "example_f1", "f1_of_means"}
+    source(F1, F1.replace("mean", "-mean"), "metrics")
+    assert unit().key == before
+    source("    return counts.share_wrong\n", "    return -counts.share_wrong\n", "metrics")
+    assert unit().key != before
+
+
 CELLS = {"plain", "tuned", "out-of-fold", "on base scores", "hidden labels", "analysis"}
 
 
@@ -51,6 +145,12 @@ CELLS = {"plain", "tuned", "out-of-fold", "on base scores", "hidden labels", "an
         (".generate_state(1)[0] >> 1", ".generate_state(1)[0] >> 2", "experiments", CELLS),
         ("fit_seeded(estimator, X[train], Y", "fit_seeded(estimator, X, Y", "methods/stacking", CELLS),
         ("if index < len(first)", "if index < 0", "experiments", {"tuned"}),
+        (
+            'scaling = changes.pop("preprocessing", self.p',
+            'scaling = changes.pop("scaling", self.p',
+            "experiments",
+            {"tuned"},
+        ),
         ('"minimize" if METRICS[tuning.metric]', '"maximize" if METRICS[tuning.metric]', "experiments", {"tuned"}),
         ("[rows] < share", "[rows] > share", "experiments", {"hidden labels"}),
         ("auc_ties: float = 0.5", "auc_ties: float = 1.0", "metrics", {"tuned", "evaluate", "analysis"}),
@@ -177,3 +277,13 @@ def test_a_setting_edited_within_one_tick_of_the_clock_is_read_again(tmp_path, m
     file.write_text("_target_: a.B\nk: 2\n")
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert load_method("own").params == {"k": 2}
+
+
+def test_what_the_modules_of_methods_import_from_this_package_is_in_their_keys(checkout):
+    """But for errors and `multilab.core`: messages, and names that are imported late."""
+    package = checkout / "src" / "multilab"
+    files = [file for folder in ("methods", "decision") for file in sorted((package / folder).rglob("*.py"))]
+    modules = [".".join(("multilab", *file.relative_to(package).with_suffix("").parts)) for file in files]
+    nodes = reached_modules(modules, lambda name: package_node(name, ("multilab",)))
+    known = (*method_module._CODE_WITHIN, "multilab.core", "multilab.datasets.errors")
+    assert {name for name in nodes if not name.startswith(known)} == set()

@@ -86,6 +86,19 @@ def test_after_a_pure_change_of_code_keys_and_stored_cells_move(rekey, tmp_path,
     assert "0 of 8 results" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("sample", "recomputed"), [("1", 2), ("3", 6), ("10", 8)])
+def test_the_number_of_recomputed_cells_per_method_can_be_chosen(rekey, tmp_path, capsys, sample, recomputed):
+    shutil.rmtree(tmp_path / "cells")
+    assert rekey(sample=sample) == 0
+    assert f"recomputed {recomputed} cells of 2 methods" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("sample", ["0", "-1", "two"])
+def test_a_sample_that_is_no_number_of_cells_is_refused(rekey, sample):
+    with pytest.raises(ExperimentError, match="`sample` one >= 1"):
+        rekey(sample=sample)
+
+
 def test_without_a_store_the_committed_files_are_enough(rekey, tmp_path):
     shutil.rmtree(tmp_path / "cells")
     assert rekey() == 0

@@ -17,6 +17,7 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import load_method
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning, load_study
+from multilab.metrics import METRICS, registry
 
 
 @pytest.fixture
@@ -140,6 +141,19 @@ def test_a_search_for_what_is_undefined_says_so(store, tmp_path):
     plan = Tuning(n_trials=2, metric="ranking_loss")  # of one label there is no ranking
     with pytest.raises(ExperimentError, match=r"every trial of the search failed.*ranking_loss is undefined"):
         run_search(cell_of("mlknn"), plan, store, tmp_path / "a.log")
+
+
+def test_a_search_computes_the_metric_that_it_optimises_and_no_other(store, tmp_path, monkeypatch):
+    """So that the key of a tuned cell needs the formula of this metric only."""
+
+    def fails(*_):
+        raise ZeroDivisionError
+
+    for name, metric in METRICS.items():
+        if name != "hamming_loss":
+            monkeypatch.setitem(registry._SCORED, name, replace(metric, formula=fails))
+            monkeypatch.setitem(registry._DEFINED, name, replace(metric, formula=fails))
+    run_search(cell_of("mlknn"), Tuning(n_trials=2, metric="hamming_loss"), store, tmp_path / "a.log")
 
 
 def test_a_method_without_a_space_cannot_be_tuned(store, tmp_path):

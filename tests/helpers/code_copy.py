@@ -9,7 +9,7 @@ import pytest
 
 from multilab.core import code_digests
 from multilab.experiments import analysis_units as units
-from multilab.experiments import cells, method
+from multilab.experiments import cells, chosen_metrics, method
 from multilab.experiments.cells import SplitRef
 
 PART = SplitRef("toy", "0" * 64, "{}", 0, "1" * 64)
@@ -17,7 +17,7 @@ PART = SplitRef("toy", "0" * 64, "{}", 0, "1" * 64)
 
 def forget() -> None:
     """Forget what this process read of the code, as a new process would not know it."""
-    for module in (cells, method, units, code_digests):
+    for module in (cells, chosen_metrics, method, units, code_digests):
         for value in vars(module).values():
             if hasattr(value, "cache_clear"):
                 value.cache_clear()

@@ -14,10 +14,11 @@ from multilab.experiments.study import Study, load_study
 from multilab.papers import find
 
 if TYPE_CHECKING:
+    from multilab.experiments.cells import Cell
     from multilab.experiments.rekeying import Match
 
 
-def rekey(store: Store, study: str = "", accept: str = "", seed: str = "0", reason: str = "") -> int:
+def rekey(store: Store, study: str = "", accept: str = "", seed: str = "0", reason: str = "", sample: str = "2") -> int:
     """Give the committed results of a study their new keys; return 1, having changed nothing, if they may not.
 
     Parameters
@@ -32,11 +33,14 @@ def rekey(store: Store, study: str = "", accept: str = "", seed: str = "0", reas
         Seed of the recomputed sample.
     reason : str
         Reason why recomputed numbers may differ from the committed ones by up to 1e-6.
+    sample : str
+        Number of cells per method that are recomputed.
     """
     from multilab.experiments import rekeying
 
-    if not study or not seed.isdigit():
-        raise ExperimentError("expected: multilab cells rekey study=NAME [accept=METHOD,...] [seed=0] [reason=...]")
+    if not study or not seed.isdigit() or not sample.isdigit() or int(sample) < 1:
+        usage = "multilab cells rekey study=NAME [accept=METHOD,...] [sample=2] [seed=0] [reason=...]"
+        raise ExperimentError(f"Usage: {usage}; `seed` is an integer >= 0, `sample` one >= 1.")
     described, folder = load_study(study), report_dir(study)
     matches = rekeying.match_cells(described, folder)
     moved = [match for match in matches if match.moved]
@@ -47,7 +51,8 @@ def rekey(store: Store, study: str = "", accept: str = "", seed: str = "0", reas
     changes = rekeying.changed_settings(described, folder, moved)
     for method, lines in changes.items():
         print(*(f"{'accepted' if method in accepted else 'REFUSED'}: {line}" for line in lines), sep="\n")
-    wrong = _recomputed(described, folder, moved, store, int(seed), reason)
+    cells = rekeying.sample_cells(moved, folder, int(seed), store, int(sample))
+    wrong = _recomputed(described, folder, moved, store, cells, reason)
     if wrong or set(changes) - accepted:
         print(*wrong, f"rekey REFUSED: {study} keeps its keys", sep="\n")
         return 1
@@ -57,12 +62,13 @@ def rekey(store: Store, study: str = "", accept: str = "", seed: str = "0", reas
     return 0
 
 
-def _recomputed(study: Study, folder: Path, moved: list[Match], store: Store, seed: int, reason: str) -> list[str]:
+def _recomputed(
+    study: Study, folder: Path, moved: list[Match], store: Store, cells: list[Cell], reason: str
+) -> list[str]:
     """Recompute cells, compare them with committed and stored results; return a line for each that may not differ."""
     from multilab.experiments import gate, rekeying
     from multilab.experiments.workers import run_cells
 
-    cells = rekeying.sample_cells(moved, folder, seed, store)
     expected = gate.committed_numbers(folder)
     reads = {read.key: read for cell in cells for read in cell.reads}
     with tempfile.TemporaryDirectory(prefix="multilab-rekey-") as temporary:

@@ -1,7 +1,7 @@
 """Shared base of all packages: errors, digests, atomic files, and paths of settings and data."""
 
 from multilab.core.checksums import changed_files, record_checksums
-from multilab.core.code_digests import code_digest
+from multilab.core.code_digests import code_digest, definition_digest
 from multilab.core.digests import array_digest, canonical_json, json_digest
 from multilab.core.errors import MultilabError
 from multilab.core.external_code import OutsideCode, OutsideCodeError, outside_code
@@ -18,6 +18,7 @@ __all__ = [
     "code_digest",
     "conf_dir",
     "data_dir",
+    "definition_digest",
     "json_digest",
     "outside_code",
     "parse_json",

@@ -12,21 +12,37 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from multilab.core.digests import json_digest
 from multilab.core.files import read_json, write_atomically
 from multilab.core.paths import data_dir
-from multilab.core.syntax import Imports, parse_code
+from multilab.core.syntax import Code, Definition, parse_code, parse_definitions
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_REGISTRY = "multilab.metrics"
 _CACHE = "code-digests.json"
-_FORMAT = 3  # raised when what is cached of a file changes
+_FORMAT = 4  # raised when what is cached of a file changes
 
-Node = tuple[str, list[tuple[str, list[str]]]]
-"""Digest of a file's own content, and of each import its text and the nodes that it reads."""
+
+class Node(NamedTuple):
+    """A module (``multilab.metrics.auc``), or a definition in one (``multilab.metrics.auc:macro_auc``).
+
+    Attributes
+    ----------
+    content : str
+        Digest of its own content.
+    imports : list of (str, list of str)
+        Of each import its text and the nodes that it reads.
+    strings : list of str
+        The strings of a module that are identifiers.
+    """
+
+    content: str
+    imports: list[tuple[str, list[str]]]
+    strings: Sequence[str] = ()
 
 
 def code_digest(module: str, within: str | Iterable[str]) -> str:
@@ -54,15 +70,66 @@ def code_digest(module: str, within: str | Iterable[str]) -> str:
 
 
 @functools.cache
+def definition_digest(name: str, within: str) -> str:
+    """Return the sha256 of one function of a module, or method of a class, and of what it uses.
+
+    Parameters
+    ----------
+    name : str
+        Dotted name, e.g. ``"multilab.metrics.auc.macro_auc"``.
+    within : str
+        Only imports of this package are followed. Of its own module only the definitions count that the function uses,
+        and the statements that define nothing.
+
+    Returns
+    -------
+    str
+        Digest that another function of the module does not move.
+    """
+    (module, *_), attribute = package_modules(name, ("",))
+    node = module if ":" in module else f"{module}:{attribute}"
+    digest = merkle_digest(node, lambda other: package_node(other, (within,)), _digests((within,)))
+    save_parsed_code()
+    return digest
+
+
+@functools.cache
+def registered_functions() -> dict[str, str]:
+    """Return the metrics, name and dotted name: the functions that the decorator registers; nothing is imported."""
+    texts = ((file.stem, file.read_text("utf-8")) for file in sorted((_PACKAGE / "metrics").glob("*.py")))
+    names = re.compile(r"(?ms)^@metric\b.*?^def (\w+)")
+    return {name: f"{_REGISTRY}.{stem}.{name}" for stem, text in texts for name in names.findall(text)}
+
+
+def reached_modules(roots: Iterable[str], read: Callable[[str], Node]) -> dict[str, Node]:
+    """Return the nodes that some nodes read, these included, each by its name."""
+    reached: dict[str, Node] = {}
+    waiting = list(roots)
+    while waiting:
+        if (name := waiting.pop()) not in reached:
+            reached[name] = read(name)
+            waiting += [target for _, targets in reached[name].imports for target in targets]
+    return reached
+
+
+@functools.cache
 def _digests(within: tuple[str, ...]) -> dict[str, str]:
-    """Return the digests known in this process, by module."""
+    """Return the digests known in this process, by node."""
     return {}
 
 
-def package_node(module: str, within: tuple[str, ...]) -> Node:
-    """Return the content of a module of this package, and its imports."""
-    own, imports = read_code(str(_module_file(module)), module)
-    return own, [read for reference, name in imports if (read := _import(reference, name, within))]
+@functools.cache
+def package_node(node: str, within: tuple[str, ...]) -> Node:
+    """Return the content of a module of this package, or of a definition in one, and its imports."""
+    module, _, definition = node.partition(":")
+    path = str(_module_file(module))
+    if not definition:
+        code = read_code(path, module)
+        reads = [read for reference, name in code.imports if (read := _import(reference, name, within))]
+        return Node(code.text, reads, code.strings)
+    found = _definitions(path, module)[definition]
+    reads = [read for reference, name in found.imports if (read := _import(reference, name, within))]
+    return Node(found.text, [*reads, *((name, [f"{module}:{name}"]) for name in found.uses)])
 
 
 def _import(reference: str, bound: str, within: tuple[str, ...]) -> tuple[str, list[str]] | None:
@@ -94,7 +161,7 @@ def merkle_digest(root: str, read: Callable[[str], Node], digests: dict[str, str
         index[name] = lowest[name] = len(index)
         stack.append(name)
         nodes[name] = read(name)
-        for target in (target for _, targets in nodes[name][1] for target in targets if target not in digests):
+        for target in (target for _, targets in nodes[name].imports for target in targets if target not in digests):
             if target not in index:
                 visit(target)
                 lowest[name] = min(lowest[name], lowest[target])
@@ -114,13 +181,16 @@ def merkle_digest(root: str, read: Callable[[str], Node], digests: dict[str, str
 
 def _own_digest(node: Node, nodes: dict[str, Node], digests: dict[str, str]) -> str:
     """Return the digest of a node; one of its own circle is represented by its content."""
-    content, imports = node
-    reads = [[text, sorted(digests.get(t) or f"circle {nodes[t][0]}" for t in targets)] for text, targets in imports]
-    return json_digest([content, sorted(reads)])
+
+    def known(target: str) -> str:
+        return digests.get(target) or f"circle {nodes[target].content}"
+
+    return json_digest([node.content, sorted([text, sorted(map(known, targets))] for text, targets in node.imports)])
 
 
+@functools.cache
 def _module_file(name: str) -> str | None:
-    """Return the file of a module of this package; called thousands of times for a few keys, so without Path."""
+    """Return the file of a module of this package; called thousands of times for a few keys."""
     parts = name.split(".")
     if parts[0] != _PACKAGE.name:
         return None
@@ -139,7 +209,15 @@ def package_modules(reference: str, within: tuple[str, ...]) -> tuple[list[str],
     modules = [module]
     if attribute and any(prefix.startswith(module) or module.startswith(prefix) for prefix in within):
         modules = _lazy_homes(str(_module_file(module)), module, attribute.partition(".")[0]) or modules
-    return [name for name in modules if _is_within(name, within)], attribute
+    followed = [name for name in modules if _is_within(name, within)]
+    return [_registered(name, attribute.partition(".")[0]) for name in followed], attribute
+
+
+def _registered(module: str, name: str) -> str:
+    """Return the node of a metric, else that of its module: another metric of the file must not move the digest."""
+    dotted = f"{module}.{name}"
+    known = module.startswith(_REGISTRY) and dotted == registered_functions().get(name)
+    return f"{module}:{name}" if known else module
 
 
 def _is_within(module: str, packages: tuple[str, ...]) -> bool:
@@ -157,20 +235,36 @@ def _lazy_homes(path: str, package: str, name: str) -> list[str]:
     return [".".join((package, *file.relative_to(folder).with_suffix("").parts)) for file in files]
 
 
-def read_code(path: str, module: str) -> tuple[str, Imports]:
-    """Return the digest of a file's syntax tree, and its imports.
+def read_code(path: str, module: str) -> Code:
+    """Return what a file computes, with the digest of its syntax tree as its text.
 
     Parsing takes most of the time of a stage with nothing to do, so its result is cached in the data folder for as long
     as the file has the same content. Times of files are not trusted: copying and unpacking set them at will.
     """
+    return Code(*_parsed(path, module, "", lambda content, package: _hashed(parse_code(content, package))))
+
+
+def _definitions(path: str, module: str) -> dict[str, Definition]:
+    """Return the definitions of a file, with digests as texts; cached like `read_code`."""
+
+    def parse(content: bytes, package: str) -> Any:
+        return {name: _hashed(found) for name, found in parse_definitions(content, package).items()}
+
+    return {name: Definition(*found) for name, found in _parsed(path, module, ":", parse).items()}
+
+
+def _hashed(found: Any) -> Any:
+    return found._replace(text=hashlib.sha256(found.text.encode()).hexdigest())
+
+
+def _parsed(path: str, module: str, kind: str, parse: Callable[[bytes, str], Any]) -> Any:
     content = Path(path).read_bytes()
     cached, mark = _cached(), [_FORMAT, module, hashlib.sha256(content).hexdigest()]
-    if cached.get(path, [None])[0] != mark:
+    if cached.get(path + kind, [None])[0] != mark:
         package = module if path.endswith("__init__.py") else module.rpartition(".")[0]
-        text, imports = parse_code(content, package)
-        cached[path] = [mark, hashlib.sha256(text.encode()).hexdigest(), imports]
+        cached[path + kind] = [mark, parse(content, package)]
         _new.append(path)
-    return cached[path][1], cached[path][2]
+    return cached[path + kind][1]
 
 
 _new: list[str] = []  # files parsed since the last save_parsed_code()
@@ -180,7 +274,7 @@ _new: list[str] = []  # files parsed since the last save_parsed_code()
 def _cached() -> dict[str, list[Any]]:
     try:
         cached = read_json(data_dir() / _CACHE)
-        return cached if isinstance(cached, dict) and all(len(entry) == 3 for entry in cached.values()) else {}
+        return cached if isinstance(cached, dict) and all(len(entry) == 2 for entry in cached.values()) else {}
     except (OSError, ValueError, TypeError):
         return {}
 

@@ -14,7 +14,15 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
 
-from multilab.core.code_digests import Node, merkle_digest, package_modules, package_node, read_code, save_parsed_code
+from multilab.core.code_digests import (
+    Node,
+    merkle_digest,
+    package_modules,
+    package_node,
+    reached_modules,
+    read_code,
+    save_parsed_code,
+)
 from multilab.core.digests import json_digest
 from multilab.core.errors import MultilabError
 
@@ -38,10 +46,19 @@ class OutsideCode:
     files : dict
         For each target in a file, by its dotted name, the digest of the files reached from there, whatever they are
         called. Imports of files are followed, those of this package included, imports of distributions are not.
+    environment : tuple of str
+        Environment variables that these files read by a literal name.
+    unseen : tuple of str
+        What they read that this identity does not cover, each as a text: file, line and what is read.
+    nodes : dict
+        The nodes of the Merkle digest that are reached, by name.
     """
 
     distributions: dict[str, str]
     files: dict[str, str]
+    environment: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+    nodes: dict[str, Node] = field(default_factory=dict)
 
 
 def outside_code(targets: Iterable[str], known: Iterable[str] = ()) -> OutsideCode:
@@ -68,9 +85,13 @@ def outside_code(targets: Iterable[str], known: Iterable[str] = ()) -> OutsideCo
         for target, names in modules.items()
         if names
     }
+    nodes = reached_modules((name for names in modules.values() for name in names), reached.node)
     save_parsed_code()
     distributions = {name: version for name, version in reached.distributions.items() if name not in set(known)}
-    return OutsideCode(dict(sorted(distributions.items())), files)
+    codes = {name: read_code(str(path), name) for name, path in reached.paths.items()}
+    environment = {variable for code in codes.values() for variable in code.environment}
+    unseen = [f"{reached.paths[name]}: {text}" for name, code in codes.items() for text in code.unseen]
+    return OutsideCode(dict(sorted(distributions.items())), files, tuple(sorted(environment)), tuple(unseen), nodes)
 
 
 @dataclass
@@ -100,11 +121,12 @@ class _Reached:
         if name.partition(".")[0] == _PACKAGE:
             return package_node(name, (_PACKAGE,))
         try:
-            own, imports = read_code(str(self.paths[name]), name)
+            code = read_code(str(self.paths[name]), name)
         except (OSError, SyntaxError, ValueError) as error:
             raise OutsideCodeError(f"{name}: cannot read {self.paths[name]}: {error}") from None
-        reads = [(*self.modules(reference), bound) for reference, bound in imports]
-        return own, [(f"{text} as {bound}", modules) for modules, text, bound in reads if bound or modules]
+        reads = [(*self.modules(reference), bound) for reference, bound in code.imports]
+        imports = [(f"{text} as {bound}", modules) for modules, text, bound in reads if bound or modules]
+        return Node(code.text, imports, code.strings)
 
     def modules(self, reference: str) -> tuple[list[str], str]:
         """Return the modules in files that a reference reads, its parent packages first, and its text without them."""

@@ -9,15 +9,60 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 Imports = list[tuple[str, str]]
 """Dotted references and the names they are bound to; without a name, an attribute of an imported module."""
 
 _NO_EFFECT = {"ctx", "kind", "type_comment", "type_ignores"}
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
-def parse_code(content: bytes, package: str) -> tuple[str, Imports]:
-    """Return the text of a file's syntax tree, and its imports.
+class Code(NamedTuple):
+    """What a Python file computes.
+
+    Attributes
+    ----------
+    text : str
+        Its syntax tree.
+    imports : list of (str, str)
+        See :data:`Imports`; modules that ``import_module`` gets by a literal name are among them.
+    strings : list of str
+        Its strings that are identifiers: what it may look up by name.
+    environment : list of str
+        Environment variables that it reads by a literal name.
+    unseen : list of str
+        What decides its results and is not in the file: reads of the environment and imports by a computed name, other
+        files that it opens. Each is a text with its line.
+    """
+
+    text: str
+    imports: Imports
+    strings: list[str]
+    environment: list[str]
+    unseen: list[str]
+
+
+class Definition(NamedTuple):
+    """One top-level function, class or value of a file, or a method of a class.
+
+    Attributes
+    ----------
+    text : str
+        Its syntax tree, with the statements of the file that define nothing and may change anything.
+    imports : list of (str, str)
+        Imports of the file that it uses.
+    uses : list of str
+        Other definitions of the file that it uses.
+    """
+
+    text: str
+    imports: Imports
+    uses: list[str]
+
+
+def parse_code(content: bytes, package: str) -> Code:
+    """Return what a file computes.
 
     Parameters
     ----------
@@ -27,10 +72,146 @@ def parse_code(content: bytes, package: str) -> tuple[str, Imports]:
         The package that its relative imports start from.
     """
     tree = ast.parse(content)
+    imports, names = _imports(tree, package)
+    strings = {node.value for node in _nodes(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    environment, modules, unseen = _read_at_run_time(tree, names)
+    return Code(
+        _text(tree),
+        sorted(imports | {(module, "") for module in modules}),
+        sorted(text for text in strings if text.isidentifier()),
+        sorted(environment),
+        unseen,
+    )
+
+
+def parse_definitions(content: bytes, package: str) -> dict[str, Definition]:
+    """Return the definitions of a file by name, ``Class.method`` for the methods of its classes."""
+    tree = ast.parse(content)
+    imports, names = _imports(tree, package)
+    parts: dict[str, list[ast.stmt]] = {}
+    always: list[ast.stmt] = []
+    for statement in tree.body:
+        if _without_effect(statement):
+            continue
+        if not isinstance(statement, _DEFINITIONS):
+            always.append(statement)
+        for name in _defined(statement):
+            parts.setdefault(name, []).append(statement)
+        if isinstance(statement, ast.ClassDef):
+            for method in (part for part in statement.body if isinstance(part, ast.FunctionDef)):
+                parts.setdefault(f"{statement.name}.{method.name}", []).append(method)
+    definitions = {}
+    for name, own in parts.items():
+        statements = ast.Module(list(dict.fromkeys([*own, *always])), [])
+        used = {node.id for node in _nodes(statements) if isinstance(node, ast.Name)}
+        inside, _ = _imports(statements, package)
+        # `import a.b` binds `a`; its other reference has no name
+        outside = {(reference, bound) for reference, bound in imports if (bound or reference.partition(".")[0]) in used}
+        attributes = {(reference, "") for reference in _attributes(statements, names)}
+        uses = sorted((used & parts.keys()) - {name})
+        definitions[name] = Definition(_text(statements), sorted(inside | outside | attributes), uses)
+    return definitions
+
+
+def _imports(tree: ast.AST, package: str) -> tuple[set[tuple[str, str]], dict[str, str]]:
+    """Return the imports of a tree, and what the names that they bind refer to."""
     imports = {pair for node in _nodes(tree) for pair in _imported(node, package)}
     names = dict(sorted((name, reference) for reference, name in imports))
-    attributes = {(reference, "") for reference in _attributes(tree, names)}
-    return _text(tree), sorted(imports | attributes)
+    return imports | {(reference, "") for reference in _attributes(tree, names)}, names
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    """Return the names that a top-level statement defines or changes."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    targets = [node for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), ast.Store)]
+    return {name for target in targets if (name := _root(target))}
+
+
+def _root(node: ast.AST) -> str:
+    """Return the name that an attribute or an item belongs to."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+_ENVIRONMENT = ("os.environ", "os.environb", "os.getenv", "os.getenvb")
+_IMPORTERS = ("importlib.import_module", "__import__")
+_RUNNERS = ("exec", "eval", "runpy.run_path", "runpy.run_module", "importlib.util.spec_from_file_location")
+_OPENERS = (
+    *("open", "io.open", "os.open", "joblib.load", "torch.load", "scipy.io.loadmat", "scipy.sparse.load_npz"),
+    *("numpy.fromfile", "numpy.genfromtxt", "numpy.load", "numpy.loadtxt", "numpy.memmap"),
+)
+_OPENING_METHODS = ("read_text", "read_bytes", "open")
+
+
+def _read_at_run_time(tree: ast.AST, names: dict[str, str]) -> tuple[set[str], set[str], list[str]]:
+    """Return the literal environment variables and modules that a file reads, and a text for what cannot be seen."""
+    nodes = [node for node in _nodes(tree) if isinstance(node, ast.expr)]
+    parents = {child: node for node in _nodes(tree) for child in ast.iter_child_nodes(node)}
+    environment, modules, unseen = set(), set(), set()
+    for node in nodes:
+        called = parents.get(node)
+        arguments = called.args if isinstance(called, ast.Call) and called.func is node else None
+        dotted = _dotted(node, names)
+        if dotted in _ENVIRONMENT:
+            read = _variable(node, parents)
+            if read is None:
+                unseen.add((node.lineno, "reads the environment by a computed name"))
+            elif read:
+                environment.add(read)
+        elif arguments is None:
+            continue
+        elif dotted in _IMPORTERS:
+            literal = _literal(arguments)
+            if literal is None or literal.startswith("."):
+                unseen.add((node.lineno, "imports a module by a computed name"))
+            else:
+                modules.add(literal)
+        elif dotted in _RUNNERS:
+            unseen.add((node.lineno, f"runs code with {dotted.rpartition('.')[2]}()"))
+        elif (
+            dotted in _OPENERS
+            or dotted.startswith(("pandas.read_", "pickle.load"))
+            or (isinstance(node, ast.Attribute) and node.attr in _OPENING_METHODS)
+        ):
+            unseen.add((node.lineno, "opens a file"))
+    return environment, modules, [f"line {line} {what}" for line, what in sorted(unseen)]
+
+
+def _dotted(node: ast.AST, names: dict[str, str]) -> str:
+    """Return the dotted reference of an imported name or attribute, or a name that is not imported as it is."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([names.get(node.id, node.id), *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def _variable(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> str | None:
+    """Return the literal name of the variable that ``os.environ`` or ``os.getenv`` reads here.
+
+    An empty text where the environment is only changed; None where the name is computed.
+    """
+    use = parents.get(node)
+    if isinstance(use, ast.Subscript):
+        return _literal([use.slice]) if isinstance(use.ctx, ast.Load) else ""
+    if isinstance(use, ast.Compare) and node in use.comparators:
+        return _literal([use.left])
+    if isinstance(use, ast.Attribute) and use.attr in ("update", "__setitem__", "__delitem__"):
+        return ""
+    function = (
+        use if isinstance(use, ast.Attribute) and use.attr in ("get", "pop", "setdefault", "__getitem__") else node
+    )
+    call = parents.get(function)
+    if not isinstance(call, ast.Call) or call.func is not function:
+        return None
+    return _literal(call.args or [keyword.value for keyword in call.keywords[:1]])
+
+
+def _literal(arguments: list[ast.expr]) -> str | None:
+    value = arguments[0].value if arguments and isinstance(arguments[0], ast.Constant) else None
+    return value.decode(errors="replace") if isinstance(value, bytes) else value if isinstance(value, str) else None
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.AST]:

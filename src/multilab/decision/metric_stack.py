@@ -17,12 +17,18 @@ from multilab.decision.nested_decisions import OBJECTIVES, best_k, best_nested, 
 from multilab.methods._ties import first_largest
 from multilab.methods.base import MultiLabelClassifier
 from multilab.methods.stacking.score_ensemble import ScoreEnsemble
-from multilab.metrics import METRICS
+from multilab.metrics.registry import defined
 
 __all__ = ["MetricStack"]
 
 Decide = Callable[[np.ndarray], np.ndarray]  # decisions (n, q), bool, of probabilities (n, q)
 
+# By name, not all of METRICS: another metric must not change what a stack stores, nor the keys of stored stacks.
+_CHOSEN_FOR = (
+    *("hamming_loss", "subset_accuracy", "jaccard", "example_precision", "example_recall", "example_f1"),
+    *("macro_f1", "micro_f1", "macro_auc", "micro_auc", "average_precision", "ranking_loss", "one_error"),
+    *("coverage", "coverage_1based", "coverage_normalised", "accuracy_1mHL", "f1_of_means", "macro_f1_example"),
+)
 _N_AVERAGED = 5  # scores averaged for a metric: their held-out values are often closer than their sampling errors
 _SMALL = 1e-12
 _STRENGTHS = {"independent": 0.0, "dependent": 0.5}
@@ -57,7 +63,7 @@ class MetricStack(MultiLabelClassifier):
     ----------
     ensemble_ : ScoreEnsemble
     choices_ : dict of str to tuple of str
-        Metric of `multilab.metrics.METRICS` -> name of its decision policy, or names of the scores that are averaged.
+        Metric of `multilab.metrics` -> name of its decision policy, or names of the scores that are averaged.
     validation_ : dict of str to dict of str to float
         Metric -> name -> value on held-out rows.
 
@@ -67,8 +73,9 @@ class MetricStack(MultiLabelClassifier):
     the ensemble with thresholds and label sets of the other folds.
 
     ``predict`` and ``predict_proba`` use the best candidate of the ensemble and the threshold 0.5;
-    `predict_measures` the choice of each metric. A label that every row gets ("all") is the best decision for
-    example recall, which has no penalty for it.
+    `predict_measures` the choice of each of the metrics in ``choices_``. They are named in this module, so that
+    another metric changes no stack. A label that every row gets ("all") is the best decision for example recall, which
+    has no penalty for it.
 
     Examples
     --------
@@ -109,10 +116,10 @@ class MetricStack(MultiLabelClassifier):
         self.ensemble_.fit(X, Y)
         scores, decisions = self._held_out(Y)
         self.validation_: dict[str, dict[str, float]] = {}
-        for name, metric in METRICS.items():
+        for name, metric in ((name, defined(name)) for name in _CHOSEN_FOR):
             candidates = decisions if metric.needs == "decisions" else scores
             self.validation_[name] = {key: metric.function(Y, value) for key, value in candidates.items()}
-        self.choices_ = {name: self._best(name) for name in METRICS}
+        self.choices_ = {name: self._best(name) for name in _CHOSEN_FOR}
         chosen = {choice for choices in self.choices_.values() for choice in choices}
         base = self.ensemble_.out_of_fold_scores_
         self._sets = LabelSetModel.of(Y)
@@ -121,7 +128,7 @@ class MetricStack(MultiLabelClassifier):
 
     def _best(self, name: str) -> tuple[str, ...]:
         """Return the best policy of a metric on decisions, or the best scores of one on scores, best first."""
-        metric = METRICS[name]
+        metric = defined(name)
         sign = 1.0 if metric.direction == "max" else -1.0
         values = {key: sign * value for key, value in self.validation_[name].items()}
         order = sorted(values, key=lambda key: np.inf if np.isnan(values[key]) else -values[key])
@@ -172,7 +179,7 @@ class MetricStack(MultiLabelClassifier):
         return scores, decisions
 
     def predict_measures(self, X: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return scores and decisions for each metric of `multilab.metrics.METRICS`.
+        """Return scores and decisions for each metric that has a choice in ``choices_``.
 
         Parameters
         ----------
@@ -189,7 +196,7 @@ class MetricStack(MultiLabelClassifier):
         scores, decisions = self._predictions(P, self._sets, self._fitted, names)
         measures = {}
         for name, choices in self.choices_.items():
-            if METRICS[name].needs == "decisions":
+            if defined(name).needs == "decisions":
                 measures[name] = base, decisions[choices[0]].astype(np.int64)
             else:
                 measures[name] = np.mean([scores[choice] for choice in choices], axis=0), (base >= 0.5).astype(np.int64)

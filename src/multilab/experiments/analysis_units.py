@@ -18,6 +18,7 @@ from typing import Any
 
 from multilab.core import code_digest, json_digest
 from multilab.experiments.cells import SCHEMA, Cell, library_versions, split_refs
+from multilab.experiments.chosen_metrics import chosen_metrics, metric_digests, names_in, package_nodes
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.study import Study
 
@@ -40,6 +41,7 @@ _OF_THE_CELL = (
     "seed_name",
     "reads",
     "laboratory",
+    "environment",
     "distributions",
 )
 
@@ -113,6 +115,10 @@ class Unit:
             "code": _code(self.module),
             "versions": library_versions(),
         }
+        chosen_by = chosen_metrics(package_nodes(self.module, _CODE_WITHIN), frozenset(names_in(self.settings)))
+        chosen_by |= self.cell.method.metrics() if self.cell else frozenset()
+        if chosen_by:
+            identity["metrics"] = metric_digests(chosen_by)
         if self.cell is None:
             return identity | {"generator": self.generator, "repetition": self.split, "seed": self.seed}
         if _reads_cell(self.module):

@@ -13,7 +13,8 @@ from importlib.metadata import version
 from typing import Any
 
 from multilab import datasets, model_selection
-from multilab.core import canonical_json, code_digest, json_digest
+from multilab.core import canonical_json, code_digest, definition_digest, json_digest
+from multilab.experiments.chosen_metrics import metric_digests
 from multilab.experiments.method import LIBRARIES, Method, load_method
 from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.study import Study, Tuning
@@ -114,6 +115,11 @@ class Cell:
             "laboratory": laboratory_code(),
             "versions": library_versions(),
         }
+        chosen_by = self.method.metrics(with_search=self.tune is not None)
+        if chosen_by := chosen_by | ({self.tune.metric} if self.tune else set()):
+            identity["metrics"] = metric_digests(chosen_by)
+        if environment := self.method.environment():
+            identity["environment"] = environment
         if distributions := self.method.distributions():
             identity["distributions"] = distributions
         if self.kind == "scores":
@@ -170,8 +176,12 @@ def laboratory_code() -> str:
 
 @functools.cache
 def search_code() -> str:
-    """Return the digest of the search of tuned cells and of the metrics it optimises."""
-    return code_digest("multilab.experiments.search", within=(*_LABORATORY_WITHIN, "multilab.metrics"))[:16]
+    """Return the digest of the search of tuned cells, and of how it sets the arguments that it tries."""
+    search = code_digest("multilab.experiments.search", within=(*_LABORATORY_WITHIN, "multilab.metrics"))
+    arguments = definition_digest(
+        "multilab.experiments.method.Method.with_params", within="multilab.experiments.method"
+    )
+    return json_digest([search, arguments])[:16]
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Exception of the package ``experiments``."""
+"""Exceptions and warnings of the package ``experiments``."""
 
 from multilab.core import MultilabError
 
@@ -9,3 +9,7 @@ class ExperimentError(MultilabError):
 
 class TrackingError(ExperimentError):
     """An MLflow store that cannot be used; results are not affected and can be published later."""
+
+
+class UnseenInputWarning(UserWarning):
+    """Code of one's own reads what no key covers, so that a change of it would be answered by an old number."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import os
+import warnings
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
 
-from multilab.core import OutsideCode, OutsideCodeError, code_digest, outside_code
+from multilab.core import OutsideCode, OutsideCodeError, code_digest, json_digest, outside_code
+from multilab.experiments.chosen_metrics import chosen_metrics, names_in, package_nodes
 from multilab.experiments.conf import read_settings
-from multilab.experiments.errors import ExperimentError
+from multilab.experiments.errors import ExperimentError, UnseenInputWarning
 from multilab.experiments.own_settings import named_file
 
 __all__ = ["DISPLAY", "LIBRARIES", "PREPROCESSING", "Method", "class_names", "load_method"]
@@ -30,7 +33,7 @@ _TYPES: Mapping[str, tuple[type, str]] = {
 
 _CODE_WITHIN = (
     *("multilab.decision", "multilab.methods", "multilab.metrics"),
-    "multilab.model_selection.iterative_stratification",
+    *("multilab.datasets.imbalance", "multilab.model_selection.iterative_stratification"),
 )
 
 
@@ -135,6 +138,27 @@ class Method:
         ]
         return "-".join(dict.fromkeys(digest[:16] for digest in digests))
 
+    def metrics(self, with_search: bool = False) -> frozenset[str]:
+        """Return the metrics that the estimator looks up by name, to choose by them.
+
+        Parameters
+        ----------
+        with_search : bool
+            Whether the search space may name the metric, too.
+        """
+        own = frozenset(names_in([self.identity(), self.search if with_search else None]))
+        inside = [target for target in class_names(self.identity()) if target.startswith("multilab.")]
+        chosen = [_package_metrics(target, own) for target in inside]
+        return frozenset().union(chosen_metrics(self._outside_code.nodes, own), *chosen)
+
+    def environment(self) -> dict[str, str | None]:
+        """Return the environment variables that your files read by a literal name: digests of their values.
+
+        Values may be secret and a key is not, so that they are not written down.
+        """
+        values = {name: os.environ.get(name) for name in self._outside_code.environment}
+        return {name: value if value is None else json_digest(value)[:16] for name, value in values.items()}
+
     def distributions(self) -> dict[str, str]:
         """Return the versions of the installed distributions that the settings name, but for :data:`LIBRARIES`."""
         return self._outside_code.distributions
@@ -162,6 +186,7 @@ class Method:
             outside = outside_code(targets, known=LIBRARIES)
         except OutsideCodeError as error:
             raise ExperimentError(f"conf/method/{self.name}.yaml: {error}") from None
+        _warn_of_unseen(outside.unseen)
         if not outside.files:  # unlike files, installed versions stay as they are while a process runs
             _installed[targets] = outside
         return outside
@@ -173,6 +198,19 @@ _installed: dict[tuple[str, ...], OutsideCode] = {(): OutsideCode({}, {})}
 @functools.lru_cache(maxsize=256)
 def _code(target: str) -> str:
     return code_digest(target, within=_CODE_WITHIN)
+
+
+@functools.lru_cache(maxsize=1024)
+def _package_metrics(target: str, settings: frozenset[str]) -> frozenset[str]:
+    return chosen_metrics(package_nodes(target, _CODE_WITHIN), settings)
+
+
+@functools.lru_cache(maxsize=256)
+def _warn_of_unseen(unseen: tuple[str, ...]) -> None:
+    """Say once, in one line, what files of one's own read that no key covers."""
+    if unseen:
+        more = f" (and {len(unseen) - 1} more)" if len(unseen) > 1 else ""
+        warnings.warn(f"{unseen[0]}{more}; a change of what it reads moves no key", UnseenInputWarning, stacklevel=2)
 
 
 def _in_file(target: str, files: Container[str]) -> bool:

@@ -24,7 +24,8 @@ from optuna.trial import TrialState
 
 from multilab.core import json_digest
 from multilab.core.messages import unknown_name
-from multilab.experiments.cells import Cell
+from multilab.experiments.cells import Cell, search_code
+from multilab.experiments.chosen_metrics import metric_digests
 from multilab.experiments.databases import open_database
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import CellInputs, predict_with_scores, seeded_estimator
@@ -156,8 +157,9 @@ def _study_name(cell: Cell, tuning: Tuning) -> str:
 
 
 def _sequence(tuning: Tuning) -> dict[str, Any]:
-    """Return the settings that decide the values of the trials, but not their number."""
-    return {name: value for name, value in vars(tuning).items() if name not in ("n_trials", "timeout", "storage")}
+    """Return what decides the values of the trials besides the cell, but not their number: settings and code."""
+    settings = {name: value for name, value in vars(tuning).items() if name not in ("n_trials", "timeout", "storage")}
+    return settings | {"code": search_code(), "metrics": metric_digests(frozenset({tuning.metric}))}
 
 
 def _trial_value(trial: Any, method: Method, folds: Sequence[CellInputs], cell: Cell, tuning: Tuning) -> float:
@@ -226,7 +228,8 @@ def _value(method: Method, inputs: CellInputs, cell: Cell, tuning: Tuning) -> fl
     with one_thread():
         estimator.fit(inputs.X_train, inputs.Y_train)
         scores, decisions = predict_with_scores(estimator, inputs.X_test, inputs.Y_train.shape[1])
-    return score_all(inputs.Y_test, scores, decisions, conventions=tuning.conventions)[tuning.metric]
+    values = score_all(inputs.Y_test, scores, decisions, conventions=tuning.conventions, metrics=[tuning.metric])
+    return values[tuning.metric]
 
 
 def _as_csv(trials: list[Any], names: list[str], metric: str) -> str:
