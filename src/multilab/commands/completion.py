@@ -295,7 +295,9 @@ _ARGUMENTS_OF_VERB: dict[str, Callable[[list[str], str], list[str]]] = {
     "regressions": _flags("--baseline", "--metric", "--alpha", "--tolerance", "--markdown", metric=metrics),
     "report": _of_study("--headline", "--readme"),
     "gate": _flags(
-        "--study", "--methods", "--sample", "--seed", "--store", "--accept", study=_STUDIES, methods=_METHODS
+        *("--study", "--methods", "--sample", "--seed", "--store", "--accept", "--verbose"),
+        study=_STUDIES,
+        methods=_METHODS,
     ),
     "claims": _flags("--study", study=_STUDIES),
     "audit": _flags(
