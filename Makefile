@@ -15,7 +15,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-arena reproduce test test-slow lint gate ui lock clean readme docs
+.PHONY: help setup setup-arena reproduce test test-slow lint gate ui lock clean clean-mlflow readme docs
 
 help: ## show this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,5 +62,8 @@ lock: ## regenerate requirements.lock: one version of each package for 3.11 to 3
 	  --custom-compile-command "make lock" --extra arena --constraints requirements.lock --overrides scripts/arena-overrides.txt \
 	  --quiet pyproject.toml scripts/arena.in -o requirements-arena.lock
 
-clean: ## remove what the pipeline made here; the store of cells stays
-	rm -rf results .plan mlflow.db mlflow.db.lock mlartifacts; git clean -fdxq reports/quick
+clean: ## remove what `make reproduce` makes again; cells, models, searches and runs stay
+	rm -rf results .plan; git clean -fdxq reports/quick
+
+clean-mlflow: ## list what mlflow.db and mlartifacts hold (registered models, searches, runs), ask, and delete them
+	@$(PYTHON) scripts/clean_mlflow.py

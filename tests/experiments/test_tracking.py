@@ -426,6 +426,42 @@ def test_on_a_server_the_double_of_another_machine_is_deleted(store, monkeypatch
 def test_a_postgresql_address_without_its_driver_says_which_to_write():
     if importlib.util.find_spec("psycopg") is not None:
         pytest.skip("psycopg 3 is installed, which SQLAlchemy 2.1 takes for postgresql://")
+def test_make_clean_keeps_registered_models_and_make_clean_mlflow_asks(store, tmp_path, checkout):
+    client = mlflow.MlflowClient(tracking_uri=store[0])
+    client.create_registered_model("patients")
+    Tracker(*store).publish("quick", [record()])
+    Tracker(*store).publish("runs", [record()])
+    for name in ("Makefile", "scripts/clean_mlflow.py", "conf/study/quick.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(checkout / name, tmp_path / name)
+    for name in ("results/quick/stats.json", "reports/quick/index.html", ".plan/quick/stats.keys", "mlartifacts/x"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+
+    def make(target, answer=""):
+        command = ["make", "-s", target, f"PYTHON={sys.executable}"]
+        done = subprocess.run(command, cwd=tmp_path, input=answer, capture_output=True, text=True)
+        return done.returncode, done.stdout
+
+    def kept():
+        models = [model.name for model in client.search_registered_models()]
+        return models == ["patients"] and len(runs(store, "runs")) == 2 and (tmp_path / "mlartifacts/x").exists()
+
+    assert make("clean")[0] == 0
+    assert not any((tmp_path / name).exists() for name in ("results", ".plan", "reports/quick/index.html"))
+    assert kept(), "make clean deleted what nothing makes again"
+    for answer in ("", "n\n"):
+        code, printed = make("clean-mlflow", answer)
+        assert code != 0
+        assert kept()
+    assert "1 registered models: patients" in printed
+    assert "2 runs of the experiment runs\n" in printed
+    assert "2 runs of the experiment quick, which `multilab publish study=quick` makes again" in printed
+    assert make("clean-mlflow", "y\n")[0] == 0
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(("mlflow.db", "mlartifacts"))]
+
+
     with socket.create_server(("127.0.0.1", 0)) as listening:
         uri = f"postgresql://me:secret@127.0.0.1:{listening.getsockname()[1]}/mlflow"
         with pytest.raises(TrackingError) as caught:
