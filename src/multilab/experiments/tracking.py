@@ -135,7 +135,7 @@ class Tracker:
         prune : bool
             Whether runs that are not among ``records`` are superseded.
         ranks : mapping, optional
-            Average ranks by method and metric; parents show them.
+            Average ranks by method and metric; parents show them with two decimals.
 
         Returns
         -------
@@ -150,7 +150,8 @@ class Tracker:
             for record in records:
                 by_method[record.method].append(record)
             for method, group in by_method.items():
-                self._publish_method(group, existing, dict((ranks or {}).get(method, {})), stable=not prune)
+                shown = {name: round(rank, 2) for name, rank in (ranks or {}).get(method, {}).items()}
+                self._publish_method(group, existing, shown, stable=not prune)
             if prune:
                 self._supersede_rest(existing)
             if sqlite_path(self.uri) is None:
