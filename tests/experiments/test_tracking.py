@@ -23,6 +23,7 @@ from multilab.experiments import tracking_store  # noqa: E402
 from multilab.experiments.cells import Cell, SplitRef  # noqa: E402
 from multilab.experiments.errors import ExperimentError, TrackingError  # noqa: E402
 from multilab.experiments.method import Method  # noqa: E402
+from multilab.experiments.store import Store  # noqa: E402
 from multilab.experiments.tracking import RunRecord, Tracker  # noqa: E402
 from multilab.experiments.tracking_uri import is_destination, record_destination, runs_link, tracking  # noqa: E402
 
@@ -131,6 +132,21 @@ def test_publishing_twice_keeps_every_run(store):
     again = Tracker(*store).publish("s", [record()])
     assert (counts["created"], again) == (1, {"created": 0, "kept": 1, "superseded": 0, "deleted": 0})
     assert [run.info.run_id for run in runs(store)] == before
+
+
+def test_a_dvc_experiment_is_added_next_to_the_runs_that_stay_current(store):
+    tracker, other = Tracker(*store), record(loss=(0.5, 0.5, 0.6), params={"k": 2})
+    tracker.publish("s", [record(), record("b")])
+
+    def current():
+        return {run.info.run_name for run in runs(store) if run.data.tags["superseded"] == "false"}
+
+    before = current()
+    assert tracker.publish_beside("s", [other, record("b")], "odd-name")["created"] == 1
+    assert current() == before | {"A (odd-name)", "A (odd-name) on d"}
+    assert tracker.publish_beside("s", [other, record("b")], "odd-name")["created"] == 0
+    assert tracker.publish("s", [record(), record("b")])["superseded"] == 0
+    assert current() == before | {"A (odd-name)", "A (odd-name) on d"}
 
 
 def test_a_variant_leaves_its_baseline_superseded(store):
@@ -244,6 +260,21 @@ def test_the_command_line_precedes_the_environment_and_the_file(monkeypatch):
     assert tracking("http://127.0.0.1:9")["uri"] == "http://127.0.0.1:9"
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
     assert tracking()["uri"] == "sqlite:///mlflow.db"  # the environment is read each time
+
+
+def test_relative_places_of_a_dvc_experiment_are_those_of_the_repository(tmp_path, monkeypatch):
+    copy = tmp_path / ".dvc/tmp/exps/standalone/tmpabc"
+    (copy / ".dvc").mkdir(parents=True)
+    monkeypatch.chdir(copy)
+    for name in ("MLFLOW_TRACKING_URI", "MULTILAB_CELLS"):
+        monkeypatch.delenv(name, raising=False)
+    assert tracking() == {"uri": f"sqlite:///{tmp_path}/mlflow.db", "artifacts": f"{tmp_path}/mlartifacts"}
+    assert Store().root == tmp_path / ".cells"
+    assert tracking(f"sqlite:///{tmp_path}/x/absolute.db")["uri"] == f"sqlite:///{tmp_path}/x/absolute.db"
+    assert tracking("http://127.0.0.1:9")["uri"] == "http://127.0.0.1:9"
+    monkeypatch.setenv("MULTILAB_CELLS", "cells")
+    assert Store().root == tmp_path / "cells"
+    assert Store("here").root == copy / "here"
 
 
 def test_a_store_with_an_older_view_is_another_destination(store, tmp_path, monkeypatch):
@@ -395,35 +426,6 @@ def unfinished(store, writer):
     return client.create_run(experiment, run_name="unfinished", tags=tags)
 
 
-def test_what_a_killed_publication_left_is_deleted(store):
-    Tracker(*store).publish("s", [record()])
-    unfinished(store, f"elsewhere 1 {time.time():.0f}")
-    assert Tracker(*store).publish("s", [record()])["deleted"] == 1
-    assert "unfinished" not in {run.info.run_name for run in runs(store)}
-
-
-def test_on_a_server_the_unfinished_run_of_another_machine_stays_for_an_hour(store, monkeypatch):
-    Tracker(*store).publish("s", [record()])
-    unfinished(store, f"elsewhere 1 {time.time():.0f}")
-    unfinished(store, f"elsewhere 1 {time.time() - 4000:.0f}")
-    monkeypatch.setattr("multilab.experiments.tracking.sqlite_path", lambda uri: None)  # no lock that both share
-    assert Tracker(*store).publish("s", [record()])["deleted"] == 1
-    assert len([run for run in runs(store) if run.info.run_name == "unfinished"]) == 1
-
-
-def test_on_a_server_the_double_of_another_machine_is_deleted(store, monkeypatch):
-    tracker, other = Tracker(*store), Tracker(*store)
-    tracker.publish("s", [record("b")])
-    monkeypatch.setattr("multilab.experiments.tracking.sqlite_path", lambda uri: None)
-    monkeypatch.setattr(tracker, "_supersede_rest", lambda *_: other._create_child("0" * 32, record()))
-    other._experiment, other._counts = tracker._experiment, {"created": 0}
-    tracker.publish("s", [record()])
-    assert sorted(run.info.run_name for run in runs(store)) == ["A", "A on d", "B", "B on d"]
-
-
-def test_a_postgresql_address_without_its_driver_says_which_to_write():
-    if importlib.util.find_spec("psycopg") is not None:
-        pytest.skip("psycopg 3 is installed, which SQLAlchemy 2.1 takes for postgresql://")
 def test_make_clean_keeps_registered_models_and_make_clean_mlflow_asks(store, tmp_path, checkout):
     client = mlflow.MlflowClient(tracking_uri=store[0])
     client.create_registered_model("patients")
@@ -460,6 +462,35 @@ def test_make_clean_keeps_registered_models_and_make_clean_mlflow_asks(store, tm
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(("mlflow.db", "mlartifacts"))]
 
 
+def test_what_a_killed_publication_left_is_deleted(store):
+    Tracker(*store).publish("s", [record()])
+    unfinished(store, f"elsewhere 1 {time.time():.0f}")
+    assert Tracker(*store).publish("s", [record()])["deleted"] == 1
+    assert "unfinished" not in {run.info.run_name for run in runs(store)}
+
+
+def test_on_a_server_the_unfinished_run_of_another_machine_stays_for_an_hour(store, monkeypatch):
+    Tracker(*store).publish("s", [record()])
+    unfinished(store, f"elsewhere 1 {time.time():.0f}")
+    unfinished(store, f"elsewhere 1 {time.time() - 4000:.0f}")
+    monkeypatch.setattr("multilab.experiments.tracking.sqlite_path", lambda uri: None)  # no lock that both share
+    assert Tracker(*store).publish("s", [record()])["deleted"] == 1
+    assert len([run for run in runs(store) if run.info.run_name == "unfinished"]) == 1
+
+
+def test_on_a_server_the_double_of_another_machine_is_deleted(store, monkeypatch):
+    tracker, other = Tracker(*store), Tracker(*store)
+    tracker.publish("s", [record("b")])
+    monkeypatch.setattr("multilab.experiments.tracking.sqlite_path", lambda uri: None)
+    monkeypatch.setattr(tracker, "_supersede_rest", lambda *_: other._create_child("0" * 32, record()))
+    other._experiment, other._counts = tracker._experiment, {"created": 0}
+    tracker.publish("s", [record()])
+    assert sorted(run.info.run_name for run in runs(store)) == ["A", "A on d", "B", "B on d"]
+
+
+def test_a_postgresql_address_without_its_driver_says_which_to_write():
+    if importlib.util.find_spec("psycopg") is not None:
+        pytest.skip("psycopg 3 is installed, which SQLAlchemy 2.1 takes for postgresql://")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         uri = f"postgresql://me:secret@127.0.0.1:{listening.getsockname()[1]}/mlflow"
         with pytest.raises(TrackingError) as caught:

@@ -6,7 +6,7 @@ from multilab.core.digests import array_digest, canonical_json, json_digest
 from multilab.core.errors import MultilabError
 from multilab.core.external_code import OutsideCode, OutsideCodeError, outside_code
 from multilab.core.files import write_atomically
-from multilab.core.paths import conf_dir, data_dir, report_dir, results_dir
+from multilab.core.paths import conf_dir, data_dir, experiment_dir, home_dir, report_dir, results_dir
 
 __all__ = [
     "MultilabError",
@@ -18,6 +18,8 @@ __all__ = [
     "code_digest",
     "conf_dir",
     "data_dir",
+    "experiment_dir",
+    "home_dir",
     "json_digest",
     "outside_code",
     "record_checksums",
