@@ -18,7 +18,7 @@ endif
 .PHONY: help setup setup-arena reproduce test test-slow lint gate ui lock clean clean-mlflow readme docs
 
 help: ## show this help
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv from the hashed requirements.lock (with uv when it is there) and ready dvc
 
@@ -51,8 +51,10 @@ ui: $(READY) ## open the MLflow UI on http://127.0.0.1:5000
 readme: $(READY) ## regenerate the figure and the table of the README from the committed report
 	@multilab report study=mlwse-core --readme
 
-docs: $(READY) ## build the documentation site in docs/_build/html; warnings are errors, no network is used
-	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+docs: $(READY) ## build the documentation site in docs/_build/html; warnings and dead links are errors, no network is used
+	@rm -rf docs/_build/html # pages that are no longer written would be checked too
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	@$(BIN)/python docs/_extensions/site_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 lock: ## regenerate requirements.lock: one version of each package for 3.11 to 3.13 (needs uv)
