@@ -15,10 +15,10 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-arena reproduce test test-slow lint gate ui lock clean readme pages docs
+.PHONY: help setup setup-arena reproduce test test-slow lint gate ui lock clean clean-mlflow readme pages docs
 
 help: ## show this help
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv from the hashed requirements.lock (with uv when it is there) and ready dvc
 
@@ -54,8 +54,10 @@ readme: $(READY) ## regenerate the figure and the table of the README from the c
 pages: $(READY) ## regenerate every committed page, table and figure from the committed results (minutes)
 	@multilab report --all
 
-docs: $(READY) ## build the documentation site in docs/_build/html; warnings are errors, no network is used
-	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+docs: $(READY) ## build the documentation site in docs/_build/html; warnings and dead links are errors, no network is used
+	@rm -rf docs/_build/html # pages that are no longer written would be checked too
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	@$(BIN)/python docs/_extensions/site_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 lock: ## regenerate requirements.lock: one version of each package for 3.11 to 3.13 (needs uv)
@@ -65,5 +67,8 @@ lock: ## regenerate requirements.lock: one version of each package for 3.11 to 3
 	  --custom-compile-command "make lock" --extra arena --constraints requirements.lock --overrides scripts/arena-overrides.txt \
 	  --quiet pyproject.toml scripts/arena.in -o requirements-arena.lock
 
-clean: ## remove what the pipeline made here; the store of cells stays
-	rm -rf results .plan mlflow.db mlflow.db.lock mlartifacts; git clean -fdxq reports/quick
+clean: ## remove what `make reproduce` makes again; cells, models, searches and runs stay
+	rm -rf results .plan; git clean -fdxq reports/quick
+
+clean-mlflow: ## list what mlflow.db and mlartifacts hold (registered models, searches, runs), ask, and delete them
+	@$(PYTHON) scripts/clean_mlflow.py

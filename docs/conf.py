@@ -29,6 +29,7 @@ extensions = [
     "arena_entrants",
     "scikit_learn_tables",
     "study_figures",
+    "site_links",
     "mathml",
 ]
 root_doc = "index"
@@ -48,6 +49,8 @@ default_role = "code"  # one pair of backticks in a docstring is code
 html_theme = "pydata_sphinx_theme"
 html_title = "multilab"
 html_static_path = ["_static"]
+html_favicon = "favicon.ico"
+html_extra_path = ["favicon.ico"]  # at the root too: browsers ask for it there on pages that name none, the reports
 html_css_files = ["multilab.css"]
 html_show_sourcelink = False
 html_copy_source = False

@@ -12,7 +12,6 @@ import inspect
 import io
 import json
 import re
-import shutil
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -53,7 +52,6 @@ def page(function: Callable[[], str]) -> Callable[[], str]:
 def setup(app: Any) -> dict[str, Any]:
     """Write the pages before Sphinx looks for its sources."""
     app.connect("config-inited", lambda *_: write_pages(ROOT / "docs" / "reference" / "generated"))
-    app.connect("build-finished", copy_reports)
     app.connect("autodoc-process-docstring", escape_bars, priority=900)  # after numpydoc
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -70,15 +68,6 @@ def escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines:
         if inside is None:
             pieces = re.split(r"(``[^`]*``|`[^`]*`)", line)
             lines[position] = "".join(p if i % 2 else p.replace("|", r"\|") for i, p in enumerate(pieces))
-
-
-def copy_reports(app: Any, error: Exception | None) -> None:
-    """Copy the pages of the committed reports next to the site, where the pages of the papers link to them."""
-    if error is None:
-        for path in sorted((ROOT / "reports").glob("*/index.html")):
-            folder = Path(app.outdir) / "reports" / path.parent.name
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, folder)
 
 
 def write_pages(folder: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from multilab.commands.file_arguments import with_registered_files
-from multilab.core import MultilabError
+from multilab.core import MultilabError, experiment_dir
 from multilab.core.messages import closest, printable
 from multilab.core.shell import command
 
@@ -89,12 +89,27 @@ _HYDRA_VERBS = ("train", "tune", "fit")  # Hydra prints their help
 def main(argv: list[str] | None = None) -> int:
     """Run one command; exit code 2 and one line for anything a user can fix."""
     try:
+        if argv is None:
+            _use_code_of_experiment()
         code = _dispatch(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # `multilab cells list | head`; the interpreter will flush once more, into nothing
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _use_code_of_experiment() -> None:
+    """Start again with the code in the temporary copy of a DVC experiment, if this is not the code that runs.
+
+    An editable installation imports the code of the repository, which may have changed since ``dvc exp run --queue``.
+    """
+    copy = experiment_dir()
+    source = str(copy / "src") if copy else ""
+    path = os.environ.get("PYTHONPATH", "")
+    if copy and (copy / "src" / "multilab" / "cli.py").is_file() and path.partition(os.pathsep)[0] != source:
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [source, path]))}
+        os.execve(sys.executable, [sys.executable, "-m", "multilab", *sys.argv[1:]], environ)
 
 
 def _dispatch(argv: list[str]) -> int:

@@ -15,6 +15,9 @@ from multilab.core import (
     canonical_json,
     code_digest,
     conf_dir,
+    data_dir,
+    experiment_dir,
+    home_dir,
     json_digest,
     parse_yaml,
     read_json,
@@ -152,6 +155,25 @@ def test_conf_dir_prefers_the_checkout_of_the_current_folder(tmp_path, monkeypat
     assert conf_dir() != tmp_path / "conf"  # some other project's conf is not ours
     (tmp_path / "conf" / "study" / "quick.yaml").write_text("title: x\n")
     assert conf_dir() == tmp_path / "conf"
+
+
+@pytest.mark.parametrize("below", [".", "reports/quick"])
+@pytest.mark.parametrize("kind", ["tmpabc", "standalone/tmpabc"])
+def test_the_home_of_a_dvc_experiment_is_its_repository(tmp_path, monkeypatch, kind, below):
+    """`dvc exp run --queue` runs in .dvc/tmp/exps/tmpabc, and --temp in .dvc/tmp/exps/standalone/tmpabc."""
+    repository = tmp_path / "repository"
+    copy = repository / ".dvc/tmp/exps" / kind
+    for folder in (repository, copy):
+        (folder / ".dvc").mkdir(parents=True)
+        (folder / below).mkdir(parents=True, exist_ok=True)
+    monkeypatch.delenv("MULTILAB_CACHE", raising=False)
+    monkeypatch.chdir(repository / below)
+    assert (home_dir(), experiment_dir()) == (repository / below, None)
+    monkeypatch.chdir(copy / below)
+    assert (home_dir(), experiment_dir()) == (repository / below, copy)
+    assert data_dir() == repository / below / "data"
+    monkeypatch.setenv("MULTILAB_CACHE", str(tmp_path / "elsewhere"))
+    assert data_dir() == tmp_path / "elsewhere"
 
 
 def test_a_package_imports_only_from_layers_below_it(checkout):

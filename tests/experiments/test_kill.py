@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -419,3 +422,104 @@ def test_the_mlflow_database_is_complete_or_absent(tmp_path):
     before = version()
     assert Tracker(*argv).client.search_experiments()[0].name == "Default"
     assert version() == before, "the database was half-made when it appeared"
+
+
+# The commands of a person under kills: 200 kills in all (``-m nightly``).
+
+COMMANDS = {
+    "run": (60, ("multilab", "run", "study=quick")),
+    "repro": (20, ("dvc", "repro", "-q")),
+    "tune": (60, ("multilab", "tune", "dataset=digit-segments", "method=mlknn", "tune.n_trials=12")),
+    "fit": (60, ("multilab", "fit", "dataset=digit-segments", "method=mlknn", "tune=4", "--output", "model")),
+}
+KILLS_IN_A_ROW = 4
+"""How often a command is killed before it runs to its end: resumed runs are killed as well."""
+
+
+def left_by(command: str, lab: Laboratory) -> dict[str, object]:
+    """Return what a finished command must leave the same, however often it was killed before."""
+    if command in ("run", "repro"):
+        assert {status for _, status in published(lab)} == {"FINISHED"}
+        scores = hashlib.sha256((lab.root / "reports/quick/scores.csv").read_bytes()).hexdigest()
+        return {**arrays(lab.root / ".cells"), "scores.csv": scores, "runs": published(lab)}
+    if command == "tune":
+        notes = [json.loads(path.read_text()) for path in lab.root.glob(".cells/.runs/*/tuning-*.json")]
+        assert notes, "no note of the search"
+        (trials,) = {note["trials"] for note in notes}
+        return {"trials": trials, "runs": published(lab)}
+    return {**arrays(lab.root / ".cells"), **{path.name: model_file(path) for path in lab.root.glob("model/*")}}
+
+
+def model_file(path: Path) -> str:
+    """Return the digest of a file of a saved model; skops names objects by their address in memory."""
+    if path.suffix != ".skops":
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = hashlib.sha256()
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            content = archive.read(entry)
+            digest.update(re.sub(rb"\d{12,}", b"", content) if entry.filename == "schema.json" else content)
+    return digest.hexdigest()
+
+
+def small_laboratory(root: Path) -> Laboratory:
+    """Return a laboratory that never ran and whose commands take seconds, with its data prepared."""
+    lab = Laboratory(root)
+    shutil.copy(CHECKOUT / ".dvcignore", root / ".dvcignore")
+    lab.study("quick", "scenario1, scenario2", "mlknn, mlkelm, br, mlwse_l1")
+    lab.edit("conf/method/mlwse_l1.yaml", "base_scores: [br, cc, lp]", "base_scores: [br]")
+    lab.run("multilab", "preprocess", "study=quick")
+    lab.run("multilab", "datasets", "show", "digit-segments")
+    return lab
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_that_is_killed_again_and_again_loses_nothing(command, tmp_path, capsys):
+    """Its process group is killed at seeded moments, up to four times in a row; then it runs to its end."""
+    kills, argv = COMMANDS[command]
+    fresh = small_laboratory(tmp_path / "fresh")
+    lab = clone(fresh, tmp_path / "undisturbed")
+    start = time.monotonic()
+    lab.run(*argv)
+    seconds = time.monotonic() - start
+    expected = left_by(command, lab)
+    rng = np.random.default_rng(list(COMMANDS).index(command))
+    done, row, rows = 0, 0, 0
+    lab = clone(fresh, tmp_path / "killed-0")
+    while done < kills or row:
+        before = written(lab.root / ".cells")
+        start = time.monotonic()
+        run = subprocess.Popen(
+            argv,
+            cwd=lab.root,
+            env=lab.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        last = row == KILLS_IN_A_ROW or done == kills
+        try:
+            errors = run.communicate(timeout=None if last else rng.uniform(0.1, 1) * seconds)[1]
+        except subprocess.TimeoutExpired:
+            assert not strike(run.pid), "a process left the group and outlived the kill"
+            run.communicate()
+            if (lab.root / "dvc.lock").is_file() and lab.lock_is_damaged():  # DVC does not write it in one step
+                (lab.root / "dvc.lock").unlink()
+        now = written(lab.root / ".cells")
+        assert {key: now.get(key) for key in before} == before, "a finished cell is gone or was written again"
+        if run.returncode == -signal.SIGKILL:
+            done, row = done + 1, row + 1
+            continue
+        assert run.returncode == 0, errors
+        assert left_by(command, lab) == expected
+        assert not rest(lab.root / ".cells")
+        if not row:  # nothing was killed: the machine is faster than it was
+            seconds = time.monotonic() - start
+        shutil.rmtree(lab.root)
+        row, rows = 0, rows + 1
+        lab = clone(fresh, tmp_path / f"killed-{rows}")
+    with capsys.disabled():
+        print(f"\n{command}: {done} kills, {rows} finished runs compared, 0 lost", flush=True)

@@ -23,6 +23,7 @@ from multilab.experiments import tracking_store  # noqa: E402
 from multilab.experiments.cells import Cell, SplitRef  # noqa: E402
 from multilab.experiments.errors import ExperimentError, TrackingError  # noqa: E402
 from multilab.experiments.method import Method  # noqa: E402
+from multilab.experiments.store import Store  # noqa: E402
 from multilab.experiments.tracking import RunRecord, Tracker  # noqa: E402
 from multilab.experiments.tracking_uri import is_destination, record_destination, runs_link, tracking  # noqa: E402
 
@@ -112,10 +113,10 @@ def test_start_and_duration_are_those_of_the_computation(store):
 
 
 def test_parents_show_average_ranks_and_nothing_else(store):
-    ranks = {"a": {"hamming_loss": 1.5}, "b": {"hamming_loss": 1.5}}
+    ranks = {"a": {"hamming_loss": 4 / 3}, "b": {"hamming_loss": 5 / 3}}
     Tracker(*store).publish("s", [record(), record("b")], ranks=ranks)
     parents = [run for run in runs(store) if "multilab.dataset" not in run.data.tags]
-    assert [run.data.metrics for run in parents] == [{"rank/hamming_loss": 1.5}] * 2
+    assert [run.data.metrics for run in parents] == [{"rank/hamming_loss": 1.33}, {"rank/hamming_loss": 1.67}]
     changed = {"a": {"hamming_loss": 1.0}, "b": {"hamming_loss": 2.0}}
     Tracker(*store).publish("s", [record(), record("b")], ranks=changed)
     parents = [run for run in runs(store) if "multilab.dataset" not in run.data.tags]
@@ -131,6 +132,21 @@ def test_publishing_twice_keeps_every_run(store):
     again = Tracker(*store).publish("s", [record()])
     assert (counts["created"], again) == (1, {"created": 0, "kept": 1, "superseded": 0, "deleted": 0})
     assert [run.info.run_id for run in runs(store)] == before
+
+
+def test_a_dvc_experiment_is_added_next_to_the_runs_that_stay_current(store):
+    tracker, other = Tracker(*store), record(loss=(0.5, 0.5, 0.6), params={"k": 2})
+    tracker.publish("s", [record(), record("b")])
+
+    def current():
+        return {run.info.run_name for run in runs(store) if run.data.tags["superseded"] == "false"}
+
+    before = current()
+    assert tracker.publish_beside("s", [other, record("b")], "odd-name")["created"] == 1
+    assert current() == before | {"A (odd-name)", "A (odd-name) on d"}
+    assert tracker.publish_beside("s", [other, record("b")], "odd-name")["created"] == 0
+    assert tracker.publish("s", [record(), record("b")])["superseded"] == 0
+    assert current() == before | {"A (odd-name)", "A (odd-name) on d"}
 
 
 def test_a_variant_leaves_its_baseline_superseded(store):
@@ -244,6 +260,21 @@ def test_the_command_line_precedes_the_environment_and_the_file(monkeypatch):
     assert tracking("http://127.0.0.1:9")["uri"] == "http://127.0.0.1:9"
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
     assert tracking()["uri"] == "sqlite:///mlflow.db"  # the environment is read each time
+
+
+def test_relative_places_of_a_dvc_experiment_are_those_of_the_repository(tmp_path, monkeypatch):
+    copy = tmp_path / ".dvc/tmp/exps/standalone/tmpabc"
+    (copy / ".dvc").mkdir(parents=True)
+    monkeypatch.chdir(copy)
+    for name in ("MLFLOW_TRACKING_URI", "MULTILAB_CELLS"):
+        monkeypatch.delenv(name, raising=False)
+    assert tracking() == {"uri": f"sqlite:///{tmp_path}/mlflow.db", "artifacts": f"{tmp_path}/mlartifacts"}
+    assert Store().root == tmp_path / ".cells"
+    assert tracking(f"sqlite:///{tmp_path}/x/absolute.db")["uri"] == f"sqlite:///{tmp_path}/x/absolute.db"
+    assert tracking("http://127.0.0.1:9")["uri"] == "http://127.0.0.1:9"
+    monkeypatch.setenv("MULTILAB_CELLS", "cells")
+    assert Store().root == tmp_path / "cells"
+    assert Store("here").root == copy / "here"
 
 
 def test_a_store_with_an_older_view_is_another_destination(store, tmp_path, monkeypatch):
@@ -362,7 +393,7 @@ def test_the_source_of_a_dataset_is_its_public_address_file_or_generator(tmp_pat
     assert view.dataset_source("scenario1")[0] == "code"
 
 
-def test_ranks_are_those_of_the_report_and_per_variant():
+def test_only_the_studys_own_methods_are_ranked():
     variant = SimpleNamespace(columns={"a-x": "a", "b-x": "b"}, datasets=("d",))
     study = SimpleNamespace(
         methods=("a", "b"),
@@ -385,8 +416,6 @@ def test_ranks_are_those_of_the_report_and_per_variant():
     assert ranks == {
         "a": {"hamming_loss": 1.5, "macro_f1": 1.5},
         "b": {"hamming_loss": 1.5, "macro_f1": 1.5},
-        "a-x": {"hamming_loss": 2.0, "macro_f1": 1.0},
-        "b-x": {"hamming_loss": 1.0, "macro_f1": 2.0},
     }
 
 
@@ -395,6 +424,42 @@ def unfinished(store, writer):
     experiment = client.get_experiment_by_name("s").experiment_id
     tags = {"multilab.method": "a", "multilab.dataset": "x", "multilab.writer": writer}
     return client.create_run(experiment, run_name="unfinished", tags=tags)
+
+
+def test_make_clean_keeps_registered_models_and_make_clean_mlflow_asks(store, tmp_path, checkout):
+    client = mlflow.MlflowClient(tracking_uri=store[0])
+    client.create_registered_model("patients")
+    Tracker(*store).publish("quick", [record()])
+    Tracker(*store).publish("runs", [record()])
+    for name in ("Makefile", "scripts/clean_mlflow.py", "conf/study/quick.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(checkout / name, tmp_path / name)
+    for name in ("results/quick/stats.json", "reports/quick/index.html", ".plan/quick/stats.keys", "mlartifacts/x"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+
+    def make(target, answer=""):
+        command = ["make", "-s", target, f"PYTHON={sys.executable}"]
+        done = subprocess.run(command, cwd=tmp_path, input=answer, capture_output=True, text=True)
+        return done.returncode, done.stdout
+
+    def kept():
+        models = [model.name for model in client.search_registered_models()]
+        return models == ["patients"] and len(runs(store, "runs")) == 2 and (tmp_path / "mlartifacts/x").exists()
+
+    assert make("clean")[0] == 0
+    assert not any((tmp_path / name).exists() for name in ("results", ".plan", "reports/quick/index.html"))
+    assert kept(), "make clean deleted what nothing makes again"
+    for answer in ("", "n\n"):
+        code, printed = make("clean-mlflow", answer)
+        assert code != 0
+        assert kept()
+    assert "1 registered models: patients" in printed
+    assert "2 runs of the experiment runs\n" in printed
+    assert "2 runs of the experiment quick, which `multilab publish study=quick` makes again" in printed
+    assert make("clean-mlflow", "y\n")[0] == 0
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(("mlflow.db", "mlartifacts"))]
 
 
 def test_what_a_killed_publication_left_is_deleted(store):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -119,6 +121,47 @@ def test_the_generated_reference_is_listed_and_not_committed() -> None:
     if (CHECKOUT / ".git").exists():
         run = subprocess.run(["git", "ls-files", "docs"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
         assert [name for name in run.stdout.split() if "generated/" in name or "docs/gallery/" in name] == []
+
+
+def test_a_dead_link_anchor_or_icon_of_the_site_is_named(tmp_path: Path, capsys) -> None:
+    sys.path.insert(0, str(DOCS / "_extensions"))
+    from site_links import main
+
+    (tmp_path / "site" / "guide").mkdir(parents=True)
+    (tmp_path / "outside.html").write_text("")
+    links = ("b.html#there", "guide/", "#top", "b.html?x=1", "a%20b.csv", "https://example.org/none", "mailto:a@b.org")
+    dead = ("c.html", "b.html#none", "#none", "/guide/none.png", "../outside.html", "guide/data.csv")
+    icon = '<link rel="shortcut icon" href="icon.ico">'
+    anchors = "".join(f'<a href="{link}">x</a>' for link in (*links, *dead))
+    (tmp_path / "site/a.html").write_text(f'{icon}<body id="top">{anchors}<img src="none.svg"></body>')
+    (tmp_path / "site/b.html").write_text(f'{icon}<a name="there"></a>')
+    (tmp_path / "site/a b.csv").write_text("")
+    (tmp_path / "site/icon.ico").write_text("")
+    (tmp_path / "site/guide/index.html").write_text("a page without an icon")
+    assert main(str(tmp_path / "site")) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "a.html: there is no c.html",
+        "a.html: there is no anchor b.html#none",
+        "a.html: there is no anchor #none",
+        "a.html: there is no /guide/none.png",
+        "a.html: there is no ../outside.html",
+        "a.html: there is no guide/data.csv",
+        "a.html: there is no none.svg",
+        "guide/index.html: there is no /favicon.ico",
+    ]
+
+
+def test_reports_are_part_of_the_site_with_all_they_link_to(tmp_path: Path) -> None:
+    sys.path.insert(0, str(DOCS / "_extensions"))
+    from site_links import copy_reports, dead_links, link_reports
+
+    copy_reports(SimpleNamespace(outdir=tmp_path), None)
+    shutil.copy(DOCS / "favicon.ico", tmp_path)
+    assert (tmp_path / "reports/arena/sets/emotions.html").is_file()
+    assert dead_links(tmp_path) == []
+    page = ["see [`all` studies](../../reports/index.html) and [a page](dvc.md)"]
+    link_reports(None, "guide/compare", page)
+    assert page == ['see <a href="../reports/index.html">`all` studies</a> and [a page](dvc.md)']
 
 
 def test_generated_restructured_text_is_not_read_as_markdown() -> None:

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import sqlite3
+import time
 
 import pytest
 import yaml
@@ -304,6 +305,58 @@ def test_a_variant_is_tried_by_dvc_exp_run(lab):
     assert len(active(lab) & baseline) == 2, "the runs of k = 10 on two datasets are not kept"
     lab.edit("conf/method/mlknn.yaml", "\nk: 4", "\nk: 10")
     lab.repro()
+
+
+def commit(lab):
+    """Commit everything, so that DVC can copy the repository, and return what is there before an experiment."""
+    lab.run("git", "add", "-A")
+    lab.run("git", "commit", "-qm", "all", "--allow-empty")
+    return lab.cells(), set(runs(lab)), lab.run("git", "status", "--short")
+
+
+def titles(lab):
+    """Return the names of the runs that are current."""
+    with sqlite3.connect(lab.root / "mlflow.db") as database:
+        names = dict(database.execute("SELECT run_uuid, name FROM runs").fetchall())
+    return {names[run] for run, _ in runs(lab)}
+
+
+@pytest.mark.slow
+def test_an_experiment_in_a_temporary_folder_reuses_cells_and_leaves_its_runs(lab):
+    before, shown, state = commit(lab)
+    for repeated in (False, True):
+        output = lab.run("dvc", "exp", "run", "--temp", "-f", "-n", "fewer", "-S", "conf/method/mlknn.yaml:k=3")
+        reused = 12 if repeated else 8
+        assert re.search(rf"train +12 cells, {reused} reused", output)
+        assert len(lab.cells()) == len(before) + 4
+        assert shown < set(runs(lab)), "runs of the repository are not current any more"
+        new = {title for title in titles(lab) if "(fewer)" in title}
+        assert new == {"ML-kNN (fewer)", *(f"ML-kNN (fewer) on {name}" for name in ("scenario1", "scenario2"))}
+    assert lab.run("git", "status", "--short") == state
+    after = set(runs(lab))
+    lab.run("multilab", "publish", "study=quick")
+    assert set(runs(lab)) == after, "the study itself was published, and superseded the experiment"
+
+
+@pytest.mark.slow
+def test_queued_experiments_run_the_code_of_their_commit_in_the_store_of_the_repository(lab):
+    before, shown, _ = commit(lab)
+    lab.run("dvc", "exp", "run", "--queue", "-n", "five", "-S", "conf/method/mlknn.yaml:k=5")
+    code = "src/multilab/methods/neighbours/mlknn.py"
+    lab.edit(code, "from collections.abc", 'raise RuntimeError("edited after queueing")\nfrom collections.abc')
+    try:
+        lab.run("dvc", "queue", "start")
+        deadline = time.monotonic() + 600
+        while not re.search(r"five .*(Success|Failed)", status := lab.run("dvc", "queue", "status")):
+            assert time.monotonic() < deadline, status
+            time.sleep(1)
+        assert "Success" in status, lab.run("dvc", "queue", "logs", "five")
+    finally:
+        lab.run("dvc", "queue", "stop", "--kill")
+        lab.edit(code, 'raise RuntimeError("edited after queueing")\n', "")
+    assert len(lab.cells()) == len(before) + 4
+    assert shown < set(runs(lab))
+    assert {"ML-kNN (five) on scenario1", "ML-kNN (five) on scenario2"} < titles(lab)
 
 
 def test_the_page_is_rebuilt_from_the_committed_files_alone(lab, tmp_path):

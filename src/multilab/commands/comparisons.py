@@ -35,12 +35,12 @@ def headline_metrics(study: Study, scores: Any) -> dict[str, dict[str, float]]:
 def study_ranks(study: Study, scores: Any) -> dict[str, dict[str, float]]:
     """Return the average rank over the datasets per method and metric of the study.
 
-    The study's own methods are ranked among each other, and so are the methods of each of its variants.
+    Only the study's own methods are ranked, all on the same datasets. The columns of a variant are other methods on
+    other datasets: a list of both kinds, sorted by rank, would put the better of two above the second best of fifty.
     """
-    ranks: dict[str, dict[str, float]] = {method: {} for method in study.all_methods}
-    for methods, datasets in compared_groups(study):
-        for metric in study.metrics if len(methods) > 1 else ():
-            means = summarise(scores, metric, datasets, methods).mean
-            for method, rank in ranks_of(means, METRICS[metric].direction).items():
-                ranks[str(method)][metric] = float(rank)
+    ranks: dict[str, dict[str, float]] = {method: {} for method in study.methods}
+    for metric in study.metrics if len(study.methods) > 1 else ():
+        means = summarise(scores, metric, study.datasets, study.methods).mean
+        for method, rank in ranks_of(means, METRICS[metric].direction).items():
+            ranks[str(method)][metric] = float(rank)
     return ranks

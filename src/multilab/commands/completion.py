@@ -2,7 +2,6 @@
 
 import ast
 import functools
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -238,8 +237,9 @@ def _cells(given: list[str], current: str) -> list[str]:
         return [*_named(current, filters), "--outdated", "--yes"]
     if given[0] == "rekey":
         return _named(current, {"study": _STUDIES, "accept": _METHODS})
-    store = Path(os.environ.get("MULTILAB_CELLS") or ".cells").expanduser()
-    return [path.name[:12] for path in store.glob(f"{current}*") if re.fullmatch("[0-9a-f]{64}", path.name)]
+    from multilab.experiments.store import default_store
+
+    return [path.name[:12] for path in default_store().glob(f"{current}*") if re.fullmatch("[0-9a-f]{64}", path.name)]
 
 
 def _arena(given: list[str], current: str) -> list[str]:
@@ -295,7 +295,9 @@ _ARGUMENTS_OF_VERB: dict[str, Callable[[list[str], str], list[str]]] = {
     "regressions": _flags("--baseline", "--metric", "--alpha", "--tolerance", "--markdown", metric=metrics),
     "report": _of_study("--headline", "--readme"),
     "gate": _flags(
-        "--study", "--methods", "--sample", "--seed", "--store", "--accept", study=_STUDIES, methods=_METHODS
+        *("--study", "--methods", "--sample", "--seed", "--store", "--accept", "--verbose"),
+        study=_STUDIES,
+        methods=_METHODS,
     ),
     "claims": _flags("--study", study=_STUDIES),
     "audit": _flags(

@@ -45,7 +45,7 @@ def recompute_study(study: Study, arguments: Any, folder: str) -> int:
     store, failed = _run([*reads, *cells], folder, study.name)
     done = [cell for cell in cells if store.has(cell.key)]
     computed = gate.fingerprints(done, store)
-    weak = [line for method in methods if (line := _no_better_than_constant(study, method, done, store))]
+    weak = _no_better_than_constant(study, methods, done, store, arguments.verbose)
     if arguments.accept:
         incomplete = [*_missing(cells, computed, failed, ()), *weak]
         if incomplete:
@@ -64,16 +64,24 @@ def recompute_study(study: Study, arguments: Any, folder: str) -> int:
     return _verdict(wrong, f"{len(done)} cells of {study.name} recomputed, compared at {level} ({allowed:g}){note}")
 
 
-def _no_better_than_constant(study: Study, method: str, done: list[Any], store: Any) -> str | None:
-    """Print how a method compares with the constant predictor on its first dataset; return the line if it fails."""
-    dataset = study.datasets_of(method)[0]
-    cells = [cell for cell in done if cell.method.name == method and cell.split_ref.dataset == dataset]
-    if not cells:
-        return None
-    passed, gain, error = gate.beats_constant(cells, store)
-    line = f"{method}: ranking loss {gain:.4f} below the constant predictor's on {dataset}"
-    print(f"{line} (standard error {error:.4f})")
-    return None if passed else f"{line}, less than 3 standard errors of {error:.4f}"
+def _no_better_than_constant(study: Study, methods: list[str], done: list[Any], store: Any, verbose: bool) -> list[str]:
+    """Compare each method with the constant predictor on its first dataset; return a line per method that fails."""
+    weak, rows = [], []
+    for method in methods:
+        dataset = study.datasets_of(method)[0]
+        cells = [cell for cell in done if cell.method.name == method and cell.split_ref.dataset == dataset]
+        if not cells:
+            continue
+        passed, gain, error = gate.beats_constant(cells, store)
+        rows.append(f"  {method:<24} {dataset:<20} {gain:.4f} (standard error {error:.4f})")
+        if not passed:
+            line = f"{method}: ranking loss {gain:.4f} below the constant predictor's on {dataset}"
+            weak.append(f"{line}, less than 3 standard errors of {error:.4f}")
+    better = len(rows) - len(weak)
+    print(f"{better} of {len(rows)} methods beat the constant predictor in ranking loss by 3 standard errors or more")
+    if verbose:
+        print("ranking loss of the constant predictor minus that of the method (larger is better):", *rows, sep="\n")
+    return weak
 
 
 def recompute_sample(study: Study, arguments: Any, folder: str) -> int:

@@ -8,6 +8,7 @@ import csv
 import dataclasses
 import io
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ from multilab.commands.composition import cells_of
 from multilab.commands.progress import ProgressBar
 from multilab.commands.receipts import published_to, write_receipt
 from multilab.commands.run_records import run_record, tuning_record
-from multilab.core import MultilabError, json_digest, read_json, report_dir, write_atomically
+from multilab.core import MultilabError, experiment_dir, json_digest, read_json, report_dir, write_atomically
 from multilab.experiments.cells import study_cells
 from multilab.experiments.environment import environment
 from multilab.experiments.errors import TrackingError
@@ -144,13 +145,20 @@ def _search_record(note: dict[str, Any]) -> Any:
 
 
 def publish_study(study: Study, where: dict[str, str]) -> None:
-    """Publish a study, share the view of its runs table, and leave a receipt if it went to the configured store."""
+    """Publish a study, share the view of its runs table, and leave a receipt if it went to the configured store.
+
+    From the temporary copy of a DVC experiment only its own runs are published, next to those of the repository.
+    """
     from multilab.experiments.tracking import Tracker
 
     tracker = Tracker(where["uri"], where["artifacts"])
     scores = study_scores(study)
     runs = list(ProgressBar("publishing to MLflow")(records(study, scores), len(study_pairs(study))))
-    counts = tracker.publish(study.name, runs, ranks=study_ranks(study, scores))
+    copy = experiment_dir()
+    if copy is None:
+        counts = tracker.publish(study.name, runs, ranks=study_ranks(study, scores))
+    else:
+        counts = tracker.publish_beside(study.name, runs, os.environ.get("DVC_EXP_NAME") or copy.name)
     others = [metric for metric in study.metrics if metric != study.headline]
     columns = ["Dataset", f"rank/{study.headline}", study.headline, *others[:4], "fit_seconds"]
     tracker.share_view(study.name, columns, order_by=f"rank/{study.headline}")

@@ -6,7 +6,7 @@ from multilab.core.digests import array_digest, canonical_json, json_digest
 from multilab.core.errors import MultilabError
 from multilab.core.external_code import OutsideCode, OutsideCodeError, outside_code
 from multilab.core.files import parse_json, parse_yaml, read_json, write_atomically
-from multilab.core.paths import conf_dir, data_dir, report_dir, results_dir
+from multilab.core.paths import conf_dir, data_dir, experiment_dir, home_dir, report_dir, results_dir
 
 __all__ = [
     "MultilabError",
@@ -19,6 +19,8 @@ __all__ = [
     "conf_dir",
     "data_dir",
     "definition_digest",
+    "experiment_dir",
+    "home_dir",
     "json_digest",
     "outside_code",
     "parse_json",

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_EXPERIMENTS = (".dvc", "tmp", "exps")
 
 
 def conf_dir() -> Path:
@@ -24,9 +25,31 @@ def conf_dir() -> Path:
     return _PACKAGE / "conf"
 
 
+def home_dir() -> Path:
+    """Return the folder that holds what outlasts a run: the store of cells, prepared data, the MLflow store.
+
+    It is the current folder, except in the temporary copy in which ``dvc exp run --temp`` or ``--queue`` runs an
+    experiment, ``.dvc/tmp/exps/...`` of a repository: DVC deletes that copy, so its home is the same folder of the
+    repository.
+    """
+    here = Path.cwd().resolve()
+    copy = experiment_dir()
+    if copy is None:
+        return here
+    owner = next(folder for folder in copy.parents if folder.parts[-3:] == _EXPERIMENTS).parents[2]
+    return owner / here.relative_to(copy)
+
+
+def experiment_dir() -> Path | None:
+    """Return the temporary repository of a DVC experiment that the current folder is in, ``None`` elsewhere."""
+    here = Path.cwd().resolve()
+    copy = next((folder for folder in (here, *here.parents) if (folder / ".dvc").is_dir()), None)
+    return copy if copy and any(folder.parts[-3:] == _EXPERIMENTS for folder in copy.parents) else None
+
+
 def data_dir() -> Path:
-    """Return the local data folder: ``MULTILAB_CACHE`` or ``data`` in the current folder."""
-    return Path(os.environ.get("MULTILAB_CACHE") or "data").resolve()
+    """Return the local data folder: ``MULTILAB_CACHE`` or ``data``, starting from :func:`home_dir`."""
+    return (home_dir() / (os.environ.get("MULTILAB_CACHE") or "data")).resolve()
 
 
 def results_dir(study: str) -> Path:

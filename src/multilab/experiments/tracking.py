@@ -18,7 +18,7 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -33,6 +33,7 @@ from multilab.experiments.tracking_uri import VIEW, VIEW_KEY, sqlite_path
 __all__ = ["RunRecord", "Tracker"]
 
 _ABANDONED_SECONDS = 3600.0
+_DVC_EXPERIMENT = "dvc.experiment"
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class Tracker:
         prune : bool
             Whether runs that are not among ``records`` are superseded.
         ranks : mapping, optional
-            Average ranks by method and metric; parents show them.
+            Average ranks by method and metric; parents show them with two decimals.
 
         Returns
         -------
@@ -150,12 +151,44 @@ class Tracker:
             for record in records:
                 by_method[record.method].append(record)
             for method, group in by_method.items():
-                self._publish_method(group, existing, dict((ranks or {}).get(method, {})), stable=not prune)
+                shown = {name: round(rank, 2) for name, rank in (ranks or {}).get(method, {}).items()}
+                self._publish_method(group, existing, shown, stable=not prune)
             if prune:
                 self._supersede_rest(existing)
             if sqlite_path(self.uri) is None:
                 self._drop_doubles()
             return self._counts
+
+    def publish_beside(self, experiment: str, records: Sequence[RunRecord], name: str) -> dict[str, int]:
+        """Add the runs of a DVC experiment that are not published yet; the current ones stay current.
+
+        Parameters
+        ----------
+        experiment : str
+        records : sequence of RunRecord
+        name : str
+            Name of the DVC experiment; the runs carry it in their title and as the tag ``dvc.experiment``.
+
+        Returns
+        -------
+        dict
+            Counts, as from :meth:`publish`.
+        """
+        with readable_errors(self.uri), writer_lock(self.uri):
+            self._experiment = self._get_experiment(experiment)
+            current = [run.data.tags for run in self._runs() if run.data.tags.get("superseded") == "false"]
+            known = {tags.get("multilab.key") for tags in current}
+        new = [
+            replace(
+                record,
+                method=f"{record.method} {name}",
+                title=f"{record.title} ({name})",
+                tags={**record.tags, _DVC_EXPERIMENT: name},
+            )
+            for record in records
+            if record.key not in known
+        ]
+        return self.publish(experiment, new, prune=False)
 
     def share_view(self, experiment: str, columns: Sequence[str], order_by: str) -> None:
         """Store which columns the runs table shows to those who open it by the link of ``runs_link``.
@@ -316,6 +349,8 @@ class Tracker:
     def _supersede_rest(self, existing: _Published) -> None:
         """Supersede what is no longer part of the study: variants may share its experiment."""
         for run in itertools.chain.from_iterable(existing.values()):
+            if _DVC_EXPERIMENT in run.data.tags:  # of a temporary copy, which is not the study of this folder
+                continue
             if run.data.tags.get("multilab.view") == VIEW:
                 self._set_superseded(run, True)
             else:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from multilab.core import read_json, write_atomically
+from multilab.core import experiment_dir, home_dir, read_json, write_atomically
 from multilab.experiments.conf import read_settings
 
 __all__ = [
@@ -52,12 +52,20 @@ def tracking(uri: str | None = None, artifacts: str | None = None) -> dict[str, 
     uri, artifacts : str, optional
         What the command line gives; it precedes ``MLFLOW_TRACKING_URI``, which precedes
         ``conf/tracking/default.yaml``.
+
+    Notes
+    -----
+    In the temporary copy of a DVC experiment a relative address is that of the repository it is a copy of, see
+    :func:`multilab.core.home_dir`.
     """
     setting = read_settings("tracking", "default")
-    return {
-        "uri": uri or os.environ.get("MLFLOW_TRACKING_URI") or setting["uri"] or "sqlite:///mlflow.db",
-        "artifacts": artifacts or setting["artifacts"],
-    }
+    uri = uri or os.environ.get("MLFLOW_TRACKING_URI") or setting["uri"] or "sqlite:///mlflow.db"
+    artifacts = artifacts or setting["artifacts"]
+    database = sqlite_path(uri)
+    if experiment_dir() is not None:  # relative places are those of the repository that DVC copied
+        uri = uri if database is None else f"sqlite:///{home_dir() / database}"
+        artifacts = str(home_dir() / artifacts)
+    return {"uri": uri, "artifacts": artifacts}
 
 
 def store_stamp(uri: str) -> str | None:
