@@ -1,12 +1,16 @@
 """A portfolio with a second level on its out-of-fold scores."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_multilabel_classification
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
 
-from multilab.decision import MetricStack
+from multilab.decision import MetricStack, TunedThresholdClassifier
 from multilab.methods import MLWSE, BinaryRelevance, MLkNN, PortfolioStack, ScoreEnsemble
 from multilab.methods.base import MethodError
 from multilab.metrics import log_loss, macro_average_precision
@@ -47,6 +51,15 @@ GREEDY = ScoreEnsemble(candidates=["greedy"], cv=3)
 @pytest.fixture(scope="module")
 def model():
     return PortfolioStack([LINEAR, ("noise", Noise()), ("mlknn", MLkNN(k=7))], cv=3, random_state=0).fit(X, Y)
+
+
+def test_one_label_is_a_column_without_a_warning():
+    forest = ExtraTreesClassifier(5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataConversionWarning)
+        stack = PortfolioStack([("forest", forest)], GREEDY, cv=3, random_state=0).fit(X, Y[:, :1])
+        tuned = TunedThresholdClassifier(forest, cv=3).fit(X, Y[:, :1])
+    assert stack.predict(X).shape == tuned.predict(X).shape == (120, 1)
 
 
 def test_a_perfect_memory_of_the_training_rows_gets_little_weight(model):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from multilab.methods.selection import _hits as hits
 from multilab.methods.selection import _manhattan as manhattan
 from multilab.methods.selection._hits import nearest_of_classes
 from multilab.methods.selection.lwmf import LWMF
+from multilab.methods.selection.mddm_selector import MDDMSelector
 
 
 def problem(seed: int = 0, n: int = 90, d: int = 7, q: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -267,3 +269,16 @@ def test_wrong_arguments():
     ):
         with pytest.raises(MethodError, match=f"{next(iter(wrong))}="):
             LWMF(**wrong).fit(X, Y)
+
+
+@pytest.mark.parametrize("variant", ["spc", "proj"])
+def test_features_of_equal_weight_are_ranked_by_their_number(variant: Literal["spc", "proj"]) -> None:
+    """A word that occurs in one document weighs as much as that of another document with the same labels."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(6, size=90)
+    Y = np.array([[k & 1, k >> 1 & 1, k >> 2] for k in range(6)])[kind]
+    model = MDDMSelector(variant=variant).fit(np.eye(90), Y)
+    for k in range(6):
+        ranks = model.ranking_[kind == k]
+        assert (np.diff(ranks) > 0).all(), k
+    assert len(np.unique(model.scores_)) <= 6
