@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from helpers.models_for_use import LABELS
 from multilab import cli
 from multilab.deployment.model_card import model_card
-from multilab.deployment.model_limits import known_weaknesses
+from multilab.deployment.model_limits import known_weaknesses, prediction_warnings
 
 
 def section(text: str, title: str) -> str:
@@ -79,6 +80,37 @@ def test_planted_weaknesses_are_named(model, changes, sentence):
     assert not any(pattern.search(line) for line in without)
     weak = known_weaknesses(planted(model.metadata, **{**healthy, **changes}))
     assert any(pattern.search(line) for line in weak)
+
+
+def test_labels_assigned_far_too_often_come_first(model):
+    healthy = replace(model.metadata, per_label=[{**r, "predicted": r["count"]} for r in model.metadata.per_label])
+    often = planted(healthy, observed=100, count=16, predicted=95)
+    sentence = (
+        "Labels assigned to far too many of the held-out rows: tag_a (assigned to 95 %, 16 % have it). Do not use the "
+        "decisions for it."
+    )
+    assert known_weaknesses(often)[0] == sentence
+    weaknesses = section(model_card(often).markdown(), "Known weaknesses").strip()
+    assert weaknesses.splitlines()[0].replace("\\", "") == f"- {sentence}"
+    assert not known_weaknesses(planted(healthy, observed=100, count=16, predicted=40))[0].startswith("Labels")
+
+
+def test_predictions_are_compared_with_the_training_rows(model):
+    shares = [{**row, "prevalence": share} for row, share in zip(model.metadata.labels, (0.1, 0.5, 0.3), strict=True)]
+    healthy = [{**row, "predicted": row["count"]} for row in model.metadata.per_label]
+    about = replace(model.metadata, labels=shares, per_label=healthy)
+    decisions = np.zeros((40, 3), dtype=np.uint8)
+    decisions[:12, 0], decisions[:, 1] = 1, 1  # .3 of .1 is the limit; no share exceeds that of one half
+    assert prediction_warnings(about, decisions) == []
+    decisions[12, 0] = 1
+    assert prediction_warnings(about, decisions) == [
+        "Labels assigned to far too many of these rows, compared with the training rows: tag_a (assigned to 32 %, 10 % "
+        "have it). Do not use the decisions for it."
+    ]
+    assert prediction_warnings(about, np.ones((5, 3), dtype=np.uint8)) == []  # five rows say nothing
+    held = replace(about, per_label=planted(about, observed=90, count=9, predicted=80).per_label)
+    assert len(prediction_warnings(held, decisions)) == 1
+    assert "of the held-out rows: tag_a (assigned to 89 %" in prediction_warnings(held, decisions[:5])[0]
 
 
 def test_rare_and_absent_labels_are_named(model):

@@ -258,7 +258,7 @@ def test_ties_single_methods_and_unfinished_ones_have_true_sentences() -> None:
     assert any("b; 5 splits cannot say which of the two is the best" in sentence for sentence in tied.sentences)
     alone = recommend(board({"a": GOOD}))
     assert alone.sentences == (
-        "Use a, the only candidate: Macro F1 0.6040 on average over 5 splits (95 % interval 0.5834 to 0.6246).",
+        "Use a, the only candidate: Macro F1 0.6040 on average over 5 splits (95 % interval 0.5828 to 0.6252).",
     )
     made = board({"a": GOOD, "b": [np.nan] * 5})
     assert "Not compared, because their Macro F1 is undefined: b." in recommend(made).sentences

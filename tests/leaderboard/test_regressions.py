@@ -89,6 +89,19 @@ def test_the_limit_is_where_the_test_begins_to_reject():
         assert result.names == names
 
 
+def test_a_loss_is_beyond_the_limit_exactly_if_it_is_called_a_regression():
+    """Several regress, so that Holm's later steps have other levels than its first."""
+    rng = np.random.default_rng(5)
+    old = np.full(J, 0.6)
+    later = 0
+    for _ in range(20):
+        new = {f"m{k}": old - differences(rng, 0.012 * k) for k in range(6)}
+        table = find_regressions(board(new), board(dict.fromkeys(new, old))).table
+        assert ((-table["change"] > table["limit"]) == table["regressed"]).all()
+        later += int((table["regressed"] & (table["p"] > 0.05 / 6)).sum())
+    assert later > 0  # those that the level of the first step would have let pass
+
+
 @pytest.mark.parametrize(("direction", "names"), [("max", ["down"]), ("min", ["up"])])
 def test_the_direction_of_the_metric_decides(direction, names):
     old = np.linspace(0.5, 0.6, J)

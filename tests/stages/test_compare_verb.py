@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
+import io
 import json
 import os
 import re
@@ -15,10 +17,14 @@ import pandas as pd
 import pytest
 
 from multilab.cli import main
+from multilab.commands.leaderboard.curve import curve_remark
+from multilab.commands.leaderboard.effects import held_out_cell
 from multilab.datasets import load
 from multilab.decision import TunedThresholdClassifier
-from multilab.experiments.cells import split_refs
-from multilab.metrics import macro_f1
+from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.method import load_method
+from multilab.experiments.store import Store
+from multilab.metrics import hamming_loss, macro_f1, micro_f1
 from multilab.model_selection import splits
 
 RUN = ["compare", "dataset=scenario1", "methods=mlknn,relm", "cv=2", "budget=10m"]
@@ -161,3 +167,130 @@ def test_a_killed_run_continues_and_has_the_same_numbers(work, tmp_path):
     before = pd.read_csv(work / "scores.csv")
     timed = ["fit_seconds", "predict_seconds"]
     pd.testing.assert_frame_equal(again[~again["metric"].isin(timed)], before[~before["metric"].isin(timed)])
+
+
+def curve(means, spread=0.002):
+    """Return a learning curve of macro F1 at 80, 160, 320 and 640 of 800 rows."""
+    sizes = list(zip((0.1, 0.2, 0.4, 0.8), (3, 3, 3, 5), strict=True))[-len(means) :]
+    rows = [
+        (share, 800 * share, split, "macro_f1", mean + spread * (split - (n - 1) / 2))
+        for (share, n), mean in zip(sizes, means, strict=True)
+        for split in range(n)
+    ]
+    return pd.DataFrame(rows, columns=["share", "rows", "split", "metric", "value"])
+
+
+def test_a_trend_needs_two_steps_of_the_curve_and_an_interval_without_zero():
+    rising = curve_remark(curve([0.40, 0.45, 0.50, 0.55]), "macro_f1")
+    assert rising.startswith("More rows would probably still help: Macro F1 got better with each of the last two steps")
+    assert "by 0.0500 from 320 to 640 training rows" in rising
+    for means, spread, reason in (
+        ([0.50, 0.548, 0.520, 0.544], 0.002, "the last two steps of the curve have different signs"),
+        ([0.40, 0.45, 0.50, 0.55], 0.05, "the gain in Macro F1 from 320 to 640 rows may be chance"),
+        ([0.60, 0.55, 0.50, 0.45], 0.002, "Macro F1 did not get better with each of the last two steps"),
+    ):
+        remark = curve_remark(curve(means, spread), "macro_f1")
+        assert remark.startswith(f"The curve does not show whether more rows would help: {reason}")
+    assert "too few rows" in curve_remark(curve([0.5, 0.6]), "macro_f1")
+    losses = curve([0.6, 0.55, 0.5, 0.45]).assign(metric="hamming_loss")
+    assert curve_remark(losses, "hamming_loss").startswith("More rows would probably still help: Hamming loss")
+
+
+def noise_label(n=300):
+    """Return a table with two labels that follow the features and a rare one that nothing predicts."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3)).round(3)
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    return table.assign(f_hot=(X[:, 0] > 1) * 1, f_wet=(X[:, 1] > 1.2) * 1, f_noise=(rng.random(n) < 0.03) * 1)
+
+
+def patients(n=400):
+    """Return invented patients; asthma has nothing to do with the features, the rest is worth thresholds."""
+    rng = np.random.default_rng(6)
+    age, bmi, pressure = rng.normal(55, 14, n).round(), rng.normal(27, 4, n).round(1), rng.normal(130, 16, n).round()
+    table = pd.DataFrame({"age": age, "bmi": bmi, "pressure": pressure})
+    risks = {
+        "dx_hypertension": (pressure - 138) / 6,
+        "dx_obesity": (bmi - 34) / 3,
+        "dx_copd": (age - 80) / 9,
+        "dx_asthma": np.full(n, -1.7),
+    }
+    return table.assign(**{name: (risk + rng.logistic(size=n) > 0) * 1 for name, risk in risks.items()})
+
+
+@pytest.fixture(
+    scope="module", params=[(noise_label, "f_", "noise"), (patients, "dx_", "asthma")], ids=["rare", "common"]
+)
+def unlearnable(request, tmp_path_factory):
+    """Compare on a table with a label that cannot be learned; return its folder, name, label and what was printed."""
+    make, prefix, label = request.param
+    root, name = tmp_path_factory.mktemp(label), f"table_of_{label}"  # a process keeps the data of a name
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
+        patch.chdir(root)
+        patch.setenv("MULTILAB_CELLS", str(root / "cells"))
+        make().to_csv(f"{name}.csv", index=False)
+        assert main(["datasets", "add", f"{name}.csv", "--label-prefix", prefix]) == 0
+        assert main(["compare", f"dataset={name}", "methods=br_logistic", "cv=3", "budget=10m"]) == 0
+    return root, name, prefix + label, printed.getvalue()
+
+
+def test_thresholds_that_assign_an_unlearnable_label_are_not_recommended(unlearnable, monkeypatch):
+    root, name, label, printed = unlearnable
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("MULTILAB_CELLS", str(root / "cells"))
+    advice = json.loads((root / f"reports/compare/{name}/leaderboard.json").read_text())["recommendation"]
+    assert advice["method"] == "br_logistic"
+    assert [each["label"] for each in advice["over_assigned"]["br_logistic + thresholds"]] == [label]
+    assert "br_logistic" not in advice["over_assigned"]
+    command = f"multilab fit dataset={name} method=br_logistic protocol.kfold=3 --register {name}"
+    assert advice["commands"] == [command]
+    assert f"next: {command}" in printed
+    lines = printed.splitlines()
+    first = next(k for k, line in enumerate(lines) if line.startswith("Use br_logistic with its own decisions"))
+    assert lines[first + 1].startswith(f"Labels assigned to far too many of the held-out rows: {label} (assigned to ")
+    page = (root / f"reports/compare/{name}/index.html").read_text()
+    assert html.escape(lines[first + 1]) in page
+
+    data, store = load(name), Store()
+    cells = [Cell("train", r, load_method("br_logistic")) for r in split_refs(name, {**PROTOCOL, "kfold": 3})]
+    folds = splits(name, {**PROTOCOL, "kfold": 3})
+    values = {"own": [], "thresholds": []}
+    assigned = 0
+    for cell, fold in zip(cells, folds, strict=True):
+        own, held = store.arrays(cell.key), store.arrays(held_out_cell(cell).key)
+        rule = TunedThresholdClassifier("precomputed", objective="macro_f1").fit(held["scores"], data.Y[fold.train])
+        tuned = rule.predict(own["scores"])
+        assigned += tuned[:, list(data.label_names).index(label)].sum()
+        for kind, decisions in (("own", own["decisions"]), ("thresholds", tuned)):
+            values[kind].append([f(data.Y[fold.test], decisions) for f in (macro_f1, micro_f1, hamming_loss)])
+    for at, metric in enumerate(("macro_f1", "micro_f1", "hamming_loss")):
+        own, tuned = (float(np.mean(values[kind], axis=0)[at]) for kind in ("own", "thresholds"))
+        assert advice["paid"][metric] == pytest.approx({"own": own, "thresholds": tuned, "change": tuned - own})
+        assert f"{own:.4f} " in printed
+        assert f"{tuned - own:+.4f}" in printed
+        assert f">{tuned - own:+.4f}</span>" in page
+    rate = advice["over_assigned"]["br_logistic + thresholds"][0]["rate"]
+    assert rate == pytest.approx(assigned / len(data.Y))
+
+
+def test_fit_and_predict_name_such_a_label_in_their_first_line(unlearnable, monkeypatch, capsys):
+    root, name, label, _ = unlearnable
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("MULTILAB_CELLS", str(root / "cells"))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{root / 'mlflow.db'}")
+    command = ["fit", f"dataset={name}", "method=br_logistic", "protocol.kfold=3"]
+    assert main([*command, "decision=macro_f1", "--output", "tuned"]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith(f"warning: Labels assigned to far too many of the held-out rows: {label} (assigned to ")
+    assert "Without decision=macro_f1 the method keeps its own decisions." in first
+    assert main(["predict", "tuned", f"{name}.csv", "-o", "out.csv"]) == 0
+    share = pd.read_csv("out.csv")[label].mean()
+    warning = capsys.readouterr().err.splitlines()[0]
+    assert warning.startswith(
+        "warning: Labels assigned to far too many of these rows, compared with the training rows: "
+    )
+    assert f"{label} (assigned to {100 * share:.0f} %," in warning
+    assert main([*command, "--output", "own"]) == 0
+    assert "warning" not in capsys.readouterr().out
+    assert main(["predict", "own", f"{name}.csv", "-o", "out.csv"]) == 0
+    assert capsys.readouterr().err == ""

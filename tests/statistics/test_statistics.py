@@ -18,8 +18,11 @@ from multilab.statistics import (
     bonferroni_dunn_cd,
     cliques,
     compare_methods,
+    corrected_resampled_interval,
+    corrected_unpaired_interval,
     friedman,
     holm,
+    holm_levels,
     iman_davenport,
     nemenyi_cd,
     rank_rows,
@@ -210,6 +213,35 @@ def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.5, 0.9]).tolist() == [1.0, 1.0]
     assert len(holm([])) == 0
+
+
+def test_a_p_value_is_below_its_level_exactly_if_holm_rejects():
+    rng = np.random.default_rng(0)
+    rejected = 0
+    for _ in range(300):
+        p = rng.beta(0.3, 3, rng.integers(1, 12))
+        below = p <= holm_levels(p, 0.05)
+        assert (below == (holm(p) <= 0.05)).all()
+        rejected += below.sum()
+    assert rejected > 100
+    assert holm_levels([0.2, 0.001, 0.01], 0.06).tolist() == pytest.approx([0.06, 0.02, 0.03])  # steps of the order
+    assert holm_levels([0.04, 0.03, 0.9], 0.06).tolist() == pytest.approx([0.02] * 3)  # stops at the first
+
+
+def test_the_unpaired_interval_is_welch_with_corrected_variances():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0.5, 0.02, 3), rng.normal(0.6, 0.05, 5)
+    welch = stats.ttest_ind(b, a, equal_var=False).confidence_interval(0.9)
+    plain = corrected_unpaired_interval(a, 1e-12, b, 1e-12, 0.9)  # no test rows: no correction
+    assert plain == pytest.approx((b.mean() - a.mean(), welch.low, welch.high))
+    # twice the variance of a mean is the same as splits that vary sqrt(2) times as much
+    wider = corrected_unpaired_interval(a, 1 / 3, b, 1 / 5, 0.9)
+    assert wider[2] - wider[0] == pytest.approx(math.sqrt(2) * (plain[2] - plain[0]))
+    half = [
+        i[2] - i[0] for i in (corrected_resampled_interval(b, 0.25), corrected_unpaired_interval([1, 1], 1, b, 0.25))
+    ]
+    assert half[0] == pytest.approx(half[1])  # nothing varies in the first
+    assert corrected_unpaired_interval([1, 1], 1.0, [2, 2], 1.0) == (1, 1, 1)
 
 
 def test_signed_rank_p_equals_scipy_without_ties():

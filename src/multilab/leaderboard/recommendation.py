@@ -22,6 +22,7 @@ _SLOW = 1.0
 _NAMED = 3
 """Of more methods or labels than this a sentence names the first ones and counts the others."""
 _PAID = ("macro_f1", "micro_f1", "example_f1", "subset_accuracy", "hamming_loss")
+_PAID_COLUMNS = ["own", "thresholds", "change"]
 _NO_MODEL = (
     "Do not use a model on this evidence: check that the features can say anything about the labels, try another "
     "metric, or collect more rows."
@@ -55,7 +56,7 @@ class Recommendation:
     sentences: tuple[str, ...]
     level: tuple[str, ...] = ()
     cheaper: tuple[str, ...] = ()
-    paid: pd.DataFrame = field(default_factory=pd.DataFrame)
+    paid: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=_PAID_COLUMNS))
     over_assigned: dict[str, list[OverAssigned]] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -177,11 +178,11 @@ def _alternatives(board: Leaderboard, best: str, pool: list[str]) -> tuple[tuple
 
 
 def _paid(board: Leaderboard, best: str) -> pd.DataFrame:
-    """Return what tuned thresholds change in the decision metrics of the recommended method."""
+    """Return what tuned thresholds change in the decision metrics of the recommended method; empty without any."""
     own = board.untuned.get(best, best)
     tuned = next((name for name, plain in board.untuned.items() if plain == own), None)
     if tuned is None or not {own, tuned} <= set(board.table.index):
-        return pd.DataFrame()
+        return pd.DataFrame(columns=_PAID_COLUMNS)
     metrics = [m for m in dict.fromkeys([board.headline, *_PAID]) if m in board.directions]
     both = board.table.loc[[own, tuned], metrics].T.set_axis(["own", "thresholds"], axis=1)
     return both.assign(change=both["thresholds"] - both["own"])

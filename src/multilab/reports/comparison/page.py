@@ -165,11 +165,8 @@ def _test_rows(board: Leaderboard, reference: str) -> list[dict[str, Any]]:
 def _paid_rows(recommendation: Recommendation) -> list[tuple[str, list[str], str]]:
     """Return per metric its title, its values without and with thresholds and the change, and whether that is good."""
     rows = []
-    for (metric, change), (title, texts) in zip(
-        recommendation.paid.get("change", pd.Series(dtype=float)).items(),
-        recommendation.paid_texts().iterrows(),
-        strict=True,
-    ):
+    changes, shown = recommendation.paid["change"].items(), recommendation.paid_texts().iterrows()
+    for (metric, change), (title, texts) in zip(changes, shown, strict=True):
         gain = change * (1 if defined(str(metric)).direction == "max" else -1)
         rows.append((str(title), texts.tolist(), "good" if gain > 0 else "bad" if gain < 0 else ""))
     return rows
