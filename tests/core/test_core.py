@@ -19,11 +19,11 @@ from multilab.core import (
     experiment_dir,
     home_dir,
     json_digest,
-    parse_yaml,
     read_json,
     write_atomically,
 )
 from multilab.core import code_digests as digests_module
+from multilab.core.yaml_text import parse_yaml
 
 
 def test_canonical_json_has_one_form():

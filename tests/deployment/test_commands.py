@@ -74,9 +74,9 @@ def test_rows_without_a_label_are_left_out_of_an_explanation(model, model_path, 
     table.to_csv("holes.csv", index=False)
     options = {"n_repeats": 2, "metric": "macro_f1"}
     expected = permutation_table(model, observed, "tag_b", **options)
-    found = permutation_table(model, model.read("holes.csv"), "tag_b", **options)
-    pd.testing.assert_frame_equal(found, expected)
-    assert found.attrs == expected.attrs
+    table = permutation_table(model, model.read("holes.csv"), "tag_b", **options)
+    pd.testing.assert_frame_equal(table, expected)
+    assert table.attrs == expected.attrs
     assert main(["explain", str(model_path), "holes.csv", "--label", "tag_b", "--repeats", "1"]) == 0
     assert "on 87 rows (3 others have no label); loss when" in capsys.readouterr().out
     every = permutation_table(model, model.read("holes.csv"), n_repeats=1)  # a row with two of three labels counts

@@ -68,6 +68,18 @@ def test_holes_that_training_did_not_have_are_imputed_too(own_csv):
     assert encoder.encode(table).imputed["income"] == len(table)
 
 
+def test_a_file_without_holes_and_a_card_that_imputes_give_an_encoder_that_imputes(tmp_path, monkeypatch):
+    table = own_table(60, seed=4).dropna()
+    write_card(tmp_path, table, "complete", missing="impute")
+    monkeypatch.setenv("MULTILAB_CARDS", str(tmp_path))
+    holes = table.head(1).assign(age=np.nan, town=None)
+    filled = table.head(1).assign(age=table["age"].median(), town=table["town"].mode()[0])
+    encoder = encoder_of("complete")
+    rows = encoder.encode(holes)
+    np.testing.assert_array_equal(rows.X, encoder.encode(filled).X)
+    assert rows.imputed == {"age": 1, "town": 1}
+
+
 def test_json_round_trip():
     encoder = encoder_of("genes-toy")
     assert TableEncoder.from_json(encoder.to_json()) == encoder

@@ -178,6 +178,10 @@ def test_the_command_exits_with_1_and_writes_markdown(tmp_path, capsys):
     assert "Worse than the baseline: a." in capsys.readouterr().out
     assert "| a | 0.5450 | 0.4450 | -0.1000 |" in (tmp_path / "table.md").read_text()
     assert main(["regressions", str(tmp_path / "old.json"), "--baseline", str(tmp_path / "now.json")]) == 0
+    before = (tmp_path / "old.json").read_text()
+    assert main([*command, "--markdown", str(tmp_path / "old.json")]) == 2
+    assert "old.json is read by this command" in capsys.readouterr().err
+    assert (tmp_path / "old.json").read_text() == before
     assert main(["regressions", str(tmp_path / "nothing.json")]) == 2
     assert "No such file" in capsys.readouterr().err
 

@@ -18,8 +18,8 @@ from multilab.audit import (
     size_from,
     unused_sizes,
 )
-from multilab.core import parse_yaml
 from multilab.core.messages import unknown_name
+from multilab.core.yaml_text import parse_yaml
 from multilab.datasets.catalogue import card_folders
 
 _KINDS = {"friedman": "iman_davenport"}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from multilab.core import MultilabError, conf_dir, parse_yaml
+from multilab.core import MultilabError, conf_dir
 
 _PACKAGE = Path(__file__).parents[1]
 _TEMPLATES = _PACKAGE / "commands" / "templates"
@@ -82,14 +82,13 @@ def presets() -> list[str]:
 def arguments_of(method: str) -> dict[str, Any]:
     """Return the arguments of a method by dotted name: those of its YAML with their values, then the class's others."""
     try:
-        import yaml
+        from multilab.core.yaml_text import YAMLError, parse_yaml
     except ImportError:  # the core install
         return {}
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C library is quicker, where it is there
     folder = "entrant" if (conf_dir() / "entrant" / f"{method}.yaml").is_file() else "method"
     try:
-        content = parse_yaml((conf_dir() / folder / f"{method}.yaml").read_text(), loader)
-    except (OSError, yaml.YAMLError):
+        content = parse_yaml((conf_dir() / folder / f"{method}.yaml").read_text())
+    except (OSError, YAMLError):
         return {}
     display = ("title", "reference", "notes", "family", "licence", "requires")
     lab = ("_target_", *display, "search", "check_params", "seed_name", "save_attributes", "inner_cv", "steps")

@@ -42,7 +42,7 @@ def check_output(output: str | None, rows: str, model: str) -> None:
     refuse_overwriting(output, rows, *Path(model).rglob("*"))
 
 
-def write_table(table: pd.DataFrame, output: str) -> None:
+def save_table(table: pd.DataFrame, output: str) -> None:
     """Write a table in the format that the extension of the file names."""
     write_atomically(output, _WRITERS[Path(output).suffix.lower() or ".csv"](table))
 
@@ -73,7 +73,7 @@ def predict(model: str, rows: str, output: str | None, tracking_uri: str | None 
     if output is None:
         print(_WRITERS[".csv"](predicted), end="")
         return 0
-    write_table(predicted, output)
+    save_table(predicted, output)
     print(f"{output}: {len(predicted)} rows, {len(saved.label_names)} labels")
     return 0
 
@@ -121,14 +121,14 @@ def explain(
         about = table.attrs
         left_out = len(frame) - about["rows"]
         unobserved = f" ({left_out} others have no label)" if left_out else ""
-        found = f"{about['metric']} {about['value']:.4f} on {about['rows']} rows{unobserved}"
-        print(f"{what}: {found}; loss when a column is permuted")
+        value = f"{about['metric']} {about['value']:.4f} on {about['rows']} rows{unobserved}"
+        print(f"{what}: {value}; loss when a column is permuted")
         _print_table(table)
     if coefficients is not None:
         print(f"{coefficients.columns[1]}s of the model, on scaled features:")
         _print_table(coefficients)
     if output is not None:
-        write_table(table, output)
+        save_table(table, output)
         print(f"{output}: {len(table)} rows")
     return 0
 

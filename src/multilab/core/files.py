@@ -1,4 +1,4 @@
-"""Atomic writes of files; JSON and YAML whose damage is always a `ValueError` or a `yaml.YAMLError`."""
+"""Atomic writes of files, outputs that are no inputs, and JSON whose damage is always a `ValueError`."""
 
 from __future__ import annotations
 
@@ -65,43 +65,3 @@ def parse_json(text: bytes | str) -> Any:
         return json.loads(text)
     except RecursionError:  # a text of 100,000 "["
         raise ValueError("nested too deeply") from None
-
-
-_MAX_YAML_DEPTH = 200
-
-
-def parse_yaml(text: str, loader: Any = None) -> Any:
-    """Return the value of a YAML text, by PyYAML's ``SafeLoader`` or another loader.
-
-    Raises
-    ------
-    yaml.YAMLError
-        If it is not YAML, holds a value that cannot be (2020-99-99), or is nested more than 200 levels.
-    """
-    import yaml
-
-    check_yaml_depth(text)
-    try:
-        return yaml.load(text, loader or yaml.SafeLoader)
-    except ValueError as error:
-        raise yaml.YAMLError(str(error)) from None
-
-
-def check_yaml_depth(text: str) -> None:
-    """Refuse a YAML text that is nested more than 200 levels: libyaml's loader crashes the process on 100,000.
-
-    Raises
-    ------
-    yaml.YAMLError
-    """
-    import yaml
-
-    # Each level takes a bracket or indentation, so that only few texts need the second look, at the parser's events.
-    indented = max((len(line) - len(line.lstrip(" -?")) for line in text.splitlines()), default=0)
-    if text.count("[") + text.count("{") + 2 * indented <= _MAX_YAML_DEPTH:
-        return
-    depth = 0
-    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _MAX_YAML_DEPTH:
-            raise yaml.YAMLError(f"nested more than {_MAX_YAML_DEPTH} levels, at line {event.start_mark.line + 1}")

@@ -176,6 +176,8 @@ def _rows(body: bytes, content_type: str) -> pd.DataFrame:
                 400, "the body must be a JSON dictionary with dataframe_split or dataframe_records"
             )
         fields = {name: value for name, value in content.items() if name in scoring_server.SUPPORTED_FORMATS}
+        if "instances" in fields and len(fields) == 1:  # MLflow makes arrays of them, which turn numbers into texts
+            fields = {"dataframe_records": fields["instances"]}
         return pd.DataFrame(scoring_server.infer_and_parse_data(fields))
     except _RefusedRequestError:
         raise

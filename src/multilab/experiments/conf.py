@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from multilab.core import conf_dir, parse_yaml
-from multilab.core.files import check_yaml_depth
+from multilab.core import conf_dir
 from multilab.core.messages import closest
+from multilab.core.yaml_text import check_yaml_depth, parse_yaml
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.own_settings import entrant_names, own_names, settings_path
 

@@ -16,7 +16,8 @@ from typing import Any
 import yaml
 
 from multilab import datasets, model_selection
-from multilab.core import MultilabError, canonical_json, code_digest, conf_dir, parse_yaml, read_json, write_atomically
+from multilab.core import MultilabError, canonical_json, code_digest, conf_dir, read_json, write_atomically
+from multilab.core.yaml_text import parse_yaml
 from multilab.datasets.catalogue import files_dir, own_dir
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol, names

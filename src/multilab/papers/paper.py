@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from multilab.claims.claim import Claim
 from multilab.claims.errors import ClaimsError, check_keys
-from multilab.core import code_digest, json_digest, parse_yaml, read_json
+from multilab.core import code_digest, json_digest, read_json
 from multilab.core.messages import unknown_name
+from multilab.core.yaml_text import parse_yaml
 from multilab.experiments.analysis_units import Analysis
 
 if TYPE_CHECKING:

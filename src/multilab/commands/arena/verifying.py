@@ -47,7 +47,7 @@ def verify_submission(argv: list[str]) -> int:
     path = Path(named[0])
     default = path / "verified.json" if path.is_dir() else path.with_suffix(".verified.json")
     stamp_path = Path(options.get("stamp", default))
-    for output in (stamp_path, *([options["markdown"]] if "markdown" in options else [])):
+    for output in (stamp_path, Path(options.get("markdown", stamp_path))):
         refuse_overwriting(output, path, *(file for file in path.glob("*") if file.name != "verified.json"))
     submission = read_submission(path)
     manifest = submission.manifest
