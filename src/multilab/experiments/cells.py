@@ -115,8 +115,8 @@ class Cell:
             "laboratory": laboratory_code(),
             "versions": library_versions(),
         }
-        chosen_by = self.method.metrics(with_search=self.tune is not None)
-        if chosen_by := chosen_by | ({self.tune.metric} if self.tune else set()):
+        optimised = {self.tune.metric} if self.tune else set()
+        if chosen_by := self.method.metrics(with_search=self.tune is not None) | optimised:
             identity["metrics"] = metric_digests(chosen_by)
         if environment := self.method.environment():
             identity["environment"] = environment
@@ -178,9 +178,8 @@ def laboratory_code() -> str:
 def search_code() -> str:
     """Return the digest of the search of tuned cells, and of how it sets the arguments that it tries."""
     search = code_digest("multilab.experiments.search", within=(*_LABORATORY_WITHIN, "multilab.metrics"))
-    arguments = definition_digest(
-        "multilab.experiments.method.Method.with_params", within="multilab.experiments.method"
-    )
+    method = "multilab.experiments.method"
+    arguments = definition_digest(f"{method}.Method.with_params", within=method)
     return json_digest([search, arguments])[:16]
 
 
