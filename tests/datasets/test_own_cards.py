@@ -120,6 +120,21 @@ def test_check_refuses_what_loading_refuses_with_the_same_message(tmp_path, caps
     assert load("mine").digest in out
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_card_with_the_numbers_that_check_prints_is_accepted(compressed, tmp_path, capsys):
+    """Size, sha256 and digest are those of a card: of the content, for a compressed file too."""
+    path = tmp_path / ("mine.csv.gz" if compressed else "mine.csv")
+    path.write_bytes(gzip.compress(CSV) if compressed else CSV)
+    code, out, _ = check(capsys, path, "--labels", "rain,warm", "--json")
+    found = json.loads(out)
+    assert (code, found["bytes"], found["sha256"]) == (0, len(CSV), hashlib.sha256(CSV).hexdigest())
+    _, shown, _ = check(capsys, path, "--labels", "rain,warm")
+    assert f"sha256                 {found['sha256']}\n" in shown
+    entry = {"role": "full", "path": "mine.csv", "bytes": found["bytes"], "sha256": found["sha256"]}
+    write_card(tmp_path, files=[entry], digest=found["digest"])
+    assert load("mine").digest == found["digest"]
+
+
 def test_every_option_that_a_message_of_check_names_exists(tmp_path, capsys):
     """The message lists the ways to name labels; each is an option, none is an ambiguous beginning of others."""
     path = tmp_path / "set.csv"

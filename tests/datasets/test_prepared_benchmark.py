@@ -14,7 +14,16 @@ from multilab.datasets import card, cards, load, prepare, read
 from multilab.model_selection import splits
 
 pytestmark = pytest.mark.data
-NAMES = [name for name in cards() if card(name).files]
+
+
+def mirrored() -> list[str]:
+    """Return the sets with files that are in the mirror: a card may be added for a file that is elsewhere."""
+    index = Path(os.environ.get("MULTILAB_DATA", "")) / "index.json"
+    entries = json.loads(index.read_text("utf-8"))["datasets"] if index.is_file() else []
+    return sorted({entry["name"] for entry in entries} & {name for name in cards() if card(name).files})
+
+
+NAMES = mirrored()
 FILES = {name: {file.role: file for file in card(name).files} for name in NAMES}
 MATCHED = [name for name in NAMES if {"full", "train"} <= set(FILES[name])]
 
@@ -32,7 +41,6 @@ def path_of(name: str, role: str) -> Path:
 def test_every_set_of_the_mirror_has_a_card(benchmark_data):
     index = json.loads((benchmark_data / "index.json").read_text("utf-8"))["datasets"]
     assert sorted(entry["name"] for entry in index) == NAMES
-    assert len(NAMES) == 33
 
 
 @pytest.mark.parametrize("name", NAMES)

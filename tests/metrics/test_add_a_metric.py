@@ -17,14 +17,14 @@ from multilab.metrics.conventions import allowed_values
 
 DECISION_METRIC = '''
 
-@metric(title="Empty predictions", direction="min", needs="decisions", source="this test")
-def empty_predictions(counts: DecisionCounts, conventions: Conventions) -> Value | float:
+@metric(title="Silent rows", direction="min", needs="decisions", group="example", mean_over="rows", source="this test")
+def silent_rows(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the share of rows without a predicted label.
 
     Examples
     --------
-    >>> from multilab.metrics import empty_predictions
-    >>> empty_predictions([[1, 0], [0, 1]], [[0, 0], [1, 1]])
+    >>> from multilab.metrics import silent_rows
+    >>> silent_rows([[1, 0], [0, 1]], [[0, 0], [1, 1]])
     0.5
     """
     return float((counts.by_row.predicted == 0).mean())
@@ -48,7 +48,7 @@ import sys
 from pathlib import Path
 import numpy as np, pandas as pd
 from multilab import metrics
-from multilab.metrics import METRICS, empty_predictions, is_error, score_all
+from multilab.metrics import METRICS, silent_rows, is_error, score_all
 from multilab.reports import build_report
 from multilab.commands import completion
 
@@ -56,19 +56,35 @@ assert Path(metrics.__file__).is_relative_to(sys.argv[1]), metrics.__file__
 rng = np.random.default_rng(0)
 Y, scores = rng.integers(0, 2, (20, 4)), rng.random((20, 4))
 result = score_all(Y, scores)
-assert result["empty_predictions"] == empty_predictions(Y, scores >= 0.5) == metrics.empty_predictions(Y, scores >= 0.5)
+assert result["silent_rows"] == silent_rows(Y, scores >= 0.5) == metrics.silent_rows(Y, scores >= 0.5)
 assert result["is_error"] == is_error(Y, scores) == metrics.is_error(Y, scores)
-assert {"empty_predictions", "is_error"} <= set(METRICS) & set(metrics.__all__) & set(dir(metrics))
-assert {"empty_predictions", "is_error"} <= set(completion.metrics())
+assert {"silent_rows", "is_error"} <= set(METRICS) & set(metrics.__all__) & set(dir(metrics))
+assert {"silent_rows", "is_error"} <= set(completion.metrics())
 folder = Path(sys.argv[2])
 rows = [(d, s, m, name, result[name] + 0.01 * i) for d in "ab" for s in range(2) for i, m in enumerate(("x", "y"))
-        for name in ("empty_predictions", "is_error")]
+        for name in ("silent_rows", "is_error")]
 pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"]).to_csv(folder / "scores.csv", index=False)
 page = build_report(folder).read_text()
-for name in ("empty_predictions", "is_error"):
+for name in ("silent_rows", "is_error"):
     assert METRICS[name].title in page
     assert METRICS[name].definition in page
 assert METRICS["is_error"].definition == "share of rows with a wrongly ordered pair of labels"
+"""
+ARENA = """
+from helpers.arena_tables import facts_of, synthetic_scores
+from multilab.arena import METRIC_GROUPS, arena_leaderboard, track_results
+
+NEW = {"silent_rows", "is_error"}
+scores = synthetic_scores(3, 3, 2)
+committed = scores[~scores["metric"].isin(NEW)]  # written before there were these metrics
+for table, names in ((scores, NEW), (committed, set())):
+    content = arena_leaderboard([track_results("default", table)], facts_of(table), {}, [])
+    assert {each["name"] for each in content["metrics"]} & NEW == names
+    assert set(content["pools"][0]["boards"]) & NEW == names
+    groups = {each["name"]: each["metrics"] for each in content["groups"]}
+    assert ("silent_rows" in groups["example"], "silent_rows" in groups["overall"]) == (bool(names), bool(names))
+    assert not any("is_error" in members for members in groups.values())
+assert "silent_rows" in METRIC_GROUPS["example"]
 """
 
 
@@ -102,6 +118,11 @@ def test_a_new_metric_is_in_scores_exports_registry_completion_and_reports(
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
     run(copy_with_two_metrics, "-c", PROGRAM, str(copy_with_two_metrics), str(tmp_path))
+
+
+def test_the_arena_ranks_by_a_new_metric_where_it_was_computed(copy_with_two_metrics: Path) -> None:
+    """A metric of a group counts in it, one without a group has a board of its own, tables without it stay ranked."""
+    run(copy_with_two_metrics, "-c", ARENA)
 
 
 @pytest.mark.slow
@@ -169,6 +190,9 @@ def define(**changes: object) -> None:
         ({"direction": "up"}, "direction must be one of"),
         ({"needs": "ranks"}, "needs must be one of"),
         ({"skips": "cells"}, "skips must be one of"),
+        ({"group": "examples"}, "group must be one of"),
+        ({"mean_over": "row"}, "mean_over must be one of"),
+        ({"ordered_like": "mine"}, "ordered_like must be one of"),
         ({"conventions": ("ties",)}, "conventions must be one of"),
     ],
 )

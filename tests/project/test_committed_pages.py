@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from multilab.cli import main
+from multilab.commands.arena import rank
 from multilab.commands.arena.pages import README_STUDY, overview, write_pages
 from multilab.commands.arena.portfolios import chosen_members, stack_study
 from multilab.commands.arena.summary import summarise_arena
@@ -125,6 +127,23 @@ def test_one_command_writes_every_committed_page(copy: Path) -> None:
     assert main(["report", "--all"]) == 0
     assert len(tracked()) > 40
     assert differences(copy, tracked()) == []
+
+
+@pytest.mark.slow
+def test_the_leaderboard_follows_from_the_tables(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but Elo, whose package is an extra and whose 1,000 bootstraps take long."""
+    monkeypatch.setattr(rank, "_rating", lambda required=False: None)
+    assert main(["arena", "rank"]) == 0
+    written, committed = (
+        json.loads((root / "reports" / "arena" / "leaderboard.json").read_text()) for root in (copy, CHECKOUT)
+    )
+    for pool in committed["pools"]:
+        pool.pop("pareto", None)
+        for board in pool["boards"].values():
+            for name in ("elo", "elo_low", "elo_high"):
+                board.pop(name, None)
+    assert list(written) == list(committed)
+    assert [key for key in committed if written[key] != committed[key]] == []
 
 
 @pytest.mark.slow

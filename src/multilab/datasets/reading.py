@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
@@ -15,7 +16,7 @@ from multilab.datasets.characteristics import describe
 from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions
 from multilab.datasets.errors import DatasetError, DatasetWarning
-from multilab.datasets.file_access import Limits, decode, name_memory_errors, plain_name, read_head
+from multilab.datasets.file_access import Limits, decode, name_memory_errors, plain_name, read_bytes, read_head
 from multilab.datasets.ignored_columns import names_to_drop
 from multilab.datasets.matlab import read_matlab
 from multilab.datasets.missing_values import impute, missing_error
@@ -257,7 +258,7 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``path``, ``format``, the entries of :func:`multilab.datasets.characteristics.describe`, ``label_names``, and
+        ``path``, ``format``, ``bytes`` and ``sha256`` of the decompressed content, the entries of :func:`multilab.datasets.characteristics.describe`, ``label_names``, and
         ``refused``: why :func:`read` refuses the file with the same options, or None.
 
     Examples
@@ -279,9 +280,12 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
         warnings.simplefilter("ignore", DatasetWarning)  # it is among the notes
         raw = read(path, **options, missing="keep" if missing == "error" else missing)
     refused = missing_error(raw, path).reason if raw.missing_values and missing == "error" else None
+    content = read_bytes(path)
     return {
         "path": os.fspath(path),
         "format": kind,
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
         **describe(raw),
         "label_names": raw.label_names,
         "refused": refused,
