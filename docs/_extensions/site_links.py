@@ -47,8 +47,8 @@ def copy_reports(app: Any, error: Exception | None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
         if path.suffix == ".html":
-            found = (target_of(path, link, ROOT) for link in read_page(path).links)
-            waiting += [place for place, _ in filter(None, found)]
+            targets = (target_of(path, link, ROOT) for link in read_page(path).links)
+            waiting += [file for file, _ in filter(None, targets)]
 
 
 class _Page(HTMLParser):
@@ -60,7 +60,7 @@ class _Page(HTMLParser):
         self.anchors: set[str] = set()
         self.icon = False
         self.feed(text)
-        if not self.icon:  # a browser then asks for this one
+        if not self.icon:  # a browser then requests this one
             self.links["/favicon.ico"] = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

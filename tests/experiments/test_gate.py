@@ -260,7 +260,7 @@ def test_the_gate_passes_and_every_method_beats_the_constant_predictor(clean):
     assert f"compared at {level} ({allowed:g})" in clean
 
 
-def test_the_gate_lists_by_how_much_methods_beat_the_constant_predictor_if_asked(copy, clean):
+def test_the_gate_lists_by_how_much_methods_beat_the_constant_predictor_on_request(copy, clean):
     run = gate(copy, "--methods", "mlknn,br", "--store", str(copy / "cells"), "--verbose")
     assert run.returncode == 0, run.stdout + run.stderr
     header = run.stdout.splitlines().index(

@@ -142,9 +142,9 @@ def test_a_dvc_experiment_is_added_next_to_the_runs_that_stay_current(store):
         return {run.info.run_name for run in runs(store) if run.data.tags["superseded"] == "false"}
 
     before = current()
-    assert tracker.publish_beside("s", [other, record("b")], "odd-name")["created"] == 1
+    assert tracker.publish_experiment("s", [other, record("b")], "odd-name")["created"] == 1
     assert current() == before | {"A (odd-name)", "A (odd-name) on d"}
-    assert tracker.publish_beside("s", [other, record("b")], "odd-name")["created"] == 0
+    assert tracker.publish_experiment("s", [other, record("b")], "odd-name")["created"] == 0
     assert tracker.publish("s", [record(), record("b")])["superseded"] == 0
     assert current() == before | {"A (odd-name)", "A (odd-name) on d"}
 
@@ -262,7 +262,7 @@ def test_the_command_line_precedes_the_environment_and_the_file(monkeypatch):
     assert tracking()["uri"] == "sqlite:///mlflow.db"  # the environment is read each time
 
 
-def test_relative_places_of_a_dvc_experiment_are_those_of_the_repository(tmp_path, monkeypatch):
+def test_relative_paths_of_a_dvc_experiment_are_those_of_the_repository(tmp_path, monkeypatch):
     copy = tmp_path / ".dvc/tmp/exps/standalone/tmpabc"
     (copy / ".dvc").mkdir(parents=True)
     monkeypatch.chdir(copy)
@@ -426,7 +426,7 @@ def unfinished(store, writer):
     return client.create_run(experiment, run_name="unfinished", tags=tags)
 
 
-def test_make_clean_keeps_registered_models_and_make_clean_mlflow_asks(store, tmp_path, checkout):
+def test_make_clean_keeps_registered_models_and_make_clean_mlflow_needs_a_yes(store, tmp_path, checkout):
     client = mlflow.MlflowClient(tracking_uri=store[0])
     client.create_registered_model("patients")
     Tracker(*store).publish("quick", [record()])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from multilab.core import MultilabError, conf_dir
+from multilab.core import MultilabError, conf_dir, store_dir
 
 _PACKAGE = Path(__file__).parents[1]
 _TEMPLATES = _PACKAGE / "commands" / "templates"
@@ -236,9 +236,7 @@ def _cells(given: list[str], current: str) -> list[str]:
         return [*_named(current, filters), "--outdated", "--yes"]
     if given[0] == "rekey":
         return _named(current, {"study": _STUDIES, "accept": _METHODS})
-    from multilab.experiments.store import default_store
-
-    return [path.name[:12] for path in default_store().glob(f"{current}*") if re.fullmatch("[0-9a-f]{64}", path.name)]
+    return [path.name[:12] for path in store_dir().glob(f"{current}*") if re.fullmatch("[0-9a-f]{64}", path.name)]
 
 
 def _arena(given: list[str], current: str) -> list[str]:

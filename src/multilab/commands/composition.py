@@ -29,7 +29,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from multilab import datasets
-from multilab.core import MultilabError, conf_dir, experiment_dir
+from multilab.core import MultilabError, conf_dir, experiment_dir, store_dir
 from multilab.core.messages import closest, unknown_name
 from multilab.core.shell import command
 from multilab.datasets import cards
@@ -41,7 +41,6 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
 from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.own_settings import entrant_names, named_file, own_names, settings_path
-from multilab.experiments.store import default_store
 from multilab.experiments.study import Tuning
 from multilab.model_selection import normalise_protocol
 
@@ -145,7 +144,7 @@ def compose_and_run(task: Callable[[Any], Any], argv: Sequence[str], program: st
     SourcesRegistry.instance().types["file"] = FileConfigSource
     OmegaConf.register_new_resolver("multilab_datasets", lambda: ", ".join(cards()), replace=True)
     if experiment_dir() is not None:
-        os.environ["MULTILAB_CELLS"] = str(default_store())  # the folder of a job in conf/config.yaml starts from it
+        os.environ["MULTILAB_CELLS"] = str(store_dir())  # the folder of a job in conf/config.yaml starts from it
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us unchanged
     try:
         multirun = any(argument in ("-m", "--multirun", "hydra.mode=MULTIRUN") for argument in argv)

@@ -158,7 +158,7 @@ def publish_study(study: Study, where: dict[str, str]) -> None:
     if copy is None:
         counts = tracker.publish(study.name, runs, ranks=study_ranks(study, scores))
     else:
-        counts = tracker.publish_beside(study.name, runs, os.environ.get("DVC_EXP_NAME") or copy.name)
+        counts = tracker.publish_experiment(study.name, runs, os.environ.get("DVC_EXP_NAME") or copy.name)
     others = [metric for metric in study.metrics if metric != study.headline]
     columns = ["Dataset", f"rank/{study.headline}", study.headline, *others[:4], "fit_seconds"]
     tracker.share_view(study.name, columns, order_by=f"rank/{study.headline}")

@@ -6,7 +6,7 @@ from multilab.core.digests import array_digest, canonical_json, json_digest
 from multilab.core.errors import MultilabError
 from multilab.core.external_code import OutsideCode, OutsideCodeError, outside_code
 from multilab.core.files import parse_json, read_json, write_atomically
-from multilab.core.paths import conf_dir, data_dir, experiment_dir, home_dir, report_dir, results_dir
+from multilab.core.paths import conf_dir, data_dir, experiment_dir, home_dir, report_dir, results_dir, store_dir
 
 __all__ = [
     "MultilabError",
@@ -28,5 +28,6 @@ __all__ = [
     "record_checksums",
     "report_dir",
     "results_dir",
+    "store_dir",
     "write_atomically",
 ]

@@ -52,6 +52,11 @@ def data_dir() -> Path:
     return (home_dir() / (os.environ.get("MULTILAB_CACHE") or "data")).resolve()
 
 
+def store_dir() -> Path:
+    """Return the folder of cells: ``MULTILAB_CELLS`` or ``.cells``, starting from :func:`home_dir`."""
+    return (home_dir() / Path(os.environ.get("MULTILAB_CELLS") or ".cells").expanduser()).resolve()
+
+
 def results_dir(study: str) -> Path:
     """Return the folder of a study's stage results (git-ignored)."""
     return Path("results") / study

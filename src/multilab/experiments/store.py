@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multilab.core import home_dir, parse_json, read_json
+from multilab.core import parse_json, read_json, store_dir
 from multilab.experiments import locks
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.locks import owner_of, running_journals
@@ -25,7 +25,7 @@ from multilab.experiments.locks import owner_of, running_journals
 if TYPE_CHECKING:  # the stage `keys` imports this module
     import numpy as np
 
-__all__ = ["Store", "default_store", "is_storage_failure"]
+__all__ = ["Store", "is_storage_failure"]
 
 _TEMPORARY = ".part-"
 _JOURNALS = ".journals"
@@ -37,11 +37,11 @@ class Store:
     Parameters
     ----------
     root : path, optional
-        The folder; default :func:`default_store`.
+        The folder; default :func:`multilab.core.store_dir`.
     """
 
     def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
-        self.root = Path(root).expanduser().resolve() if root else default_store()
+        self.root = Path(root).expanduser().resolve() if root else store_dir()
 
     def path(self, key: str) -> Path:
         """Return the folder of a cell."""
@@ -194,11 +194,6 @@ class Store:
         """
         folders = self.root.glob(f"{_TEMPORARY}*")
         return sum(_remove_dead(folder, folder.name.removeprefix(_TEMPORARY)) for folder in folders)
-
-
-def default_store() -> Path:
-    """Return the folder ``$MULTILAB_CELLS``, else ``.cells``; a relative one starts from :func:`home_dir`."""
-    return (home_dir() / Path(os.environ.get("MULTILAB_CELLS") or ".cells").expanduser()).resolve()
 
 
 def is_storage_failure(error: BaseException) -> bool:

@@ -159,7 +159,7 @@ class Tracker:
                 self._drop_doubles()
             return self._counts
 
-    def publish_beside(self, experiment: str, records: Sequence[RunRecord], name: str) -> dict[str, int]:
+    def publish_experiment(self, experiment: str, records: Sequence[RunRecord], name: str) -> dict[str, int]:
         """Add the runs of a DVC experiment that are not published yet; the current ones stay current.
 
         Parameters

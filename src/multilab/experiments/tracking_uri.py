@@ -62,7 +62,7 @@ def tracking(uri: str | None = None, artifacts: str | None = None) -> dict[str, 
     uri = uri or os.environ.get("MLFLOW_TRACKING_URI") or setting["uri"] or "sqlite:///mlflow.db"
     artifacts = artifacts or setting["artifacts"]
     database = sqlite_path(uri)
-    if experiment_dir() is not None:  # relative places are those of the repository that DVC copied
+    if experiment_dir() is not None:  # relative paths start from the repository that DVC copied
         uri = uri if database is None else f"sqlite:///{home_dir() / database}"
         artifacts = str(home_dir() / artifacts)
     return {"uri": uri, "artifacts": artifacts}
