@@ -1,6 +1,10 @@
-"""Text that comes from a file, made safe for a message and for the terminal."""
+"""Text that comes from a file, made safe for a message and for the terminal, and the text of docstrings."""
 
 from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any
 
 
 def visible(text: str) -> str:
@@ -18,3 +22,18 @@ def visible(text: str) -> str:
 def excerpt(text: str, limit: int = 60) -> str:
     """Return at most ``limit`` characters of ``text``: the start of a longer one and three dots."""
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def docstring(thing: Any) -> str:
+    """Return the docstring of a module, class or function; where ``python -OO`` has removed it, from the source."""
+    text = inspect.getdoc(thing)
+    if text is None and sys.flags.optimize > 1:
+        import ast
+        from textwrap import dedent
+
+        try:
+            tree: Any = ast.parse(dedent(inspect.getsource(thing)))
+        except (OSError, TypeError, SyntaxError):  # no source: it was typed into a shell
+            return ""
+        text = ast.get_docstring(tree if inspect.ismodule(thing) else tree.body[0])
+    return text or ""

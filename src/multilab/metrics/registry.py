@@ -23,6 +23,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from multilab.core.messages import unknown_name
+from multilab.core.text import docstring
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.decision_counts import DecisionCounts, count_decisions
 from multilab.metrics.errors import MetricError
@@ -190,7 +191,7 @@ def metric(
     """
 
     def define(formula: Formula) -> Callable[..., float]:
-        name, doc = formula.__name__, inspect.getdoc(formula) or ""
+        name, doc = formula.__name__, docstring(formula)
         _check(name, doc, direction, needs, skips, conventions, filler)
         function = _public_function(formula, needs)
         keyword_only = (p for p in inspect.signature(formula).parameters.values() if p.kind is p.KEYWORD_ONLY)
