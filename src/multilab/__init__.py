@@ -31,7 +31,14 @@ __all__ = ["__version__", "compare", "conf_dir", *_PACKAGES]
 
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
-        return importlib.import_module(f"multilab.{name}")
+        try:
+            return importlib.import_module(f"multilab.{name}")
+        except ModuleNotFoundError as error:
+            from multilab.core.lazy import imported_by_name
+
+            if imported_by_name():
+                raise
+            raise AttributeError(str(error)) from error  # what hasattr, inspect.getmembers and help() expect
     if name == "conf_dir":
         from multilab.core import conf_dir
 

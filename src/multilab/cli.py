@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import importlib
-import inspect
 import os
 import re
 import sys
@@ -17,6 +16,7 @@ from multilab.commands.file_arguments import with_registered_files
 from multilab.core import MultilabError, experiment_dir
 from multilab.core.messages import closest, printable
 from multilab.core.shell import command
+from multilab.core.text import docstring
 
 __all__ = ["main"]
 
@@ -132,6 +132,7 @@ def _dispatch(argv: list[str]) -> int:
 def _run(verb: str, rest: list[str]) -> int:
     try:
         module = importlib.import_module(f"multilab.stages.{verb}")
+        module.__doc__ = module.__doc__ or docstring(module)  # most commands print their own
         if {"-h", "--help"} & set(rest) and verb not in _HYDRA_VERBS and not hasattr(module, "argparse"):
             print(_stage_help(module))
             return 0
@@ -163,6 +164,8 @@ def _refuse(message: str) -> int:
 
 def _one_line(verb: str, error: Exception) -> str | None:
     """Return the message of an error that a user can fix, ``None`` for a fault of the program."""
+    if isinstance(error, AttributeError) and isinstance(error.__cause__, ModuleNotFoundError):
+        error = error.__cause__  # of `multilab.core.lazy.lazy_names`
     name = type(error).__name__
     if isinstance(error, MultilabError):
         return f"{name}: {error}"
@@ -211,7 +214,7 @@ def _has_laboratory() -> bool:
 
 def _stage_help(module: ModuleType) -> str:
     """Return the help of a command: what it does, and its arguments."""
-    return f"{inspect.cleandoc(module.__doc__ or '')}\n{inspect.cleandoc(module.main.__doc__)}".replace("``", "`")
+    return f"{docstring(module)}\n{docstring(module.main)}".replace("``", "`")
 
 
 def _unknown_verb(verb: str) -> str:

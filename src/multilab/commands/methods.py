@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from multilab.core.messages import unknown_name
+from multilab.core.text import docstring
 from multilab.experiments.conf import names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method, load_method
@@ -132,7 +133,7 @@ def _arguments(target: str, values: Mapping[str, Any]) -> list[str]:
 def _descriptions(target: str) -> dict[str, str]:
     """Return the types of the arguments from the numpydoc section ``Parameters`` of a class."""
     module, _, name = target.rpartition(".")
-    text = inspect.getdoc(getattr(importlib.import_module(module), name)) or ""
+    text = docstring(getattr(importlib.import_module(module), name))
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
     types = {}
     for line in section.group(1).splitlines() if section else []:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -31,7 +32,20 @@ def lazy_names(
 
     def load(name: str) -> Any:
         if name in homes:
-            return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+            try:
+                return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+            except ModuleNotFoundError as error:
+                if imported_by_name():
+                    raise
+                raise AttributeError(str(error)) from error  # what hasattr, inspect.getmembers and help() expect
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return load, lambda: sorted(homes), sorted(homes)
+
+
+def imported_by_name() -> bool:
+    """Return whether the ``__getattr__`` of a package that calls this serves ``from package import name``.
+
+    That statement first calls ``hasattr``, so that an AttributeError does not reach the user.
+    """
+    return sys._getframe(2).f_code.co_name == "_handle_fromlist"

@@ -1,8 +1,11 @@
-"""Text that comes from a file, made safe for a message and for the terminal."""
+"""Text that comes from a file, made safe for a message and for the terminal, and the text of docstrings."""
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Sequence
+from typing import Any
 
 
 def visible(text: str) -> str:
@@ -26,3 +29,18 @@ def listed(names: Sequence[str], most: int) -> str:
     """Return ``a, b and c``; of more than ``most`` names the first ones and the number of the others."""
     shown = [*names[:most], f"{len(names) - most} more"] if len(names) > most else list(names)
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+
+
+def docstring(thing: Any) -> str:
+    """Return the docstring of a module, class or function; where ``python -OO`` has removed it, from the source."""
+    text = inspect.getdoc(thing)
+    if text is None and sys.flags.optimize > 1:
+        import ast
+        from textwrap import dedent
+
+        try:
+            tree: Any = ast.parse(dedent(inspect.getsource(thing)))
+        except (OSError, TypeError, SyntaxError):  # no source: it was typed into a shell
+            return ""
+        text = ast.get_docstring(tree if inspect.ismodule(thing) else tree.body[0])
+    return text or ""

@@ -5,10 +5,10 @@ needs no entry anywhere and ``import multilab.methods`` stays cheap. Modules her
 module, never from here: the identity of a result follows those imports.
 """
 
-import sys
 from importlib.util import find_spec
 from typing import Any
 
+from multilab.core.lazy import imported_by_name
 from multilab.methods._discovery import all_estimators, find_class, public_classes
 
 __all__ = ["all_estimators"]
@@ -17,14 +17,17 @@ __all__ = ["all_estimators"]
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):  # names that the import system looks up
         raise AttributeError(f"module 'multilab.methods' has no attribute {name!r}")
+    importing = imported_by_name()
     try:
         return find_class(name)
     except AttributeError as error:
-        # `from multilab.methods import MLKNN` first calls hasattr; only another error than this reaches the user.
-        importing = sys._getframe(1).f_code.co_name == "_handle_fromlist"
         if importing and "did you mean" in str(error) and find_spec(f"{__name__}.{name}") is None:
             raise ImportError(str(error), name=__name__) from None
         raise
+    except ImportError as error:
+        if importing or error.name is None:
+            raise
+        raise AttributeError(str(error)) from error.__cause__  # what hasattr, inspect.getmembers and help() expect
 
 
 def __dir__() -> list[str]:

@@ -24,6 +24,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from multilab.core.messages import unknown_name
+from multilab.core.text import docstring
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.decision_counts import DecisionCounts, count_decisions
 from multilab.metrics.errors import MetricError
@@ -221,7 +222,7 @@ def metric(
     """
 
     def define(formula: Formula) -> Callable[..., float]:
-        name, doc = formula.__name__, inspect.getdoc(formula) or ""
+        name, doc = formula.__name__, docstring(formula)
         choices: dict[str, tuple[Any, tuple[Any, ...]]] = {
             "direction": (direction, get_args(Direction)),
             "needs": (needs, get_args(Needs)),

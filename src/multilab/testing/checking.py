@@ -11,6 +11,7 @@ from sklearn.exceptions import SkipTestWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 from multilab.core.messages import printable, unknown_name
+from multilab.core.text import docstring
 from multilab.testing import input_checks, label_checks, output_checks, state_checks
 from multilab.testing.errors import EstimatorCheckError
 from multilab.testing.trials import Trial
@@ -30,7 +31,7 @@ def multilabel_checks() -> dict[str, str]:
     >>> multilabel_checks()["check_single_label"]
     'Y may have one column; scores and decisions keep two dimensions.'
     """
-    return {name: (check.__doc__ or "").strip().partition("\n")[0] for name, check in _checks().items()}
+    return {name: docstring(check).partition("\n")[0] for name, check in _checks().items()}
 
 
 def _checks() -> dict[str, Callable[[Trial], None]]:
