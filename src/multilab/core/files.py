@@ -1,12 +1,33 @@
-"""Atomic writes of files."""
+"""Atomic writes of files, and paths that are no files."""
 
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from pathlib import Path
 
 PathLike = str | os.PathLike[str]
+
+_NO_FILES = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def not_a_file(path: PathLike) -> str | None:
+    """Return what a path is that is not a file, or None: for a file, a link to one, and a path where nothing is.
+
+    Opening a pipe waits until another program writes to it, and reading a device may never end.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return None
+    return next((kind for is_kind, kind in _NO_FILES if is_kind(mode)), None)
 
 
 def write_atomically(path: PathLike, content: bytes | str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.core import write_atomically
-from multilab.datasets import EncodedRows, TableEncoder, read_frames
+from multilab.datasets import EncodedRows, TableEncoder
 from multilab.deployment.errors import DeploymentError
 from multilab.deployment.metadata import ModelMetadata
 from multilab.deployment.skops_files import dump_model, load_skops
@@ -51,7 +51,7 @@ class SavedModel:
 
     def read(self, path: str | os.PathLike[str]) -> pd.DataFrame:
         """Return the rows of a file as :meth:`predict_frame` takes them, see :func:`multilab.datasets.read_frames`."""
-        return read_frames(path, labelled=False, text_columns=self.encoder.text_columns).features
+        return self.encoder.read(path)
 
     def encode(self, rows: pd.DataFrame) -> EncodedRows:
         """Return the encoded rows, see :meth:`multilab.datasets.TableEncoder.encode`."""
