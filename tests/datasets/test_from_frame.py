@@ -100,3 +100,13 @@ def test_wrong_frames(wrong, options, message):
     with pytest.raises(DatasetError, match=message) as caught:
         Dataset.from_frame(wrong, **{"labels": ["y"], **options})
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cell", [["x", "y"], ("x",), {"a": 1}, {"x"}, np.array([1, 2])])
+def test_cells_that_are_lists_are_refused(frame, cell):
+    nested = frame.assign(tags=[cell] * len(frame))
+    with pytest.raises(
+        DatasetError, match=rf"column 'tags', row 1: the cell is a {type(cell).__name__}; make a column"
+    ):
+        Dataset.from_frame(nested, "tag_*")
+    assert Dataset.from_frame(nested, "tag_*", drop="tags").X.shape[0] == len(frame)

@@ -203,6 +203,7 @@ def test_memory_that_is_not_there_is_one_line(tmp_path, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr("multilab.datasets.reading.read_svmlight", no_memory)
+    (tmp_path / "a.svm").write_text("0 0:1\n")
     with pytest.raises(DatasetError, match=r"a\.svm: there is not enough memory to read it"):
         read(tmp_path / "a.svm")
 

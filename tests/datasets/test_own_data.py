@@ -100,6 +100,110 @@ def test_a_first_column_without_a_name_is_an_index(index, write):
     refused("column 2 has no name", write(",,x,l\n1,2,3,0\n", "set.csv"), labels_last=1)
 
 
+# ---- a file without a line of names ----
+
+ROWS = "1.5,red,0,1\n2.5,blue,1,0\n3.5,red,1,1\n4.5,blue,0,0\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1.288,6.449,0,1\n0.066,4.235,1,1\n-1.092,5.031,0,0\n",
+        ROWS,  # text that occurs below, too
+        ROWS.replace(",", ";"),
+        "1.5,,0,1\n2.5,3,1,0\n",
+        "0,1,2.5,7\n1,0,1.5,2\n",
+    ],
+)
+def test_a_file_without_names_is_refused_and_read_when_told_so(text, write):
+    path = write(text, "set.csv")
+    for options in ({"labels_last": 2}, {"label_columns": ["0", "1"]}):
+        refused("header=false", path, text="one_hot", **options)
+    first = text.startswith("0")
+    raw = read(path, header=False, **{"labels_first" if first else "labels_last": 2}, text="one_hot", missing="keep")
+    assert len(raw.X) == text.count("\n")
+    assert raw.label_names == (["c1", "c2"] if first else ["c3", "c4"])
+    assert raw.Y[0].tolist() == [0, 1]
+    assert raw.feature_names[0] == ("c3" if first else "c1")
+
+
+@pytest.mark.parametrize("names", ["0,1,2,3", "1,2,3,4", ",0,1,2", "x,1,0,a", "10,1,20,0.5"])
+def test_names_that_are_numbers(names, write):
+    """Numbers that count the columns, as pandas writes them, are names; other numbers among names are, too."""
+    path = write(f"{names}\n5,6,0,1\n7,8,1,0\n9,1,1,1\n", "set.csv")
+    if names == "10,1,20,0.5":
+        refused("the first line is data, not names of columns: 10, 1, 20, 0.5", path, labels_last=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DatasetWarning)
+        raw = read(path, labels_last=2, header=True if names == "10,1,20,0.5" else None)
+    assert raw.label_names == names.split(",")[2:]
+    assert len(raw.X) == 3
+
+
+def test_a_repeated_name_that_is_a_label_value_hints_at_the_option(write):
+    refused(
+        "column '0' occurs twice; if the first line is data, header=false",
+        write("a b,0,0\nc d,1,0\n", "set.csv"),
+        labels_last=2,
+    )
+    with pytest.raises(DatasetError, match=r"column 'a' occurs twice$"):
+        read(write("a,a,y\n1,2,0\n", "set.csv"), labels_last=1)
+
+
+# ---- encodings ----
+
+
+def test_a_bad_byte_in_a_file_of_utf8_is_refused_with_its_line(write):
+    rows = "city,lab_a,lab_b\nKöln,0,1\nŁódź,1,0\nKöln,1,1\n".encode()
+    path = write(rows + b"M\xe1laga,0,0\n", "set.csv")
+    with pytest.raises(
+        DatasetError, match=r"set\.csv:5: byte 0xe1 is not UTF-8, which 5 other .*=utf-8-replace.*=latin-1$"
+    ):
+        read(path, labels_last=2, text="one_hot")
+    with pytest.raises(DatasetError, match=r"set\.csv:5: byte 0xe1 is not utf-8"):
+        read(path, labels_last=2, text="one_hot", encoding="utf-8")
+    raw = read(path, labels_last=2, text="one_hot", encoding="utf-8-replace")
+    assert raw.feature_names == ["city=Köln", "city=M\N{REPLACEMENT CHARACTER}laga", "city=Łódź"]
+    raw = read(path, labels_last=2, text="one_hot", encoding="latin-1")
+    assert "city=KÃ¶ln" in raw.feature_names
+
+
+def test_windows_text_keeps_its_characters(write):
+    rows = "price €,“x”,lab_a,lab_b\nKöln,1,0,1\nMálaga,2,1,0\n"
+    raw = read(write(rows.encode("cp1252"), "set.csv"), labels_last=2, text="one_hot")
+    assert raw.feature_names == ["price €=Köln", "price €=Málaga", "“x”"]
+    assert "the text is not UTF-8: read as Windows-1252 (cp1252)" in raw.notes
+    refused("byte 0x81 is neither UTF-8 nor Windows-1252", write(b"\x81,l,m\n1,0,1\n2,1,0\n", "set.csv"), labels_last=2)
+    arff = "@relation r\n@attribute c {Köln,Bonn}\n@attribute l {0,1}\n@data\nKöln,1\nBonn,0\n".encode("cp1252")
+    raw = read(write(arff, "set.arff"), labels_last=1)
+    assert raw.feature_names == ["c=Köln", "c=Bonn"]
+    assert raw.notes == ("the text is not UTF-8: read as Windows-1252 (cp1252)",)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1251", "gb18030"])
+def test_other_encodings_are_read_when_named(encoding, write):
+    text = {"utf-16": "Łódź", "cp1251": "Омск", "gb18030": "北京"}[encoding]
+    path = write(f"city,l,m\n{text},0,1\nRome,1,0\n".encode(encoding), "set.csv")
+    raw = read(path, labels_last=2, text="one_hot", encoding=encoding)
+    assert raw.feature_names == ["city=Rome", f"city={text}"]
+    refused("encoding must be one of", path, labels_last=2, encoding="zip")
+    refused("the format 'mat' has no option encoding", write(b"x", "set.mat"), encoding="cp1252")
+
+
+# ---- numbers in disguise ----
+
+
+def test_decimal_commas_and_points_of_thousands(write):
+    path = write("t;p;l;m\n32,2;800;1;0\n4,75;9.600;0;1\n-1,5;1.234.567;0;0\n;12;1;1\n", "set.csv")
+    raw = read(path, labels_last=2, decimal=",", missing="keep")
+    np.testing.assert_array_equal(raw.X, [[32.2, 800], [4.75, 9600], [-1.5, 1234567], [np.nan, 12]])
+    path = write('t,p,l,m\n1.5,"1,234",1,0\n2.5,"9,600.5",0,1\n3.5,7,0,0\n', "set.csv")
+    raw = read(path, labels_last=2, decimal=".")
+    assert raw.X.tolist() == [[1.5, 1234], [2.5, 9600.5], [3.5, 7]]
+    text = write("t;l;m\n1,5 und 2;1;0\n1,5;0;1\nx;0;0\n", "set.csv")  # a column of text stays as it is
+    assert read(text, labels_last=2, decimal=",", text="one_hot").feature_names == ["t=1,5", "t=1,5 und 2", "t=x"]
+
+
 # ---- features that look like row identifiers ----
 
 
@@ -321,7 +425,7 @@ def test_text_of_parquet(tmp_path):
         np.testing.assert_array_equal(raw.X, [[0, 1, 1], [np.nan, np.nan, 2], [1, 0, 3], [0, 1, 4]])
         assert raw.notes == ("text became one-hot columns: 'town' (2 values)",)
         refused("column 'town' is of type", path, labels_last=1)
-        refused("column 'town' is of type", path, label_columns="town", text="one_hot")
+        refused("label 'town' is text, expected 0 and 1", path, label_columns="town", text="one_hot")
     damaged = pa.array([b"Rome", b"\x83"]).view(pa.string())
     parquet.write_table(pa.table({"town": damaged, "l": [0, 1]}), path)
     refused("the text of column 'town' is damaged", path, labels_last=1, text="one_hot")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multilab.datasets import DatasetError, plan_reading, profile_table, read, read_frames
+from multilab.datasets import Dataset, DatasetError, DatasetWarning, plan_reading, profile_table, read, read_frames
 from multilab.datasets.frame_reading import RawTable
 
 
@@ -90,7 +90,7 @@ def test_free_text_is_refused_with_what_leaves_it_out(tmp_path):
     assert "free text in key (30 different values), note (30 different values)" in str(caught.value)
     assert plan_reading(path, labels_last=1, drop="size,none,key,note").content["columns"] == 2
     plan = plan_reading(path, labels_last=1, text="drop")
-    assert plan.reader == {"labels_last": 1, "drop": ["none", "kind", "key", "note"]}
+    assert plan.reader == {"labels_last": 1, "drop": ["none", "kind", "key", "note"], "missing": "impute"}
     assert plan.content["columns"] == 1
     plan = plan_reading(path, labels_last=1, text="one_hot")  # as requested
     assert plan.content["columns"] == 63
@@ -104,3 +104,127 @@ def test_names_that_are_too_many_for_a_message(tmp_path):
     path.write_text(",".join(names) + f",size,y\n{rows}")
     with pytest.raises(DatasetError, match="and 15 more: leave it out by text=drop"):
         plan_reading(path, labels_last=1)
+
+
+DISGUISES = {
+    "decimal commas": (["32,2", "4,7", "16,65"], "read decimal commas by decimal=','"),
+    "commas of thousands": (["1,234", "9,600", "12,000", "7"], "read commas between thousands by decimal='.'"),
+    "percentages": (["39%", "58 %", "-50%"], "make them plain numbers, leave"),
+    "currencies": (["$10.50", "€3", "£1,200.00"], "make them plain numbers, leave"),
+    "units": (["90 min", "1 Season", "2 Seasons"], "make them plain numbers, leave"),
+    "ages": (["060Y", "058Y", "011M"], "make them plain numbers, leave"),
+}
+
+
+@pytest.mark.parametrize("kind", DISGUISES)
+def test_numbers_written_as_text_are_no_categories(kind, tmp_path):
+    values, advice = DISGUISES[kind]
+    path = tmp_path / "set.csv"
+    path.write_text(
+        "x;size;y;z\n" + "".join(f"{values[i % len(values)]};{i}.5;{i % 2};{i // 2 % 2}\n" for i in range(24))
+    )
+    with pytest.raises(DatasetError, match="numbers written as text in x") as caught:
+        plan_reading(path, labels_last=2)
+    assert f"{sorted(values)[0]!r}, {sorted(values)[1]!r}" in str(caught.value)
+    assert advice in str(caught.value)
+    with pytest.warns(DatasetWarning, match="numbers written as text became one-hot columns: x"):
+        plan = plan_reading(path, labels_last=2, text="one_hot")
+    assert any("numbers written as text became one-hot columns: x" in note for note in plan.content["notes"])
+    frame = pd.DataFrame({"x": values * 4, "y": [0, 1] * (2 * len(values))})
+    with pytest.raises(DatasetError, match="numbers written as text in x"):
+        Dataset.from_frame(frame, ["y"])
+
+
+@pytest.mark.parametrize(
+    "values", [["1st", "2nd", "3rd"], ["1.2.3", "1.2.10", "2.0.1"], ["10-20", "20-30", "30-40"], ["a1", "a2", "b1"]]
+)
+def test_text_with_digits_is_text(values, tmp_path):
+    path = tmp_path / "set.csv"
+    path.write_text("x,y,z\n" + "".join(f"{values[i % 3]},{i % 2},{i // 2 % 2}\n" for i in range(24)))
+    assert plan_reading(path, labels_last=2).profile.text == {"x": 3}
+
+
+def test_points_that_may_separate_thousands(tmp_path):
+    path = tmp_path / "set.csv"
+    path.write_text("price;x;y;z\n800;1.25;1;0\n9.600;2;0;1\n6.500;3;1;1\n90;4;0;0\n")
+    with pytest.raises(DatasetError, match=r"numbers such as 800 and 9\.600 in price: decimal='\.' if"):
+        plan_reading(path, labels_last=2)
+    assert read(path, labels_last=2, decimal=",").X[:, 0].tolist() == [800, 9600, 6500, 90]
+    assert plan_reading(path, labels_last=2, decimal=".").reader["decimal"] == "."
+    raw = read(path, labels_last=2)  # as a card of an earlier version is read
+    assert raw.X[:, 0].tolist() == [800, 9.6, 6.5, 90]
+    assert raw.notes == (
+        "points that may separate thousands were read as decimal points: 'price'; decimal=',' reads them",
+    )
+    for cells in ("0.123\n0.450\n0.700", "1.234\n5.670\n9.000", "800\n9.6\n6.5", "1800\n9.600\n6.500"):
+        path.write_text("p;y\n" + "\n".join(f"{cell};{k % 2}" for k, cell in enumerate(cells.split())) + "\n")
+        assert read(path, labels_last=1).notes == ()
+
+
+def test_dates_are_called_dates(tmp_path):
+    path = tmp_path / "set.csv"
+    path.write_text("when,x,y,z\n" + "".join(f"2020-01-{i + 1:02},{i}.5,{i % 2},{i // 2 % 2}\n" for i in range(24)))
+    with pytest.raises(DatasetError, match=r"dates in when \(24 different values\): leave it out by drop=when"):
+        plan_reading(path, labels_last=2)
+
+
+def test_columns_that_sum_the_labels_up():
+    rng = np.random.default_rng(0)
+    labels = pd.DataFrame((rng.random((300, 3)) < 0.1).astype(np.uint8), columns=["a", "b", "c"])
+    some, count = labels.any(axis=1).to_numpy(), labels.sum(axis=1).to_numpy()
+    nearly, half = some.copy(), some.copy()
+    nearly[np.flatnonzero(some)[:3]] = False
+    half[np.flatnonzero(some)[::2]] = False
+    features = pd.DataFrame({"some": some * 1.0, "none": 1 - some, "n": count, "nearly": nearly * 2, "half": half * 1})
+    features["text"] = pd.Categorical(np.where(some, "yes", "no"))
+    assert profile_table(RawTable(features, labels, ())).leaks == {
+        "some": "it says whether there is any label in every row",
+        "none": "it says whether there is any label in every row",
+        "n": "it is the number of labels in every row",
+        "nearly": "it says whether there is any label in 99.0% of the rows",
+        "text": "it says whether there is any label in every row",
+    }
+    hidden = labels.astype(np.int8)
+    hidden.iloc[::10, 0] = -1
+    assert "n" in profile_table(RawTable(features, hidden, ())).leaks
+    independent = pd.DataFrame({"x": rng.integers(0, 2, 300), "k": rng.integers(0, 4, 300)})
+    assert profile_table(RawTable(independent, labels, ())).leaks == {}
+
+
+@pytest.mark.parametrize(
+    ("values", "advice"),
+    [
+        (["red|blue", "red", "", "green|red"], "in pandas: frame['y'].str.get_dummies('|')"),
+        (["red", "red, blue", "blue", "red"], "in pandas: frame['y'].str.get_dummies(',')"),
+        (
+            ["['red', 'blue']", "['red']", "[]", "['big cat']"],
+            """frame['y'].str.strip('[]').str.replace("'", '').str.get""",
+        ),
+        (["yes", "no", "yes", "no"], "in pandas: (frame['y'] == 'yes').astype(int)"),
+        (["-1", "1", "1", "-1"], "in pandas: (frame['y'] == 1).astype(int)"),
+    ],
+)
+def test_labels_of_other_values_come_with_their_conversion(values, advice, tmp_path):
+    path = tmp_path / "set.csv"
+    frame = pd.DataFrame({"x": [1.5, 2, 3, 4], "y": values})
+    frame.to_csv(path, index=False)
+    with pytest.raises(DatasetError, match="non-binary label: 'y' is") as caught:
+        plan_reading(path, labels_last=1)
+    assert advice in str(caught.value)
+    code = str(caught.value).partition("in pandas: ")[2]
+    converted = pd.DataFrame(eval(code, {"frame": frame}))  # the advice works
+    assert converted.isin([0, 1]).all(axis=None)
+
+
+def test_missing_labels_and_tables_called_txt_come_with_the_option(tmp_path):
+    path = tmp_path / "set.csv"
+    path.write_text("x,y,z\n1.5,,1\n2.5,1,0\n")
+    with pytest.raises(DatasetError, match="label 'y' is missing; labels that were not observed: missing_labels=keep"):
+        plan_reading(path, labels_last=2)
+    path = tmp_path / "set.txt"
+    path.write_text("x\ty\tz\n1.5\t0\t1\n2.5\t1\t0\n")
+    with pytest.raises(DatasetError, match=r"no option labels_last; .* is read with format=csv"):
+        plan_reading(path, labels_last=2)
+    with pytest.raises(DatasetError, match=r"numbers of rows, features and labels; .* is read with format=csv"):
+        read(path)
+    assert read(path, labels_last=2, format="csv").X.tolist() == [[1.5], [2.5]]

@@ -152,7 +152,7 @@ def test_files_that_cannot_be_opened(write, tmp_path):
     with pytest.raises(DatasetError, match="no such file"):
         read(tmp_path / "absent.arff")
     (tmp_path / "folder.arff").mkdir()
-    with pytest.raises(DatasetError, match="cannot be read"):
+    with pytest.raises(DatasetError, match="it is a folder, not a data file"):
         read(tmp_path / "folder.arff")
     for content in (b"", gzip.compress(b"")):
         with pytest.raises(DatasetError, match="the file is empty"):

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +70,111 @@ def test_what_a_user_can_fix_is_one_line_and_exit_code_2(argv, capsys, monkeypat
     assert len(captured.err.strip().splitlines()) == 1, captured.err
     assert "Error: " in captured.err
     assert "Traceback" not in captured.err
+
+
+@pytest.fixture
+def no_files(tmp_path, monkeypatch):
+    """A folder with a pipe, a socket, a device and a folder, all called as files are."""
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("no pipes with a name")
+    monkeypatch.chdir(tmp_path)
+    for ending in ("csv", "txt", "zip", "yaml"):
+        os.mkfifo(f"pipe.{ending}")
+    Path("device.csv").symlink_to("/dev/zero")
+    Path("folder.csv").mkdir()
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind("socket.csv")
+        yield
+
+
+@contextlib.contextmanager
+def at_once():
+    """Fail instead of waiting for another program to write into a pipe."""
+
+    def stop(*_):
+        pytest.fail("still waiting after 20 s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(20)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("name", ["pipe.csv", "pipe.txt", "socket.csv", "device.csv", "folder.csv"])
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["datasets", "check", "{}", "--labels-last", "1"],
+        ["datasets", "add", "{}", "--labels-last", "1"],
+        ["train", "dataset=./{}", "labels_last=1", "method=mlknn"],
+        ["compare", "dataset=./{}", "labels_last=1"],
+        ["audit", "{}"],
+        ["audit", "table.csv", "--sizes", "{}"],
+    ],
+    ids=["check", "add", "train", "compare", "audit", "sizes"],
+)
+def test_what_is_no_file_is_refused_at_once(argv, name, no_files, capsys):
+    Path("table.csv").write_text("dataset,method,metric,mean\na,m,hamming loss,0.1\n")
+    with at_once():
+        assert main([word.format(name) for word in argv]) == 2
+    kind = {"pipe": "a pipe", "socket": "a socket", "device": "a device", "folder": "a folder"}[name.split(".")[0]]
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert f"{name}: it is {kind}" in line
+
+
+@pytest.mark.parametrize(
+    "argv", [["arena", "verify", "pipe.zip"], ["train", "dataset=genes-toy", "method=./pipe.yaml"]]
+)
+def test_other_pipes_are_refused_at_once(argv, no_files, capsys):
+    with at_once():
+        assert main(argv) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "it is a pipe" in line
+
+
+def test_new_rows_from_a_pipe_are_refused_at_once(no_files):
+    from multilab.datasets import DatasetError, read_frames  # the door of predict, monitor and explain
+
+    with at_once(), pytest.raises(DatasetError, match="it is a pipe, not a data file"):
+        read_frames("pipe.csv", labelled=False)
+
+
+@pytest.mark.parametrize(
+    ("path", "argv"),
+    [
+        ("data/own/dir.yaml", ["datasets", "show", "dir"]),
+        ("conf/method/dir.yaml", ["methods", "show", "dir"]),
+        ("conf/method/dir.yaml", ["train", "dataset=genes-toy", "method=./conf/method/dir.yaml"]),
+        ("conf/study/dir.yaml", ["run", "study=dir"]),
+    ],
+)
+def test_a_folder_with_the_name_of_settings_is_called_a_folder(path, argv, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path(path).mkdir(parents=True)
+    assert main(argv) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "dir.yaml: it is a folder" in line
+
+
+def test_python_without_docstrings_has_the_same_metrics_and_help(capsys, tmp_path):
+    from multilab.metrics import DEFINED
+
+    program = (
+        "from multilab.cli import main; from multilab.metrics import DEFINED; from multilab.testing import "
+        "multilabel_checks; print({n: m.definition for n, m in DEFINED.items()}); print(multilabel_checks()); "
+        "main(['cells', '--help']); main(['fit', '--help']); main(['methods', 'show', 'mlknn'])"
+    )
+    plain, stripped = (
+        subprocess.run(
+            [sys.executable, *flags, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=True
+        ).stdout
+        for flags in ([], ["-OO"])
+    )
+    assert stripped.split() == plain.split()
+    assert DEFINED["hamming_loss"].definition in plain
 
 
 def test_datasets_list_and_show(capsys):

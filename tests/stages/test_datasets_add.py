@@ -17,7 +17,8 @@ from helpers.own_files import own_rows
 from multilab.cli import main
 from multilab.commands.completion import candidates
 from multilab.commands.file_arguments import with_registered_files
-from multilab.datasets import DatasetError, card_folders, cards, load
+from multilab.datasets import DatasetError, card, card_folders, cards, load
+from multilab.deployment import load_model
 
 
 @pytest.fixture
@@ -136,3 +137,30 @@ def test_a_name_in_two_folders_is_refused(folder, capsys, monkeypatch):
     monkeypatch.setenv("MULTILAB_CARDS", "shared")
     with pytest.raises(DatasetError, match="two cards are called 'mine'"):
         load("mine")
+
+
+def test_new_rows_are_read_and_imputed_as_the_card_says(tmp_path, monkeypatch, capsys):
+    """A file without a hole, without names and with decimal commas: a model of it reads new rows alike."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MULTILAB_CACHE", str(tmp_path / "cache"))
+    rows = [f"{k},5;{'Köln' if k % 3 else 'Bonn'};{k % 2};{k // 2 % 2}" for k in range(40)]
+    Path("set.csv").write_bytes("\n".join(rows).encode("cp1252"))
+    options = ["--labels-last", "2", "--header", "false", "--decimal", ",", "--encoding", "cp1252"]
+    assert main(["datasets", "add", "set.csv", *options]) == 0
+    reader = card("set").reader
+    assert reader == {
+        "labels_last": 2,
+        "header": False,
+        "decimal": ",",
+        "encoding": "cp1252",
+        "text": "one_hot",
+        "missing": "impute",
+    }
+    assert main(["fit", "dataset=set", "method=mlknn", "protocol.kfold=2", "--output", "model"]) == 0
+    Path("new.csv").write_bytes("7,5;Köln\n;Bonn\n".encode("cp1252"))
+    capsys.readouterr()
+    assert main(["predict", "model", "new.csv", "-o", "out.csv"]) == 0
+    assert "missing values imputed as in training: 'c1' (1)" in capsys.readouterr().err
+    encoded = load_model("model").encode(load_model("model").read("new.csv"))
+    assert encoded.X.tolist() == [[7.5, 0, 1], [20, 1, 0]]  # the median of 0.5 to 39.5
+    assert len(Path("out.csv").read_text().splitlines()) == 3

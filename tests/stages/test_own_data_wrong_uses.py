@@ -137,4 +137,4 @@ def test_constant_labels_among_others_are_reported(capsys):
     assert main(["datasets", "add", "other.csv", *TAGS]) == 0
     out = capsys.readouterr().out
     assert "warning    labels that every row has: tag_z\n" in out
-    assert "note       the text is not UTF-8: read as Latin-1\n" in out
+    assert "note       the text is not UTF-8: read as Windows-1252 (cp1252)\n" in out

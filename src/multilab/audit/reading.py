@@ -6,11 +6,13 @@ import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from multilab.audit.errors import AuditError
 from multilab.audit.numbers import PrintedNumber, parse_number
 from multilab.audit.quantities import quantity_of
 from multilab.audit.tables import DERIVED_KINDS, AuditCell, TestSize, derived_kind
+from multilab.core.files import not_a_file
 from multilab.core.messages import closest
 
 _NEEDED = ("dataset", "method", "metric", "mean")
@@ -39,7 +41,7 @@ def read_audit_cells(path: Path, metric: str = "", table: str = "") -> list[Audi
         Naming the file, the line and what is wrong.
     """
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with _opened(path) as file:
             rows = [(number, row) for number, row in enumerate(csv.reader(file), 1) if any(map(str.strip, row))]
     except (UnicodeDecodeError, csv.Error) as error:
         raise AuditError(f"{path}: not a CSV file in UTF-8: {error}") from None
@@ -56,6 +58,12 @@ def read_audit_cells(path: Path, metric: str = "", table: str = "") -> list[Audi
     if not any(cell.mean for _, cell in cells):
         raise AuditError(f"{path}: there is no number in it")
     return [cell for _, cell in cells]
+
+
+def _opened(path: Path) -> TextIO:
+    if kind := not_a_file(path):
+        raise AuditError(f"{path}: it is {kind}, not a CSV file")
+    return path.open(newline="", encoding="utf-8-sig")
 
 
 _Rows = Sequence[tuple[int, list[str]]]
@@ -143,7 +151,7 @@ def read_sizes(path: Path) -> dict[str, TestSize]:
 
     Only ``dataset`` is needed; ``*`` is every dataset that is not named.
     """
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    with _opened(path) as file:
         entries = list(csv.DictReader(file))
     sizes = {}
     for line, entry in enumerate(entries, 2):

@@ -18,6 +18,7 @@ from multilab.audit import (
     size_from,
     unused_sizes,
 )
+from multilab.core.files import not_a_file
 from multilab.core.messages import unknown_name
 from multilab.core.yaml_text import parse_yaml
 from multilab.datasets.catalogue import card_folders
@@ -83,6 +84,8 @@ def audited_table(
 
 def derived_cells(cells: Iterable[AuditCell], path: Path) -> list[AuditCell]:
     """Return the cells with the kinds that ``derived`` of a ``names.yaml`` gives them."""
+    if kind := not_a_file(path):
+        raise AuditError(f"{path}: it is {kind}, not a YAML file")
     try:
         content = parse_yaml(path.read_text(encoding="utf-8")) or {}
     except yaml.YAMLError as error:

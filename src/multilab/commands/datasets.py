@@ -10,6 +10,7 @@ from typing import Any
 from multilab import datasets
 from multilab.core.messages import printable
 from multilab.core.text import visible
+from multilab.datasets.file_access import ENCODINGS
 
 _SHOWN = 20  # entries of a long list
 
@@ -51,11 +52,27 @@ def add_reader_options(check: argparse.ArgumentParser) -> None:
         choices=["error", "keep"],
         help="missing values in label columns: refuse (default), or keep as labels that were not observed",
     )
+    check.add_argument("--encoding", choices=ENCODINGS, help="encoding of text (default: UTF-8 or Windows-1252)")
+    check.add_argument(
+        "--header",
+        metavar="true|false",
+        type=_truth,
+        help="whether the first line of a CSV file names the columns (default); without, they are c1, c2, ...",
+    )
+    check.add_argument(
+        "--decimal", choices=[".", ","], help="decimal separator of a CSV file; the other one may separate thousands"
+    )
     check.add_argument("--format", choices=["arff", "csv", "mat", "parquet", "svmlight", "xc"], help="default: by name")
     check.add_argument("--keys", metavar="KEY=VARIABLE,...", type=_keys, help="variables of a MATLAB file")
     check.add_argument("--n-features", type=int, metavar="N", help="number of features of an svmlight file")
     check.add_argument("--first-feature", type=int, choices=[0, 1], help="index of its first feature")
     check.add_argument("--first-label", type=int, choices=[0, 1], help="index of its first label")
+
+
+def _truth(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return text == "true"
 
 
 def _names(text: str) -> list[str]:

@@ -15,7 +15,8 @@ _EXTENSIONS = (".arff", ".csv", ".libsvm", ".mat", ".parquet", ".svm", ".svmligh
 _COMPRESSED = (".bz2", ".gz", ".xz")
 _COUNTS = ("labels_first", "labels_last", "n_features", "first_feature", "first_label")
 _NAMES = ("labels", "drop", "label_names")
-_TEXTS = ("label_prefix", "labels_xml", "text", "missing", "missing_labels")
+_TEXTS = ("label_prefix", "labels_xml", "text", "missing", "missing_labels", "encoding", "decimal")
+_TRUTHS = ("header",)
 
 
 def with_registered_files(argv: Sequence[str]) -> list[str]:
@@ -39,7 +40,7 @@ def with_registered_files(argv: Sequence[str]) -> list[str]:
     others = list[str]()
     for argument in argv:
         name, equals, value = argument.partition("=")
-        if equals and name in (*_COUNTS, *_NAMES, *_TEXTS):
+        if equals and name in (*_COUNTS, *_NAMES, *_TEXTS, *_TRUTHS):
             options["label_columns" if name == "labels" else name] = _option(name, value)
         else:
             others.append(argument)
@@ -62,6 +63,10 @@ def _is_path(dataset: str) -> bool:
 def _option(name: str, value: str) -> Any:
     if name in _NAMES:
         return [one.strip() for one in value.strip("[]").split(",") if one.strip()]
+    if name in _TRUTHS and value not in ("true", "false"):
+        raise datasets.DatasetError(f"{name} must be true or false, not {value[:40]!r}")
+    if name in _TRUTHS:
+        return value == "true"
     if name in _COUNTS and not value.isdecimal():
         raise datasets.DatasetError(f"{name} must be a whole number, not {value[:40]!r}")
     return int(value) if name in _COUNTS else value

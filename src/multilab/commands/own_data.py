@@ -72,6 +72,10 @@ def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
     counts = _listed(f"{label.name} ({label.positive} rows)" for label in rarest)
     cardinality, without = content["cardinality"], content["rows_without_label"]
     lines.append(f"labels     {len(labels)}, {cardinality:.4g} per row, {without} rows without any")
+    unobserved = {label.name: label.unobserved for label in labels if label.unobserved}
+    if unobserved:
+        total, of = sum(unobserved.values()), profile.rows * len(labels)
+        lines.append(f"unobserved {total} of {of} label values: {_counts(unobserved, 'rows')}")
     lines.append(f"imbalance  MeanIR {mean_ir:.3g}; rarest: {counts}")
     if profile.empty:
         lines.append(f"note       left out, no row has a value: {_listed(profile.empty)}")

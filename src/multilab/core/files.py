@@ -1,9 +1,10 @@
-"""Atomic writes of files, outputs that are no inputs, and JSON whose damage is always a `ValueError`."""
+"""Atomic writes of files, paths that are no files or are read, and JSON whose damage is always a `ValueError`."""
 
 from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,26 @@ from typing import Any
 from multilab.core.errors import MultilabError
 
 PathLike = str | os.PathLike[str]
+
+_NO_FILES = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def not_a_file(path: PathLike) -> str | None:
+    """Return what a path is that is not a file, or None: for a file, a link to one, and a path where nothing is.
+
+    Opening a pipe waits until another program writes to it, and reading a device may never end.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return None
+    return next((kind for is_kind, kind in _NO_FILES if is_kind(mode)), None)
 
 
 def write_atomically(path: PathLike, content: bytes | str) -> None:

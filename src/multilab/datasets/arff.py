@@ -14,13 +14,18 @@ from multilab.datasets.arff_rows import parse_rows
 from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions, TableColumn
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import Limits, decode, read_bytes
+from multilab.datasets.file_access import Limits, decode, encoding_note, read_bytes
 from multilab.datasets.ignored_columns import dropped_note, positions_left
 from multilab.datasets.number_parsing import dense_numbers, sparse_numbers
 
 
 def read_arff(
-    path: PathLike, options: LabelOptions | None, limits: Limits, drop: Sequence[str] = (), missing_labels: bool = False
+    path: PathLike,
+    options: LabelOptions | None,
+    limits: Limits,
+    drop: Sequence[str] = (),
+    missing_labels: bool = False,
+    encoding: str | None = None,
 ) -> CodedTable:
     """Read an ARFF file, dense or sparse, compressed or not.
 
@@ -38,6 +43,8 @@ def read_arff(
         Names of attributes that are left out; they may have any type.
     missing_labels : bool
         Whether a label may be missing (``?``).
+    encoding : str, optional
+        See :func:`multilab.datasets.file_access.decode`.
 
     Returns
     -------
@@ -52,7 +59,8 @@ def read_arff(
         See :func:`multilab.datasets.arff_rows.parse_rows`; further, a label attribute declared with other
         values.
     """
-    text = decode(read_bytes(path, limits))
+    octets = read_bytes(path, limits)
+    text = decode(octets, path, encoding)
     header = parse_header(text, path, limits, drop)
     kept = positions_left([column.name for column in header.columns], drop, path)
     labels = _labels(header, options, kept, path)
@@ -65,7 +73,7 @@ def read_arff(
     if len(kept) < len(columns):
         table, columns = table[:, kept], [columns[j] for j in kept]
         labels = np.searchsorted(kept, labels)
-    return CodedTable(table, columns, labels, path, limits, dropped_note(drop))
+    return CodedTable(table, columns, labels, path, limits, (*encoding_note(octets, encoding), *dropped_note(drop)))
 
 
 def _labels(header: Header, options: LabelOptions | None, kept: Sequence[int], path: PathLike) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from multilab.core.files import PathLike
@@ -86,7 +86,7 @@ def parse_header(text: str, path: PathLike, limits: Limits, drop: Sequence[str] 
         With its line: a declaration that cannot be read, an attribute declared twice, an attribute that is
         neither numeric nor nominal, or no ``@data``.
     """
-    relation, columns, seen = "", [], dict[str, int]()
+    relation, columns, seen, left_out = "", [], dict[str, int](), frozenset(drop)
     start, line = 0, 0
     while start < len(text):
         end = text.find("\n", start)
@@ -99,7 +99,7 @@ def parse_header(text: str, path: PathLike, limits: Limits, drop: Sequence[str] 
             case "@relation":
                 relation = _relation(rest.strip())
             case "@attribute":
-                column = _attribute(rest.strip(), path, line, drop)
+                column = _attribute(rest.strip(), path, line, left_out)
                 if column.name in seen:
                     first = seen[column.name]
                     raise DatasetError(f"attribute '{column.name[:60]}' was declared on line {first}", path, line)
@@ -121,7 +121,7 @@ def _relation(text: str) -> str:
     return unquote(quoted[0]) if quoted else text.partition("%")[0].strip()
 
 
-def _attribute(text: str, path: PathLike, line: int, drop: Sequence[str]) -> TableColumn:
+def _attribute(text: str, path: PathLike, line: int, drop: Collection[str]) -> TableColumn:
     match = _NAME.match(text)
     if match is None or not match["kind"]:
         raise DatasetError(f"cannot read the attribute declaration '{text[:60]}'", path, line)

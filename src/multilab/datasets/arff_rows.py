@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from multilab.core.files import PathLike
 from multilab.datasets.arff_header import QUOTED, unquote
+from multilab.datasets.cell_coding import MISSING_LABEL_HINT
 from multilab.datasets.column_roles import TableColumn
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, require_cells
@@ -63,7 +64,7 @@ class _Values:
 
     def _missing(self) -> float:
         if self.required:
-            raise ValueError(f"label '{self.column.name[:60]}' is missing")
+            raise ValueError(f"label '{self.column.name[:60]}' is missing{MISSING_LABEL_HINT}")
         return math.nan
 
 
@@ -115,8 +116,9 @@ def parse_rows(
     """
     is_label = np.zeros(len(columns), dtype=bool)
     is_label[labels] = True
+    left_out = set(drop)
     readers: list[Callable[[str], float]] = [
-        _ignored if column.name in drop else _Values(column, bool(mark), missing_labels)
+        _ignored if column.name in left_out else _Values(column, bool(mark), missing_labels)
         for column, mark in zip(columns, is_label, strict=True)
     ]
     rows = _rows(body, first_line)

@@ -24,6 +24,9 @@ _READER_KINDS: dict[str, type] = {
     "n_features": int,
     "first_feature": int,
     "first_label": int,
+    "encoding": str,
+    "header": bool,
+    "decimal": str,
 }
 _NAMES = ("label_columns", "label_names")  # a list of names, or a text
 READER_OPTIONS = (*_READER_KINDS, *_NAMES, "drop", "text", "missing", "missing_labels")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from multilab.core.files import not_a_file
 from multilab.core.paths import conf_dir, data_dir
 from multilab.core.text import excerpt
 from multilab.datasets.card_checks import (
@@ -185,10 +186,14 @@ def card(name: str) -> Card:
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise DatasetError(f"{excerpt(repr(name))} is not a dataset name (small letters, digits, '.', '_' and '-')")
-    paths = [path for folder in card_folders() if (path := folder / f"{name}.yaml").is_file()]
+    places = [folder / f"{name}.yaml" for folder in card_folders()]
+    paths = [path for path in places if path.is_file()]
     if not paths and (registered := files_dir() / f"{name}.yaml").is_file():
         paths = [registered]
     if not paths:
+        for path in places:
+            if kind := not_a_file(path):
+                raise DatasetError(f"it is {kind}, a card is a YAML file", path)
         hint = did_you_mean(name, cards()) or f" (searched: {', '.join(map(str, card_folders()))})"
         raise DatasetError(f"there is no dataset {name!r}{hint}")
     if len(paths) > 1:

@@ -61,7 +61,8 @@ def _spread(file: RawData, blocks: Sequence[tuple[str, bool, int, int]], names: 
     arrays = []
     for (_, _, start, stop), columns in zip(blocks, names, strict=True):
         block = np.zeros((len(file.X), len(columns)))
-        block[:, [columns.index(name) for name in file.feature_names[start:stop]]] = file.X[:, start:stop]
+        position = {name: k for k, name in enumerate(columns)}
+        block[:, [position[name] for name in file.feature_names[start:stop]]] = file.X[:, start:stop]
         block[np.isnan(file.X[:, start])] = np.nan
         arrays.append(block)
     return np.hstack(arrays)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -10,7 +13,7 @@ import numpy as np
 
 from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import TableColumn
-from multilab.datasets.errors import DatasetError
+from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import require_cells
 from multilab.datasets.number_parsing import to_number
 
@@ -18,9 +21,22 @@ MISSING_CELLS = frozenset({"", "?", "na", "nan", "null", "n/a", "#n/a", "<na>"})
 _TRUTH = {"true": 1.0, "false": 0.0}
 _USUAL = {form: "nan" for text in MISSING_CELLS for form in (text, text.upper())} | {"NaN": "nan"}
 _USUAL |= {form: f"{number:g}" for text, number in _TRUTH.items() for form in (text, text.upper(), text.title())}
+_YES = frozenset({"yes", "y", "on", "positive", "present", "t", "1"})
 _INFINITE = frozenset({"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"})
 MAX_CATEGORIES = 1000
 MAX_CATEGORY = 100  # characters
+_NEARLY_ALL = 0.9
+_UNITS = 3  # of one column: 90 min, 1 season, 2 seasons
+_ORDINALS = frozenset({"st", "nd", "rd", "th"})
+_DISGUISED = re.compile(
+    r"[-+]?(?P<currency>[$€£¥])?\s?[-+]?(?P<number>\d+(?:[.,]\d+)*)\s?(?P<unit>[%$€£¥]|[^\W\d_]{1,12})?\.?"
+)
+COMMA_NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?")
+"""Number with a decimal comma, where points may separate thousands."""
+POINT_NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
+"""Number with a decimal point, where commas may separate thousands."""
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?")
+MISSING_LABEL_HINT = "; labels that were not observed: missing_labels=keep"
 TEXT_HINT = "; for text set text to 'one_hot', or leave the column out (drop)"
 _MIXED_HINT = "; most of the column are numbers: correct the others, or leave the column out (drop)"
 
@@ -102,6 +118,30 @@ def _is_text(values: Sequence[float | None]) -> bool:
     return others > 0 and others >= numbers
 
 
+def looks_like_numbers(values: Sequence[str]) -> bool:
+    """Return whether nearly all texts of a column are numbers in disguise: 32,2 or 1,234 or 39% or $10.50 or 90 min."""
+    units, disguised, numbers = set[str](), 0, 0
+    for value in values:
+        if cell_value(value) is not None:
+            numbers += 1
+            continue
+        found = _DISGUISED.fullmatch(value)
+        if found is None:
+            continue
+        if found["currency"] or found["unit"]:
+            units.add((found["unit"] or "").lower())
+        elif not (COMMA_NUMBER.fullmatch(value) or POINT_NUMBER.fullmatch(value)):
+            continue
+        disguised += 1
+    few_units = len(units) <= _UNITS and not units & _ORDINALS
+    return few_units and disguised > max(1, numbers) and disguised + numbers >= _NEARLY_ALL * len(values)
+
+
+def look_like_dates(values: Sequence[str]) -> bool:
+    """Return whether all texts of a column look like dates."""
+    return bool(values) and all(_DATE.fullmatch(value) for value in values)
+
+
 def _first_fault(
     texts: Iterable[str], values: Sequence[float | None], name: str, is_label: bool, missing_labels: bool, hint: str
 ) -> tuple[int, str] | None:
@@ -111,17 +151,35 @@ def _first_fault(
     name = name[:60]
     for code, (cell, value) in enumerate(zip(texts, values, strict=True)):
         if value is None and is_label:
-            return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1, true or false"
+            advice = _label_advice(name, list(texts))
+            return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1, true or false{advice}"
         if value is None:
             advice = "" if cell.lower() in _INFINITE else hint
             return code, f"'{cell[:40]}' of column '{name}' is not a finite number{advice}"
         if is_label and math.isnan(value):
             if missing_labels:
                 continue
-            return code, f"label '{name}' is missing"
+            return code, f"label '{name}' is missing{MISSING_LABEL_HINT}"
         if is_label and value not in (0.0, 1.0):
-            return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1"
+            advice = _label_advice(name, list(texts))
+            return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1{advice}"
     return None
+
+
+def _label_advice(name: str, texts: Sequence[str]) -> str:
+    """Return how pandas converts a column of tags, or of two other values than 0 and 1, where it is one of these."""
+    present = [text for text in texts if text.lower() not in MISSING_CELLS]
+    column = f"frame[{name!r}]"
+    for mark in ("|", ";", ","):
+        if any(mark in text for text in present):
+            if all(text.startswith("[") and text.endswith("]") for text in present):  # a list of Python
+                column, mark = f"{column}.str.strip('[]').str.replace(\"'\", '')", ", "
+            return f"; a column per tag, in pandas: {column}.str.get_dummies({mark!r})"
+    if len(present) == 2:
+        yes = next((text for text in present if text.lower() in _YES), max(present))
+        value = yes if cell_value(yes) is not None else repr(yes)
+        return f"; in pandas: ({column} == {value}).astype(int)"
+    return ""
 
 
 def categories_of(name: str, texts: Sequence[str]) -> tuple[TableColumn, np.ndarray]:
@@ -150,4 +208,14 @@ def one_hot_text(table: CodedTable) -> CodedTable:
     require_cells(len(table.values), width, "the one-hot columns of the text", table.path, table.limits)
     shown = ", ".join(f"{c.name[:60]!r} ({len(c.values or ())} values)" for c in columns[:10])
     more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
-    return replace(table, notes=(*table.notes, f"text became one-hot columns: {shown}{more}"))
+    notes = [f"text became one-hot columns: {shown}{more}"]
+    if disguised := [column for column in columns if looks_like_numbers(column.values or ())]:
+        notes.append(f"numbers written as text became one-hot columns: {shown_examples(disguised)}")
+        warnings.warn(f"{os.fspath(table.path)}: {notes[-1]}", DatasetWarning, stacklevel=3)
+    return replace(table, notes=(*table.notes, *notes))
+
+
+def shown_examples(columns: Sequence[TableColumn]) -> str:
+    """Return the names of columns of text, each with two of its values."""
+    shown = (f"{c.name[:60]} ({', '.join(repr(value[:20]) for value in (c.values or ())[:2])})" for c in columns[:5])
+    return ", ".join(shown) + (f" and {len(columns) - 5} more" if len(columns) > 5 else "")

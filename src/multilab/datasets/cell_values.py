@@ -80,3 +80,13 @@ def is_absent(cell: Any) -> bool:
     if isinstance(cell, float | np.floating):
         return bool(np.isnan(cell))
     return type(cell).__name__ in ("NAType", "NaTType")
+
+
+def refuse_nested(cells: pd.Series, where: str = "") -> None:
+    """Refuse a column with a cell that is a list, a dictionary or an array."""
+    for row, cell in enumerate(cells.tolist(), 1):
+        if isinstance(cell, list | tuple | dict | set | frozenset | np.ndarray):
+            raise DatasetError(
+                f"{where}column {str(cells.name)[:60]!r}, row {row}: the cell is a {type(cell).__name__}; make a "
+                "column of each element (for tags: sklearn.preprocessing.MultiLabelBinarizer), or leave it out (drop)"
+            )

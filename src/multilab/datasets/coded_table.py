@@ -34,6 +34,8 @@ class CodedTable:
         For the error when a matrix would be too large.
     notes : sequence of str
         Notes of the reader, see `RawData`.
+    grouped : sequence of str
+        Names of the columns of numbers whose points may separate thousands.
     """
 
     values: Any
@@ -42,6 +44,7 @@ class CodedTable:
     path: PathLike
     limits: Limits
     notes: Sequence[str] = ()
+    grouped: Sequence[str] = ()
 
     @property
     def features(self) -> np.ndarray:
@@ -90,13 +93,14 @@ class CodedTable:
 
     def frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the features and the labels as data frames, see `multilab.datasets.read_frames`."""
-        series = {self.columns[j].name: self._series(j) for j in self.features}
+        by_column = sp.csc_array(self.values) if sp.issparse(self.values) else self.values
+        series = {self.columns[j].name: self._series(j, by_column[:, [j]]) for j in self.features}
         names = [self.columns[j].name for j in self.labels]
         return pd.DataFrame(series, copy=False), pd.DataFrame(self.label_codes(), columns=names)
 
-    def _series(self, j: int) -> Any:
+    def _series(self, j: int, cells: Any) -> Any:
         """Return a feature: numbers (sparse ones of a sparse table), or a categorical of texts."""
-        column, cells = self.columns[j], self.values[:, [j]]
+        column = self.columns[j]
         if column.plain and sp.issparse(cells):
             return pd.DataFrame.sparse.from_spmatrix(canonical_csr(cells))[0]
         codes = (cells.toarray() if sp.issparse(cells) else cells).ravel()

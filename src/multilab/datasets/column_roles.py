@@ -128,7 +128,7 @@ class LabelOptions:
         if isinstance(names, str) and ("," in names or not os.path.isfile(names)):
             return path, {name.strip(): None for name in names.split(",") if name.strip()}
         if isinstance(names, str | os.PathLike):
-            lines = decode(read_bytes(names, Limits(max_bytes=MAX_NAMES_BYTES))).split("\n")
+            lines = decode(read_bytes(names, Limits(max_bytes=MAX_NAMES_BYTES)), names).split("\n")
             return names, {text.strip(): i for i, text in enumerate(lines, 1) if text.strip()}
         return path, dict.fromkeys(names)
 

@@ -8,15 +8,21 @@ import gzip
 import io
 import lzma
 import os
+import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, ParamSpec, TypeVar
 
-from multilab.core.files import PathLike
+from multilab.core.files import PathLike, not_a_file
 from multilab.datasets.errors import DatasetError
 
+ENCODINGS = (
+    *("utf-8", "utf-8-replace", "cp1252", "latin-1", "utf-16"),
+    *("cp1250", "cp1251", "gb18030", "big5", "shift_jis", "euc_kr"),
+)
+"""Encodings of text that a reader can be told to use."""
 MAX_NAMES_BYTES = 16 * 2**20
 """Limit for a file that only names labels."""
 
@@ -25,6 +31,7 @@ _T = TypeVar("_T")
 _CHUNK = 1 << 22
 _FREE_TEXT = 1 << 24  # a small file may always become this large when decompressed
 _FREE_MATRIX = 1 << 27  # and a matrix made from it this large
+_SEQUENCE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _COMPRESSIONS = (".gz", ".bz2", ".xz")
 
 
@@ -55,6 +62,27 @@ class Limits:
     max_expansion: int = 512
 
 
+@dataclass(frozen=True)
+class TextForm:
+    """How a file of text is written.
+
+    Attributes
+    ----------
+    encoding : str or None
+        See `decode`.
+    header : bool or None
+        Whether the first line of a table names the columns; otherwise they are called ``c1``, ``c2``, ... None: it
+        does, and a first line that looks like data is refused.
+    decimal : {".", ","} or None
+        The decimal separator of a table, where the other one may separate thousands. None: a point, and nothing
+        separates thousands.
+    """
+
+    encoding: str | None = None
+    header: bool | None = None
+    decimal: str | None = None
+
+
 def plain_name(path: PathLike) -> tuple[str, str]:
     """Return the stem and the lower-case extension of a file name without its compression.
 
@@ -79,20 +107,18 @@ def read_bytes(path: PathLike, limits: Limits | None = None) -> bytes:
     Raises
     ------
     DatasetError
-        No such file, unreadable, empty, damaged or truncated compression, or too large.
+        No such file, a pipe or a device, unreadable, empty, damaged or truncated compression, or too large.
     """
     limits = limits or Limits()
     chunks, size = [], 0
     try:
-        with open(path, "rb") as raw, _decompressed(raw) as stream:
+        with open(require_file(path), "rb") as raw, _decompressed(raw) as stream:
             most = max_content(os.fstat(raw.fileno()).st_size, limits)
             while chunk := stream.read(min(_CHUNK, most - size + 1)):
                 size += len(chunk)
                 if size > most:
                     raise too_large(path, most, limits)
                 chunks.append(chunk)
-    except FileNotFoundError:
-        raise DatasetError("no such file", path) from None
     except (EOFError, zlib.error, lzma.LZMAError, MemoryError) as error:
         raise DatasetError(f"the compressed file is damaged ({error})", path) from None
     except OSError as error:  # gzip and bz2 report damage this way, too
@@ -100,6 +126,15 @@ def read_bytes(path: PathLike, limits: Limits | None = None) -> bytes:
     if size == 0:
         raise DatasetError("the file is empty", path)
     return b"".join(chunks) if len(chunks) > 1 else chunks[0]
+
+
+def require_file(path: PathLike) -> Path:
+    """Return the path of a data file; refuse a folder, a pipe, a device, and a path where nothing is."""
+    if kind := not_a_file(path):
+        raise DatasetError(f"it is {kind}, not a data file", path)
+    if not Path(path).is_file():
+        raise DatasetError("there is no such file", path)
+    return Path(path)
 
 
 def max_content(file_size: int, limits: Limits) -> int:
@@ -143,31 +178,72 @@ def name_memory_errors(reader: Callable[_P, _T]) -> Callable[_P, _T]:
 def read_head(path: PathLike, size: int = 1 << 16) -> bytes:
     """Return the first bytes of a file, decompressed, or nothing if it cannot be read."""
     try:
-        with open(path, "rb") as raw, _decompressed(raw) as stream:
+        with open(require_file(path), "rb") as raw, _decompressed(raw) as stream:
             return stream.read(size)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, MemoryError):
+    except (DatasetError, OSError, EOFError, zlib.error, lzma.LZMAError, MemoryError):
         return b""
 
 
-def decode(content: bytes) -> str:
-    r"""Return text as UTF-8 (with or without a byte order mark) or, if it is not UTF-8, as Latin-1.
+def decode(content: bytes, path: PathLike | None = None, encoding: str | None = None) -> str:
+    r"""Return the text of a file, with ``\n`` for every line end, so that line numbers do not depend on the system.
 
-    Line ends become ``\n``, so that line numbers are the same whatever system wrote the file.
+    Parameters
+    ----------
+    content : bytes
+        The file.
+    path : path-like, optional
+        For error messages.
+    encoding : str, optional
+        One of `ENCODINGS`; "utf-8-replace" makes of each byte that is not UTF-8 a replacement character. Default:
+        UTF-8 with or without a byte order mark, or Windows-1252 where no character beyond ASCII is UTF-8.
+
+    Raises
+    ------
+    DatasetError
+        With the line of the first wrong byte.
     """
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = content.decode("latin-1")
+        if encoding == "utf-8-replace":
+            text = content.decode("utf-8-sig", "replace")
+        else:
+            text = content.decode("utf-8-sig" if encoding in (None, "utf-8") else str(encoding))
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        if encoding is not None:
+            raise DatasetError(f"byte 0x{content[error.start]:02x} is not {encoding}", path, line) from None
+        text = _decode_windows(content, path, line, content[error.start])
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def is_utf8(content: bytes) -> bool:
-    """Return whether text is UTF-8."""
+def _decode_windows(content: bytes, path: PathLike | None, line: int, wrong: int) -> str:
+    """Return text as Windows-1252; refuse text that is UTF-8 but for some bytes, and what neither of the two is."""
+    text, undefined = "", None
+    try:
+        text = content.decode("cp1252")
+    except UnicodeDecodeError as error:
+        undefined = error.start
+    known, single = len(_SEQUENCE.findall(content)), "cp1252" if undefined is None else "latin-1"
+    if known or content.startswith(b"\xef\xbb\xbf"):
+        raise DatasetError(
+            f"byte 0x{wrong:02x} is not UTF-8, which {known} other characters are: correct it, read it as an unknown "
+            f"character by encoding=utf-8-replace, or every byte as a character by encoding={single}",
+            path,
+            line,
+        )
+    if undefined is None:
+        return text
+    line = content.count(b"\n", 0, undefined) + 1
+    reason = f"byte 0x{content[undefined]:02x} is neither UTF-8 nor Windows-1252: name the encoding by encoding="
+    raise DatasetError(reason + "|".join(ENCODINGS), path, line)
+
+
+def encoding_note(content: bytes, encoding: str | None) -> list[str]:
+    """Return the note that `decode` took the text for Windows-1252, if it did."""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
-        return False
-    return True
+        return [] if encoding else ["the text is not UTF-8: read as Windows-1252 (cp1252)"]
+    return []
 
 
 def require_cells(rows: int, columns: int, what: str, path: PathLike, limits: Limits, itemsize: int = 8) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,8 @@ import pandas as pd
 import scipy.sparse as sp
 from pandas.api import types
 
-from multilab.datasets.cell_coding import are_labels, coded_cells
+from multilab.datasets.cell_coding import MISSING_LABEL_HINT, are_labels, coded_cells
+from multilab.datasets.cell_values import refuse_nested
 from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions, TableColumn, canonical_csr
 from multilab.datasets.errors import DatasetError
@@ -39,8 +41,8 @@ def table_of_frame(
     Raises
     ------
     DatasetError
-        Not a data frame with rows and different column names, a column of another type, an infinite value, or a value
-        of a label other than 0 and 1.
+        Not a data frame with rows and different column names, a column of another type, a list as a cell, an
+        infinite value, or a value of a label other than 0 and 1.
     """
     if not isinstance(frame, pd.DataFrame):
         raise DatasetError(f"{name}: expected a pandas.DataFrame, got {type(frame).__name__}")
@@ -49,23 +51,25 @@ def table_of_frame(
     if not len(frame):
         raise DatasetError(f"{name}: the table has no row")
     names = [str(column).strip() for column in frame.columns]
-    if twice := next((column for k, column in enumerate(names) if column in names[:k]), None):
+    if len(set(names)) < len(names):
+        twice = next(column for column, count in Counter(names).items() if count > 1)
         raise DatasetError(f"{name}: column {twice[:60]!r} occurs twice")
     kept = positions_left(names, drop, name)
     columns = [TableColumn(names[j], None, 1) for j in kept]
     wanted = labels.split(",") if isinstance(labels, str) else labels
     chosen = LabelOptions(label_columns=[str(one).strip() for one in wanted]).choose(columns, name)
+    is_label = set(chosen.tolist())
     series = [frame.iloc[:, j] for j in kept]
     limits = Limits()
     if all(isinstance(column.dtype, pd.SparseDtype) and column.dtype.fill_value == 0 for column in series):
         values: Any = canonical_csr(sp.csr_array(frame.iloc[:, kept].sparse.to_coo()))
         for k, column in enumerate(series):
-            _check_numbers(np.asarray(column.array.sp_values, dtype=float), names[kept[k]], k in chosen, False, name)
+            _check_numbers(np.asarray(column.array.sp_values, dtype=float), names[kept[k]], k in is_label, False, name)
     else:
         require_cells(len(frame), len(kept), "the table", name, limits)
         values = np.empty((len(frame), len(kept)))
         for k, column in enumerate(series):
-            columns[k], values[:, k] = _column(column, columns[k], k in chosen, missing_labels, name)
+            columns[k], values[:, k] = _column(column, columns[k], k in is_label, missing_labels, name)
     return CodedTable(values, columns, chosen, name, limits, dropped_note(drop))
 
 
@@ -75,6 +79,7 @@ def _column(
     """Return a column, nominal if it holds text, and its numbers or codes, NaN where a value is missing."""
     kind = series.dtype.subtype if isinstance(series.dtype, pd.SparseDtype) else series.dtype
     if isinstance(kind, pd.CategoricalDtype) or types.is_object_dtype(kind) or types.is_string_dtype(kind):
+        refuse_nested(series, f"{name}: ")
         cells = ["" if absent else str(cell).strip() for cell, absent in zip(series, series.isna(), strict=True)]
         column, values, fault = coded_cells(
             cells, column.name, "label" if is_label else "feature", True, missing_labels
@@ -97,5 +102,9 @@ def _check_numbers(values: np.ndarray, column: str, is_label: bool, missing_labe
         raise DatasetError(f"{name}: column {column[:60]!r} has an infinite value")
     if is_label and not (valid := are_labels(values, missing_labels)).all():
         wrong = values[~valid][0]
-        what = "is missing in some rows" if np.isnan(wrong) else f"is {wrong:g} in some rows, expected 0 or 1"
+        what = (
+            f"is missing in some rows{MISSING_LABEL_HINT}"
+            if np.isnan(wrong)
+            else f"is {wrong:g} in some rows, expected 0 or 1"
+        )
         raise DatasetError(f"{name}: label {column[:60]!r} {what}")

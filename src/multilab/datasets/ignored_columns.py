@@ -44,7 +44,8 @@ def positions_left(names: Sequence[str], drop: Sequence[str], path: PathLike) ->
         if name not in known:
             hint = did_you_mean(name, known)
             raise DatasetError(f"drop: '{name[:60]}' is not a column{hint[:200]}", path)
-    return [j for j, name in enumerate(names) if name not in drop]
+    left_out = set(drop)
+    return [j for j, name in enumerate(names) if name not in left_out]
 
 
 def dropped_note(drop: Sequence[str]) -> list[str]:

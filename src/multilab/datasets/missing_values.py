@@ -60,9 +60,10 @@ def impute(raw: RawData, path: PathLike | None = None) -> RawData:
     lacking = columns[np.isnan(fill[columns])]
     if len(lacking):
         raise DatasetError(f"feature '{_feature(raw, lacking[0])[:60]}' has no value at all: leave it out (drop)", path)
-    names = dict.fromkeys(_feature(raw, j) for j in columns.tolist())
+    feature = {j: start for _, start, stop in raw.nominal for j in range(start, stop)}
+    concerned = len({feature.get(j, j) for j in columns.tolist()})
     note = (
-        f"missing values imputed from all rows: {raw.missing_values}, features concerned: {len(names)} (median; most "
+        f"missing values imputed from all rows: {raw.missing_values}, features concerned: {concerned} (median; most "
         "frequent value of a nominal or 0/1 feature)"
     )
     imputed = raw.imputed_values + raw.missing_values

@@ -16,8 +16,8 @@ from multilab.core.files import PathLike, write_atomically
 from multilab.core.text import excerpt, visible
 from multilab.datasets.catalogue import Card, card, cards, own_dir
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import plain_name, read_bytes
-from multilab.datasets.reading_plan import ReadingPlan, plan_reading, require_file
+from multilab.datasets.file_access import plain_name, read_bytes, require_file
+from multilab.datasets.reading_plan import ReadingPlan, plan_reading
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 

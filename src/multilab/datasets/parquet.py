@@ -10,7 +10,7 @@ import numpy as np
 from pyarrow import ArrowException, BufferReader, compute, parquet, types
 
 from multilab.core.files import PathLike, parse_json
-from multilab.datasets.cell_coding import TEXT_HINT, are_labels, categories_of
+from multilab.datasets.cell_coding import MISSING_LABEL_HINT, TEXT_HINT, are_labels, categories_of
 from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions, TableColumn
 from multilab.datasets.errors import DatasetError
@@ -58,12 +58,14 @@ def read_parquet(
             raise DatasetError("the table has no row", path)
         if width > limits.max_columns:
             raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
-        index = _index_names(schema)
-        kept = [j for j in positions_left(schema.names, drop, path) if schema.names[j] not in index]
-        columns = named_columns(schema.names, kept, path)
+        names = schema.names  # every access makes the list anew
+        index = _index_names(schema, names)
+        kept = [j for j in positions_left(names, drop, path) if names[j] not in index]
+        columns = named_columns(names, kept, path)
         labels = choose_labels(options, columns, path)
+        is_label = set(labels.tolist())
         for j, position in enumerate(kept):
-            _require_numbers(schema.field(position), path, text != "error" and j not in labels)
+            _require_numbers(schema.field(position), path, text != "error", j in is_label)
         table = file.read(columns=[column.name for column in columns])
     except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, DatasetError):
@@ -82,21 +84,29 @@ def _is_string(kind: Any) -> bool:
     return types.is_string(kind) or types.is_large_string(kind)
 
 
-def _index_names(schema: Any) -> list[str]:
+def _index_names(schema: Any, names: Sequence[str]) -> list[str]:
     """Return the columns of a Parquet file that are the index of its data frame."""
+    known = set(names)
     try:
         described = parse_json((schema.metadata or {}).get(b"pandas", b"{}"))
         index = described.get("index_columns", [])
-        return [name for name in index if isinstance(name, str) and name in schema.names]
+        return [name for name in index if isinstance(name, str) and name in known]
     except (ValueError, AttributeError, TypeError):
         return []  # metadata that pandas did not write
 
 
-def _require_numbers(field: Any, path: PathLike, text_allowed: bool) -> None:
+def _require_numbers(field: Any, path: PathLike, text_allowed: bool, is_label: bool) -> None:
     """Refuse a column of text before it is read."""
     kind = field.type
-    if text_allowed and _is_string(kind):
+    if text_allowed and _is_string(kind) and not is_label:
         return
+    if _is_string(kind) and is_label:
+        name = field.name[:60]
+        raise DatasetError(
+            f"label '{name}' is text, expected 0 and 1 or booleans; in pandas: frame[{name!r}].astype(int) where the "
+            f"texts are 0 and 1, frame[{name!r}].str.get_dummies('|') where they are tags",
+            path,
+        )
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
         hint = TEXT_HINT if _is_string(kind) else "; leave it out (drop)"
         reason = f"column '{field.name[:60]}' is of type {str(kind)[:60]}, expected numbers or booleans"
@@ -137,5 +147,5 @@ def _check_labels(
         row, k = wrong[0]
         name, value = columns[labels[k]].name[:60], values[row, labels[k]]
         if math.isnan(value):
-            raise DatasetError(f"label '{name}' of row {row + 1} is missing", path)
+            raise DatasetError(f"label '{name}' of row {row + 1} is missing{MISSING_LABEL_HINT}", path)
         raise DatasetError(f"non-binary label: '{name}' of row {row + 1} is {value:g}, expected 0 or 1", path)

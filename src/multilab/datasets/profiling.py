@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from multilab.datasets.cell_coding import MAX_CATEGORIES, MAX_CATEGORY
+from multilab.datasets.cell_coding import MAX_CATEGORIES, MAX_CATEGORY, look_like_dates
 from multilab.datasets.frame_reading import RawTable
 from multilab.datasets.ignored_columns import looks_like_identifier
 
@@ -45,12 +46,14 @@ class TableProfile:
         Text columns that one-hot columns are for, with the number of their different values.
     free_text : dict of str to int
         Text columns that are mostly different from row to row, or have too many or too long values.
+    dates : list of str
+        Those of the columns of free text that hold dates.
     missing : dict of str to int
         Features with missing values, and the number of them.
     empty, constant, identifiers : list of str
         Features without any value, with one value only, and that look like row identifiers.
     leaks : dict of str to str
-        Features whose name or values repeat a label, and the reason.
+        Features whose name or values repeat a label, or sum the labels of a row up, and the reason.
     duplicates, conflicts : int
         Rows whose features equal those of an earlier row, and those of them with other labels than the first such row.
     labels : list of LabelCount
@@ -62,6 +65,7 @@ class TableProfile:
     kinds: dict[str, int] = field(default_factory=dict)
     text: dict[str, int] = field(default_factory=dict)
     free_text: dict[str, int] = field(default_factory=dict)
+    dates: list[str] = field(default_factory=list)
     missing: dict[str, int] = field(default_factory=dict)
     empty: list[str] = field(default_factory=list)
     constant: list[str] = field(default_factory=list)
@@ -148,6 +152,8 @@ def _text_kind(name: str, column: pd.Series, result: TableProfile) -> str:
     mostly_different = present > _MIN_TEXTS and count > present / 2
     if mostly_different or count > MAX_CATEGORIES or longest > MAX_CATEGORY:
         result.free_text[name] = count
+        if look_like_dates(list(categories)):
+            result.dates.append(name)
     else:
         result.text[name] = count
     return "text"
@@ -171,19 +177,71 @@ def _leaks(table: RawTable) -> dict[str, str]:
             for pattern in (values == 1, values == 0):
                 by_pattern.setdefault(np.packbits(pattern).tobytes(), str(name))
     plain_labels = {_plain(str(name)): str(name) for name in table.labels}
-    tokens = {label: name for label, name in plain_labels.items() if len(label) >= 3}
-    search = re.compile("|".join(rf"(?<![^_]){re.escape(label)}(?![^_])" for label in tokens)) if tokens else None
-    leaks: dict[str, str] = {}
+    whole = {label: name for label, name in plain_labels.items() if len(label) >= 3}
+    longest = max((label.count("_") + 1 for label in whole), default=0)
+    leaks, summaries = dict[str, str](), _Summaries(table.labels)
     for name, column in table.features.items():
         feature = _plain(str(name))
         pattern = _two_valued(column)
         if pattern is not None and (label := by_pattern.get(pattern)) is not None:
             leaks[str(name)] = f"its values determine the label {label!r}"
+        elif (reason := summaries.repeated_by(column)) is not None:
+            leaks[str(name)] = reason
         elif feature in plain_labels:
             leaks[str(name)] = f"it has the name of the label {plain_labels[feature]!r}"
-        elif search is not None and (match := search.search(feature)):
-            leaks[str(name)] = f"its name holds that of the label {tokens[match[0]]!r}"
+        elif (inside := next((part for part in _parts(feature, longest) if part in whole), None)) is not None:
+            leaks[str(name)] = f"its name holds that of the label {whole[inside]!r}"
     return leaks
+
+
+class _Summaries:
+    """What the labels of a row sum up to: whether there is any, and how many."""
+
+    def __init__(self, labels: pd.DataFrame) -> None:
+        Y = labels.to_numpy()
+        self.rows = (Y >= 0).all(axis=1)  # where all labels were observed
+        self.counts = (Y[self.rows] == 1).sum(axis=1)
+
+    def repeated_by(self, column: pd.Series) -> str | None:
+        """Return what a feature says of the labels in all rows, or in nearly all, or None."""
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            values = column.cat.codes.to_numpy().astype(float)
+        else:
+            values = np.asarray(column, dtype=float)
+        values = values[self.rows]
+        if not len(values) or np.isnan(values).any():
+            return None
+        low, high = values.min(), values.max()
+        two = low < high and bool(((values == low) | (values == high)).all())
+        if two and (share := _agreement(values == high, self.counts > 0)) is not None:
+            return f"it says whether there is any label {share}"
+        if (low, high) == (self.counts.min(), self.counts.max()):
+            share = _agreement(values, self.counts)
+            return None if share is None else f"it is the number of labels {share}"
+        return None
+
+
+def _agreement(values: np.ndarray, truth: np.ndarray) -> str | None:
+    """Return in which rows two columns agree, None if these are fewer than nearly all.
+
+    They disagree at most in a tenth of the rows that do not have the most frequent value, which a constant misses.
+    """
+    _, counts = np.unique(truth, return_counts=True)
+    rare = len(truth) - int(counts.max())
+    wrong = int((values != truth).sum())
+    if truth.dtype == bool:
+        wrong = min(wrong, len(truth) - wrong)
+    if not rare or wrong > rare / 10:
+        return None
+    return f"in {1 - wrong / len(truth):.1%} of the rows" if wrong else "in every row"
+
+
+def _parts(name: str, longest: int) -> Iterator[str]:
+    """Yield up to ``longest`` words of a name that follow each other, for every first word."""
+    words = name.split("_")
+    for start in range(len(words)):
+        for stop in range(min(len(words), start + longest), start, -1):
+            yield "_".join(words[start:stop])
 
 
 def _plain(name: str) -> str:

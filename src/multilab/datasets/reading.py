@@ -16,7 +16,16 @@ from multilab.datasets.characteristics import describe
 from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions
 from multilab.datasets.errors import DatasetError, DatasetWarning
-from multilab.datasets.file_access import Limits, decode, name_memory_errors, plain_name, read_bytes, read_head
+from multilab.datasets.file_access import (
+    ENCODINGS,
+    Limits,
+    TextForm,
+    name_memory_errors,
+    plain_name,
+    read_bytes,
+    read_head,
+    require_file,
+)
 from multilab.datasets.ignored_columns import names_to_drop
 from multilab.datasets.matlab import read_matlab
 from multilab.datasets.missing_values import impute, missing_error
@@ -28,6 +37,7 @@ from multilab.datasets.xc import read_xc
 Missing = Literal["error", "keep", "impute"]
 MissingLabels = Literal["error", "keep"]
 Text = Literal["error", "one_hot"]
+Decimal = Literal[".", ","]
 
 FORMATS = {
     ".arff": "arff",
@@ -41,6 +51,9 @@ FORMATS = {
     ".txt": "xc",
 }
 """Extension (without that of a compression) to format."""
+
+
+_TABLE_HINT = "; a .txt file that is a table of named columns is read with format=csv"
 
 
 def find_format(path: PathLike) -> str:
@@ -78,6 +91,9 @@ def read(
     text: Text = "error",
     missing: Missing = "error",
     missing_labels: MissingLabels = "error",
+    encoding: str | None = None,
+    header: bool | None = None,
+    decimal: Decimal | None = None,
     limits: Limits | None = None,
 ) -> RawData:
     r"""Read one data file: ARFF, MATLAB, CSV, Parquet, svmlight or Extreme Classification text.
@@ -111,6 +127,15 @@ def read(
         file without using the labels, see :func:`multilab.datasets.missing_values.impute`.
     missing_labels : {"error", "keep"}
         Whether missing values in label columns of ARFF, CSV and Parquet are an error, or labels that were not observed.
+    encoding : str, optional
+        Encoding of a file of text, one of :data:`multilab.datasets.file_access.ENCODINGS`. Default: UTF-8, or
+        Windows-1252 for a file without any character of UTF-8 beyond ASCII.
+    header : bool, optional
+        Whether the first line of a CSV file names the columns; without names they are ``c1``, ``c2``, ... Default:
+        it does, and a first line that looks like data is refused.
+    decimal : {".", ","}, optional
+        Decimal separator of the numbers of a CSV file, where the other one may separate thousands: with a comma
+        ``1.234,5`` is 1234.5. Default: a point, and no separator of thousands.
     limits : Limits, optional
         Upper bounds of sizes.
 
@@ -154,6 +179,9 @@ def read(
         drop=drop,
         text=text,
         missing_labels=missing_labels,
+        encoding=encoding,
+        header=header,
+        decimal=decimal,
         limits=limits,
     )
     return encode_content(content, text, missing, path)
@@ -180,6 +208,9 @@ def read_content(
     drop: Sequence[str] | str | None = None,
     text: str = "error",
     missing_labels: str = "error",
+    encoding: str | None = None,
+    header: bool | None = None,
+    decimal: str | None = None,
     limits: Limits | None = None,
     text_columns: Collection[str] = (),
 ) -> CodedTable | RawData:
@@ -191,20 +222,32 @@ def read_content(
     """
     _check_choice("missing_labels", missing_labels, get_args(MissingLabels), path)
     kind = file_format(path) if format is None else format
+    require_file(path)
     limits = limits or Limits()
     dropped = names_to_drop(drop)
     if kind not in ("arff", "csv", "parquet"):
-        _refuse_columns(options, dropped, kind, path)
+        _refuse_columns(options, dropped, kind, path, hint=_TABLE_HINT if format is None and kind == "xc" else "")
     if text == "one_hot" and kind not in ("csv", "parquet"):
         raise DatasetError(f"the format '{kind}' has no option text", path)
+    for name, value, formats in (
+        ("encoding", encoding, ("arff", "csv", "svmlight", "xc")),
+        ("header", header, ("csv",)),
+        ("decimal", decimal, ("csv",)),
+    ):
+        if value is not None and kind not in formats:
+            raise DatasetError(f"the format '{kind}' has no option {name}", path)
+    for name, choice, choices in (("encoding", encoding, ENCODINGS), ("decimal", decimal, get_args(Decimal))):
+        if choice is not None:
+            _check_choice(name, choice, choices, path)
     unobserved = missing_labels == "keep"
     if unobserved and kind not in ("arff", "csv", "parquet"):
         raise DatasetError(f"the format '{kind}' has no option missing_labels", path)
     label_names = None if options is None else options.label_names
     if kind == "arff":
-        return read_arff(path, options, limits, dropped, unobserved)
+        return read_arff(path, options, limits, dropped, unobserved, encoding)
     if kind == "csv":
-        return read_csv(path, options, limits, dropped, text, unobserved, text_columns)
+        form = TextForm(encoding, header, decimal)
+        return read_csv(path, options, limits, dropped, text, unobserved, text_columns, form)
     if kind == "parquet":
         try:
             from multilab.datasets.parquet import read_parquet
@@ -214,9 +257,9 @@ def read_content(
     if kind == "mat":
         return read_matlab(path, keys, label_names, limits)
     if kind == "svmlight":
-        return read_svmlight(path, label_names, n_features, first_feature, first_label, limits)
+        return read_svmlight(path, label_names, n_features, first_feature, first_label, limits, encoding)
     if kind == "xc":
-        return read_xc(path, label_names, limits)
+        return read_xc(path, label_names, limits, encoding)
     raise DatasetError(f"unknown format '{kind}', expected one of {', '.join(sorted(set(FORMATS.values())))}")
 
 
@@ -230,18 +273,21 @@ def file_format(path: PathLike) -> str:
     kind = find_format(path)
     if kind != "xc":
         return kind
-    lines = (line.partition("#")[0].split() for line in decode(read_head(path)).split("\n"))
+    head = read_head(path).removeprefix(b"\xef\xbb\xbf").decode("latin-1")  # it may end within a character
+    lines = (line.partition("#")[0].split() for line in head.splitlines())
     first = next(filter(None, lines), [])
     return "svmlight" if any(":" in token for token in first) else "xc"
 
 
-def _refuse_columns(options: LabelOptions | None, drop: Sequence[str], kind: str, path: PathLike) -> None:
+def _refuse_columns(
+    options: LabelOptions | None, drop: Sequence[str], kind: str, path: PathLike, hint: str = ""
+) -> None:
     given = [
         name for name, value in vars(options or LabelOptions()).items() if value is not None and name != "label_names"
     ]
     given += ["drop"] if drop else []
     if given:
-        raise DatasetError(f"the format '{kind}' has no option {', '.join(given)}", path)
+        raise DatasetError(f"the format '{kind}' has no option {', '.join(given)}{hint}", path)
 
 
 def check(path: PathLike, **options: Any) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from typing import Any
 
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
+from multilab.datasets.cell_coding import COMMA_NUMBER, POINT_NUMBER, looks_like_numbers, shown_examples
 from multilab.datasets.characteristics import describe
 from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import decode, read_bytes
+from multilab.datasets.file_access import decode, read_bytes, require_file
 from multilab.datasets.frame_reading import as_frames
 from multilab.datasets.ignored_columns import names_to_drop
 from multilab.datasets.profiling import TableProfile, profile_table
@@ -96,9 +97,10 @@ def plan_reading(path: PathLike, *, text: str | None = None, missing: str | None
     def read_without(drop: list[str]) -> CodedTable | RawData:
         return read_content(path, LabelOptions(**chosen), text="keep", drop=drop, **others)
 
-    dropped, profile, encoding, raw = choose_encoding(read_without, dropped, text, missing, path)
+    kind = options.get("format") or file_format(path)
+    dropped, profile, encoding, raw = choose_encoding(read_without, dropped, text, missing, path, kind)
     labels_xml = options.pop("labels_xml", None)
-    if (options.get("format") or file_format(path)) not in ("csv", "parquet"):
+    if kind not in ("csv", "parquet"):
         encoding.pop("text", None)  # nominal features of ARFF are declared
     reader = {**options, **({"drop": dropped} if dropped else {}), **encoding}
     return ReadingPlan(path, labels_xml and Path(labels_xml), reader, profile, describe(raw))
@@ -110,6 +112,7 @@ def choose_encoding(
     text: str | None,
     missing: str | None,
     path: PathLike,
+    kind: str = "frame",
 ) -> tuple[list[str], TableProfile, dict[str, str], RawData]:
     """Choose how the text and the missing values of a table become numbers, see :func:`plan_reading`.
 
@@ -121,6 +124,8 @@ def choose_encoding(
         Names of the columns that are left out in any case.
     text, missing, path
         As for :func:`plan_reading`.
+    kind : str
+        Format of the file, or "frame".
 
     Returns
     -------
@@ -128,7 +133,7 @@ def choose_encoding(
         Also with the columns that cannot be features.
     profile : TableProfile
     options : dict
-        ``text`` and ``missing`` where the table has text or missing values.
+        ``text`` where the table has text, and ``missing``.
     raw : RawData
         The table after encoding.
     """
@@ -149,17 +154,44 @@ def choose_encoding(
         raise DatasetError(
             f"text in {_shown(of_text)}: 0/1 columns by text=one_hot, or leave the columns out (drop)", path
         )
+    if text is None and kind != "arff" and isinstance(content, CodedTable):
+        _refuse_disguised(content, kind, path)
     if text is None and profile.free_text:
+        what = "dates" if set(profile.dates) == set(profile.free_text) else "free text"
         counts = (f"{name} ({count} different values)" for name, count in profile.free_text.items())
         drop = ",".join(dict.fromkeys([*dropped, *profile.free_text]))
         advice = f"drop={drop}, or " if len(drop) < _MAX_ADVICE else ""
-        raise DatasetError(f"free text in {_shown(counts)}: leave it out by {advice}text=drop (all text columns)", path)
+        raise DatasetError(f"{what} in {_shown(counts)}: leave it out by {advice}text=drop (all text columns)", path)
     if all(label.constant for label in profile.labels):
         raise DatasetError("no label differs from row to row: every one is never set, or always", path)
     options = {"text": "one_hot"} if of_text else {}
-    options |= {"missing": missing or "impute"} if profile.missing or missing else {}
-    raw = encode_content(content, options.get("text", "error"), options.get("missing", "error"), path)
+    options["missing"] = missing or "impute"  # also without a missing value: new rows may have one
+    raw = encode_content(content, options.get("text", "error"), options["missing"], path)
     return dropped, profile, options, raw
+
+
+def _refuse_disguised(content: CodedTable, kind: str, path: PathLike) -> None:
+    """Refuse numbers that would become text, and points that may separate thousands."""
+    disguised = [column for column in content.columns if looks_like_numbers(column.values or ())]
+    if disguised:
+        advice = ""
+        if kind == "csv":
+            texts = [text for column in disguised for text in column.values or ()]
+            if any(COMMA_NUMBER.fullmatch(text) for text in texts):
+                advice += ", read decimal commas by decimal=','"
+            if any("," in text and POINT_NUMBER.fullmatch(text) for text in texts):
+                advice += ", read commas between thousands by decimal='.'"
+        raise DatasetError(
+            f"numbers written as text in {shown_examples(disguised)}: make them plain numbers{advice}, leave the "
+            "columns out (drop), or take them as text by text=one_hot",
+            path,
+        )
+    if content.grouped:
+        raise DatasetError(
+            f"numbers such as 800 and 9.600 in {_shown(content.grouped)}: decimal='.' if the point is a decimal point, "
+            "decimal=',' if it separates thousands",
+            path,
+        )
 
 
 def _shown(names: Iterable[str]) -> str:
@@ -173,17 +205,10 @@ def with_labels_xml(path: PathLike, options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "labels_xml": xml} if xml else options
 
 
-def require_file(path: PathLike) -> Path:
-    """Return the path of a data file; refuse a folder, and a path where nothing is."""
-    if not Path(path).is_file():
-        raise DatasetError("it is a folder, not a data file" if Path(path).is_dir() else "there is no such file", path)
-    return Path(path)
-
-
 def _listed(names: Any) -> list[str]:
     """Return names of labels as a list: from a sequence, a text with commas, or a file with one name per line."""
     if isinstance(names, str) and ("," in names or not os.path.isfile(names)):
         names = names.split(",")
     elif isinstance(names, str | os.PathLike):
-        names = decode(read_bytes(names)).split("\n")
+        names = decode(read_bytes(names), names).split("\n")
     return [name.strip() for name in names if name.strip()]

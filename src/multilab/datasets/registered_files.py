@@ -15,9 +15,9 @@ from multilab.core.digests import json_digest
 from multilab.core.files import PathLike
 from multilab.datasets.catalogue import files_dir, own_dir
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import plain_name, read_bytes
+from multilab.datasets.file_access import plain_name, read_bytes, require_file
 from multilab.datasets.own_cards import file_stem, transfer, write_dataset
-from multilab.datasets.reading_plan import ReadingPlan, plan_reading, require_file, with_labels_xml
+from multilab.datasets.reading_plan import ReadingPlan, plan_reading, with_labels_xml
 
 
 class RegisteredFile(NamedTuple):

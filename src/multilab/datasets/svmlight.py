@@ -166,6 +166,7 @@ def read_svmlight(
     first_feature: int | None = None,
     first_label: int | None = None,
     limits: Limits | None = None,
+    encoding: str | None = None,
 ) -> RawData:
     """Read a multi-label svmlight (LIBSVM) file.
 
@@ -181,6 +182,8 @@ def read_svmlight(
         Index of the first one. Default: 0 where a 0 occurs in the file, else 1.
     limits : Limits, optional
         Upper bounds of sizes.
+    encoding : str, optional
+        See :func:`multilab.datasets.file_access.decode`.
 
     Returns
     -------
@@ -194,7 +197,7 @@ def read_svmlight(
         given twice. Further: no row, no label, or sizes beyond the limits.
     """
     limits = limits or Limits()
-    text = decode(read_bytes(path, limits))
+    text = decode(read_bytes(path, limits), path, encoding)
     lines = ((i, line.partition("#")[0].rstrip().replace("\t", " ")) for i, line in enumerate(text.split("\n"), 1))
     rows = parse_sparse_rows(((i, line) for i, line in lines if line.strip()), path)
     if not len(rows.lines):

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from multilab.core.files import PathLike
 from multilab.core.text import excerpt
 from multilab.datasets.catalogue import card
-from multilab.datasets.cell_values import cell_numbers, cell_texts
+from multilab.datasets.cell_values import cell_numbers, cell_texts, refuse_nested
 from multilab.datasets.column_roles import canonical_csr
 from multilab.datasets.dataset import _from_files
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.fetching import find_files
+from multilab.datasets.frame_reading import read_frames
 from multilab.datasets.ignored_columns import names_to_drop
 from multilab.datasets.missing_values import fill_values
 from multilab.datasets.raw_data import RawData
+from multilab.datasets.reading import file_format
 from multilab.datasets.synthetic import generate
 
 if TYPE_CHECKING:
@@ -106,6 +111,8 @@ class TableEncoder:
         What a missing value is, see :func:`multilab.datasets.read`.
     sparse : bool
         Whether the matrix is CSR.
+    reading : dict
+        Options of the reader that a CSV file of new rows is read with, too: ``encoding``, ``header``, ``decimal``.
 
     Examples
     --------
@@ -123,9 +130,16 @@ class TableEncoder:
     dropped: tuple[str, ...] = ()
     missing: str = "error"
     sparse: bool = False
+    reading: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, raw: RawData, dropped: Sequence[str] = (), missing: str = "error") -> TableEncoder:
+    def of(
+        cls,
+        raw: RawData,
+        dropped: Sequence[str] = (),
+        missing: str = "error",
+        reading: Mapping[str, Any] = MappingProxyType({}),
+    ) -> TableEncoder:
         """Return the encoder of the rows of a file.
 
         Parameters
@@ -136,6 +150,8 @@ class TableEncoder:
             Columns that the reader left out.
         missing : {"error", "keep", "impute"}
             The reader's option.
+        reading : mapping
+            Options of the reader for files of new rows.
         """
         fill = fill_values(raw)
         columns, start = [], 0
@@ -153,7 +169,7 @@ class TableEncoder:
                 )
             start = stop
         labels = tuple(map(str, raw.label_names))
-        return cls(tuple(columns), labels, tuple(dropped), missing, sp.issparse(raw.X))
+        return cls(tuple(columns), labels, tuple(dropped), missing, sp.issparse(raw.X), dict(reading))
 
     @property
     def names(self) -> list[str]:
@@ -170,6 +186,11 @@ class TableEncoder:
         """Names of the columns of text."""
         return [column.name for column in self.columns if column.values is not None]
 
+    def read(self, path: PathLike) -> pd.DataFrame:
+        """Return the rows of a file as :meth:`encode` takes them, see :func:`multilab.datasets.read_frames`."""
+        options = self.reading if file_format(path) == "csv" else {}
+        return read_frames(path, labelled=False, text_columns=self.text_columns, **options).features
+
     def check_columns(self, names: Sequence[str]) -> None:
         """Refuse a table whose columns are not those of training.
 
@@ -180,7 +201,7 @@ class TableEncoder:
             name.
         """
         given = list(map(str, names))
-        twice = [name for name in dict.fromkeys(given) if given.count(name) > 1] if len(set(given)) < len(given) else []
+        twice = [name for name, count in Counter(given).items() if count > 1]
         if twice:
             raise DatasetError(f"columns occur twice: {_listed(twice)}")
         known = set(given)
@@ -267,8 +288,14 @@ class TableEncoder:
         try:
             columns = tuple(FeatureColumn(c["name"], _texts(c["values"]), c["fill"]) for c in content["columns"])
             names = {key: _texts(content[key]) or () for key in ("labels", "dropped")}
-            encoder = cls(columns, **names, missing=content["missing"], sparse=content["sparse"])
-        except (KeyError, TypeError) as error:
+            encoder = cls(
+                columns,
+                **names,
+                missing=content["missing"],
+                sparse=content["sparse"],
+                reading=dict(content.get("reading", {})),
+            )
+        except (KeyError, TypeError, ValueError) as error:
             raise DatasetError(f"not an encoder of rows: {error}") from None
         wrong = [column.name for column in columns if not column.is_valid]
         if wrong or encoder.missing not in ("error", "keep", "impute") or not isinstance(encoder.sparse, bool):
@@ -306,11 +333,14 @@ def encoder_with_rows(name: str) -> tuple[TableEncoder, RawData]:
     paths = {one.file.role: one.path for one in find_files(wanted)}
     raw, _ = _from_files(paths, {**wanted.reader, **wanted.label_files})
     dropped = names_to_drop(wanted.reader.get("drop"))
-    return TableEncoder.of(raw, dropped, wanted.reader.get("missing", "error")), raw
+    kept = ("encoding", "header", "decimal")
+    reading = {name: value for name, value in wanted.reader.items() if name in kept}
+    return TableEncoder.of(raw, dropped, wanted.reader.get("missing", "error"), reading), raw
 
 
 def _one_hot(cells: pd.Series, values: Sequence[str]) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
     """Return the 0/1 columns of texts, where a text is missing, and the texts without a column with their rows."""
+    refuse_nested(cells)
     texts = cell_texts(cells)
     position = {value: k for k, value in enumerate(values)}
     block = np.zeros((len(texts), len(values)))

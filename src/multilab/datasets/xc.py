@@ -11,7 +11,12 @@ from multilab.datasets.raw_data import RawData
 from multilab.datasets.svmlight import parse_sparse_rows, require_labels
 
 
-def read_xc(path: PathLike, label_names: Sequence[str] | None = None, limits: Limits | None = None) -> RawData:
+def read_xc(
+    path: PathLike,
+    label_names: Sequence[str] | None = None,
+    limits: Limits | None = None,
+    encoding: str | None = None,
+) -> RawData:
     """Read a file ``n d q`` followed by n lines ``label,label feature:value feature:value ...``.
 
     Parameters
@@ -22,6 +27,8 @@ def read_xc(path: PathLike, label_names: Sequence[str] | None = None, limits: Li
         Names of the q labels, default ``0``, ``1``, ...
     limits : Limits, optional
         Upper bounds of sizes; ``max_columns`` also bounds the labels, ``max_cells`` a dense label matrix only.
+    encoding : str, optional
+        See :func:`multilab.datasets.file_access.decode`.
 
     Returns
     -------
@@ -35,10 +42,11 @@ def read_xc(path: PathLike, label_names: Sequence[str] | None = None, limits: Li
         :func:`multilab.datasets.svmlight.parse_sparse_rows` finds.
     """
     limits = limits or Limits()
-    lines = decode(read_bytes(path, limits)).split("\n")
+    lines = decode(read_bytes(path, limits), path, encoding).split("\n")
     sizes = lines[0].split()
     if len(sizes) != 3 or not all(s.isascii() and s.isdecimal() and len(s) < 16 for s in sizes):
-        raise DatasetError("expected the numbers of rows, features and labels", path, 1)
+        table = "; a table of named columns is read with format=csv" if set(lines[0]) & set("\t,;") else ""
+        raise DatasetError(f"expected the numbers of rows, features and labels{table}", path, 1)
     n, d, q = map(int, sizes)
     if min(n, d, q) < 1:
         raise DatasetError(f"{n} rows, {d} features and {q} labels are announced", path, 1)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from multilab.core import read_json, write_atomically
 from multilab.core.text import excerpt
-from multilab.datasets import DatasetError, EncodedRows, TableEncoder, read_frames
+from multilab.datasets import DatasetError, EncodedRows, TableEncoder
 from multilab.datasets.column_roles import canonical_csr
 from multilab.deployment.errors import DeploymentError
 from multilab.deployment.metadata import ModelMetadata
@@ -55,7 +55,7 @@ class SavedModel:
 
     def read(self, path: str | os.PathLike[str]) -> pd.DataFrame:
         """Return the rows of a file as :meth:`predict_frame` takes them, see :func:`multilab.datasets.read_frames`."""
-        return read_frames(path, labelled=False, text_columns=self.encoder.text_columns).features
+        return self.encoder.read(path)
 
     def encode(self, rows: pd.DataFrame) -> EncodedRows:
         """Return the encoded rows, see :meth:`multilab.datasets.TableEncoder.encode`."""

@@ -15,10 +15,11 @@ from typing import Any
 import yaml
 
 from multilab.core import conf_dir
+from multilab.core.files import not_a_file
 from multilab.core.messages import closest
 from multilab.core.yaml_text import check_yaml_depth, parse_yaml
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.own_settings import entrant_names, own_names, settings_path
+from multilab.experiments.own_settings import entrant_names, own_conf_dir, own_names, settings_path
 
 __all__ = [
     "check_integer",
@@ -66,6 +67,10 @@ def read_settings(group: str, name: str) -> dict[str, Any]:
         If there is no such file, or it is not a mapping in valid YAML.
     """
     path = settings_path(group, name)
+    own = own_conf_dir()
+    for place in (path, own / group / path.name) if own else (path,):
+        if kind := not_a_file(place):
+            raise ExperimentError(f"{place}: it is {kind}; settings are a YAML file")
     if not path.is_file():
         raise ExperimentError(f"no {group} is called {name!r}{_hint(name, names(group))}; they are in {path.parent}")
     return read_settings_file(path)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from multilab.core import conf_dir
+from multilab.core.files import not_a_file
 from multilab.experiments.errors import ExperimentError
 
 __all__ = ["entrant_names", "named_file", "new_settings_dir", "own_names", "settings_path"]
@@ -78,6 +79,8 @@ def named_file(group: str, text: str) -> str:
     if not text.endswith(".yaml"):
         return text
     path = Path(text).resolve()
+    if kind := not_a_file(path):
+        raise ExperimentError(f"{text}: it is {kind}, `{group}=` takes the path of a YAML file, or a name")
     if not path.is_file():
         raise ExperimentError(f"{text}: there is no such file; `{group}=` takes the path of a YAML file, or a name")
     _named[group, path.stem] = path

@@ -20,6 +20,7 @@ import pandas as pd
 
 from multilab.arena.errors import ArenaError
 from multilab.core import parse_json
+from multilab.core.files import not_a_file
 
 __all__ = ["Manifest", "Submission", "read_submission", "submission_archive"]
 
@@ -155,6 +156,8 @@ def read_submission(path: str | Path) -> Submission:
 
 def _archive_files(path: Path) -> dict[str, bytes]:
     """Return the files of an archive, read under limits."""
+    if kind := not_a_file(path):
+        raise ArenaError(f"{path}: it is {kind}, not an archive")
     try:
         if path.stat().st_size > _MAX_ARCHIVE:
             raise ArenaError(f"{path}: larger than {_MAX_ARCHIVE >> 20} MiB")
