@@ -123,8 +123,7 @@ def recommend(board: Leaderboard, baselines: Sequence[str] = ()) -> Recommendati
     reasons = (_assigning({n: flagged[n] for n in rejected if n in flagged}), _by_chance(board, rejected, chance))
     against = _unbeaten(board, best, contenders[0], [name for name in names if name in baselines])
     if against:
-        sentences = (against, _NO_MODEL, *reasons)
-        return Recommendation(None, tuple(filter(None, sentences)), over_assigned=flagged)
+        return Recommendation(None, tuple(filter(None, (against, _NO_MODEL, *reasons))), over_assigned=flagged)
     level, cheaper = _alternatives(board, best, pool)
     sentences = (
         _use(board, best, pool, contenders) if usable else _use_in_part(board, best, flagged[best]),
