@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
+
+LISTED = 6
+"""Items that :func:`listed` names."""
 
 
 def visible(text: str) -> str:
@@ -25,10 +28,12 @@ def excerpt(text: str, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
-def listed(names: Sequence[str], most: int) -> str:
-    """Return ``a, b and c``; of more than ``most`` names the first ones and the number of the others."""
-    shown = [*names[:most], f"{len(names) - most} more"] if len(names) > most else list(names)
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+def listed(items: Iterable[str], most: int = LISTED) -> str:
+    """Return ``a, b and c``; of a long list the first items and the number of the others."""
+    each = list(items)
+    if len(each) > most:
+        each = [*each[: most - 1], f"{len(each) - most + 1} others"]
+    return each[0] if len(each) == 1 else f"{', '.join(each[:-1])} and {each[-1]}"
 
 
 def docstring(thing: Any) -> str:

@@ -49,12 +49,12 @@ def over_assigned_labels(about: ModelMetadata) -> list[OverAssigned]:
     return over_assigned([row["label"] for row in seen], rates, frequencies)
 
 
-def over_assigned_text(found: Sequence[OverAssigned], rows: str = "the held-out rows") -> str:
+def over_assigned_text(often: Sequence[OverAssigned], rows: str = "the held-out rows") -> str:
     """Return a warning of labels that are assigned far too often, empty if there are none."""
-    if not found:
+    if not often:
         return ""
-    labels = listed([*map(str, found)], _SHOWN)
-    return f"Labels assigned to far too many of {rows}: {labels}. Do not use the decisions for {_them(found)}."
+    labels = listed([*map(str, often)], _SHOWN)
+    return f"Labels assigned to far too many of {rows}: {labels}. Do not use the decisions for {_them(often)}."
 
 
 def prediction_warnings(about: ModelMetadata, decisions: np.ndarray) -> list[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SECONDS = ("fit_seconds", "predict_seconds")
-_NAMED = 3
+_NAMED = 4
 """Of more methods or labels than this a sentence names the first ones and counts the others."""
 
 
@@ -207,14 +207,14 @@ class Leaderboard:
     @property
     def over_assigned(self) -> dict[str, list[OverAssigned]]:
         """The labels that a method assigns far too often, by method: see `multilab.metrics.over_assigned`."""
-        found = {}
+        flagged = {}
         for name in self.table.index:
             own = self.decided[self.decided["method"] == name]
             seen = own[own["observed"] > 0]
             rates, frequencies = seen["predicted"] / seen["observed"], seen["count"] / seen["observed"]
             if labels := over_assigned(seen["label"], rates, frequencies):
-                found[str(name)] = labels
-        return found
+                flagged[str(name)] = labels
+        return flagged
 
     def summary(self) -> str:
         """Return the finding in a sentence or two."""

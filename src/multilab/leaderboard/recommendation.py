@@ -19,7 +19,7 @@ _CHEAPER = 3.0
 """A method is called cheaper if it takes at most a third of the seconds."""
 _SLOW = 1.0
 """Time does not matter where the recommended method takes fewer seconds than this."""
-_NAMED = 3
+_NAMED = 4
 """Of more methods or labels than this a sentence names the first ones and counts the others."""
 _PAID = ("macro_f1", "micro_f1", "example_f1", "subset_accuracy", "hamming_loss")
 _PAID_COLUMNS = ["own", "thresholds", "change"]
@@ -64,7 +64,7 @@ class Recommendation:
         return text if self.paid.empty else f"{text}\n\n{self.paid_texts().to_string()}"
 
     def paid_texts(self) -> pd.DataFrame:
-        """Return `paid` with titles of metrics and rounded numbers, for people."""
+        """Return `paid` with titles of metrics and rounded numbers."""
         better = {"max": "higher is better", "min": "lower is better"}
         metrics = [defined(str(name)) for name in self.paid.index]
         texts = {"own decisions": "own", "thresholds": "thresholds", "change": "change"}
@@ -103,7 +103,7 @@ def recommend(board: Leaderboard, baselines: Sequence[str] = ()) -> Recommendati
     >>> X, Y = make_multilabel_classification(n_samples=120, n_classes=4, random_state=0)
     >>> board = compare({"five": MLkNN(k=5), "ten": MLkNN(k=10)}, X, Y, cv=3, metrics=["ranking_loss"])
     >>> recommend(board).method
-    'ten'
+    'five'
     """
     table = board.table
     table = table[table[board.headline].notna()]
@@ -123,8 +123,7 @@ def recommend(board: Leaderboard, baselines: Sequence[str] = ()) -> Recommendati
     reasons = (_assigning({n: flagged[n] for n in rejected if n in flagged}), _by_chance(board, rejected, chance))
     against = _unbeaten(board, best, contenders[0], [name for name in names if name in baselines])
     if against:
-        sentences = (against, _NO_MODEL, *reasons)
-        return Recommendation(None, tuple(filter(None, sentences)), over_assigned=flagged)
+        return Recommendation(None, tuple(filter(None, (against, _NO_MODEL, *reasons))), over_assigned=flagged)
     level, cheaper = _alternatives(board, best, pool)
     sentences = (
         _use(board, best, pool, contenders) if usable else _use_in_part(board, best, flagged[best]),
@@ -216,8 +215,8 @@ def _assigning(flagged: Mapping[str, list[OverAssigned]]) -> str:
     if not flagged:
         return ""
     worst: dict[object, OverAssigned] = {}
-    for found in chain.from_iterable(flagged.values()):
-        worst[found.label] = max(found, worst.get(found.label, found), key=lambda each: each.rate)
+    for one in chain.from_iterable(flagged.values()):
+        worst[one.label] = max(one, worst.get(one.label, one), key=lambda each: each.rate)
     labels = sorted(worst.values(), key=lambda each: each.frequency - each.rate)
     return (
         f"Labels assigned to far too many of the held-out rows: {listed([*map(str, labels)], _NAMED)}. Not recommended "

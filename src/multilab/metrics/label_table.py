@@ -277,9 +277,9 @@ def over_assigned(labels: Iterable[Any], rates: Any, frequencies: Any) -> list[O
     """
     rate, frequency = np.asarray(rates, dtype=float), np.asarray(frequencies, dtype=float)
     excess = rate - np.maximum(3 * frequency, frequency + 0.2)
-    found = [OverAssigned(*each) for each in zip(labels, rate.tolist(), frequency.tolist(), strict=True)]
+    each = [OverAssigned(*values) for values in zip(labels, rate.tolist(), frequency.tolist(), strict=True)]
     order = np.argsort(frequency - rate, kind="stable")
-    return [found[j] for j in order if excess[j] > 1e-9]  # a share that equals the limit but for rounding is no excess
+    return [each[j] for j in order if excess[j] > 1e-9]  # a share that equals the limit but for rounding is no excess
 
 
 def _percent(share: float) -> str:

@@ -13,6 +13,7 @@ that takes 4 times its estimate is stopped. Every fit is kept: the next run cont
 The report (reports/compare/NAME/index.html) has ranks, intervals, quality against seconds, what thresholds and
 calibration would change, a table per label, a learning curve, and a recommendation with its reason. Next to it are the
 numbers as CSV and leaderboard.json, which has the value of each metric on each split, with the digest of its rows.
+Thresholds are recommended only if their gain is more than chance, and no candidate that assigns a label far too often.
 
 settings (name=value):
   dataset=NAME       multilab datasets list, or a data file with labels='tag_*' (multilab datasets add --help)

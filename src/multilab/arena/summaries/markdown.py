@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from multilab.arena.metric_groups import GROUP_TITLES
+from multilab.core.text import LISTED, listed
 from multilab.metrics import METRICS
-
-LISTED = 6
-"""Names in a list before the rest is a number."""
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -31,14 +29,6 @@ def metric_name(name: str) -> str:
 def code_names(items: Sequence[str]) -> str:
     """Return names of methods as code, of many the first ones and the number of the others."""
     return listed((f"`{name}`" for name in items), LISTED)
-
-
-def listed(items: Iterable[str], most: int = LISTED) -> str:
-    """Return ``a, b and c``; of a long list the first items and the number of the others."""
-    each = list(items)
-    if len(each) > most:
-        each = [*each[: most - 1], f"{len(each) - most + 1} others"]
-    return each[0] if len(each) == 1 else f"{', '.join(each[:-1])} and {each[-1]}"
 
 
 def all_of(number: int, noun: str) -> str:

@@ -118,5 +118,5 @@ def _labels(labels: pd.DataFrame | None) -> str:
     seen = labels[labels["observed"] > 0]
     often = over_assigned(seen["label"], seen["predicted"] / seen["observed"], seen["prevalence"])
     never = seen.loc[(seen["predicted"] == 0) & (seen["count"] > 0), "label"].tolist()
-    found = (("Assigned far too often", [*map(str, often)]), ("Never assigned", never))
-    return " ".join(f"{what}: {listed(names, _NAMED)}." for what, names in found if names)
+    named = (("Assigned far too often", [*map(str, often)]), ("Never assigned", never))
+    return " ".join(f"{what}: {listed(names, _NAMED)}." for what, names in named if names)
