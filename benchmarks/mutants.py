@@ -83,7 +83,8 @@ class Mutant:
     killed_by : str
         The test that failed.
     reason : str
-        Written by hand, for those that survived at first.
+        Written by hand, for those that survived at first: "test: ..." (one was written), "equivalent: ..." (nothing
+        can be observed) or "harmless: ..." (a message, a limit).
     """
 
     package: str
@@ -96,6 +97,11 @@ class Mutant:
     outcome: str = ""
     killed_by: str = ""
     reason: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The outcome in a word, and that of the first run where it was another."""
+        return f"{self.outcome or 'open'} {self.reason.partition(':')[0]}".strip()
 
 
 class Finder(ast.NodeVisitor):
@@ -469,7 +475,7 @@ def main() -> None:
         write(mutants + new)
     elif given.command == "show":
         for package in (*PACKAGES, ""):
-            counts = Counter(one.outcome or "open" for one in mutants if package in ("", one.package))
+            counts = Counter(one.kind for one in mutants if package in ("", one.package))
             print(f"{package or 'all':16}", *(f"{name} {counts[name]:3}" for name in sorted(counts)), sep="  ")
         for one in mutants:
             if one.outcome in ("survived", "lost"):

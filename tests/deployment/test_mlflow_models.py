@@ -80,7 +80,7 @@ def test_load_model_reads_addresses(model, first, where, own_csv):
     expected = model.predict_frame(table)
     for address in ("models:/mine@champion", "models:/mine/1", first[0].uri):
         pd.testing.assert_frame_equal(load_model(address, where["uri"]).predict_frame(table), expected)
-    with pytest.raises(DeploymentError, match="models:/other/1: .*other"):
+    with pytest.raises(DeploymentError, match=r"models:/other/1: .*other"):
         load_model("models:/other/1", where["uri"])
 
 

@@ -247,7 +247,7 @@ def test_a_base_that_takes_no_weights_is_refused(model: Any) -> None:
 def test_the_second_level_of_mls_is_asked_for_weights_before_the_first_is_fitted() -> None:
     X, Y, _ = data()
     model = MLS(LR, meta_estimator=KNeighborsClassifier())
-    with pytest.raises(MethodError, match="KNeighborsClassifier.fit takes no sample_weight; choose another base"):
+    with pytest.raises(MethodError, match=r"KNeighborsClassifier\.fit takes no sample_weight; choose another base"):
         model.fit(X, Y, sample_weight=np.ones(len(X)))
     assert not hasattr(model, "base_scores_")
 
