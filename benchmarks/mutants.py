@@ -99,6 +99,11 @@ class Mutant:
     reason: str = ""
 
     @property
+    def settled(self) -> bool:
+        """Whether it is known why it survives."""
+        return self.reason.startswith(("equivalent", "harmless"))
+
+    @property
     def kind(self) -> str:
         """The outcome in a word, and that of the first run where it was another."""
         return f"{self.outcome or 'open'} {self.reason.partition(':')[0]}".strip()
@@ -497,7 +502,7 @@ def main() -> None:
                 return
             part, parts = map(int, given.part.split("/"))
             chosen_ones = [one for one in mutants[part - 1 :: parts] if one.package in given.packages]
-            for one in (one for one in chosen_ones if one.outcome in outcomes):
+            for one in (one for one in chosen_ones if one.outcome in outcomes and not one.settled):
                 if one not in read():
                     continue  # another program has tried it
                 after = tried(one, root, env, calls())

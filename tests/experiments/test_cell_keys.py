@@ -177,3 +177,15 @@ def test_a_setting_edited_within_one_tick_of_the_clock_is_read_again(tmp_path, m
     file.write_text("_target_: a.B\nk: 2\n")
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert load_method("own").params == {"k": 2}
+
+
+def test_an_analysis_that_reads_a_cell_has_its_key_and_another_the_parts_of_it_that_it_uses():
+    cell = Cell("train", PART, load_method("elm"))
+    reads, other = (
+        units.Unit(f"multilab.papers.{module}", "toy", 0, cell, None, {}).identity
+        for module in ("lwmf.feature_curves", "mlwse.sensitivity")
+    )
+    assert reads["cell"] == cell.key
+    assert "method" not in reads
+    assert "cell" not in other
+    assert (other["method"], other["split"]) == (cell.identity["method"], cell.identity["split"])
