@@ -8,7 +8,8 @@
 
 Mutants run in a copy of the checkout, one after the other; a run that is stopped continues. A mutant is first tried on
 the fastest tests that call the function, then on a minute of the others. It is killed by a failure, or by needing
-ten times the CPU time. A mutant is placed by its function and the text of the line, wherever the function is now.
+far more CPU time than the tests did. The function and the text of the line say where a mutant belongs, so that it is
+found again after functions have moved to other files.
 """
 
 # ruff: noqa: D102 (visitors of syntax are named by their nodes)
@@ -82,7 +83,8 @@ class Mutant:
     killed_by : str
         The test that failed.
     reason : str
-        Written by hand, for those that survived at first.
+        Written by hand, for those that survived at first: "test: ..." (one was written), "equivalent: ..." (nothing
+        can be observed) or "harmless: ..." (a message, a limit).
     """
 
     package: str
@@ -95,6 +97,16 @@ class Mutant:
     outcome: str = ""
     killed_by: str = ""
     reason: str = ""
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is known why it survives."""
+        return self.reason.startswith(("equivalent", "harmless"))
+
+    @property
+    def kind(self) -> str:
+        """The outcome in a word, and that of the first run where it was another."""
+        return f"{self.outcome or 'open'} {self.reason.partition(':')[0]}".strip()
 
 
 class Finder(ast.NodeVisitor):
@@ -343,9 +355,8 @@ def tested(root: Path, env: dict[str, str], arguments: list[str], seconds: float
         os.dup2(1, 2)
         os.chdir(root)
         os.environ.clear()
-        os.environ.update(env, PYTHONDONTWRITEBYTECODE="1")
+        os.environ.update(env)
         sys.path[0] = str(root / "src")
-        sys.dont_write_bytecode = True
         code = pytest.main(["-p", "no:cacheprovider", "-q", "--no-header", *arguments], list(plugins))
         sys.stdout.flush()
         os._exit(int(code))
@@ -399,7 +410,8 @@ def chosen(mutant: Mutant, path: Path, known: dict[str, tuple[float, set[str]]])
         if test not in first and spent + known[test][0] <= WIDE:
             rest.append(test)
             spent += known[test][0]
-    return [[READS_SOURCE, *first], rest]
+    in_signature = re.match(r"def |\w+: .* = ", mutant.original)
+    return [[*([READS_SOURCE] if in_signature else []), *first], rest]
 
 
 def tried(mutant: Mutant, root: Path, env: dict[str, str], known: dict[str, tuple[float, set[str]]]) -> Mutant:
@@ -412,10 +424,9 @@ def tried(mutant: Mutant, root: Path, env: dict[str, str], known: dict[str, tupl
     lines = source.split(b"\n")
     lines[number] = lines[number].replace(mutant.original.encode(), mutant.mutated.encode())
     path.write_bytes(b"\n".join(lines))
-    os.utime(path, (stat.st_atime, stat.st_mtime + 10))  # another time than that of the compiled file
     try:
         for tests in filter(None, chosen(mutant, path, known)):
-            seconds = 20 + 10 * sum(known[test][0] for test in tests if test in known)
+            seconds = 20 + 4 * sum(known[test][0] for test in tests if test in known)
             code, output = tested(root, env, ["-x", *tests], seconds)
             if "(no match in any of" in output:
                 raise SystemExit(f"{mutant.module}: tests have other names than when they were recorded:\n{output}")
@@ -424,7 +435,7 @@ def tried(mutant: Mutant, root: Path, env: dict[str, str], known: dict[str, tupl
                 return replace(mutant, outcome="killed", killed_by=failed[1] if failed else f"exit code {code}")
     finally:
         path.write_bytes(source)
-        os.utime(path, (stat.st_atime, stat.st_mtime))
+        os.utime(path, (stat.st_atime, stat.st_mtime))  # that of the compiled file
     return replace(mutant, outcome="survived", killed_by="")
 
 
@@ -469,7 +480,7 @@ def main() -> None:
         write(mutants + new)
     elif given.command == "show":
         for package in (*PACKAGES, ""):
-            counts = Counter(one.outcome or "open" for one in mutants if package in ("", one.package))
+            counts = Counter(one.kind for one in mutants if package in ("", one.package))
             print(f"{package or 'all':16}", *(f"{name} {counts[name]:3}" for name in sorted(counts)), sep="  ")
         for one in mutants:
             if one.outcome in ("survived", "lost"):
@@ -491,7 +502,7 @@ def main() -> None:
                 return
             part, parts = map(int, given.part.split("/"))
             chosen_ones = [one for one in mutants[part - 1 :: parts] if one.package in given.packages]
-            for one in (one for one in chosen_ones if one.outcome in outcomes):
+            for one in (one for one in chosen_ones if one.outcome in outcomes and not one.settled):
                 if one not in read():
                     continue  # another program has tried it
                 after = tried(one, root, env, calls())

@@ -86,6 +86,8 @@ def test_load_model_reads_addresses(model, first, where, own_csv):
     expected = model.predict_frame(table)
     for address in ("models:/mine@champion", "models:/mine/1", first[0].uri):
         pd.testing.assert_frame_equal(load_model(address, where["uri"]).predict_frame(table), expected)
+    with pytest.raises(DeploymentError, match=r"models:/other/1: .*other"):
+        load_model("models:/other/1", where["uri"])
 
 
 def test_a_challenger_that_is_not_better_leaves_the_champion(own_csv, first, where):

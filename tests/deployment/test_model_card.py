@@ -168,6 +168,17 @@ def test_many_labels_and_features_are_shortened(model):
     assert "| l0 | 20 |" in text
     assert "| l75 |" not in text
     assert "The first 20 of 40 features" in text
+    unused = replace(many, per_label=[{**row, "predicted": 0} for row in many.per_label])
+    (never,) = (line for line in known_weaknesses(unused) if line.startswith("Never predicted"))
+    assert never.startswith("Never predicted on held-out rows (150 of 150): l0, l1,")
+    assert never.endswith(", l18, l19 and 130 more.")
+
+
+def test_the_five_most_frequent_texts_of_a_feature_are_shown(model):
+    counts = {"Ely": 3, "York": 9, "Bath": 7, "Ripon": 1, "Wells": 5, "Truro": 2, "Lincoln": 4}
+    feature = {"name": "town", "kind": "text", "counts": counts, "missing": 0.0}
+    data = section(model_card(replace(model.metadata, features=[feature])).markdown(), "Data")
+    assert "| town | text | York (9), Bath (7), Wells (5), Lincoln (4), Ely (3) and 2 more | 0.0 % |" in data
 
 
 def test_the_command_writes_markdown_or_a_page(model_path, tmp_path, capsys):

@@ -287,3 +287,15 @@ def test_what_the_modules_of_methods_import_from_this_package_is_in_their_keys(c
     nodes = reached_modules(modules, lambda name: package_node(name, ("multilab",)))
     known = (*method_module._CODE_WITHIN, "multilab.core", "multilab.datasets.errors")
     assert {name for name in nodes if not name.startswith(known)} == set()
+
+
+def test_an_analysis_that_reads_a_cell_has_its_key_and_another_the_parts_of_it_that_it_uses():
+    cell = Cell("train", PART, load_method("elm"))
+    reads, other = (
+        units.Unit(f"multilab.papers.{module}", "toy", 0, cell, None, {}).identity
+        for module in ("lwmf.feature_curves", "mlwse.sensitivity")
+    )
+    assert reads["cell"] == cell.key
+    assert "method" not in reads
+    assert "cell" not in other
+    assert (other["method"], other["split"]) == (cell.identity["method"], cell.identity["split"])

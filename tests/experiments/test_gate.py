@@ -10,9 +10,18 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from multilab.experiments.gate import Difference, differences, load_reference, missing_cells, tolerance, versions
+from multilab.experiments.gate import (
+    Difference,
+    _row_ranking_loss,
+    differences,
+    load_reference,
+    missing_cells,
+    tolerance,
+    versions,
+)
 
 pytestmark = pytest.mark.xdist_group("gate")
 
@@ -365,6 +374,12 @@ def test_the_reference_covers_every_method_of_the_quick_study():
     assert {name.split("/", 2)[2] for name in cells} >= set(study.all_methods)
     assert {name.split("/")[0] for name in cells} == set(study.datasets)
     assert json.dumps(cells)
+
+
+def test_rows_are_compared_by_their_pairs_and_a_tie_is_an_error():
+    Y = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0]])
+    scores = np.array([[0.5, 0.5, 0.2], [0.9, 0.1, 0.3], [0.1, 0.9, 0.1]])
+    assert _row_ranking_loss(Y, scores).tolist() == [0.5, 0.5, 0.0]
 
 
 def test_a_method_no_better_than_the_constant_predictor_fails(copy, clean):

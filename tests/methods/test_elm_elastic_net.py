@@ -17,6 +17,7 @@ from multilab.methods.elm._elastic_net import elastic_net
 from multilab.methods.elm._kernel_loss import KernelLoss
 from multilab.methods.elm.elastic_net_kernel_elm import ElasticNetKernelELM
 from multilab.methods.elm.kernel_elm import KernelELM
+from multilab.methods.solvers import working_sets
 from multilab.methods.solvers.certificates import Solution
 from multilab.methods.solvers.penalties import RowSparsePenalty
 from multilab.methods.solvers.solve import solve
@@ -238,12 +239,13 @@ def test_a_warm_path_is_the_single_solutions() -> None:
 
 @pytest.mark.parametrize("by_row", [False, True])
 @pytest.mark.parametrize("ridge", ["rkhs", "frobenius"])
-def test_working_sets_reach_the_minimum_of_the_full_problem(ridge: str, by_row: bool) -> None:
+@pytest.mark.parametrize(("share", "alone"), [(0.02, False), (0.2, True)])
+def test_working_sets_reach_the_minimum_of_the_full_problem(ridge, by_row, share, alone, monkeypatch) -> None:
     rng = np.random.default_rng(12)
     X = rng.uniform(size=(400, 5))
     targets = np.sign(np.column_stack([X[:, 0] - 0.5, X[:, 1] - X[:, 2], np.ones(400)]))
     omega = kernel_matrix(X, gamma=3.0)
-    alpha, lam = 0.9, 0.02 * RowSparsePenalty(0.9, by_row).alpha_max(omega @ targets)
+    alpha, lam = 0.9, share * RowSparsePenalty(0.9, by_row).alpha_max(omega @ targets)
     loss, penalty = (
         KernelLoss.from_kernel(omega, targets, ridge=ridge).with_ridge(1e-3 * lam),
         RowSparsePenalty(lam * alpha, by_row),
@@ -254,9 +256,17 @@ def test_working_sets_reach_the_minimum_of_the_full_problem(ridge: str, by_row: 
     part = loss.restricted(rows)
     np.testing.assert_allclose(part.apply(W[rows]), loss.apply(W)[rows], rtol=1e-9)
     assert part.value(W[rows], part.apply(W[rows])) == pytest.approx(loss.value(W, loss.apply(W)), rel=1e-12)
+    sizes = []
+
+    def solved(part, penalty, start, **arguments):
+        sizes.append(len(start))
+        return solve(part, penalty, start, **arguments)
+
+    monkeypatch.setattr(working_sets, "solve", solved)
     fast = solve_sparse(loss, penalty, zeros, tol=1e-7, max_iter=20_000)
+    assert (max(sizes) < 0.3 * len(X)) == alone  # else the full problem is solved in the end
     full = solve(loss, penalty, zeros, tol=1e-9, kkt_tol=0.0, max_iter=20_000)
-    assert 0 < fast.W.any(axis=1).sum() < 0.3 * len(X)  # so that the full problem was never needed
+    assert 0 < fast.W.any(axis=1).sum() < 0.3 * len(X)
     assert fast.gap <= 1e-7
     assert fast.objective_path[-1] == pytest.approx(full.objective_path[-1], rel=1.1e-7)
     assert fast.objective_path[-1] == pytest.approx(loss.value(fast.W, loss.apply(fast.W)) + penalty.value(fast.W))

@@ -7,11 +7,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from joblib import Parallel
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from helpers.toy import make_data
 from multilab.methods.base import MethodError
+from multilab.methods.forests import _growing
 from multilab.methods.forests._compact import CompactForest, float32_below
 from multilab.methods.forests._growing import grow_forest
 from multilab.methods.forests.erf_pct import ERFPCT
@@ -31,6 +33,20 @@ def test_trees_and_importances_are_those_of_scikit_learns_forest(kind, theirs, w
         for name in ("nodes", "starts", "leaves", "leaf_starts"):
             np.testing.assert_array_equal(getattr(grown, name), getattr(expected, name), strict=True)
         np.testing.assert_array_equal(importances, forest.feature_importances_)
+
+
+@pytest.mark.parametrize(("n_jobs", "threads"), [(1, 1), (2, 2), (8, 3)])
+def test_a_forest_grows_in_the_given_number_of_threads_but_no_more_than_trees(n_jobs, threads, monkeypatch) -> None:
+    asked = []
+
+    def parallel(n_jobs, **arguments):
+        asked.append(n_jobs)
+        return Parallel(n_jobs, **arguments)
+
+    monkeypatch.setattr(_growing, "Parallel", parallel)
+    X, Y = make_data()
+    grow_forest("extra", X.astype(np.float32), Y, 0, n_jobs, n_estimators=3)
+    assert asked == [threads]
 
 
 @pytest.mark.parametrize("wrong", [{"max_features": "half"}, {"max_depth": 0}, {"min_samples_leaf": 0}])

@@ -107,6 +107,12 @@ def test_step_size_is_exact():
     assert loss.lipschitz == pytest.approx(np.linalg.eigvalsh(hessian)[-1], rel=1e-12)
 
 
+def test_prox_of_zeros_divides_by_no_norm(penalty):
+    zeros = np.zeros((m * q, q))
+    with np.errstate(all="raise"):
+        np.testing.assert_array_equal(penalty.prox(zeros, 1.0), zeros)
+
+
 def test_prox_minimises_its_definition(penalty):
     rng = np.random.default_rng(3)
     X, step = 3 * rng.normal(size=(m * q, q)), 0.6
@@ -303,6 +309,24 @@ def test_the_gap_bounds_the_suboptimality_everywhere(penalty, collinear):
         for corrected in (True, False):
             assert duality_gap(loss, penalty, W, corrected=corrected) >= excess - 1e-9 * minimum
     assert duality_gap(loss, penalty, best.W) < 1e-6 * minimum
+
+
+def test_the_path_of_fista_is_that_of_the_algorithm_written_out():
+    """Algorithm 1 of the MLWSE paper; the momentum starts again from nothing where it points uphill."""
+    S, Y, H, loss = problem(beta=0.5)
+    penalty, start = PENALTIES["l21"], np.zeros((m * q, q))
+    W = before = start
+    b_before, b, path, restarts = 1.0, 1.0, [], 0
+    for _ in range(80):
+        V = W + (b_before - 1) / b * (W - before)
+        new = penalty.prox(V - (S.T @ (S @ V - Y) + 0.5 * V @ H) / loss.lipschitz, 1 / loss.lipschitz)
+        uphill = np.vdot(V - new, new - W) > 0
+        b_before, b = (1.0, 1.0) if uphill else (b, (1 + np.sqrt(1 + 4 * b**2)) / 2)
+        before, W, restarts = W, new, restarts + uphill
+        path.append(objective(S, Y, H, 0.5, penalty, W))
+    assert 0 < restarts < 10
+    solution = solve(loss, penalty, start, algorithm="fista", tol=0, kkt_tol=0, max_iter=80)
+    np.testing.assert_allclose(solution.objective_path, path, rtol=1e-12)
 
 
 def test_the_corrected_gap_is_useful_for_tiny_penalties_and_the_plain_one_is_not():

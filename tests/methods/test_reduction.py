@@ -17,6 +17,7 @@ from multilab.methods.reduction._iterative import lsqr
 from multilab.methods.reduction._label_problem import centred_labels, label_directions
 from multilab.methods.reduction._stiefel import global_orthonormal_regression
 from multilab.methods.reduction._training_kernel import equal_rows, kernel_width, training_kernel
+from multilab.methods.reduction.kernel_mddm import _factor_of_constraint
 from multilab.metrics import micro_f1
 
 
@@ -131,6 +132,15 @@ def test_the_released_constraint(mu, equal):
         np.testing.assert_allclose(model.eigenvalues_, exact.eigenvalues_, rtol=1e-6)
         near = 1e-4 if solver == "ifp" else 1e-6
         assert relative(model.transform(X_test), exact.transform(X_test)) < near
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5, 1.0])
+def test_the_dense_solver_factors_the_constraint(mu):
+    """By itself: where there is no factor, the solver falls back to the eigenvectors of K, which hides why."""
+    X, _, _ = sample(n=30)
+    K = kernel_matrix(X, gamma=1.0)
+    factor = _factor_of_constraint(K, mu)
+    assert relative(factor @ factor.T, mu * K @ K + (1 - mu) * K) < 1e-12
 
 
 def test_the_released_constraint_is_a_ridge():

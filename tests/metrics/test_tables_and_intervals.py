@@ -101,7 +101,7 @@ def test_draws_are_those_of_resampled_rows(name, hide):
     truth, scores = case(2, n=25)
     if hide:
         truth = np.where(np.random.default_rng(1).random(truth.shape) < 0.5, math.nan, truth)
-        truth[:, 1] = np.where(np.arange(25) == 3, truth[:, 1], math.nan)  # in few draws observed
+        truth[:, 1] = np.where(np.arange(25) == 3, 1.0, math.nan)  # in some draws not observed
         truth[7] = math.nan
     given = scores >= 0.5 if DEFINED[name].needs == "decisions" else scores
     interval = bootstrap(name, truth, given, n_draws=12, level=0.8, random_state=5)
