@@ -7,9 +7,10 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from multilab.commands import rekeying
+from multilab.commands import additions, rekeying
 from multilab.commands.study_report import described
 from multilab.core import changed_files
 from multilab.experiments import cells as cells_module
@@ -99,6 +100,26 @@ def test_a_sample_that_is_no_number_of_cells_is_refused(rekey, sample):
         rekey(sample=sample)
 
 
+def test_methods_whose_numbers_changed_keep_their_keys_and_are_fitted_again(rekey, tmp_path, monkeypatch, capsys):
+    before, right = read_table("reports/toy/keys.csv"), read_scores("reports/toy")["value"].tolist()
+    table = read_table("reports/toy/scores.csv")
+    table["value"] += 0.01 * (table["method"] == "mlknn")
+    write_table("reports/toy/scores.csv", table)
+    assert rekey() == 1
+    assert keys() == before["key"].tolist()
+    assert rekey(recompute="mlknn") == 0
+    moved = [a != b for a, b in zip(keys(), before["key"], strict=True)]
+    assert moved == (before["method"] != "mlknn").tolist()
+    assert "add study=toy fits them again" in capsys.readouterr().out
+    monkeypatch.setattr(additions, "load_study", lambda name: STUDY)
+    assert additions.add(Store(tmp_path / "cells"), "toy") == 0
+    assert "toy: 4 of 8 cells are not in" in capsys.readouterr().out
+    assert keys() == [cell.key for cell in all_cells(STUDY)]
+    np.testing.assert_array_equal(read_scores("reports/toy")["value"], right)
+    with pytest.raises(ExperimentError, match="no method is called 'mlkn'; did you mean 'mlknn'"):
+        rekey(schema=100, recompute="mlkn")
+
+
 def test_without_a_store_the_committed_files_are_enough(rekey, tmp_path):
     shutil.rmtree(tmp_path / "cells")
     assert rekey() == 0
@@ -169,5 +190,5 @@ def test_a_study_with_other_cells_is_refused(rekey):
 
 
 def test_the_command_names_what_it_needs(tmp_path):
-    with pytest.raises(ExperimentError, match="expected: multilab cells rekey study=NAME"):
+    with pytest.raises(ExperimentError, match="Usage: multilab cells rekey study=NAME"):
         rekeying.rekey(Store(tmp_path))

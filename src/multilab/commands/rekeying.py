@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from multilab.commands.progress import ProgressBar
 from multilab.core import report_dir
+from multilab.core.messages import unknown_name
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, load_study
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
     from multilab.experiments.rekeying import Match
 
 
-def rekey(store: Store, study: str = "", accept: str = "", seed: str = "0", reason: str = "", sample: str = "2") -> int:
+def rekey(
+    store: Store,
+    study: str = "",
+    accept: str = "",
+    seed: str = "0",
+    reason: str = "",
+    sample: str = "2",
+    recompute: str = "",
+) -> int:
     """Give the committed results of a study their new keys; return 1, having changed nothing, if they may not.
 
     Parameters
@@ -35,14 +44,20 @@ def rekey(store: Store, study: str = "", accept: str = "", seed: str = "0", reas
         Reason why recomputed numbers may differ from the committed ones by up to 1e-6.
     sample : str
         Number of cells per method that are recomputed.
+    recompute : str
+        Methods whose numbers changed, comma-separated: they keep their old keys, so that `multilab cells add` fits them.
     """
     from multilab.experiments import rekeying
 
     if not study or not seed.isdigit() or not sample.isdigit() or int(sample) < 1:
-        usage = "multilab cells rekey study=NAME [accept=METHOD,...] [sample=2] [seed=0] [reason=...]"
+        usage = "multilab cells rekey study=NAME [accept=METHOD,...] [recompute=METHOD,...] [sample=2] [seed=0] [reason=...]"
         raise ExperimentError(f"Usage: {usage}; `seed` is an integer >= 0, `sample` one >= 1.")
     described, folder = load_study(study), report_dir(study)
     matches = rekeying.match_cells(described, folder)
+    changed = set(filter(None, recompute.split(",")))
+    if unknown := changed - {match.cell.method.name for match in matches}:
+        raise ExperimentError(unknown_name("method", min(unknown), described.all_methods))
+    matches = [match for match in matches if match.cell.method.name not in changed]
     moved = [match for match in matches if match.moved]
     print(f"{study}: {len(moved)} of {len(matches)} results have another key now")
     if not moved:
@@ -59,6 +74,8 @@ def rekey(store: Store, study: str = "", accept: str = "", seed: str = "0", reas
     copied = rekeying.copy_cells(moved, store, changes)
     rekeying.write_new_keys(folder, matches)
     print(f"rekey passed: {folder / 'keys.csv'} is written; {copied} cells copied in {store.root}")
+    if changed:
+        print(f"{recompute}: multilab cells add study={study} fits them again")
     return 0
 
 

@@ -183,12 +183,16 @@ def _seconds(folder: Path) -> dict[tuple[str, str], float]:
 
 
 def write_new_keys(folder: Path, matches: Iterable[Match]) -> None:
-    """Write the new keys of a study to its ``keys.csv`` and, where there is one, to its ``unfinished.csv``."""
+    """Write new keys to the ``keys.csv`` of a study and, where there is one, to its ``unfinished.csv``.
+
+    Cells that are not among the matches keep their keys.
+    """
     keys = {_location(match.cell): match.cell.key for match in matches}
     tables = {"keys.csv": read_table(folder / "keys.csv", [*_CELL, "key"]), "unfinished.csv": read_unfinished(folder)}
     for name, table in tables.items():
         if len(table):
-            table["key"] = [keys[location] for location in table[_CELL].itertuples(index=False, name=None)]
+            rows = table[[*_CELL, "key"]].itertuples(index=False, name=None)
+            table["key"] = [keys.get(tuple(location), key) for *location, key in rows]
             write_table(folder / name, table)
     record_checksums(folder, list(tables))
 

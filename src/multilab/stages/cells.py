@@ -5,10 +5,10 @@
       outdated: today's code, libraries or data would give another key.
   multilab cells show KEY          the record of a cell
   multilab cells why KEY KEY       what differs between two cells
-  multilab cells rekey study=NAME [accept=METHOD,...] [sample=2] [seed=0] [reason="..."]
+  multilab cells rekey study=NAME [accept=METHOD,...] [recompute=METHOD,...] [sample=2] [seed=0] [reason="..."]
       give the committed results of a study their new keys after a change of code that leaves the numbers as they are;
       refused when settings differ (but for methods of accept=), or when recomputed cells (sample= per method) differ:
-      by more than 1e-6, or at all without a reason=.
+      by more than 1e-6, or at all without a reason=. Methods of recompute= keep their keys: `cells add` fits them again.
   multilab cells add study=NAME [retry=unfinished]
       fit the cells of a study that its committed results lack, and add their results: for a study that got new columns
       or data sets. retry=unfinished also tries those again that passed a limit or failed.
@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
     elif verb == "why" and len(rest) == 2:
         print("\n".join(why(store, *(store.find(key) for key in rest))))
     elif verb == "rekey":
-        return rekey(store, **arguments(rest, "study", "accept", "sample", "seed", "reason"))
+        return rekey(store, **arguments(rest, "study", "accept", "recompute", "sample", "seed", "reason"))
     elif verb == "add":
         return add(store, **arguments(rest, "study", "retry"))
     elif verb == "clean":
