@@ -45,7 +45,7 @@ def rekey(
     sample : str
         Number of cells per method that are recomputed.
     recompute : str
-        Methods whose numbers changed, comma-separated: they keep their old keys, so that `multilab cells add` fits them.
+        Methods whose numbers changed, comma-separated: they keep their keys, so that `multilab cells add` fits them.
     """
     from multilab.experiments import rekeying
 

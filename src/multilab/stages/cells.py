@@ -8,7 +8,8 @@
   multilab cells rekey study=NAME [accept=METHOD,...] [recompute=METHOD,...] [sample=2] [seed=0] [reason="..."]
       give the committed results of a study their new keys after a change of code that leaves the numbers as they are;
       refused when settings differ (but for methods of accept=), or when recomputed cells (sample= per method) differ:
-      by more than 1e-6, or at all without a reason=. Methods of recompute= keep their keys: `cells add` fits them again.
+      by more than 1e-6, or at all without a reason=. Methods of recompute= keep their keys, so that `cells add` fits
+      them again.
   multilab cells add study=NAME [retry=unfinished]
       fit the cells of a study that its committed results lack, and add their results: for a study that got new columns
       or data sets. retry=unfinished also tries those again that passed a limit or failed.
