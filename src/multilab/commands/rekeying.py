@@ -50,7 +50,7 @@ def rekey(
     from multilab.experiments import rekeying
 
     if not study or not seed.isdigit() or not sample.isdigit() or int(sample) < 1:
-        usage = "multilab cells rekey study=NAME [accept=METHOD,...] [recompute=METHOD,...] [sample=2] [seed=0] [reason=...]"
+        usage = "multilab cells rekey study=NAME [accept=METHOD,...] [recompute=METHOD,...] [sample=2] [seed=0]"
         raise ExperimentError(f"Usage: {usage}; `seed` is an integer >= 0, `sample` one >= 1.")
     described, folder = load_study(study), report_dir(study)
     matches = rekeying.match_cells(described, folder)
