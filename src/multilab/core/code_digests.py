@@ -127,9 +127,9 @@ def package_node(node: str, within: tuple[str, ...]) -> Node:
         code = read_code(path, module)
         reads = [read for reference, name in code.imports if (read := _import(reference, name, within))]
         return Node(code.text, reads, code.strings)
-    found = _definitions(path, module)[definition]
-    reads = [read for reference, name in found.imports if (read := _import(reference, name, within))]
-    return Node(found.text, [*reads, *((name, [f"{module}:{name}"]) for name in found.uses)])
+    part = _definitions(path, module)[definition]
+    reads = [read for reference, name in part.imports if (read := _import(reference, name, within))]
+    return Node(part.text, [*reads, *((name, [f"{module}:{name}"]) for name in part.uses)])
 
 
 def _import(reference: str, bound: str, within: tuple[str, ...]) -> tuple[str, list[str]] | None:
@@ -248,13 +248,13 @@ def _definitions(path: str, module: str) -> dict[str, Definition]:
     """Return the definitions of a file, with digests as texts; cached like `read_code`."""
 
     def parse(content: bytes, package: str) -> Any:
-        return {name: _hashed(found) for name, found in parse_definitions(content, package).items()}
+        return {name: _hashed(part) for name, part in parse_definitions(content, package).items()}
 
-    return {name: Definition(*found) for name, found in _parsed(path, module, ":", parse).items()}
+    return {name: Definition(*part) for name, part in _parsed(path, module, ":", parse).items()}
 
 
-def _hashed(found: Any) -> Any:
-    return found._replace(text=hashlib.sha256(found.text.encode()).hexdigest())
+def _hashed(part: Any) -> Any:
+    return part._replace(text=hashlib.sha256(part.text.encode()).hexdigest())
 
 
 def _parsed(path: str, module: str, kind: str, parse: Callable[[bytes, str], Any]) -> Any:
