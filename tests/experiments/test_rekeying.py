@@ -169,5 +169,5 @@ def test_a_study_with_other_cells_is_refused(rekey):
 
 
 def test_the_command_names_what_it_needs(tmp_path):
-    with pytest.raises(ExperimentError, match="expected: multilab cells rekey study=NAME"):
+    with pytest.raises(ExperimentError, match="Usage: multilab cells rekey study=NAME"):
         rekeying.rekey(Store(tmp_path))
