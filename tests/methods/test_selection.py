@@ -281,4 +281,3 @@ def test_features_of_equal_weight_are_ranked_by_their_number(variant: Literal["s
     for k in range(6):
         ranks = model.ranking_[kind == k]
         assert (np.diff(ranks) > 0).all(), k
-    assert len(np.unique(model.scores_)) <= 6

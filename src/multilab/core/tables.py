@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ def table_values(table: Any) -> Any:
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(values.reshape(len(values), -1))
     if isinstance(table, pd.Series):
         frame = table.to_frame()
-    types = [_number_type(frame.iloc[:, column]) for column in range(frame.shape[1])]
+    types = [_number_type(frame.iloc[:, column], pd.api.types.infer_dtype) for column in range(frame.shape[1])]
     known = [kind for kind in types if kind is not None]
     if len(known) < len(types):
         return values
@@ -60,16 +60,14 @@ def table_values(table: Any) -> Any:
     return numbers
 
 
-def _number_type(column: Any) -> np.dtype[Any] | None:
+def _number_type(column: Any, infer_type: Callable[..., str]) -> np.dtype[Any] | None:
     """Return the NumPy type of a column of a frame, or None if it holds anything but numbers and booleans."""
-    from pandas.api.types import infer_dtype
-
     dtype = column.dtype
     dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
     dtype = getattr(dtype, "numpy_dtype", getattr(dtype, "subtype", dtype))  # nullable and Arrow; sparse
     if dtype.kind == "O":
         kinds = {"boolean": bool, "integer": int, "floating": float, "mixed-integer-float": float, "empty": float}
-        kind = kinds.get(infer_dtype(column, skipna=True))
+        kind = kinds.get(infer_type(column, skipna=True))
         dtype = None if kind is None else np.dtype(kind)
     return np.dtype(dtype) if dtype is not None and dtype.kind in "biuf" else None
 

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 from multilab.decision._cuts import SAME_SCORE
-from multilab.methods._ties import on_grid
+from multilab.methods._ties import round_to_grid
 from multilab.methods.base import MethodError
 
 CalibrationMethod = Literal["sigmoid", "isotonic", "beta", "temperature"]
@@ -44,7 +44,7 @@ def fit_calibration(
     Scores of a label that differ by rounding only get the same probability; otherwise the last bits of the
     coefficients decide whether two rows tie, and those of the scores which step of an isotonic map a row is on.
     The isotonic map merges scores that are close to each other or to those it was fitted to. The other maps have no
-    steps: they round their features and log-odds with `on_grid`.
+    steps: they round their features and log-odds with `round_to_grid`.
     """
     if method not in METHODS:
         raise MethodError(f"calibration {method!r} is unknown: give {', '.join(map(repr, METHODS))}")
@@ -63,7 +63,7 @@ def fit_calibration(
     features = _FEATURES[method] if method != "temperature" else partial(_log_odds, probabilities=probabilities)
     design = features(scores)
     largest = np.abs(design[seen]).max(axis=(0, 1) if method == "temperature" else 0)  # its labels share one map
-    design = on_grid(design, largest)
+    design = round_to_grid(design, largest)
     targets = _softened(Y, weights)
     bounds = _BOUNDS[method]
     if method == "temperature":
@@ -86,8 +86,8 @@ class _Logistic:
     coef: np.ndarray
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
-        design = on_grid(self.features(scores), self.largest)
-        P = expit(on_grid(np.einsum("nqm,qm->nq", design, self.coef)))
+        design = round_to_grid(self.features(scores), self.largest)
+        P = expit(round_to_grid(np.einsum("nqm,qm->nq", design, self.coef)))
         return np.where(np.isnan(self.constant), P, self.constant)
 
 

@@ -52,7 +52,7 @@ def merge_ties(scores: np.ndarray) -> np.ndarray:
     return np.ldexp(np.rint(np.ldexp(rows[:, :-1], _BITS - exponent)), exponent - _BITS)
 
 
-def on_grid(values: np.ndarray, largest: np.ndarray | float = 1.0) -> np.ndarray:
+def round_to_grid(values: np.ndarray, largest: np.ndarray | float = 1.0) -> np.ndarray:
     """Round values to a grid of about 1e-9 of a fixed magnitude.
 
     Parameters
@@ -75,8 +75,8 @@ def on_grid(values: np.ndarray, largest: np.ndarray | float = 1.0) -> np.ndarray
 
     Examples
     --------
-    >>> from multilab.methods._ties import on_grid
-    >>> a, b = on_grid(np.array([0.1 + 0.2, 0.3]))
+    >>> from multilab.methods._ties import round_to_grid
+    >>> a, b = round_to_grid(np.array([0.1 + 0.2, 0.3]))
     >>> bool(a == b)
     True
     """

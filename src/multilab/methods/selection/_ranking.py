@@ -46,7 +46,7 @@ class RankingSelector(SelectorMixin, MultiLabelTransformer):
         X, Y = self._validate_fit(X, y, y_mask)
         self.scores_ = self._score(X, Y)
         self.ranking_ = np.empty(X.shape[1], dtype=np.int64)
-        self.ranking_[np.argsort(-self.scores_, kind="stable")] = np.arange(1, X.shape[1] + 1)
+        self.ranking_[np.argsort(-self._compared(self.scores_), kind="stable")] = np.arange(1, X.shape[1] + 1)
         self.support_ = self.ranking_ <= self._count(X.shape[1])
         return self
 
@@ -59,6 +59,10 @@ class RankingSelector(SelectorMixin, MultiLabelTransformer):
         X : ndarray or CSR matrix of shape (n, d)
         Y : uint8 ndarray of shape (n, q)
         """
+
+    def _compared(self, scores: np.ndarray) -> np.ndarray:
+        """Return what features are ranked by: the scores, or these without differences that are rounding errors."""
+        return scores
 
     def _count(self, d: int) -> int:
         """Return the number of features to keep of d; raise a `MethodError` if the argument is out of range."""

@@ -85,10 +85,12 @@ class MDDMSelector(RankingSelector):
         self._check_choices(rank_by=("weights", "eigenvalues"))
         eigenvalues, directions = dependence_directions(X, Y, self.variant, self.mu)
         if self.rank_by == "weights":
-            lengths = np.sqrt(directions**2 @ eigenvalues)
-            # words of the same documents have equal weights up to rounding: then the column number decides
-            return merge_ties(lengths[None])[0] ** 2
+            return directions**2 @ eigenvalues
         noise = check_random_state(self.random_state).uniform(-1, 1, (2, X.shape[1]))
         scores = noise[int(self.variant == "proj")] * np.finfo(float).eps * eigenvalues.min(initial=1.0)
         scores[: len(eigenvalues)] = eigenvalues
         return scores
+
+    def _compared(self, scores: np.ndarray) -> np.ndarray:
+        """Return weights without rounding errors: those of features that occur in the same rows are equal."""
+        return merge_ties(np.sqrt(scores)[None])[0] if self.rank_by == "weights" else scores

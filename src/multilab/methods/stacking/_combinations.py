@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from multilab.methods._ties import on_grid
+from multilab.methods._ties import round_to_grid
 from multilab.methods.solvers.solve import solve
 from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
 from multilab.methods.stacking._label_logistic import fit_logistic, softened
@@ -112,7 +112,7 @@ class Combination:
 
     def __call__(self, L: np.ndarray) -> np.ndarray:
         """Return probabilities (n, q) of log-odds (m, n, q)."""
-        return expit(on_grid(self.line[:, 0] * _sum_margins(self.weights, expit(L)) + self.line[:, 1]))
+        return expit(round_to_grid(self.line[:, 0] * _sum_margins(self.weights, expit(L)) + self.line[:, 1]))
 
 
 def fit_combinations(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from multilab.methods._ties import on_grid
+from multilab.methods._ties import round_to_grid
 
 _NEWTON_STEPS = 100
 
@@ -19,7 +19,7 @@ class Sigmoid:
 
     def __call__(self, margins: np.ndarray) -> np.ndarray:
         """Return p for each margin; margins that differ by rounding only get the same p."""
-        return expit(on_grid(self.slope * margins + self.offset))
+        return expit(round_to_grid(self.slope * margins + self.offset))
 
 
 def fit_sigmoid(margins: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Sigmoid:
