@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-LIMIT = 90
+LIMIT = 91
 """Imports inside functions in all of src: for start-up time only."""
 
 

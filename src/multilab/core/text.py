@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -40,11 +42,8 @@ def docstring(thing: Any) -> str:
     """Return the docstring of a module, class or function; where ``python -OO`` has removed it, from the source."""
     text = inspect.getdoc(thing)
     if text is None and sys.flags.optimize > 1:
-        import ast
-        from textwrap import dedent
-
         try:
-            tree: Any = ast.parse(dedent(inspect.getsource(thing)))
+            tree: Any = ast.parse(textwrap.dedent(inspect.getsource(thing)))
         except (OSError, TypeError, SyntaxError):  # no source: it was typed into a shell
             return ""
         text = ast.get_docstring(tree if inspect.ismodule(thing) else tree.body[0])

@@ -186,12 +186,12 @@ def card(name: str) -> Card:
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise DatasetError(f"{excerpt(repr(name))} is not a dataset name (small letters, digits, '.', '_' and '-')")
-    places = [folder / f"{name}.yaml" for folder in card_folders()]
-    paths = [path for path in places if path.is_file()]
+    possible = [folder / f"{name}.yaml" for folder in card_folders()]
+    paths = [path for path in possible if path.is_file()]
     if not paths and (registered := files_dir() / f"{name}.yaml").is_file():
         paths = [registered]
     if not paths:
-        for path in places:
+        for path in possible:
             if kind := not_a_file(path):
                 raise DatasetError(f"it is {kind}, a card is a YAML file", path)
         hint = did_you_mean(name, cards()) or f" (searched: {', '.join(map(str, card_folders()))})"

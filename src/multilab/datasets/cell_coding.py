@@ -125,11 +125,11 @@ def looks_like_numbers(values: Sequence[str]) -> bool:
         if cell_value(value) is not None:
             numbers += 1
             continue
-        found = _DISGUISED.fullmatch(value)
-        if found is None:
+        match = _DISGUISED.fullmatch(value)
+        if match is None:
             continue
-        if found["currency"] or found["unit"]:
-            units.add((found["unit"] or "").lower())
+        if match["currency"] or match["unit"]:
+            units.add((match["unit"] or "").lower())
         elif not (COMMA_NUMBER.fullmatch(value) or POINT_NUMBER.fullmatch(value)):
             continue
         disguised += 1

@@ -22,7 +22,7 @@ ENCODINGS = (
     *("utf-8", "utf-8-replace", "cp1252", "latin-1", "utf-16"),
     *("cp1250", "cp1251", "gb18030", "big5", "shift_jis", "euc_kr"),
 )
-"""Encodings of text that a reader can be told to use."""
+"""Encodings that a reader accepts as its option ``encoding``."""
 MAX_NAMES_BYTES = 16 * 2**20
 """Limit for a file that only names labels."""
 

@@ -58,7 +58,7 @@ def read_parquet(
             raise DatasetError("the table has no row", path)
         if width > limits.max_columns:
             raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
-        names = schema.names  # every access makes the list anew
+        names = schema.names  # every access builds the list again
         index = _index_names(schema, names)
         kept = [j for j in positions_left(names, drop, path) if names[j] not in index]
         columns = named_columns(names, kept, path)

@@ -177,8 +177,8 @@ def _leaks(table: RawTable) -> dict[str, str]:
             for pattern in (values == 1, values == 0):
                 by_pattern.setdefault(np.packbits(pattern).tobytes(), str(name))
     plain_labels = {_plain(str(name)): str(name) for name in table.labels}
-    whole = {label: name for label, name in plain_labels.items() if len(label) >= 3}
-    longest = max((label.count("_") + 1 for label in whole), default=0)
+    full_names = {label: name for label, name in plain_labels.items() if len(label) >= 3}
+    longest = max((label.count("_") + 1 for label in full_names), default=0)
     leaks, summaries = dict[str, str](), _Summaries(table.labels)
     for name, column in table.features.items():
         feature = _plain(str(name))
@@ -189,8 +189,8 @@ def _leaks(table: RawTable) -> dict[str, str]:
             leaks[str(name)] = reason
         elif feature in plain_labels:
             leaks[str(name)] = f"it has the name of the label {plain_labels[feature]!r}"
-        elif (inside := next((part for part in _parts(feature, longest) if part in whole), None)) is not None:
-            leaks[str(name)] = f"its name holds that of the label {whole[inside]!r}"
+        elif (inside := next((part for part in _parts(feature, longest) if part in full_names), None)) is not None:
+            leaks[str(name)] = f"its name holds that of the label {full_names[inside]!r}"
     return leaks
 
 
@@ -237,11 +237,11 @@ def _agreement(values: np.ndarray, truth: np.ndarray) -> str | None:
 
 
 def _parts(name: str, longest: int) -> Iterator[str]:
-    """Yield up to ``longest`` words of a name that follow each other, for every first word."""
-    words = name.split("_")
-    for start in range(len(words)):
-        for stop in range(min(len(words), start + longest), start, -1):
-            yield "_".join(words[start:stop])
+    """Yield up to ``longest`` parts of a name that follow each other, for every first part."""
+    parts = name.split("_")
+    for start in range(len(parts)):
+        for stop in range(min(len(parts), start + longest), start, -1):
+            yield "_".join(parts[start:stop])
 
 
 def _plain(name: str) -> str:

@@ -68,9 +68,9 @@ def read_settings(group: str, name: str) -> dict[str, Any]:
     """
     path = settings_path(group, name)
     own = own_conf_dir()
-    for place in (path, own / group / path.name) if own else (path,):
-        if kind := not_a_file(place):
-            raise ExperimentError(f"{place}: it is {kind}; settings are a YAML file")
+    for candidate in (path, own / group / path.name) if own else (path,):
+        if kind := not_a_file(candidate):
+            raise ExperimentError(f"{candidate}: it is {kind}; settings are a YAML file")
     if not path.is_file():
         raise ExperimentError(f"no {group} is called {name!r}{_hint(name, names(group))}; they are in {path.parent}")
     return read_settings_file(path)
