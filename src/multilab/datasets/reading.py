@@ -258,8 +258,9 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``path``, ``format``, ``bytes`` and ``sha256`` of the decompressed content, the entries of :func:`multilab.datasets.characteristics.describe`, ``label_names``, and
-        ``refused``: why :func:`read` refuses the file with the same options, or None.
+        ``path``, ``format``, ``bytes`` and ``sha256`` of the decompressed content, the entries of
+        :func:`multilab.datasets.characteristics.describe`, ``label_names``, and ``refused``: why :func:`read` refuses
+        the file with the same options, or None.
 
     Examples
     --------
