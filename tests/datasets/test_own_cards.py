@@ -126,13 +126,13 @@ def test_a_card_with_the_numbers_that_check_prints_is_accepted(compressed, tmp_p
     path = tmp_path / ("mine.csv.gz" if compressed else "mine.csv")
     path.write_bytes(gzip.compress(CSV) if compressed else CSV)
     code, out, _ = check(capsys, path, "--labels", "rain,warm", "--json")
-    found = json.loads(out)
-    assert (code, found["bytes"], found["sha256"]) == (0, len(CSV), hashlib.sha256(CSV).hexdigest())
+    numbers = json.loads(out)
+    assert (code, numbers["bytes"], numbers["sha256"]) == (0, len(CSV), hashlib.sha256(CSV).hexdigest())
     _, shown, _ = check(capsys, path, "--labels", "rain,warm")
-    assert f"sha256                 {found['sha256']}\n" in shown
-    entry = {"role": "full", "path": "mine.csv", "bytes": found["bytes"], "sha256": found["sha256"]}
-    write_card(tmp_path, files=[entry], digest=found["digest"])
-    assert load("mine").digest == found["digest"]
+    assert f"sha256                 {numbers['sha256']}\n" in shown
+    entry = {"role": "full", "path": "mine.csv", "bytes": numbers["bytes"], "sha256": numbers["sha256"]}
+    write_card(tmp_path, files=[entry], digest=numbers["digest"])
+    assert load("mine").digest == numbers["digest"]
 
 
 def test_every_option_that_a_message_of_check_names_exists(tmp_path, capsys):

@@ -128,7 +128,7 @@ def copy(tmp_path: Path, checkout: Path) -> Copy:
 
 def test_a_method_is_two_files(copy: Copy) -> None:
     copy.add("src/multilab/methods/neighbours/nearest_centroid.py", "conf/method/nearest_centroid.yaml")
-    chosen = copy.checks["Add a method"][-2:]  # the slow test runs the whole check
+    chosen = copy.checks["Add a method"][-2:]  # the slow test runs the complete check
     copy.test("tests/project/test_doctests.py", *chosen)  # no test chosen is a failure: the docstring's example is one
     passed = copy.test("tests/methods/test_estimators.py", *chosen)
     assert int(re.findall(r"(\d+) passed", passed)[0]) > 20

@@ -21,14 +21,11 @@ from multilab.reports import finding_text, headline_markdown
 def main(argv: list[str]) -> int:
     """`multilab report study=NAME [--headline] [--readme] | --all`.
 
-    ``--headline`` prints finding, headline table and addresses, of a page that exists without rebuilding it;
-    ``--readme`` writes the tables and the figure of the README, and the page over all studies; ``--all`` writes
-    these, the pages of all studies and of the arena, and what the documentation says of it.
+    ``--headline`` prints finding and addresses, ``--readme`` writes what the README shows, ``--all`` all committed pages.
     """
     if argv == ["--all"]:
-        committed_pages(parallel_map)
-        return 0
-    flags = {argument for argument in argv if argument in ("--headline", "--readme")}
+        return committed_pages(parallel_map)
+    flags = {"--headline", "--readme"} & set(argv)
     study = arguments([argument for argument in argv if argument not in flags], "study").get("study", "quick")
     folder = report_dir(study)
     if not folder.is_dir():

@@ -46,7 +46,7 @@ def study_page(folder: Path, each: Callable[..., Iterable[Any]] = map) -> Path:
         return arena / "index.html"
 
 
-def committed_pages(each: Callable[..., Iterable[Any]] = map) -> None:
+def committed_pages(each: Callable[..., Iterable[Any]] = map) -> int:
     """Write every page, table and figure that a checkout commits, from the committed results alone.
 
     These are the pages of all studies with results, those of the arena with its summary, the page over all studies,
@@ -61,6 +61,7 @@ def committed_pages(each: Callable[..., Iterable[Any]] = map) -> None:
         summarise_arena([])
     if report_dir(README_STUDY).is_dir():
         overview(report_dir(README_STUDY))
+    return 0
 
 
 def overview(folder: Path) -> None:
