@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from multilab.methods._ties import round_to_grid
-
 _NEWTON_STEPS = 100
 
 
@@ -18,8 +16,8 @@ class Sigmoid:
     offset: float
 
     def __call__(self, margins: np.ndarray) -> np.ndarray:
-        """Return p for each margin; margins that differ by rounding only get the same p."""
-        return expit(round_to_grid(self.slope * margins + self.offset))
+        """Return p for each margin."""
+        return expit(self.slope * margins + self.offset)
 
 
 def fit_sigmoid(margins: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Sigmoid:
