@@ -92,6 +92,7 @@ def test_a_column_is_the_cell_that_its_settings_are():
         ({"x": {"methods": ["mlkn"]}}, "variants.x: no method is called 'mlkn'; did you mean 'mlknn'"),
         ({"x": {"datasets": ["scen"]}}, "variants.x: no dataset here is called 'scen'; did you mean 'scene'"),
         ({"x": {"method": ["mlknn"]}}, "variants.x: 'method' is not a setting of a variant; did you mean 'methods'"),
+        ({"x": {"methods": "mlknn"}}, "variants.x: expected a list of names, got 'mlknn'"),
         ({"x@1": {}}, "variants.x@1: the name of a variant has lower-case letters"),
     ],
 )
