@@ -1,4 +1,4 @@
-"""No file imports itself, directly or through others; few imports are inside functions."""
+"""No file imports itself, directly or through others."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-LIMIT = 91
-"""Imports inside functions in all of src: for start-up time only."""
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +56,3 @@ def test_no_import_cycle_between_files(modules):
         for name in importers:
             del graph[name]
     assert {name: sorted(targets & graph.keys()) for name, targets in graph.items()} == {}
-
-
-def test_imports_are_at_the_top_of_a_module_but_for_start_up_time(modules):
-    inside = [
-        f"{path.name}:{statement.lineno}"
-        for path, tree in modules.values()
-        for statement in imports(tree)
-        if statement not in tree.body
-    ]
-    assert len(inside) <= LIMIT, inside

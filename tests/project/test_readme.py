@@ -7,7 +7,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 
 import pytest
 
@@ -30,17 +29,6 @@ def test_its_commands_exist(readme):
     from multilab.cli import _VERBS
 
     assert set(re.findall(r"`(?:[^`]*&& )?multilab ([a-z_]+)", readme)) <= set(_VERBS)
-
-
-def test_it_says_why_each_dependency_is_there(readme, checkout):
-    project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    named = [
-        re.split(r"[<>=!\[]", line)[0]
-        for line in [*project["dependencies"], *extras["lab"], *extras["docs"], *extras["dev"], *extras["arena"]]
-    ]
-    table = readme.partition("## Why each dependency is there")[2].partition("\n## ")[0]
-    assert [name for name in named if name not in table] == []
 
 
 def test_its_links_lead_somewhere(readme, checkout):

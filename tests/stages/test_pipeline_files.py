@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-import multilab.stages
 from helpers.laboratory import CHECKOUT
 from multilab.cli import main
 from multilab.commands.pipeline_file import pipeline_path, pipeline_text
@@ -15,7 +14,6 @@ from multilab.experiments.conf import names
 from multilab.experiments.study import load_study
 
 STUDIES = names("study")
-MAX_LINES = 60
 
 
 def common_content(study: str) -> dict:
@@ -66,8 +64,3 @@ def test_a_new_study_is_two_files(tmp_path, monkeypatch, capsys, checkout):
     assert "Mean macro_f1" in text
     assert text.endswith("  - own.csv:\n      x: a\n      y: b\n")
     assert "mine" in (tmp_path / "conf/study/mine.yaml").read_text()
-
-
-@pytest.mark.parametrize("path", sorted(Path(multilab.stages.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
-def test_a_stage_is_short(path):
-    assert len(path.read_text().splitlines()) <= MAX_LINES

@@ -41,7 +41,7 @@ def table_values(table: Any) -> Any:
     if hasattr(table, "toarray"):
         return table
     values = np.asarray(table)
-    if values.dtype != object or not values.size:
+    if values.dtype != object or not values.size or not values.ndim:  # of None or a text, no dimension
         return values
     import pandas as pd  # only here: half a second at the import of every method otherwise
 

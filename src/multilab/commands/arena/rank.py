@@ -142,7 +142,9 @@ def _widest(pools: Sequence[Pool]) -> str:
 def _rating(required: bool = False) -> Any:
     """Return the function that rates methods; where bencheval is not installed ``None``, unless it is required."""
     try:
-        return arena.elo_ratings
+        from multilab.arena.elo import elo_ratings
+
+        return elo_ratings
     except ModuleNotFoundError as error:
         if required:
             raise ArenaError(f"Elo needs {error.name}: pip install 'multilab[arena]'") from None
