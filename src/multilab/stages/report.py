@@ -21,8 +21,7 @@ from multilab.reports import finding_text, headline_markdown
 def main(argv: list[str]) -> int:
     """`multilab report study=NAME [--headline] [--readme] | --all`.
 
-    ``--headline`` prints finding and addresses, ``--readme`` writes what the README shows, ``--all`` all
-    committed pages.
+    ``--headline`` prints the finding, ``--readme`` writes what the README shows, ``--all`` every committed page.
     """
     if argv == ["--all"]:
         return committed_pages(parallel_map)
