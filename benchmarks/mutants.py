@@ -25,6 +25,7 @@ import os
 import random
 import re
 import resource
+import signal
 import sys
 import time
 from collections import Counter, defaultdict
@@ -43,6 +44,7 @@ PACKAGES = (
 )
 LEAST, FILES, FIRST, WIDE = 8, 4, 30, 60.0
 """Mutants per package at least; files and tests tried first; CPU seconds of tests tried then."""
+ENDS = {-1: "wall time", -signal.SIGXCPU: "CPU time", -signal.SIGKILL: "CPU time", -signal.SIGSEGV: "a crash"}
 READS_SOURCE = "tests/project/test_doctests.py::test_documented_defaults_are_those_of_the_signatures"
 COMPARED = {
     **{ast.Lt: ("<", ("<=", ">=")), ast.LtE: ("<=", ("<", ">")), ast.Gt: (">", (">=", "<="))},
@@ -432,7 +434,9 @@ def tried(mutant: Mutant, root: Path, env: dict[str, str], known: dict[str, tupl
                 raise SystemExit(f"{mutant.module}: tests have other names than when they were recorded:\n{output}")
             if code:
                 failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
-                return replace(mutant, outcome="killed", killed_by=failed[1] if failed else f"exit code {code}")
+                return replace(
+                    mutant, outcome="killed", killed_by=failed[1] if failed else ENDS.get(code, f"exit code {code}")
+                )
     finally:
         path.write_bytes(source)
         os.utime(path, (stat.st_atime, stat.st_mtime))  # that of the compiled file
