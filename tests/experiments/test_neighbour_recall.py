@@ -1,21 +1,25 @@
-"""The recall of approximate neighbours: recorded with a cell that uses them, and only with such a cell."""
+"""What is measured of a cell: the recall of approximate neighbours where it uses them, seconds, and its metrics."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from multilab.experiments import running
+from multilab.datasets import load
+from multilab.experiments import measuring, running
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.evaluation import measurements
-from multilab.experiments.measuring import neighbour_recall
+from multilab.experiments.evaluation import evaluate_cell, measurements
+from multilab.experiments.fitting import indices
+from multilab.experiments.measuring import Meter, neighbour_recall
 from multilab.experiments.method import load_method
 from multilab.experiments.running import run_cell
 from multilab.experiments.store import Store
 from multilab.methods import MLkNN
+from multilab.metrics import macro_auc, ranking_loss
 
 
 @pytest.fixture
@@ -63,3 +67,23 @@ def test_faiss_neighbours_are_measured(cells, tmp_path):
     cell = replace(cells[0], method=cells[0].method.with_params({"neighbours": "hnsw"}))
     assert run_cell(cell, store) is None
     assert 0 < measurements([cell], store)["neighbour_recall"][0] <= 1
+
+
+def test_the_seconds_of_a_block_are_those_between_its_ends(monkeypatch):
+    clock = iter([10.0, 12.5])
+    monkeypatch.setattr(measuring.time, "perf_counter", lambda: next(clock))
+    with Meter() as meter:
+        pass
+    assert meter.seconds == 2.5
+
+
+def test_a_metric_with_a_prediction_of_its_own_is_that_of_this_prediction(cells):
+    _, test = indices(cells[0].split_ref)
+    Y = load("genes-toy").Y[test]
+    scores, own = np.random.default_rng(0).random((2, *Y.shape))
+    arrays = {"scores": scores, "scores.ranking_loss": own}
+    arrays |= {name.replace("scores", "decisions"): (table > 0.5).astype(np.uint8) for name, table in arrays.items()}
+    stored = type("Stored", (), {"arrays": lambda self, key: arrays})()
+    metrics = evaluate_cell(cells[0], stored)
+    assert metrics["ranking_loss"] == ranking_loss(Y, own) != ranking_loss(Y, scores)
+    assert metrics["macro_auc"] == macro_auc(Y, scores)

@@ -12,11 +12,12 @@ from multilab.datasets import load
 from multilab.experiments.cells import Cell, all_cells, split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import feature_inputs, indices
+from multilab.experiments.hidden_labels import observed_labels
 from multilab.experiments.method import load_method
 from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.running import gather, inner_inputs, run_cell
 from multilab.experiments.store import Store
-from multilab.experiments.stored import Inventory
+from multilab.experiments.stored import Inventory, base_method
 from multilab.experiments.study import Tuning, study_from
 
 HALF = ObservedShare(0.5)
@@ -105,6 +106,28 @@ def test_a_stored_cell_is_listed_and_rebuilt_with_its_share(store):
     assert inventory.settings(stored) == ["observed={share:0.5,hidden:absent}"]
     assert inventory.rebuilt(stored).key == cell.key
     assert cell.label.endswith("observed {share:0.5,hidden:absent}")
+
+
+def test_a_stored_cell_on_several_base_scores_is_rebuilt_with_all_of_them(store):
+    stack = toy_cell("mlwse_l1", observed=None)
+    stack = replace(stack, method=stack.method.with_params({"base_scores": ["br_logistic", "mlknn", "mlrbf"]}))
+    assert run_cell(stack, store) is None
+    inventory = Inventory(store)
+    rebuilt = inventory.rebuilt(inventory.read(stack.key))
+    assert rebuilt.method.base_scores == ("br_logistic", "mlknn", "mlrbf")
+    assert rebuilt.key == stack.key
+
+
+@pytest.mark.parametrize(
+    ("column", "method"),
+    [("mlknn", "mlknn"), ("elm[n_hidden=5]", "elm"), ("mlknn-wide-tuned", "mlknn"), ("mine-wide", "mine-wide")],
+)
+def test_the_method_behind_a_column(column, method):
+    assert base_method(column) == method
+
+
+def test_no_rows_have_no_labels():
+    assert observed_labels(np.array([], dtype=np.int64), 3, 0.5, 0, "digest").shape == (0, 3)
 
 
 def test_all_labels_observed_is_the_cell_without_the_setting():

@@ -158,6 +158,7 @@ def test_a_database_that_cannot_be_opened_is_one_line_without_its_password(folde
     error = tune(capsys, "tune.storage=nosuchdriver://me:secret@host/x", code=2).err.strip().splitlines()[-1]
     assert "tune.storage=nosuchdriver://me:***@host/x cannot be opened" in error
     assert "secret" not in error
+    assert "nosuchdriver" in error.partition("cannot be opened: ")[2]  # the reason: there is no such driver
 
 
 def test_no_trial_starts_after_the_time_limit(folder, capsys, fits):
