@@ -93,6 +93,10 @@ def test_a_column_is_the_cell_that_its_settings_are():
         ({"x": {"datasets": ["scen"]}}, "variants.x: no dataset here is called 'scen'; did you mean 'scene'"),
         ({"x": {"method": ["mlknn"]}}, "variants.x: 'method' is not a setting of a variant; did you mean 'methods'"),
         ({"x": {"methods": "mlknn"}}, "variants.x: expected a list of names, got 'mlknn'"),
+        (
+            {"x": {"settings": [{"method": ["mlknn"], "set": {"k": 3}}]}},
+            "'method' is not a setting of a block of settings; did you mean 'methods'",
+        ),
         ({"x@1": {}}, "variants.x@1: the name of a variant has lower-case letters"),
     ],
 )

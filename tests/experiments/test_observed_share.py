@@ -17,7 +17,7 @@ from multilab.experiments.method import load_method
 from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.running import gather, inner_inputs, run_cell
 from multilab.experiments.store import Store
-from multilab.experiments.stored import Inventory, base_method
+from multilab.experiments.stored import Inventory, base_method, protocol_text
 from multilab.experiments.study import Tuning, study_from
 
 HALF = ObservedShare(0.5)
@@ -124,6 +124,26 @@ def test_a_stored_cell_on_several_base_scores_is_rebuilt_with_all_of_them(store)
 )
 def test_the_method_behind_a_column(column, method):
     assert base_method(column) == method
+
+
+def test_cells_of_a_column_are_listed_by_the_column_and_by_its_method(store):
+    cell = toy_cell(observed=None)
+    assert run_cell(replace(cell, method=replace(cell.method, name="mlknn-wide")), store) is None
+    for pattern, found in (("mlknn", 1), ("mlknn-wide", 1), ("mlknn-*", 1), ("mlknn-narrow", 0), ("ebr", 0)):
+        assert len(list(Inventory(store).cells(method=pattern))) == found, pattern
+
+
+@pytest.mark.parametrize(
+    ("protocol", "text"),
+    [
+        (None, "?"),
+        ({"kfold": 4, "seed": 7}, "4 folds (seed 7)"),
+        ({"holdout": 0.35, "seed": 7}, "hold-out 0.35 (seed 7)"),
+        ({"split": "published"}, "split published"),
+    ],
+)
+def test_a_protocol_without_a_name_is_told_by_its_settings(protocol, text):
+    assert protocol_text(protocol) == text
 
 
 def test_no_rows_have_no_labels():

@@ -193,8 +193,9 @@ def test_a_full_disk_leaves_nothing_half_written(store, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(OSError, match="No space") as caught:
             write(store)
+    assert caught.value.filename == str(store.root)  # the error itself names no file
     assert list(store.root.iterdir()) == []
 
 

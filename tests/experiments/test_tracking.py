@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -512,3 +513,14 @@ def test_a_dataset_that_another_publisher_entered_a_moment_ago_is_linked(store, 
     assert tracker.publish("s", [record()])["created"] == 1
     (child,) = [run for run in runs(store) if run.inputs.dataset_inputs]
     assert child.inputs.dataset_inputs[0].dataset.name == "d"
+
+
+@pytest.mark.parametrize(("own", "used"), [(None, "2"), ("5", "5")])
+def test_a_server_is_asked_again_twice_unless_the_environment_says_otherwise(tmp_path, monkeypatch, own, used):
+    """MLflow's own 7 times, each time longer, are minutes."""
+    name = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+    monkeypatch.setenv(name, own or "")  # so that it is restored
+    if own is None:
+        monkeypatch.delenv(name)
+    tracking_store.open_client(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    assert os.environ[name] == used
