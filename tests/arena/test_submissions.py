@@ -21,10 +21,10 @@ from multilab.arena.submissions.method_source import check_dependencies, read_so
 from multilab.cli import main
 from multilab.commands.arena import recomputing, submitting, verifying
 from multilab.experiments import own_settings
+from multilab.experiments.cells import with_reads
+from multilab.experiments.execute import run_cells
 from multilab.experiments.limits import CellLimits
-from multilab.experiments.shared_cells import with_reads
 from multilab.experiments.store import Store
-from multilab.experiments.workers import run_cells
 
 pytest.importorskip("hydra")
 

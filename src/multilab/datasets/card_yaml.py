@@ -24,38 +24,14 @@ _DIRECTIVE = re.compile(r"^[ \t]*#[ \t#]*@[ \t]*package\b", re.MULTILINE | re.IG
 _LONG_NUMBER = re.compile(r"[-+.0-9a-fA-F_:xX]{65,}")  # 64 is the length of a sha256
 
 
-def read_card_yaml(path: Path) -> Any:
-    """Return the content of a card's file.
-
-    Parameters
-    ----------
-    path : Path
-        The YAML file.
+def read_card_text(path: Path) -> str:
+    """Return the text of a card's file, which `parse_card_yaml` takes.
 
     Raises
     ------
     DatasetError
-        With the line where there is one: the file cannot be read, is larger than 256 KiB, is not UTF-8 or not YAML;
-        more than 12 levels or 20,000 entries; an anchor, alias, tag or merge key; a key
-        given twice or that begins with an underscore (``_target_``); ``# @package``, ``${...}``, a control
-        character or a number of more than 64 characters.
+        The file cannot be read, is larger than 256 KiB or is not UTF-8; it has a control character or ``# @package``.
     """
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    text = _text(path)
-    try:
-        _check_events(yaml.parse(text, Loader=loader), path)
-        return yaml.load(text, Loader=loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or error
-        raise DatasetError(f"not valid YAML: {problem}", path, mark.line + 1 if mark else None) from None
-    except DatasetError:
-        raise
-    except ValueError as error:  # a number of thousands of digits, a date such as 2020-99-99
-        raise DatasetError(f"not valid YAML: {error}", path) from None
-
-
-def _text(path: Path) -> str:
     try:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
@@ -75,6 +51,30 @@ def _text(path: Path) -> str:
         line = text.count("\n", 0, directive.start()) + 1
         raise DatasetError("a card is data: '# @package' is refused", path, line)
     return text
+
+
+def parse_card_yaml(text: str, path: Path) -> Any:
+    """Return the content of a card's text; messages name its file.
+
+    Raises
+    ------
+    DatasetError
+        With the line where there is one: not YAML; more than 12 levels or 20,000 entries; an anchor, alias, tag or
+        merge key; a key given twice or that begins with an underscore (``_target_``); ``${...}``, a control character
+        or a number of more than 64 characters.
+    """
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        _check_events(yaml.parse(text, Loader=loader), path)
+        return yaml.load(text, Loader=loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or error
+        raise DatasetError(f"not valid YAML: {problem}", path, mark.line + 1 if mark else None) from None
+    except DatasetError:
+        raise
+    except ValueError as error:  # a number of thousands of digits, a date such as 2020-99-99
+        raise DatasetError(f"not valid YAML: {error}", path) from None
 
 
 def _check_events(events: Any, path: Path) -> None:

@@ -6,6 +6,7 @@ folder listed in ``MULTILAB_CARDS``, see :func:`card_folders`. Nothing heavy is 
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from dataclasses import dataclass, field, fields
@@ -26,7 +27,7 @@ from multilab.datasets.card_checks import (
     did_you_mean,
     stays_inside,
 )
-from multilab.datasets.card_yaml import read_card_yaml
+from multilab.datasets.card_yaml import parse_card_yaml, read_card_text
 from multilab.datasets.errors import DatasetError
 
 ROLES = ("full", "train", "test", "train+test", "labels-xml")  # a role that ends in -variant is not read
@@ -175,7 +176,7 @@ def card(name: str) -> Card:
     Notes
     -----
     A card is data. Everything in it is validated here: the text by
-    :func:`multilab.datasets.card_yaml.read_card_yaml`, then every key and the type of every value. Nothing in it is
+    :mod:`multilab.datasets.card_yaml`, then every key and the type of every value. Nothing in it is
     imported, called, interpolated or followed out of its folder.
 
     Examples
@@ -198,7 +199,7 @@ def card(name: str) -> Card:
         raise DatasetError(f"there is no dataset {name!r}{hint}")
     if len(paths) > 1:
         raise DatasetError(f"two cards are called {name!r}: {' and '.join(map(str, paths))}; rename one")
-    return _parse(read_card_yaml(paths[0]), paths[0])
+    return _parsed(read_card_text(paths[0]), paths[0])
 
 
 def card_folders() -> list[Path]:
@@ -239,7 +240,10 @@ def own_dir() -> Path:
     return Path("data", "own")
 
 
-def _parse(content: Any, path: Path) -> Card:
+@functools.lru_cache(maxsize=256)
+def _parsed(text: str, path: Path) -> Card:
+    """Return the card in a text; a run needs the same card many times."""
+    content = parse_card_yaml(text, path)
     known = [f.name for f in fields(Card) if f.name != "location"]
     values = checked_mapping(content, "the card", known, path)
     if values.get("name", path.stem) != path.stem:

@@ -13,12 +13,11 @@ from multilab.arena.errors import ArenaError
 from multilab.commands.arena.submission_cells import submission_cells
 from multilab.commands.progress import ProgressBar
 from multilab.core import read_json
-from multilab.experiments.cells import Cell
+from multilab.experiments.cells import Cell, with_reads
+from multilab.experiments.execute import run_cells
 from multilab.experiments.own_settings import named_file
-from multilab.experiments.shared_cells import with_reads
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
-from multilab.experiments.workers import run_cells
 
 _DROPPED = ("TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 _DROPPED_STARTS = ("GITHUB_", "ACTIONS_", "GH_", "RUNNER_", "AWS_", "MLFLOW_")

@@ -15,15 +15,14 @@ from multilab.commands.progress import ProgressBar
 from multilab.core import array_digest, conf_dir, write_atomically
 from multilab.core.shell import command, short_path
 from multilab.experiments import gate
-from multilab.experiments.cells import Cell
+from multilab.experiments.cells import Cell, with_reads
 from multilab.experiments.environment import environment
+from multilab.experiments.execute import run_cells
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.own_settings import named_file, settings_path
-from multilab.experiments.shared_cells import with_reads
 from multilab.experiments.store import Store
 from multilab.experiments.stored import Inventory
 from multilab.experiments.study import Study, load_study
-from multilab.experiments.workers import run_cells
 
 
 def submit_method(argv: list[str]) -> int:
