@@ -61,6 +61,6 @@ def test_a_new_study_is_two_files(tmp_path, monkeypatch, capsys, checkout):
     (tmp_path / "conf/study/fresh-study.yaml").write_text(settings.replace("hamming_loss", "macro_f1"))
     assert main(["new", "study", "fresh-study"]) == 0
     text = pipeline.read_text()
-    assert "Mean macro_f1" in text
+    assert "fresh-study: mean macro_f1" in text
     assert text.endswith("  - own.csv:\n      x: a\n      y: b\n")
     assert "fresh-study" in (tmp_path / "conf/study/fresh-study.yaml").read_text()
