@@ -1,7 +1,7 @@
 """The arena: many methods on many data sets, compared from tables of results.
 
 Nothing here fits a method or reads a cell. Leaderboards need tables of dataset, split, method, metric and value, of the
-studies of the arena or your own; ``summaries`` describes them.
+studies of the arena or your own.
 
 Examples
 --------
@@ -36,7 +36,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "selection": ("select_sets",),
         "similarity": ("DataProfile", "nearest_sets"),
         "tracks": ("Means", "Track", "track_results"),
-        "summaries.page": ("summary_page",),
-        "summaries.summary": ("arena_summary",),
+        "summary": ("arena_summary",),
     },
 )

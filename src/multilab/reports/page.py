@@ -71,7 +71,7 @@ def template(name: str, common: Mapping[str, Any] | None = None) -> Any:
         raise ReportError("a report needs Jinja2: pip install 'multilab[lab]'") from error
     engine = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
+        autoescape=lambda name: not str(name).endswith(".md.j2"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

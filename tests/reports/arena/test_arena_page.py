@@ -214,7 +214,7 @@ def test_elo_and_sets_won_of_the_tuned_methods_sort_as_numbers(text):
     values = re.findall(r'<td class="left" data-v="([^"]*)">(\d+)', section)
     assert len(values) == 2 * 3
     assert all(round(float(value)) == int(shown) for value, shown in values)
-    assert "no difference is detected, nor can it be with 4 sets (the smallest p is 0.25)" in section
+    assert "with 4 sources of sets it can detect nothing (the smallest p is 0.25)" in section
 
 
 def test_text_in_names_is_escaped(text):

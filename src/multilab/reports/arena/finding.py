@@ -9,8 +9,8 @@ import numpy as np
 
 from multilab.arena import champion_verdict, leaderboard_means, rank_methods
 from multilab.arena.pools import UNSEEN
-from multilab.arena.summaries import markdown as md
-from multilab.arena.summaries.winners import first_of_sources
+from multilab.arena.summary import first_of_sources
+from multilab.core.text import listed
 from multilab.reports.arena.data import ArenaColumn, ArenaData
 from multilab.reports.tables.entry import number
 
@@ -59,14 +59,14 @@ def _standing(pool: Mapping[str, Any], group: str, column: str, kind: str = "95 
 
 def _leaders(arena: ArenaData, pool: Mapping[str, Any]) -> str:
     """Return who leads a pool; if results on some of its sets decided rules of a leader, also without these sets."""
-    text = _leading(arena, pool, md.count(len(pool["sets"]), "set")) + _by_source(arena, pool)
+    text = _leading(arena, pool, f"{len(pool['sets'])} set{'s' * (len(pool['sets']) != 1)}") + _by_source(arena, pool)
     leaders = {leader(pool, group) for group in arena.groups if group in pool["boards"]}
     if not any(set(arena.columns[column].chosen_on) & set(pool["sets"]) for column in leaders):
         return text
     unseen = arena.pools.get(f"{pool['name']}{UNSEEN}")
     if unseen is None:
         return f"{text} Results on all of these sets decided rules of the champion, so that its rank is optimistic."
-    count = md.count(len(unseen["sets"]), "unseen set")
+    count = f"{len(unseen['sets'])} unseen set{'s' * (len(unseen['sets']) != 1)}"
     return f"{text} {_leading(arena, unseen, f'the {count}, whose results decided no rule of the champion,')}"
 
 
@@ -174,7 +174,7 @@ def _unfinished(arena: ArenaData) -> str:
     which = f"{len(most)} of {len(shares)} methods {'has' if len(most) == 1 else 'have'} any"
     first = f"{100 * share:.1f} % of the cells (one method on one split of one set) are unfinished"
     joint = ", most of all " if len(most) > 3 else ": "
-    return f"{first}, which ranks a method last on that set: {which}{joint}{md.listed(named)}."
+    return f"{first}, which ranks a method last on that set: {which}{joint}{listed(named)}."
 
 
 def set_finding(arena: ArenaData, dataset: str) -> str:
@@ -186,4 +186,4 @@ def set_finding(arena: ArenaData, dataset: str) -> str:
     verb = "is" if len(names) == 1 else "are"
     text = f"By the mean of the ranks over all metrics the first of {len(table)} methods {verb} "
     tail = f"; {len(late)} did not finish." if late else "; all finished."
-    return f"{text}{md.listed(names)}{tail}"
+    return f"{text}{listed(names)}{tail}"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from multilab.arena import champion_verdict
+from multilab.arena.boards import ALPHA
 from multilab.arena.pools import UNSEEN
-from multilab.arena.summaries.comparisons import undetectable
-from multilab.arena.summaries.tuning import search_text, tuning_numbers
+from multilab.arena.summary import tuning_numbers
 from multilab.reports.arena.data import ArenaData
 from multilab.reports.arena.texts import pool_title
 from multilab.reports.tables.entry import p_text
@@ -36,9 +36,10 @@ def tuning_panel(arena: ArenaData) -> dict[str, Any] | None:
     metric = (numbers["search"] or {}).get("metric")
     return {
         "sets": numbers["sets"],
-        "search": search_text(numbers["search"]),
+        "search": numbers["search"] or {},
         "metric": arena.metrics[metric]["title"] if metric in arena.metrics else "",
-        "undetectable": undetectable([each["groups"]["overall"] for each in numbers["methods"]]),
+        "test": numbers["methods"][0]["groups"]["overall"] if numbers["methods"] else None,
+        "alpha": ALPHA,
         "rows": rows,
     }
 
