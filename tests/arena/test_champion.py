@@ -18,7 +18,7 @@ from multilab.arena import (
     leaderboard_means,
     track_results,
 )
-from multilab.reports.arena.summary import summary_page
+from multilab.reports.arena.page import summary_page
 
 METRICS = ("macro_f1", "ranking_loss")
 SEEN = ("set0", "set1", "set2")

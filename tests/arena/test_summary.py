@@ -24,7 +24,7 @@ from multilab.arena import (
 )
 from multilab.arena.summary import SUBSETS
 from multilab.commands.arena.summary import PAGE, summarise_arena, summary_of_reports
-from multilab.reports.arena.summary import summary_page
+from multilab.reports.arena.page import summary_page
 
 METRICS = ("hamming_loss", "example_f1", "macro_f1", "macro_auc", "ranking_loss", "coverage", "coverage_1based")
 COLUMNS = ["dataset", "split", "method", "metric", "value"]
@@ -34,7 +34,7 @@ COLUMNS = ["dataset", "split", "method", "metric", "value"]
 def _no_champion_tests(monkeypatch) -> None:
     """Leave out the champion's tests, which take most of the time of a leaderboard and are not in the summary."""
     empty = pd.DataFrame(columns=["better", "equal", "worse", "datasets"], dtype=float)
-    monkeypatch.setattr("multilab.arena.leaderboard_file.champion_tests", lambda *arguments: empty)
+    monkeypatch.setattr("multilab.arena.leaderboard.champion_tests", lambda *arguments: empty)
 
 
 def rating(ranks, columns, anchor, sources):

@@ -16,14 +16,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from multilab.arena.boards import ALPHA, critical_difference, errors_of, rank_methods
+from multilab.arena.boards import ALPHA, ORDERED_LIKE, critical_difference, errors_of, rank_methods
 from multilab.arena.champion import ROPE, champion_verdict
 from multilab.arena.errors import ArenaError
-from multilab.arena.file_means import leaderboard_means
-from multilab.arena.metric_groups import ORDERED_LIKE
-from multilab.arena.pools import UNSEEN
-from multilab.arena.selection import sources_of
-from multilab.arena.tracks import Means
+from multilab.arena.leaderboard import leaderboard_means
+from multilab.arena.sets import sources_of
+from multilab.arena.tracks import UNSEEN, Means
 from multilab.metrics import METRICS
 from multilab.statistics import holm, signed_rank_p
 
@@ -79,7 +77,7 @@ def arena_summary(
     Parameters
     ----------
     content : mapping
-        Of ``leaderboard.json``, see :mod:`multilab.arena.leaderboard_file`.
+        Of ``leaderboard.json``, see :mod:`multilab.arena.leaderboard`.
     measured : DataFrame, optional
         Columns dataset, split, method, fit_seconds, input_seconds, predict_seconds, alone, of the track default.
     comparators : mapping of str to sequence of str, optional

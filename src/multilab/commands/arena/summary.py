@@ -15,7 +15,7 @@ from multilab.core.shell import command
 from multilab.experiments.conf import names
 from multilab.experiments.study import load_study
 from multilab.reports.arena.data import read_leaderboard_file
-from multilab.reports.arena.summary import summary_page
+from multilab.reports.arena.page import summary_page
 
 PAGE = "docs/arena-results.md"
 
