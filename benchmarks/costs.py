@@ -23,8 +23,8 @@ import pandas as pd
 from scipy.optimize import lsq_linear
 
 from common import CHECKOUT, Line, arguments, machine, show
-from multilab.commands.leaderboard.costs import TABLE
-from multilab.commands.leaderboard.portfolio import load_portfolio
+from multilab.comparison.plan import TABLE
+from multilab.comparison.portfolio import load_portfolio
 from multilab.experiments.cells import Cell, SplitRef
 from multilab.experiments.fitting import CellInputs, fit_and_score
 from multilab.experiments.measuring import Meter

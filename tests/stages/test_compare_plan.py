@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 
 from multilab.cli import main
-from multilab.commands.leaderboard import running
-from multilab.commands.leaderboard.board import CellScores
-from multilab.commands.leaderboard.costs import cost_of
-from multilab.commands.leaderboard.display import Display
-from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan_entries, refused_for_missing_labels
-from multilab.commands.leaderboard.portfolio import load_portfolio
-from multilab.commands.leaderboard.running import run_entries
+from multilab.comparison import fits
+from multilab.comparison.display import Display
+from multilab.comparison.fits import run_entries
+from multilab.comparison.plan import Contestant, Sizes, cost_of, duration, plan_entries, refused_for_missing_labels
+from multilab.comparison.portfolio import load_portfolio
+from multilab.comparison.scores import CellScores
 from multilab.datasets import load
 from multilab.experiments import cell_processes, deadlines
 from multilab.experiments.cells import Cell, split_refs
@@ -161,7 +160,7 @@ def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monk
 
     within = deadlines.run_cells_within
     monkeypatch.setattr(cell_processes, "run_cell", slow)
-    monkeypatch.setattr(running, "run_cells_within", recorded)
+    monkeypatch.setattr(fits, "run_cells_within", recorded)
     store, chosen = Store(tmp_path), entries("br_logistic,label_frequencies")
     chosen[0].seconds, chosen[1].seconds = 0.5, None
     run(chosen, store)

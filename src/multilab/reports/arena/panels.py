@@ -20,10 +20,9 @@ from multilab.reports.arena.data import (
     percent,
     pool_title,
     shown_column,
-    thousands,
 )
 from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, rank_ladder
-from multilab.reports.tables.entry import number, p_text
+from multilab.reports.tables.entry import number, p_text, thousands
 
 _ELO = ["elo_low", "elo", "elo_high"]
 _NUMBERS = (*_ELO, "rank", "win_rate", "improvability")

@@ -1,19 +1,61 @@
-"""What a comparison will take, and what of it fits into the budget."""
+"""What a comparison will run: its methods with estimates of seconds and memory from the size of the table."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
+import pandas as pd
 import psutil
 
-from multilab.commands.leaderboard.costs import Cost, cost_of
-from multilab.commands.leaderboard.portfolio import Candidate
+from multilab.comparison.portfolio import Candidate
 from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import build
 from multilab.experiments.store import Store
 from multilab.methods._observed import learns_from_missing
 
-__all__ = ["Contestant", "Sizes", "duration", "estimate", "plan_entries"]
+TABLE = Path(__file__).with_name("costs.csv")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Estimated cost of one fit with its prediction.
+
+    Attributes
+    ----------
+    seconds : float
+        On one thread.
+    megabytes : float
+        Rise of memory.
+    factor : float
+        By which half of the estimates of left-out data sets were off; larger for sizes beyond those measured.
+    """
+
+    seconds: float
+    megabytes: float
+    factor: float
+
+
+def cost_of(method: str, n: float, d: float, q: float) -> Cost | None:
+    """Return the estimated cost of a fit on n rows, d features and q labels, None for a method without a curve."""
+    row = _curves().get(method)
+    if row is None:
+        return None
+    sizes = {"n": n, "d": d, "q": q}
+
+    def at(column: str) -> float:
+        return math.exp(
+            row[f"{column}_log"] + sum(row[f"{column}_{k}"] * math.log(max(v, 1)) for k, v in sizes.items())
+        )
+
+    return Cost(at("seconds"), at("megabytes"), row["factor"])
+
+
+@cache
+def _curves() -> dict[str, dict[str, float]]:
+    return pd.read_csv(TABLE, index_col="method").to_dict("index")
+
 
 _OVERHEAD = 0.15  # seconds of a cell besides fit and prediction: a process, reading the data, writing the result
 

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from multilab.commands.leaderboard.board import CellScores, metric_values
-from multilab.commands.leaderboard.plan import Contestant, Sizes, held_out_seconds
+from multilab.comparison import Leaderboard
+from multilab.comparison.comparing import summed
+from multilab.comparison.plan import Contestant, Sizes, held_out_seconds
+from multilab.comparison.scores import CellScores, metric_values
 from multilab.core import MultilabError
 from multilab.decision import CalibratedMultiLabelClassifier, TunedThresholdClassifier
 from multilab.deployment.final_fit import DECISIONS, INNER_FOLDS
@@ -17,8 +19,6 @@ from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.deadlines import run_cells_within
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
-from multilab.leaderboard import Leaderboard
-from multilab.leaderboard.comparing import summed
 from multilab.metrics.registry import defined
 
 __all__ = ["Effects", "held_out_effects", "objective_of", "tuned_decisions", "tuned_name"]
@@ -46,7 +46,7 @@ class Effects:
     left_out : dict of str to str
         Why a method has no effects.
     decided : DataFrame
-        How often tuned thresholds assign each label, see `multilab.leaderboard.Leaderboard`.
+        How often tuned thresholds assign each label, see `multilab.comparison.Leaderboard`.
     """
 
     objective: str

@@ -1,4 +1,4 @@
-"""`multilab compare`: plan, fit, tune, report."""
+"""A comparison within a budget of time: plan, fit, tune, recommend."""
 
 import shlex
 import time
@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from multilab.commands.leaderboard.board import CellScores
-from multilab.commands.leaderboard.curve import learning_curve
-from multilab.commands.leaderboard.display import Display
-from multilab.commands.leaderboard.effects import Effects, held_out_effects, objective_of, tuned_decisions, tuned_name
-from multilab.commands.leaderboard.page import write_page
-from multilab.commands.leaderboard.plan import (
+from multilab.comparison import Leaderboard, Recommendation, recommend
+from multilab.comparison.curve import learning_curve
+from multilab.comparison.decisions import Effects, held_out_effects, objective_of, tuned_decisions, tuned_name
+from multilab.comparison.display import Display
+from multilab.comparison.fits import run_entries
+from multilab.comparison.plan import (
     Contestant,
     Sizes,
     duration,
@@ -21,34 +21,27 @@ from multilab.commands.leaderboard.plan import (
     refused_for_missing_labels,
     total,
 )
-from multilab.commands.leaderboard.portfolio import Portfolio, load_portfolio
-from multilab.commands.leaderboard.request import DEFAULT_FOLDS, Request
-from multilab.commands.leaderboard.results import Results, write_files
-from multilab.commands.leaderboard.running import run_entries
+from multilab.comparison.portfolio import Portfolio, load_portfolio
+from multilab.comparison.request import DEFAULT_FOLDS, Request
+from multilab.comparison.results import Results
+from multilab.comparison.scores import CellScores
 from multilab.datasets import card, load
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
 from multilab.experiments.workers import jobs
-from multilab.leaderboard import Leaderboard, Recommendation, recommend
 from multilab.methods._observed import has_unobserved
 from multilab.metrics import per_label
 from multilab.metrics.registry import defined
 
-__all__ = ["run_comparison"]
+__all__ = ["closing_text", "compare_within_budget"]
 
 _SHARE_OF_FITS = 0.7
 """Share of the budget for the fits; the rest is for thresholds and the learning curve."""
 
 
-def run_comparison(request: Request) -> int:
-    """Compare the methods, write the report and print the leaderboard with the recommendation.
-
-    Returns
-    -------
-    int
-        0; 1 if no method but the baseline finished.
-    """
+def compare_within_budget(request: Request) -> Results:
+    """Print the plan, fit the methods on the same folds, tune thresholds, and recommend one."""
     began, store, n_jobs = time.monotonic(), Store(), jobs()
     portfolio = load_portfolio()
     entries, sizes, facts = _entries(request, portfolio)
@@ -84,24 +77,22 @@ def run_comparison(request: Request) -> int:
             curve = learning_curve(chosen, scores, sizes, end, n_jobs)
     recommendation = _completed(recommendation, chosen, effects, request)
     commands = _commands(request, chosen, recommendation.method)
-    results = Results(
+    return Results(
         request,
         entries,
         scores,
         board,
+        final,
         recommendation,
         commands,
         facts,
+        portfolio.baseline,
+        time.monotonic() - began,
         chosen.name if chosen else "",
         effects,
         labels,
         curve,
-        final,
     )
-    path = write_files(results)
-    write_page(results, portfolio.baseline)
-    print(_closing_text(results, store, time.monotonic() - began, path.parent))
-    return 0 if set(finished) - {portfolio.baseline} else 1
 
 
 def _entries(request: Request, portfolio: Portfolio) -> tuple[list[Contestant], Sizes, dict[str, object]]:
@@ -198,7 +189,8 @@ def _value(value: object) -> str:
     return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)
 
 
-def _closing_text(results: Results, store: Store, seconds: float, folder: object) -> str:
+def closing_text(results: Results) -> str:
+    """Return the leaderboard, what did not finish, the recommendation and what to run next."""
     board, request = results.board, results.request
     names = [request.metric, *[m for m in board.directions if m != request.metric][:4]]
     table = board.table[names].map(lambda v: f"{v:.4f}" if v == v else "-")
@@ -207,5 +199,6 @@ def _closing_text(results: Results, store: Store, seconds: float, folder: object
     lines += [f"{entry.name}: {entry.status}: {entry.note}" for entry in results.entries if entry.note]
     lines += ["", str(results.recommendation), ""]
     lines += [f"next: {line}" for line in results.commands]
-    lines.append(f"{duration(seconds)}; the fits are kept in {store.root}, the report is {folder}/index.html")
+    kept = f"the fits are kept in {results.scores.store.root}, the report is {request.out}/index.html"
+    lines.append(f"{duration(results.seconds)}; {kept}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The leaderboard of a comparison: metrics of the stored cells of each method."""
+"""Metrics of the stored cells of a comparison, and its leaderboard."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,16 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from multilab.commands.leaderboard.plan import Contestant
+from multilab.comparison import Leaderboard
+from multilab.comparison.comparing import summed
+from multilab.comparison.plan import Contestant
 from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
-from multilab.leaderboard import Leaderboard
-from multilab.leaderboard.comparing import summed
 from multilab.metrics import per_label, score_all
 from multilab.metrics.registry import defined
-
-__all__ = ["CellScores"]
 
 
 @dataclass

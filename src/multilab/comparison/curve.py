@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pandas as pd
 
-from multilab.commands.leaderboard.board import CellScores
-from multilab.commands.leaderboard.plan import Contestant, Sizes
+from multilab.comparison.plan import Contestant, Sizes
+from multilab.comparison.scores import CellScores
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.deadlines import run_cells_within
 from multilab.experiments.fitting import indices

@@ -8,8 +8,8 @@ from itertools import chain
 
 import pandas as pd
 
+from multilab.comparison.leaderboard import Leaderboard
 from multilab.core.text import listed
-from multilab.leaderboard.leaderboard import Leaderboard
 from multilab.metrics import OverAssigned
 from multilab.metrics.registry import defined
 
@@ -98,7 +98,7 @@ def recommend(board: Leaderboard, baselines: Sequence[str] = ()) -> Recommendati
     --------
     >>> from sklearn.datasets import make_multilabel_classification
     >>> from multilab import compare
-    >>> from multilab.leaderboard import recommend
+    >>> from multilab.comparison import recommend
     >>> from multilab.methods import MLkNN
     >>> X, Y = make_multilabel_classification(n_samples=120, n_classes=4, random_state=0)
     >>> board = compare({"five": MLkNN(k=5), "ten": MLkNN(k=10)}, X, Y, cv=3, metrics=["ranking_loss"])

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from multilab.commands.leaderboard.board import CellScores
-from multilab.commands.leaderboard.plan import Contestant, duration
+from multilab.comparison.plan import Contestant, duration
+from multilab.comparison.scores import CellScores
 from multilab.metrics.registry import defined
 
 __all__ = ["Display"]

@@ -8,8 +8,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from multilab import compare
+from multilab.comparison import Leaderboard, recommend
 from multilab.decision import TunedThresholdClassifier
-from multilab.leaderboard import Leaderboard, recommend
 from multilab.methods import BinaryRelevance
 from multilab.metrics import over_assigned
 from multilab.statistics import StatisticsError, corrected_resampled_interval, corrected_resampled_p

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from multilab.commands.leaderboard.display import Display
-from multilab.commands.leaderboard.plan import Contestant, duration, refused_for_memory
+from multilab.comparison.display import Display
+from multilab.comparison.plan import Contestant, duration, refused_for_memory
 from multilab.experiments.deadlines import run_cells_within
 from multilab.experiments.store import Store
 
