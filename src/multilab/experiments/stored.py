@@ -17,7 +17,7 @@ import yaml
 
 from multilab import datasets, model_selection
 from multilab.core import MultilabError, canonical_json, code_digest, conf_dir, read_json, write_atomically
-from multilab.core.yaml_text import parse_yaml
+from multilab.core.settings import parse_yaml
 from multilab.datasets.catalogue import files_dir, own_dir
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol, names
