@@ -13,14 +13,14 @@ import re
 import types
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Never, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Never, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import msgspec
 import yaml
 from yaml import YAMLError
 
 from multilab.core.errors import MultilabError
-from multilab.core.messages import closest, printable
+from multilab.core.messages import did_you_mean, printable
 from multilab.core.text import excerpt
 
 __all__ = [
@@ -215,12 +215,12 @@ def schema(kind: Any, others: bool = False, more: Mapping[str, Any] = types.Mapp
     more : mapping
         Properties that the file may have and the dataclass has not.
     """
-    made = msgspec.json.schema(kind)
+    made = msgspec.json.schema(kind, schema_hook=lambda _: {"type": "string"})
     for name, part in made["$defs"].items():
         own = next((one for one in _kinds_in(kind) if one.__name__ == name), None)
         if own is None:
             continue
-        hidden = [field.name for field in dataclasses.fields(own) if not field.metadata.get("in_file", True)]
+        hidden = _hidden(own)
         part["properties"] = {key: value for key, value in part["properties"].items() if key not in hidden}
         part["required"] = [key for key in part["required"] if key not in hidden]
         part["additionalProperties"] = others and own is kind
@@ -231,10 +231,19 @@ def schema(kind: Any, others: bool = False, more: Mapping[str, Any] = types.Mapp
 
 def _kinds_in(hint: Any) -> list[Any]:
     """Return the dataclasses in an annotation, and in their fields."""
-    own: Any = hint
-    if dataclasses.is_dataclass(own):
-        return [own, *(kind for inner in _hints(own).values() for kind in _kinds_in(inner))]
+    if _is_settings(hint):
+        return [hint, *(kind for inner in _hints(hint).values() for kind in _kinds_in(inner))]
     return [kind for inner in get_args(hint) for kind in _kinds_in(inner)]
+
+
+def _is_settings(hint: Any) -> bool:
+    return dataclasses.is_dataclass(hint) or is_typeddict(hint)
+
+
+def _hidden(kind: Any) -> list[str]:
+    """Return the fields that a file must not have."""
+    own = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    return [field.name for field in own if not field.metadata.get("in_file", True)]
 
 
 @functools.cache
@@ -250,10 +259,9 @@ def _converted(
 ) -> Any:
     """Check the settings inside these first, so that a message names the innermost place, then convert these."""
     hints = _hints(kind)
-    hidden = [field.name for field in dataclasses.fields(kind) if not field.metadata.get("in_file", True)]
-    known = [name for name in hints if name not in hidden]
+    known = [name for name in hints if name not in _hidden(kind)]
     if not isinstance(value, Mapping):
-        fail(path, f"expected settings ({', '.join(known)}), got {_shown(value)}")
+        fail(path, f"must be a mapping of {', '.join(known)}, got {_shown(value)}")
     for key, item in value.items():
         if key not in known:
             fail(path, f"unknown key {_shown(key)}{_nearest(key, known)}")
@@ -269,13 +277,13 @@ def _converted(
         found: Any = {**value, **given}
         for name, index in steps:
             found = found[name] if name else found[int(index)]
-        hint = hints.get(steps[0][0]) if steps else None
+        hint = hints.get(steps[0][0]) if len(steps) == 1 else None
         fail((path + place).lstrip("."), f"{_expected(message, hint)}, got {_shown(found)}{_choice(found, hint)}")
 
 
 def _check_inner(value: Any, hint: Any, path: str, fail: Fail) -> None:
     """Check the settings in a value; the types of other values are checked with the dataclass that has them."""
-    if dataclasses.is_dataclass(hint):
+    if _is_settings(hint):
         if isinstance(value, Mapping):
             _converted(value, hint, path, fail)
         return
@@ -289,8 +297,20 @@ def _check_inner(value: Any, hint: Any, path: str, fail: Fail) -> None:
         for index, item in enumerate(value):
             _check_inner(item, inner[0], f"{path}[{index}]", fail)
     elif origin is dict and isinstance(value, Mapping):
-        for key, item in value.items():
+        for key, item in value.items():  # one by one: msgspec does not name the key
+            _check_plain(key, inner[0], path, f"the key {_shown(key)} ", fail)
             _check_inner(item, inner[1], f"{path}.{key}", fail)
+            _check_plain(item, inner[1], f"{path}.{key}", "", fail)
+
+
+def _check_plain(value: Any, hint: Any, path: str, start: str, fail: Fail) -> None:
+    try:
+        msgspec.convert(value, hint)
+    except msgspec.ValidationError as error:
+        fail(
+            path,
+            f"{start}{_expected(str(error).partition(' - at ')[0], hint)}{'' if start else f', got {_shown(value)}'}",
+        )
 
 
 _TYPES = {
@@ -332,8 +352,7 @@ def _choice(value: Any, hint: Any) -> str:
 
 
 def _nearest(name: Any, known: Collection[Any], listed: bool = True) -> str:
-    match = closest(str(name), map(str, known))
-    return f"; did you mean {match!r}?" if match else f"; the keys are {', '.join(known)}" if listed else ""
+    return did_you_mean(str(name), map(str, known)) or (f"; the keys are {', '.join(known)}" if listed else "")
 
 
 def _shown(value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from multilab.core import conf_dir
 from multilab.core.files import not_a_file
-from multilab.core.messages import closest
+from multilab.core.messages import did_you_mean
 from multilab.core.settings import YAMLError, check_yaml_depth, parse_yaml
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.own_settings import entrant_names, own_conf_dir, own_names, settings_path
@@ -68,7 +68,9 @@ def read_settings(group: str, name: str) -> dict[str, Any]:
         if kind := not_a_file(candidate):
             raise ExperimentError(f"{candidate}: it is {kind}; settings are a YAML file")
     if not path.is_file():
-        raise ExperimentError(f"no {group} is called {name!r}{_hint(name, names(group))}; they are in {path.parent}")
+        raise ExperimentError(
+            f"no {group} is called {name!r}{did_you_mean(name, names(group))}; they are in {path.parent}"
+        )
     return read_settings_file(path)
 
 
@@ -118,16 +120,11 @@ def check_setting_names(location: str, kind: str, block: Any, known: Collection[
         raise ExperimentError(f"{location}: expected the settings of a {kind} ({', '.join(known)}), got {block!r}")
     for key in block:
         if key not in known:
-            raise ExperimentError(f"{location}: {key!r} is not a setting of a {kind}{_hint(key, known)}")
+            raise ExperimentError(f"{location}: {key!r} is not a setting of a {kind}{did_you_mean(str(key), known)}")
 
 
 def check_names(location: str, kind: str, values: Iterable[str], known: Collection[str]) -> None:
     """Refuse names that do not exist."""
     for name in values:
         if name not in known:
-            raise ExperimentError(f"{location}: no {kind} is called {name!r}{_hint(name, known)}")
-
-
-def _hint(name: Any, known: Iterable[str]) -> str:
-    match = closest(str(name), known)
-    return f"; did you mean {match!r}?" if match else ""
+            raise ExperimentError(f"{location}: no {kind} is called {name!r}{did_you_mean(name, known)}")
