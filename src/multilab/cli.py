@@ -42,7 +42,7 @@ _VERBS = {
     "gate": "recompute and compare with the committed numbers     gate [--study mlwse-core --sample 20]",
     "claims": "values and claims of the papers, with verdicts       claims [--study mlwse]",
     "audit": "check a published table by arithmetic                audit table.csv [--n 917 --q 14]",
-    "arena": "leaderboards, pages, scores, submissions of methods  arena rank|page|summary|scores|metrics|submit|...",
+    "arena": "leaderboards, pages, portfolios of stacks  arena rank|page|summary|portfolio",
     "cells": "list, compare, copy and remove stored results        cells list|show|why|add|rekey|clean|push|pull",
     "completion": "the script for completion in your shell              completion bash|zsh|fish",
     "keys": "(stage) write the keys of the work of each stage",

@@ -240,12 +240,9 @@ def _cells(given: list[str], current: str) -> list[str]:
 
 
 def _arena(given: list[str], current: str) -> list[str]:
-    policies = _choices("stored", "0.5", "cardinality", "top_k", "top_3")
     if not given:
         return list(_ARENA)
-    if given[0] == "submit":
-        return [*_named(current, {"study": _STUDIES, "level": _choices("L1", "L2")}), *_METHODS(), "--fit", "--full"]
-    values = {"study": _STUDIES, "dataset": _DATASETS, "metric": metrics, "policy": policies, "conventions": presets}
+    values = {"study": _STUDIES}
     if given[0] == "rank":
         groups, domains = ("overall", "example", "label", "ranking"), ("text", "image", "audio", "biology", "medicine")
         values |= {"metric": lambda: [*groups, *metrics()], "sets": lambda: [*domains, *_DATASETS()]}
@@ -259,12 +256,8 @@ _TRACKS = ("default", "tuned", "ensembled", "costs", "stack_costs")
 _POOLS = ("default", "tuned", "ensembled", "all")
 _ARENA = {
     "rank": ("metric", "sets", "pool", "top", *_TRACKS, "anchor", "champion", "out"),
-    "scores": ("study", "dataset"),
-    "metrics": ("metric", "policy", "study", "dataset", "conventions", "out"),
     "page": ("out",),
     "summary": (),
-    "submit": (),
-    "verify": ("sample", "seed", "stamp", "markdown"),
     "portfolio": ("study", "k", "seconds", "out"),
 }
 
