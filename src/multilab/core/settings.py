@@ -21,7 +21,7 @@ from yaml import YAMLError
 
 from multilab.core.errors import MultilabError
 from multilab.core.messages import did_you_mean, printable
-from multilab.core.text import excerpt
+from multilab.core.text import docstring, excerpt
 
 __all__ = [
     "NOT_IN_FILE",
@@ -203,30 +203,42 @@ def _plain(value: Any) -> Any:
     return type(value)(_plain(item) for item in value) if isinstance(value, list | tuple) else value
 
 
-def schema(kind: Any, others: bool = False, more: Mapping[str, Any] = types.MappingProxyType({})) -> dict[str, Any]:
+def schema(kind: Any, title: str, **changed: Any) -> dict[str, Any]:
     """Return the JSON Schema of a kind of settings, which editors read to complete and check files.
 
     Parameters
     ----------
     kind : type
         The dataclass.
-    others : bool
-        Whether the file may have further keys.
-    more : mapping
-        Properties that the file may have and the dataclass has not.
+    title : str
+        What the file is.
+    **changed
+        Entries of the schema that replace those of the dataclass; of ``properties`` those that are named, and those
+        that are None are left out.
     """
     made = msgspec.json.schema(kind, schema_hook=lambda _: {"type": "string"})
-    for name, part in made["$defs"].items():
-        own = next((one for one in _kinds_in(kind) if one.__name__ == name), None)
-        if own is None:
-            continue
-        hidden = _hidden(own)
+    parts = made["$defs"]
+    for own in _kinds_in(kind):
+        part, hidden = parts[own.__name__], _hidden(own)
         part["properties"] = {key: value for key, value in part["properties"].items() if key not in hidden}
         part["required"] = [key for key in part["required"] if key not in hidden]
-        part["additionalProperties"] = others and own is kind
-        if own is kind:
-            part["properties"] |= more
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+        part["additionalProperties"] = False
+        part["description"], texts = _documented(own)
+        for key in part["properties"].keys() & texts.keys():
+            part["properties"][key] = {**part["properties"][key], "description": texts[key]}
+    whole = parts.pop(kind.__name__)
+    properties = whole["properties"] | changed.pop("properties", {})
+    whole |= {"title": title, "properties": {key: value for key, value in properties.items() if value is not None}}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole, **changed, "$defs": parts}
+
+
+def _documented(kind: Any) -> tuple[str, dict[str, str]]:
+    """Return the first paragraph of a docstring, and what its section of attributes says of each."""
+    summary, _, attributes = docstring(kind).partition("\nAttributes\n----------\n")
+    texts: dict[str, str] = {}
+    for names, text in re.findall(r"^(\w[\w, ]*) :.*\n((?: +.*\n?)*)", attributes, re.MULTILINE):
+        texts |= dict.fromkeys(names.split(", "), " ".join(text.split()))
+    return summary.strip().replace("\n", " "), {name: text for name, text in texts.items() if text}
 
 
 def _kinds_in(hint: Any) -> list[Any]:
