@@ -21,7 +21,8 @@ from multilab.comparison.plan import Contestant, Sizes, cost_of, duration, plan_
 from multilab.comparison.portfolio import load_portfolio
 from multilab.comparison.scores import CellScores
 from multilab.datasets import load
-from multilab.experiments import cell_processes, deadlines
+from multilab.experiments import execute
+from multilab.experiments import running as cell_running
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import indices
@@ -147,7 +148,7 @@ def test_the_live_leaderboard_is_a_table_on_a_terminal_and_lines_elsewhere(termi
 
 
 def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monkeypatch, capsys):
-    own = cell_processes.run_cell
+    own = cell_running.run_cell
 
     limits = []
 
@@ -158,8 +159,8 @@ def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monk
         limits.append((cells[0].method.name, seconds))
         return within(cells, store, min(seconds, 2.0) if cells[0].method.name == "br_logistic" else seconds, *rest)
 
-    within = deadlines.run_cells_within
-    monkeypatch.setattr(cell_processes, "run_cell", slow)
+    within = execute.run_cells_within
+    monkeypatch.setattr(cell_running, "run_cell", slow)
     monkeypatch.setattr(fits, "run_cells_within", recorded)
     store, chosen = Store(tmp_path), entries("br_logistic,label_frequencies")
     chosen[0].seconds, chosen[1].seconds = 0.5, None

@@ -8,7 +8,7 @@ import numpy as np
 
 from multilab.comparison.display import Display
 from multilab.comparison.plan import Contestant, duration, refused_for_memory
-from multilab.experiments.deadlines import run_cells_within
+from multilab.experiments.execute import run_cells_within
 from multilab.experiments.store import Store
 
 __all__ = ["run_entries"]

@@ -27,9 +27,9 @@ from multilab.comparison.results import Results
 from multilab.comparison.scores import CellScores
 from multilab.datasets import card, load
 from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.execute import jobs
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
-from multilab.experiments.workers import jobs
 from multilab.methods._observed import has_unobserved
 from multilab.metrics import per_label
 from multilab.metrics.registry import defined

@@ -30,7 +30,7 @@ from multilab.commands.progress import ProgressBar
 from multilab.core import report_dir, write_atomically
 from multilab.core.messages import unknown_name
 from multilab.core.shell import command
-from multilab.experiments.workers import jobs, parallel_map
+from multilab.experiments.execute import jobs, parallel_map
 from multilab.metrics import METRICS
 from multilab.reports.tables.entry import Entry
 from multilab.reports.tables.results import ResultTable, print_result_table

@@ -14,8 +14,8 @@ from multilab.comparison.plan import Contestant, duration
 from multilab.comparison.results import Results
 from multilab.core.text import listed
 from multilab.experiments.environment import environment
+from multilab.experiments.execute import jobs
 from multilab.experiments.stored import setting_text
-from multilab.experiments.workers import jobs
 from multilab.metrics import over_assigned
 from multilab.metrics.registry import defined
 from multilab.reports.comparison.figures import (
