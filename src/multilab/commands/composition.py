@@ -40,6 +40,7 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
 from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.own_settings import entrant_names, named_file, own_names, settings_path
+from multilab.experiments.study import Tuning
 from multilab.model_selection import normalise_protocol
 
 _CARDS = "dataset"
