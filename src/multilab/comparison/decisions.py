@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from multilab.comparison import Leaderboard
 from multilab.comparison.comparing import summed
-from multilab.comparison.plan import Contestant, Sizes, held_out_seconds
+from multilab.comparison.plan import PlannedMethod, Sizes, held_out_seconds
 from multilab.comparison.scores import CellScores, metric_values
 from multilab.core import MultilabError
 from multilab.decision import CalibratedMultiLabelClassifier, TunedThresholdClassifier
@@ -101,13 +101,13 @@ def objective_of(metric: str) -> str:
 
 
 def held_out_effects(
-    entries: Sequence[Contestant], scores: CellScores, sizes: Sizes, metric: str, deadline: float, n_jobs: int
+    entries: Sequence[PlannedMethod], scores: CellScores, sizes: Sizes, metric: str, deadline: float, n_jobs: int
 ) -> Effects:
     """Score the training rows out of fold, method by method until the deadline, and tune thresholds and calibration.
 
     Parameters
     ----------
-    entries : sequence of Contestant
+    entries : sequence of PlannedMethod
         Finished methods, the most interesting first.
     scores : CellScores
     sizes : Sizes
@@ -155,9 +155,9 @@ def held_out_cell(cell: Cell) -> Cell:
     return scores_cell(cell, _INNER)
 
 
-def _run(entry: Contestant, store: Store, sizes: Sizes, deadline: float, n_jobs: int) -> str:
+def _run(entry: PlannedMethod, store: Store, sizes: Sizes, deadline: float, n_jobs: int) -> str:
     """Compute the out-of-fold scores; return why they are not there, empty if they are."""
-    if entry.candidate.method.base_scores:
+    if entry.member.method.base_scores:
         return "it reads out-of-fold scores itself; `multilab fit` tunes it"
     cells = [held_out_cell(cell) for cell in entry.cells]
     missing = [cell for cell in cells if not store.has(cell.key)]

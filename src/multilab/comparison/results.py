@@ -10,7 +10,7 @@ import pandas as pd
 
 from multilab.comparison import Leaderboard, Recommendation
 from multilab.comparison.decisions import Effects
-from multilab.comparison.plan import Contestant
+from multilab.comparison.plan import PlannedMethod
 from multilab.comparison.request import Request
 from multilab.comparison.scores import CellScores
 from multilab.core import write_atomically
@@ -28,7 +28,7 @@ class Results:
     Attributes
     ----------
     request : Request
-    entries : list of Contestant
+    entries : list of PlannedMethod
         In running order.
     scores : CellScores
     board : Leaderboard
@@ -53,7 +53,7 @@ class Results:
     """
 
     request: Request
-    entries: Sequence[Contestant]
+    entries: Sequence[PlannedMethod]
     scores: CellScores
     board: Leaderboard
     final: Leaderboard
@@ -92,7 +92,7 @@ class Results:
         return tables | ({"learning_curve": self.curve} if self.curve is not None else {})
 
 
-def costs(entries: Sequence[Contestant]) -> pd.DataFrame:
+def costs(entries: Sequence[PlannedMethod]) -> pd.DataFrame:
     """Return the estimate and the outcome of each method."""
     return pd.DataFrame(
         [
@@ -171,13 +171,13 @@ def content(results: Results) -> dict[str, Any]:
     }
 
 
-def _method(entry: Contestant, values: dict[str, Any], board: Leaderboard) -> dict[str, Any]:
+def _method(entry: PlannedMethod, values: dict[str, Any], board: Leaderboard) -> dict[str, Any]:
     complete = entry.name not in board.failures
     return {
         "name": entry.name,
-        "title": entry.candidate.method.title,
-        "reason": entry.candidate.reason,
-        "changes": entry.candidate.changes,
+        "title": entry.member.method.title,
+        "reason": entry.member.reason,
+        "changes": entry.member.changes,
         "status": entry.status,
         "note": entry.note,
         "keys": {str(cell.split_ref.split): cell.key for cell in entry.cells},

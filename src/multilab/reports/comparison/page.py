@@ -10,7 +10,7 @@ import pandas as pd
 from multilab.comparison import Leaderboard, Recommendation
 from multilab.comparison.curve import curve_remark
 from multilab.comparison.decisions import Effects, tuned_name
-from multilab.comparison.plan import Contestant, duration
+from multilab.comparison.plan import PlannedMethod, duration
 from multilab.comparison.results import Results
 from multilab.core.text import listed
 from multilab.experiments.environment import environment
@@ -90,12 +90,12 @@ def write_comparison_page(results: Results) -> Path:
     return write_page(request.out / "index.html", "comparison.html.j2", content, {"many_methods": 0})
 
 
-def _method_row(entry: Contestant) -> dict[str, str]:
+def _method_row(entry: PlannedMethod) -> dict[str, str]:
     """Return why a method is compared, with which settings, what it was estimated to take, and how it ended."""
     return {
         "name": entry.name,
-        "reason": entry.candidate.reason,
-        "settings": " ".join(f"{name}={setting_text(value)}" for name, value in entry.candidate.changes.items()),
+        "reason": entry.member.reason,
+        "settings": " ".join(f"{name}={setting_text(value)}" for name, value in entry.member.changes.items()),
         "estimate": entry.expected(jobs()),
         "spent": duration(entry.spent) if entry.spent else "",
         "status": entry.status,
