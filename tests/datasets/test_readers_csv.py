@@ -67,14 +67,19 @@ def test_columns_that_turn_out_to_be_text_in_a_later_chunk(quoting, delimiter, w
     assert complete.features["c"].tolist() == [row[2] for row in ROWS]
     np.testing.assert_array_equal(complete.features["b"], [float(row[1] or "nan") for row in ROWS])
     monkeypatch.setattr(table, "_CHUNK_CELLS", 15)
-    monkeypatch.setattr(table, "_MOST_CHUNKS", 10**6)
+    monkeypatch.setattr(table, "_CHUNK_ROWS", 3)
     pieces = read_frames(path, labels_last=1)
-    assert pieces.features.equals(complete.features)
-    assert pieces.labels.equals(complete.labels)
+    monkeypatch.setattr(table, "_CHUNK_ROWS", 50)
+    monkeypatch.setattr(table, "_MANY_COLUMNS", 2)
+    without_pandas = read_frames(path, labels_last=1)
+    for one in (pieces, without_pandas):
+        assert one.features.equals(complete.features)
+        assert one.labels.equals(complete.labels)
 
 
 def test_the_line_of_a_fault_in_a_later_chunk(write, monkeypatch):
     monkeypatch.setattr(table, "_CHUNK_CELLS", 15)
+    monkeypatch.setattr(table, "_CHUNK_ROWS", 3)
     lines = [f"{i},{i % 2}" for i in range(60)]
     for column, cell in ((0, "1.2.3"), (0, "inf"), (1, "3")):
         wrong = list(lines)
@@ -107,6 +112,7 @@ def test_quotes_blanks_and_empty_lines(body, expected, write):
     [
         ("1,2,0\n3,1\n4,5,6,1\n", 3, "2 fields, expected 3"),  # pandas would fill the second row up
         ("1,2,0,5\n3,1\n", 2, "4 fields, expected 3"),
+        ('1,2,0\n"3"\n', 3, "1 fields, expected 3"),
         ('1,"2"3,0\n', 2, "not readable as CSV"),
         ('1,"2\n3,4,0\n', 3, "not readable as CSV"),
         ("1,wet,0\n3,1\n", 2, "'wet' of column 'b'"),  # the first fault is named

@@ -51,7 +51,8 @@ _DECIMAL = {",": COMMA_NUMBER, ".": POINT_NUMBER}
 _MISSING = sorted({form for text in MISSING_CELLS for form in (text, text.upper())} | {"NaN"})
 _LONGEST_FIELD = 131_072  # bytes; the limit of Python's csv module, which counts characters
 _CHUNK_CELLS = 2**20  # pandas needs some 30 bytes for each; it is fastest with as many
-_MOST_CHUNKS = 64  # of a wide table: pandas takes its time for every column of a chunk
+_CHUNK_ROWS = 300  # at least: pandas takes 60 microseconds for every column of a chunk
+_MANY_COLUMNS = 1000  # with fewer rows than a chunk has, these are read without pandas
 
 
 def read_csv(
@@ -141,10 +142,10 @@ def read_csv(
         grouped = [columns[k].name for i, k in enumerate(some) if _are_grouped(again.texts[i])]
         notes += [_grouped_note(grouped)] if grouped else []
 
-    faults = list[tuple[int, str]]()
+    faults, is_label = list[tuple[int, str]](), set(labels.tolist())
     for k, texts in sorted(cells.texts.items()):
         name, codes = columns[k].name, cells.column(k).astype(np.intp)
-        kind = "label" if k in labels else "text" if name in text_columns else "feature"
+        kind = "label" if k in is_label else "text" if name in text_columns else "feature"
         plain = texts, codes
         if form.decimal and kind == "feature":
             plain = recoded(texts, codes, lambda cell: _plain_number(cell, str(form.decimal)))
@@ -280,7 +281,7 @@ def _regular_rows(records: _Records, width: int) -> int:
     body.seek(start)
     if octets.find(b'"', start) >= 0:
         quoted = rb'(?<![^%b\n])"[^"]*+(?:""[^"]*+)*+"(?![^%b\n])' % (mark, mark)
-        bare = re.sub(quoted, b"", octets[start:])
+        bare = re.sub(quoted, b"x", octets[start:])
         if b'"' in bare or re.search(rb'"[^"]{%d}' % _LONGEST_FIELD, octets):
             return 0
         body = io.BytesIO(bare)
@@ -312,12 +313,13 @@ class _Cells:
         self.features = np.empty((rows, len(self.feature_positions)))
         self.labels = np.empty((rows, len(label_positions)))
         self.texts: dict[int, list[str]] = {}
+        self._places = {k: (self.features, i) for i, k in enumerate(self.feature_positions.tolist())}
+        self._places |= {k: (self.labels, i) for i, k in enumerate(label_positions.tolist())}
 
     def column(self, k: int) -> np.ndarray:
         """Return a view of a column."""
-        if k in self.label_positions:
-            return self.labels[:, np.searchsorted(self.label_positions, k)]
-        return self.features[:, np.searchsorted(self.feature_positions, k)]
+        array, i = self._places[k]
+        return array[:, i]
 
     def put(self, start: int, block: np.ndarray) -> None:
         """Set some rows of all columns."""
@@ -351,6 +353,11 @@ def _read_cells(
     """
     labels = np.empty(0, dtype=np.intp) if labels is None else labels
     cells = _Cells(rows, len(kept), labels)
+    if width > _MANY_COLUMNS and rows < _CHUNK_ROWS:
+        columns = list(zip(*filter(None, body.reader()), strict=True)) or [()] * width
+        for k, j in enumerate(kept):
+            cells.texts[k], cells.column(k)[:] = recoded(columns[j], slice(None), str.strip)
+        return cells
     for first in (True, False, False):  # the first chunk shows most columns of text, a complete pass all of them
         texts: dict[int, dict[str, int]] = {k: {} for k in as_text}
         more, start = set[int](), 0
@@ -400,7 +407,7 @@ def _chunks(body: _Records, rows: int, width: int, kept: Sequence[int], as_text:
             skip_blank_lines=False,
             low_memory=False,
             nrows=rows,
-            chunksize=max(1, max(_CHUNK_CELLS, rows * width // _MOST_CHUNKS) // width),
+            chunksize=max(_CHUNK_CELLS // width, _CHUNK_ROWS),
         ) as chunks:
             yield from chunks
     except pd.errors.ParserError as error:  # the records are regular: only memory can be short
