@@ -210,8 +210,8 @@ def test_a_search_and_out_of_fold_scores_have_the_time_of_all_their_fits(cells):
 
 @pytest.mark.parametrize("block", [{"seconds": 60}, {"seconds": 0, "gigabytes": 4}, {"seconds": 1, "gigabytes": "4"}])
 def test_limits_are_positive_numbers(block):
-    with pytest.raises(ExperimentError, match="limits"):
-        CellLimits.from_mapping(block)
+    with pytest.raises(ExperimentError, match=r"x\.yaml: limits"):
+        study_from("x", {"datasets": ["flags"], "limits": block})
 
 
 def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypatch, capsys):  # noqa: F811

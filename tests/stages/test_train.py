@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from multilab.cli import main
-from multilab.datasets import catalogue
+from multilab.datasets import card_file
 from multilab.experiments import cell_metrics, store
 
 RUN = ["train", "dataset=genes-toy", "method=mlknn", "publish=false"]
@@ -22,7 +22,7 @@ def counts(tmp_path, monkeypatch):
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     monkeypatch.setenv("MULTILAB_JOBS", "1")
     counted: Counter[str] = Counter()
-    parse_card, digest = catalogue.parse_card_yaml, hashlib.sha256
+    parse_card, digest = card_file._content, hashlib.sha256
     evaluate, read_bytes = cell_metrics.evaluate_cell, Path.read_bytes
     contents: dict[bytes, str] = {}
 
@@ -45,13 +45,13 @@ def counts(tmp_path, monkeypatch):
         counted[f"evaluated {cell.label}"] += 1
         return evaluate(cell, *more)
 
-    monkeypatch.setattr(catalogue, "parse_card_yaml", card)
+    monkeypatch.setattr(card_file, "_content", card)
     monkeypatch.setattr(Path, "read_bytes", read)
     monkeypatch.setattr(store.hashlib, "sha256", hashed)
     monkeypatch.setattr(cell_metrics, "evaluate_cell", metrics)
 
     def counts_of(argv: list[str]) -> dict[str, int]:
-        catalogue._parsed.cache_clear()
+        card_file._parsed.cache_clear()
         store._read_once.cache_clear()
         counted.clear()
         assert main(argv) == 0

@@ -20,7 +20,7 @@ from multilab.audit import (
 )
 from multilab.core.files import not_a_file
 from multilab.core.messages import unknown_name
-from multilab.core.yaml_text import parse_yaml
+from multilab.core.settings import parse_yaml
 from multilab.datasets.catalogue import card_folders
 
 _KINDS = {"friedman": "iman_davenport"}

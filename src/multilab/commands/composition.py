@@ -40,6 +40,7 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
 from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.own_settings import entrant_names, named_file, own_names, settings_path
+from multilab.experiments.study import Tuning
 from multilab.model_selection import normalise_protocol
 
 _CARDS = "dataset"
@@ -288,10 +289,8 @@ def check_settings(cfg: Any, method: str) -> Method:
     ObservedShare.from_setting(plain(cfg.observed))
     if not isinstance(cfg.publish, bool):
         raise ExperimentError(f"publish must be true or false, not {cfg.publish!r}")
-    for name, low in {"n_trials": 0, "folds": 2, "order": 1}.items():
-        _check_number(f"tune.{name}", cfg.tune[name], low)
-    if cfg.tune.sampler not in (samplers := ("tpe", "random", "grid")):
-        raise ExperimentError(unknown_name("sampler", cfg.tune.sampler, samplers))
+    tune = plain(cfg.tune)
+    Tuning.from_mapping({**tune, "n_trials": tune["n_trials"] or 1})  # 0: not tuned
     check_metrics([*metric_names(cfg), cfg.tune.metric], cfg.conventions)
     normalise_protocol(plain(cfg.protocol))
     return Method.from_mapping(method, plain(cfg.method))

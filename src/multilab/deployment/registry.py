@@ -215,7 +215,7 @@ def _shortened(card: str) -> str:
     """Return the first sections of a card that fit into the 5000 characters of MLflow's description."""
     if len(card) <= 5000:
         return card
-    return card[:4900].rpartition("\n## ")[0] + "\nThe other sections are in the artifact card.md of the source run.\n"
+    return card[:4900].rpartition("\n## ")[0] + "\nThe rest is in the artifact `card.md` of the source run.\n"
 
 
 def version_of(name: str, alias: str, where: Mapping[str, str]) -> Any:

@@ -17,7 +17,7 @@ import yaml
 
 from multilab import datasets, model_selection
 from multilab.core import MultilabError, canonical_json, conf_dir, read_json
-from multilab.core.yaml_text import parse_yaml
+from multilab.core.settings import parse_yaml
 from multilab.datasets.catalogue import files_dir, own_dir
 from multilab.experiments.cell_metrics import cell_metrics, kept_metrics
 from multilab.experiments.cells import Cell, SplitRef, split_refs

@@ -11,9 +11,9 @@ import numpy as np
 
 from multilab import arena
 from multilab.arena import ArenaError, Board, Means, Pool, Track
-from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS
-from multilab.arena.pools import all_pools
-from multilab.arena.selection import sources_of
+from multilab.arena.boards import GROUP_TITLES, METRIC_GROUPS
+from multilab.arena.sets import sources_of
+from multilab.arena.tracks import all_pools
 from multilab.commands.arena.tables import (
     STUDIES,
     absent_entrants,
