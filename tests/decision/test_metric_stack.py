@@ -5,9 +5,8 @@ import pytest
 from scipy.special import expit
 
 from multilab.decision import MetricStack
-from multilab.decision import _label_sets as label_sets
-from multilab.decision._label_sets import LabelSetModel
-from multilab.decision.metric_stack import _POLICIES
+from multilab.decision import metric_stack as label_sets
+from multilab.decision.metric_stack import _POLICIES, LabelSetModel
 from multilab.methods import ScoreEnsemble
 from multilab.metrics import METRICS, example_f1, example_precision, example_recall, jaccard, macro_f1_example
 

@@ -20,8 +20,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from helpers import multilabel_checks
 from helpers.estimators import CONF, NOT_ARGUMENTS, build, checks, quick_instances, reasons
 from multilab import methods
-from multilab.methods import _discovery as discovery
-from multilab.methods.base import MethodError, MultiLabelClassifier, MultiLabelTransformer, check_labels
+from multilab.methods import discovery
+from multilab.methods.base import MethodError, MultiLabelClassifier, MultiLabelTransformer
+from multilab.methods.labels import check_labels
 from multilab.testing import check_multilabel_estimator
 
 
@@ -125,7 +126,7 @@ def test_a_dropped_file_is_a_method(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     code = (
         "import sys, multilab\n"
-        "import multilab.methods._discovery as d\n"
+        "import multilab.methods.discovery as d\n"
         f"import multilab.methods as m; m.__path__ = [{str(copy)!r}]\n"
         f"d._ROOT = __import__('pathlib').Path({str(copy)!r})\n"
         "assert 'Majority' in dir(m) and m.Majority.__module__ == 'multilab.methods.neighbours.majority'\n"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multilab.methods._targets import binary_classes, label_names, to_frame
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.labels import binary_classes, label_names, to_frame
 from multilab.methods.neighbours.mlknn import MLkNN
 
 pairs = st.one_of(

@@ -12,7 +12,6 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
-    check_array,
     check_consistent_length,
     check_is_fitted,
     validate_data,
@@ -20,94 +19,20 @@ from sklearn.utils.validation import (
 
 from multilab.core.tables import in_another_order
 from multilab.methods._array_api import keep_namespace, to_numpy
-from multilab.methods._sparse_labels import Layout, canonical_labels, refusal_of_dense
-from multilab.methods._targets import TAGS, binary_classes, describe_target, label_names, target_values, to_frame
 from multilab.methods.errors import MethodError
+from multilab.methods.labels import (
+    Layout,
+    binary_classes,
+    canonical_labels,
+    check_labels,
+    label_names,
+    target_values,
+    to_frame,
+)
 
-__all__ = ["MethodError", "MultiLabelClassifier", "MultiLabelTransformer", "check_labels"]
-
+__all__ = ["MethodError", "MultiLabelClassifier", "MultiLabelTransformer"]
 
 _BLOCK_SCORES = 2**24  # scores of one block of rows: 128 MiB
-
-
-def check_labels(y: Any, y_mask: Any = None, *, missing: bool = False, owner: str = "check_labels") -> np.ndarray:
-    """Return the label matrix as a new C-contiguous array of shape (n, q): uint8, or int8 with -1 for "not observed".
-
-    Parameters
-    ----------
-    y : array-like or sparse matrix of shape (n, q)
-        Values 0/1 of any number type, or booleans. One column is allowed, one dimension is not. NaN, and -1 in an int8
-        y, mean that a label was not observed.
-    y_mask : array-like or sparse matrix of shape (n, q), optional
-        True where the label is observed; the values of y elsewhere are ignored.
-    missing : bool, default=False
-        Whether labels may be unobserved.
-    owner : str, default="check_labels"
-        Name of what needs a dense y, for messages.
-
-    Returns
-    -------
-    ndarray of shape (n, q)
-        uint8 where all labels are observed, else int8. A label that no row observes counts as one that no row has.
-
-    Raises
-    ------
-    MethodError
-        If y is not two-dimensional, holds anything else, has unobserved labels although ``missing`` is False, or is
-        sparse and too large to be made dense (`multilab.methods._sparse_labels.MAX_DENSE_BYTES`).
-    ValueError
-        If y holds infinity (raised by scikit-learn).
-    """
-    if y is None:
-        raise MethodError("the method requires y to be passed, but the target y is None")
-    array = check_array(
-        target_values(y),
-        accept_sparse=True,
-        dtype=None,
-        ensure_2d=False,
-        ensure_all_finite="allow-nan",
-        input_name="y",
-        ensure_min_samples=0,
-        ensure_min_features=0,
-    )
-    array = _densified(array, owner) if sp.issparse(array) else np.asarray(array)
-    hidden = _unobserved(array, y_mask)
-    positive = array == 1
-    valid = positive | (array == 0)
-    if hidden is not None:
-        valid |= hidden
-    if not np.all(valid):
-        raise MethodError(_wrong_values(array if hidden is None else array[~hidden]))
-    if array.ndim != 2:
-        raise MethodError(
-            f"y must have two dimensions, one column per label, and has shape {array.shape}; "
-            "for a classification with a single label pass y.reshape(-1, 1)"
-        )
-    if array.shape[1] == 0:
-        raise MethodError(f"y has shape {array.shape}: there must be at least one label column")
-    labels = np.zeros(array.shape, dtype=np.uint8)
-    labels[positive] = 1
-    if hidden is None:
-        return labels
-    if not missing:
-        raise MethodError(f"{hidden.sum()} of the {hidden.size} labels in y are not observed (NaN or -1)")
-    return _with_unobserved(labels, hidden)
-
-
-def _densified(y: Any, owner: str) -> np.ndarray:
-    """Return a sparse y as a dense array; a `MethodError` of a too large one reports wrong values first."""
-    refusal = refusal_of_dense(y, owner)
-    if refusal is None:
-        return y.toarray()
-    stored = sp.coo_array(y).data  # lil and dok keep lists
-    stored = stored[stored == stored]
-    allowed = (0, 1, -1) if y.dtype == np.int8 else (0, 1)
-    raise MethodError(refusal if np.isin(stored, allowed).all() else _wrong_values(stored))
-
-
-def _wrong_values(values: np.ndarray) -> str:
-    advice = "for -1/+1 labels pass (y > 0)" if values.dtype.kind in "biufc" else TAGS
-    return f"{describe_target(values)} y must hold 0 and 1 only; {advice}"
 
 
 def _highest(scores: np.ndarray, k: int) -> np.ndarray:
@@ -119,40 +44,6 @@ def _highest(scores: np.ndarray, k: int) -> np.ndarray:
     columns = np.nonzero(above | tied)[1].reshape(-1, k)
     order = np.argsort(-np.take_along_axis(scores, columns, axis=1), axis=1, kind="stable")
     return np.take_along_axis(columns, order, axis=1)
-
-
-def _unobserved(array: np.ndarray, y_mask: Any) -> np.ndarray | None:
-    """Return where labels are not observed, or None if all are."""
-    hidden: Any = False
-    if array.dtype.kind in "fO":
-        hidden = array != array  # NaN, also among objects
-    elif array.dtype == np.int8:
-        hidden = array == -1
-        if y_mask is None and hidden.any() and not (array == 0).any():
-            raise MethodError(
-                "y holds no 0, and -1 in an int8 y means that a label is not observed; for -1/+1 labels pass (y > 0)"
-            )
-    if y_mask is not None:
-        mask = y_mask.toarray() if sp.issparse(y_mask) else np.asarray(y_mask)
-        if mask.shape != array.shape:
-            raise MethodError(
-                f"y_mask has shape {mask.shape} and y {array.shape}: give one value per label of each row"
-            )
-        if not np.isin(mask, (0, 1)).all():
-            raise MethodError("y_mask must be True where a label is observed and False elsewhere")
-        hidden = (mask == 0) | hidden
-    return hidden if np.any(hidden) else None
-
-
-def _with_unobserved(labels: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-    """Return the labels as int8 with -1 where they are hidden; a label that all rows hide is 0 in all of them."""
-    if hidden.all():
-        raise MethodError("no label of y is observed: there is nothing to learn from")
-    partial = hidden & ~hidden.all(axis=0)
-    labels[hidden] = 0
-    if not partial.any():
-        return labels
-    return np.where(partial, np.int8(-1), labels.astype(np.int8))
 
 
 class _MultiLabelInput:

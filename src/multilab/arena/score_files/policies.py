@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from multilab.arena.errors import ArenaError
-from multilab.decision.nested_decisions import label_ranks
+from multilab.decision.thresholds import label_ranks
 
 __all__ = ["check_policy", "decisions_by"]
 

@@ -31,7 +31,7 @@ from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
 from multilab.experiments.workers import jobs
 from multilab.leaderboard import Leaderboard, Recommendation, recommend
-from multilab.methods._observed import has_unobserved
+from multilab.methods.labels import has_unobserved
 from multilab.metrics import per_label
 from multilab.metrics.registry import defined
 

@@ -11,7 +11,7 @@ from multilab.commands.leaderboard.portfolio import Candidate
 from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import build
 from multilab.experiments.store import Store
-from multilab.methods._observed import learns_from_missing
+from multilab.methods.labels import learns_from_missing
 
 __all__ = ["Contestant", "Sizes", "duration", "estimate", "plan_entries"]
 

@@ -9,16 +9,15 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from multilab.methods._kernels import kernel_matrix, resolve_gamma
-from multilab.methods._observed import is_partial, observed_groups
-from multilab.methods._ties import merge_ties
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.elm._elastic_net import elastic_net
-from multilab.methods.elm._kernel_loss import KernelLoss
-from multilab.methods.elm._threshold import ScoreThreshold
+from multilab.methods.elm._elastic_net import KernelLoss, elastic_net
+from multilab.methods.elm._targets import ScoreThreshold
+from multilab.methods.kernels import kernel_matrix, resolve_gamma
+from multilab.methods.labels import is_partial, observed_groups
+from multilab.methods.solvers.algorithms import coordinate_descent
 from multilab.methods.solvers.certificates import Solution
-from multilab.methods.solvers.coordinate_descent import coordinate_descent
 from multilab.methods.solvers.penalties import RowSparsePenalty
+from multilab.methods.ties import merge_ties
 
 __all__ = ["ElasticNetKernelELM"]
 
@@ -49,7 +48,7 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
     ridge : {"frobenius", "rkhs"}, default="frobenius"
         R = I as printed, or Omega: then alpha = 0 is `KernelELM` with C = 1 / (2 lambda).
     gamma : float or {"scale", "auto", "median"}, default=1.0
-        See `multilab.methods._kernels.resolve_gamma`.
+        See `multilab.methods.kernels.resolve_gamma`.
     lam : float, default=0.1
         lambda, positive.
     alpha : float, default=0.02
@@ -101,7 +100,7 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
     The printed update, eq. (20), lacks the norm of the kernel column and the 2 of the ridge, and diverges; see
     `coordinate_descent`. Equal label columns, above all those without a positive, are solved once and get bit-identical
     scores; under "l21" they count as often as they are. Scores that differ by rounding errors only are made equal, see
-    `multilab.methods._ties.merge_ties`.
+    `multilab.methods.ties.merge_ties`.
 
     **Missing labels**: with "l1" the problem of a label is that of the rows that observe it, its weights 0 on the
     others; gaps, KKT residuals and iterations are the largest of these problems, ``objective_path_`` holds the sum of

@@ -5,13 +5,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import lstsq
+from scipy.special import expit
+from sklearn.utils import check_random_state
 
-from multilab.methods._ties import merge_ties
 from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.elm._hidden_layer import draw_weights, hidden_output
-from multilab.methods.elm._targets import Targets
-from multilab.methods.elm._threshold import ScoreThreshold
+from multilab.methods.elm._targets import ScoreThreshold, Targets
+from multilab.methods.ties import merge_ties
 
 __all__ = ["ELM"]
 
@@ -56,7 +56,7 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
     Features are expected in [0, 1]. The pseudo-inverse comes from the singular values, so that H may have any rank; the
     paper's eq. (7) leaves out the deficient case. Singular values up to 1e-8 of the largest count as 0. Equal label
     columns are solved once and get bit-identical scores. Scores that differ by rounding errors only are made equal, see
-    `multilab.methods._ties.merge_ties`.
+    `multilab.methods.ties.merge_ties`.
 
     **Missing labels**: the output weights of a label are the solution on the rows that observe it.
 
@@ -139,3 +139,22 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
 
     def _scores(self, X: Any) -> np.ndarray:
         return merge_ties(hidden_output(X, self.weights_, self.bias_) @ self.coef_)[:, self.column_]
+
+
+def draw_weights(
+    d: int, n_hidden: int, bound: float, random_state: Any, bias_range: tuple[float, float] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return input weights (d, n_hidden) and biases (n_hidden,), uniform on (-bound, bound).
+
+    ``bias_range`` gives another interval for the biases.
+    """
+    random = check_random_state(random_state)
+    low, high = (-bound, bound) if bias_range is None else bias_range
+    return random.uniform(-bound, bound, size=(d, n_hidden)), random.uniform(low, high, size=n_hidden)
+
+
+def hidden_output(X: Any, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """Return the sigmoids 1 / (1 + exp(-(X weights + bias))), shape (n, n_hidden); X dense or CSR."""
+    activation = np.asarray(X @ weights)
+    activation += bias
+    return expit(activation, out=activation)

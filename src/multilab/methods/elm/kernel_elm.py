@@ -8,12 +8,11 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 from scipy.special import expit
 
 from multilab.methods._array_api import keep_namespace
-from multilab.methods._kernels import kernel_matrix, resolve_gamma
-from multilab.methods._ties import merge_ties
 from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.elm._targets import Targets
-from multilab.methods.elm._threshold import ScoreThreshold
+from multilab.methods.elm._targets import ScoreThreshold, Targets
+from multilab.methods.kernels import kernel_matrix, resolve_gamma
+from multilab.methods.ties import merge_ties
 
 __all__ = ["KernelELM"]
 
@@ -29,7 +28,7 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
     kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
         rbf is exp(-gamma |x - z|^2); the authors' code divides by a width instead, gamma = 1 / width.
     gamma : float or {"scale", "auto", "median"}, default=1.0
-        See `multilab.methods._kernels.resolve_gamma`.
+        See `multilab.methods.kernels.resolve_gamma`.
     C : float, default=1.0
         Weight of the training error, positive; the ridge is 1 / C.
     degree : float, default=3
@@ -65,7 +64,7 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
     Labels with equal training columns, above all those without a positive, get bit-identical scores: each
     distinct column is solved and multiplied once. So ties are ties whatever the order of the labels or the
     BLAS.
-    Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
+    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
 
     **Missing labels**: the expansion of a label is the solution on the rows that observe it, 0 on the others: one
     factorisation per set of rows. A width "scale" or "median" is that of all rows.

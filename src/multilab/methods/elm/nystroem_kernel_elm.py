@@ -8,12 +8,11 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.utils import check_random_state
 
-from multilab.methods._kernels import kernel_matrix, resolve_gamma
-from multilab.methods._ties import merge_ties
 from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.elm._targets import Targets
-from multilab.methods.elm._threshold import ScoreThreshold
+from multilab.methods.elm._targets import ScoreThreshold, Targets
+from multilab.methods.kernels import kernel_matrix, resolve_gamma
+from multilab.methods.ties import merge_ties
 
 __all__ = ["NystroemKernelELM"]
 
@@ -62,7 +61,7 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
     Time O(n r^2), memory O(n d + r^2): no matrix of n x r is ever held. Directions in which K(Z, Z) is rounding are
     left out. Weights count in the squared errors, not in the draw of the landmarks. Equal label columns
     get bit-identical scores.
-    Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
+    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
 
     **Missing labels**: the weights of a label are the solution on the rows that observe it; landmarks are drawn from
     all rows. Each set of rows needs a pass of its own.

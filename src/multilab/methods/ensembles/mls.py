@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 
 from multilab.methods._weights import LabelWeight, Weights, check_takes_weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.ensembles._dependence import chi_square
 from multilab.methods.ensembles._members import base_classifier
-from multilab.methods.stacking._out_of_fold import out_of_fold_scores
+from multilab.methods.ensembles.cde import chi_square
+from multilab.methods.out_of_fold import out_of_fold_scores
 from multilab.methods.transformation._binary import Calibration, fit_label, score_kind, seeded
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold

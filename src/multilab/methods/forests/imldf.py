@@ -8,11 +8,18 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from multilab.methods.base import MethodError
-from multilab.methods.forests._growing import seed_at
-from multilab.methods.forests._interaction_trees import ThresholdRule, Trees, ranked, sampled_sets
-from multilab.methods.forests._layers import Layer, grow_layer
-from multilab.methods.forests._measure_aware import MeasureAwareForest
-from multilab.methods.forests._regions import Confidence, LabelRepresentation, Regions, chosen_regions
+from multilab.methods.forests._deep_forest import Layer, MeasureAwareForest, grow_layer
+from multilab.methods.forests.compact_forest import seed_at
+from multilab.methods.forests.interactions import (
+    Confidence,
+    LabelRepresentation,
+    Regions,
+    ThresholdRule,
+    Trees,
+    chosen_regions,
+    ranked,
+    sampled_sets,
+)
 
 __all__ = ["IMLDF"]
 

@@ -8,10 +8,18 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import logsumexp
 
-from multilab.methods.forests._growing import seed_at
-from multilab.methods.forests._layers import Layer, Settings, grow_layer, held_out
-from multilab.methods.forests._measure_aware import Growth, MeasureAwareForest
-from multilab.methods.forests._measures import BY_LABEL, log_confidences, losses
+from multilab.methods.forests._deep_forest import (
+    BY_LABEL,
+    Growth,
+    Layer,
+    MeasureAwareForest,
+    Settings,
+    grow_layer,
+    held_out,
+    log_confidences,
+    losses,
+)
+from multilab.methods.forests.compact_forest import seed_at
 
 __all__ = ["MLDF"]
 
@@ -24,7 +32,7 @@ class _Step:
     ----------
     layer : Layer
     measure : str
-        One of `multilab.methods.forests._measures.MEASURES`.
+        One of `multilab.methods.forests._deep_forest.MEASURES`.
     least : float
         Logarithm of the threshold eta_t: units with a lower confidence reuse the scores of the previous layer.
     labels : ndarray of int

@@ -7,8 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.forests._compact import CompactForest
-from multilab.methods.forests._growing import Kind, grow_forest, single_precision
+from multilab.methods.forests.compact_forest import CompactForest, Kind, grow_forest, single_precision
 
 __all__ = ["RFPCT"]
 

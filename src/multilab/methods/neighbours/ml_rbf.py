@@ -11,10 +11,10 @@ from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
-from multilab.methods._kernels import squared_distances
-from multilab.methods._observed import is_partial, observed_groups
-from multilab.methods._ties import merge_ties
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.kernels import squared_distances
+from multilab.methods.labels import is_partial, observed_groups
+from multilab.methods.ties import merge_ties
 
 __all__ = ["MLRBF"]
 
@@ -57,7 +57,7 @@ class MLRBF(MultiLabelClassifier):
     -----
     A label without positive training rows has no centres, and labels with equal columns of Y share theirs. Least
     squares uses singular values, because centres of related labels nearly coincide; values up to 1e-8 of the largest
-    count as 0. Scores that differ by rounding errors only are made equal (`multilab.methods._ties.merge_ties`).
+    count as 0. Scores that differ by rounding errors only are made equal (`multilab.methods.ties.merge_ties`).
 
     **Missing labels**: the centres of a label are those of the rows known to have it, and its output weights are the
     least squares solution on the rows that observe it.

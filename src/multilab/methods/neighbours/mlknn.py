@@ -8,12 +8,10 @@ from typing import Any, ClassVar, Literal, Self, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from multilab.methods._observed import is_partial, observed_groups
-from multilab.methods._sparse_labels import Layout
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.labels import Layout, is_partial, observed_groups
 from multilab.methods.neighbours._label_counts import label_counts, rows_by_count, values_at
-from multilab.methods.neighbours._nearest import Neighbours, neighbour_search
-from multilab.methods.neighbours._search import exact_neighbours
+from multilab.methods.neighbours._search import Neighbours, exact_neighbours, neighbour_search
 
 __all__ = ["MLkNN", "one_hot_columns"]
 

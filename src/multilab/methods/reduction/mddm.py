@@ -10,8 +10,8 @@ from scipy.linalg import cholesky, solve_triangular
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from multilab.methods._array_api import keep_namespace
-from multilab.methods._observed import centred
 from multilab.methods.base import MethodError, MultiLabelTransformer
+from multilab.methods.labels import centred
 
 __all__ = ["MDDM", "dependence_directions"]
 

@@ -8,10 +8,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 
 from multilab.methods._array_api import keep_namespace
-from multilab.methods._kernels import kernel_matrix
 from multilab.methods.base import MethodError, MultiLabelTransformer
-from multilab.methods.reduction._label_problem import centred_labels, label_directions
-from multilab.methods.reduction._training_kernel import kernel_width, row_blocks
+from multilab.methods.kernels import kernel_matrix
+from multilab.methods.reduction.kernel_reducer import kernel_width, row_blocks
+from multilab.methods.reduction.label_problem import centred_labels, label_directions
 
 __all__ = ["NystroemLSKernelMDDM"]
 

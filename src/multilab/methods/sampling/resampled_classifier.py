@@ -7,8 +7,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.out_of_fold import fit_seeded, score_matrix
 from multilab.methods.sampling.ml_ros import MLROS
-from multilab.methods.stacking._out_of_fold import fit_seeded, score_matrix
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 
 __all__ = ["ResampledClassifier"]

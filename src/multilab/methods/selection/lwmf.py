@@ -7,8 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from multilab.methods.base import MethodError
-from multilab.methods.selection._differences import added_differences, feature_scale, scaled
-from multilab.methods.selection._hits import Metric, nearest_of_classes
+from multilab.methods.selection._distances import Metric, added_differences, feature_scale, nearest_of_classes, scaled
 from multilab.methods.selection._ranking import RankingSelector
 
 __all__ = ["LWMF"]

@@ -8,14 +8,22 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from multilab.methods._observed import is_partial
 from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.labels import is_partial
 from multilab.methods.solvers.penalties import SparseGroupPenalty
 from multilab.methods.solvers.solve import solve
-from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
-from multilab.methods.stacking._groups import classifier_rows, diagonal_support, unit_l1, unit_l21
-from multilab.methods.stacking._objective import CoupledLoss, LabelWeightedLoss, StackingLoss
+from multilab.methods.stacking.objective import (
+    CoupledLoss,
+    LabelWeightedLoss,
+    StackingLoss,
+    classifier_rows,
+    cosine_affinity,
+    diagonal_support,
+    label_coupling,
+    unit_l1,
+    unit_l21,
+)
 
 __all__ = ["MLWSE"]
 

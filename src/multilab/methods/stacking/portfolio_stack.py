@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.neighbours.mlknn import MLkNN
-from multilab.methods.stacking._out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
+from multilab.methods.out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
 from multilab.methods.stacking.score_ensemble import ScoreEnsemble
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold

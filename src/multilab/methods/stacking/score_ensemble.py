@@ -16,7 +16,7 @@ from multilab.methods.stacking._combinations import (
     higher_is_better,
     with_constants,
 )
-from multilab.methods.stacking._groups import classifier_rows
+from multilab.methods.stacking.objective import classifier_rows
 from multilab.metrics.registry import Metric, defined
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 

@@ -9,10 +9,10 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from multilab.methods._observed import learns_from_missing
 from multilab.methods._weights import Weights, check_takes_weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.stacking._out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
+from multilab.methods.labels import learns_from_missing
+from multilab.methods.out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.methods.transformation.classifier_chain import ClassifierChain

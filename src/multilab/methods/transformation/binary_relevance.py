@@ -8,9 +8,9 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 
-from multilab.methods._sparse_labels import Layout, label_columns
 from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MultiLabelClassifier
+from multilab.methods.labels import Layout, label_columns
 from multilab.methods.transformation._binary import Calibration, check_base, fit_label, score_kind, seeded
 from multilab.methods.transformation._inputs import make_inputs
 

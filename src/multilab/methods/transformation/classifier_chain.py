@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
-from multilab.methods._sparse_labels import Layout, label_column
 from multilab.methods._weights import LabelWeight, Weights
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.labels import Layout, label_column
 from multilab.methods.transformation._binary import Calibration, check_base, fit_label, score_kind, seeded
 from multilab.methods.transformation._inputs import make_inputs
 

@@ -11,10 +11,9 @@ from sklearn.utils import check_random_state
 
 from multilab.methods._weights import Weights
 from multilab.methods.base import MultiLabelClassifier
-from multilab.methods.transformation._binary import Calibration, check_base, seeded
+from multilab.methods.transformation._binary import Calibration, Sigmoid, check_base, fit_sigmoid, seeded
 from multilab.methods.transformation._inputs import make_inputs
 from multilab.methods.transformation._label_sets import distinct_rows, fit_sets
-from multilab.methods.transformation._platt import Sigmoid, fit_sigmoid
 
 __all__ = ["LabelPowerset"]
 

@@ -13,8 +13,8 @@ from multilab.experiments import running
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import build
 from multilab.methods.solvers.penalties import SparseGroupPenalty
-from multilab.methods.stacking._objective import StackingLoss
 from multilab.methods.stacking.mlwse import MLWSE
+from multilab.methods.stacking.objective import StackingLoss
 from multilab.metrics import METRICS
 
 if TYPE_CHECKING:
