@@ -220,7 +220,8 @@ def test_a_method_of_the_package_or_without_cells_is_refused(author, capsys):
     assert "4 of 4 cells" in refusal(["arena", "submit", "ridge_labels", "study=tiny", "--full"], capsys)
     assert "L1 (closed forms" in refusal(["arena", "submit", "ridge_labels", "level=L3"], capsys)
     assert "expected: multilab arena submit" in refusal(["arena", "submit"], capsys)
-    author.code.write_text(author.code.read_text().replace("X, Y = self._validate_fit(X, y)", "raise ValueError('no')"))
+    broken = author.code.read_text().replace("if not self.alpha", "raise ValueError('no')\n        if not self.alpha")
+    author.code.write_text(broken)
     assert "no result: ValueError: no" in refusal(["arena", "submit", "ridge_labels", "study=tiny", "--fit"], capsys)
 
 

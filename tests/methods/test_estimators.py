@@ -29,10 +29,8 @@ from multilab.testing import check_multilabel_estimator
 class FirstSeen(MultiLabelTransformer):
     """Keeps the columns whose mean differs where the first label is set: the smallest transformer of its kind."""
 
-    def fit(self, X: Any, y: Any) -> FirstSeen:
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         self.kept_ = np.flatnonzero(np.asarray(X.T @ (Y[:, 0] - Y[:, 0].mean())).ravel() != 0)
-        return self
 
     def transform(self, X: Any) -> Any:
         return self._validate_transform(X)[:, self.kept_]

@@ -25,9 +25,8 @@ class Threshold(MultiLabelClassifier):
     def __init__(self, threshold: float = 2.0) -> None:
         self.threshold = threshold
 
-    def fit(self, X: Any, y: Any) -> Threshold:
-        self._validate_fit(X, y)
-        return self
+    def _fit(self, X: Any, Y: Any) -> None:
+        """Learn nothing."""
 
     def _score_kind(self) -> str:
         return "score"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import logit, softmax
@@ -92,15 +92,7 @@ class MetricStack(MultiLabelClassifier):
         self.ensemble = ensemble
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from out-of-fold scores X of shape (n, m q), classifier by classifier, and y of shape (n, q).
-
-        Raises
-        ------
-        MethodError
-            As `ScoreEnsemble.fit`.
-        """
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         self.ensemble_ = clone(ScoreEnsemble() if self.ensemble is None else self.ensemble)
         if self.ensemble_.random_state is None:
             self.ensemble_.set_params(random_state=self.random_state)
@@ -115,7 +107,6 @@ class MetricStack(MultiLabelClassifier):
         base = self.ensemble_.out_of_fold_scores_
         self._sets = LabelSetModel.of(Y)
         self._fitted = {name: fit(base, Y) for name, fit in _POLICIES.items() if name in chosen}
-        return self
 
     def _best(self, name: str) -> tuple[str, ...]:
         """Return the best policy of a metric on decisions, or the best scores of one on scores, best first."""

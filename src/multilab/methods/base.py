@@ -30,7 +30,14 @@ from multilab.methods.labels import (
     to_frame,
 )
 
-__all__ = ["MethodError", "MultiLabelClassifier", "MultiLabelTransformer"]
+__all__ = [
+    "MethodError",
+    "MultiLabelClassifier",
+    "MultiLabelTransformer",
+    "PartialClassifier",
+    "WeightedClassifier",
+    "WeightedPartialClassifier",
+]
 
 _BLOCK_SCORES = 2**24  # scores of one block of rows: 128 MiB
 
@@ -52,7 +59,7 @@ class _MultiLabelInput:
     _accepts_sparse: ClassVar[bool] = True
     _feature_types: ClassVar[tuple[type, ...]] = (np.float64,)  # types that X keeps; any other becomes the first
     _sparse_labels: ClassVar[Layout | None] = None  # then a sparse Y reaches `_fit` as canonical uint8 CSR or CSC
-    _accepts_missing_labels: ClassVar[bool] = False  # then `fit` has an argument `y_mask` and Y may hold -1 (int8)
+    _accepts_missing_labels: ClassVar[bool] = False  # then Y may hold -1 (int8)
     _min_samples: ClassVar[int] = 1
 
     def __sklearn_tags__(self) -> Any:
@@ -114,10 +121,12 @@ class _MultiLabelInput:
 class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     """Base class of the multi-label classifiers: validation of input, scores and decisions.
 
-    A subclass writes ``fit`` (which starts with ``X, Y = self._validate_fit(X, y)``, or, where it takes
-    ``sample_weight``, with ``X, Y, weight = self._validate_weighted(X, y, sample_weight)``) and ``_scores``. It
-    overrides ``_score_kind`` when its scores are not probabilities ("score" needs an argument ``threshold``), and
-    ``_decide`` or ``_predict`` when its decisions are not ``score >= threshold``.
+    A subclass writes ``_fit(X, Y)``, which gets validated rows and labels, and ``_scores(X)``. It overrides
+    ``_score_kind`` when its scores are not probabilities ("score" needs an argument ``threshold``), and ``_decide`` or
+    ``_predict`` when its decisions are not ``score >= threshold``.
+
+    A subclass whose ``fit`` takes more than X and y derives from `WeightedClassifier` (``sample_weight``),
+    `PartialClassifier` (``y_mask``) or `WeightedPartialClassifier` (both).
 
     Attributes
     ----------
@@ -137,7 +146,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
 
     ``predict_proba`` exists where all scores are in [0, 1], else ``decision_function``.
 
-    **Missing labels**: a class with ``_accepts_missing_labels`` learns from the observed labels alone. Unobserved ones
+    **Missing labels**: a `PartialClassifier` learns from the observed labels alone. Unobserved ones
     are NaN in a float y, -1 in an int8 y, or False in ``y_mask`` (the form for a sparse y); `check_labels` passes them
     on as -1. The other classes refuse them.
 
@@ -147,17 +156,32 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     """
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from instances X of shape (n, d) and labels y of shape (n, q)."""
-        raise NotImplementedError(f"{type(self).__name__} has no fit")
+        """Learn from rows and their labels.
 
-    def _fit_validated(self, X: Any, Y: Any, sample_weight: np.ndarray | None = None) -> Self:
-        """Learn from rows that an ensemble has validated, for members with a ``_fit``."""
-        self.n_features_in_ = X.shape[1]
-        self._set_labels(Y.shape[1])
-        return self._fit(X, Y, sample_weight)
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            0/1, or two classes of any type in one dimension.
 
-    def _fit(self, X: Any, Y: Any, sample_weight: np.ndarray | None = None) -> Self:
-        raise NotImplementedError(f"{type(self).__name__} cannot be fitted on validated input")
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        MethodError
+            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+        """
+        self._fit(*self._validate_fit(X, y))
+        return self
+
+    def _fit(self, *args: Any, **kwargs: Any) -> None:
+        """Learn from validated X (float64, dense or CSR) and Y (see `_validate_fit`), and weights if `fit` takes any.
+
+        Parameters are checked here; ``n_features_in_``, ``n_labels_`` and ``classes_`` are set already.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no _fit")
 
     @keep_namespace
     def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -335,6 +359,53 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         scores = self._scores(X)
         return scores, self._decide(scores)
 
+    def _set_labels(self, n_labels: int, classes: np.ndarray | None = None, names: np.ndarray | None = None) -> None:
+        self.n_labels_ = n_labels
+        self.classes_ = np.tile([0, 1], (n_labels, 1)) if classes is None else classes
+        if names is not None:
+            self.label_names_ = names
+        elif hasattr(self, "label_names_"):  # of an earlier fit
+            del self.label_names_
+
+    def _validate_predict(self, X: Any) -> Any:
+        check_is_fitted(self, "n_labels_")
+        return self._validate_features(X, reset=False)
+
+
+class WeightedClassifier(MultiLabelClassifier):
+    """Base class of the classifiers whose ``fit`` takes weights of the rows; they write ``_fit(X, Y, weight)``."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            0/1, or two classes of any type in one dimension.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0. A row of weight 0 is absent. An estimator with base classifiers passes the
+            weights to these, which must take them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        MethodError
+            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+        """
+        self._fit(*self._validate_weighted(X, y, sample_weight))
+        return self
+
+    def _fit_validated(self, X: Any, Y: Any, weight: np.ndarray | None) -> Self:
+        """Learn from rows that an ensemble has validated."""
+        self.n_features_in_ = X.shape[1]
+        self._set_labels(Y.shape[1])
+        self._fit(X, Y, weight)
+        return self
+
     def _validate_weighted(
         self, X: Any, y: Any, sample_weight: Any, y_mask: Any = None
     ) -> tuple[Any, Any, np.ndarray | None]:
@@ -354,24 +425,76 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
             Y[:, (Y < 0).all(axis=0)] = 0
         return X[rows], Y, weight[rows]
 
-    def _set_labels(self, n_labels: int, classes: np.ndarray | None = None, names: np.ndarray | None = None) -> None:
-        self.n_labels_ = n_labels
-        self.classes_ = np.tile([0, 1], (n_labels, 1)) if classes is None else classes
-        if names is not None:
-            self.label_names_ = names
-        elif hasattr(self, "label_names_"):  # of an earlier fit
-            del self.label_names_
 
-    def _validate_predict(self, X: Any) -> Any:
-        check_is_fitted(self, "n_labels_")
-        return self._validate_features(X, reset=False)
+class PartialClassifier(MultiLabelClassifier):
+    """Base class of the classifiers that learn from partially observed labels; they write ``_fit(X, Y)``."""
+
+    _accepts_missing_labels: ClassVar[bool] = True
+
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            0/1, or two classes of any type in one dimension; NaN, or -1 in an int8 y, where a label is not observed.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        MethodError
+            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+        """
+        self._fit(*self._validate_fit(X, y, y_mask))
+        return self
+
+
+class WeightedPartialClassifier(WeightedClassifier):
+    """Base class of the classifiers that take weights and learn from partially observed labels.
+
+    They write ``_fit(X, Y, weight)``.
+    """
+
+    _accepts_missing_labels: ClassVar[bool] = True
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            0/1, or two classes of any type in one dimension; NaN, or -1 in an int8 y, where a label is not observed.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0. A row of weight 0 is absent. An estimator with base classifiers passes the
+            weights to these, which must take them.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        MethodError
+            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+        """
+        self._fit(*self._validate_weighted(X, y, sample_weight, y_mask))
+        return self
 
 
 class MultiLabelTransformer(_MultiLabelInput, TransformerMixin, BaseEstimator, ABC):
     """Base class of the transformers that learn from labels: selectors and reducers, before a classifier in a pipeline.
 
-    A subclass writes ``fit`` (which starts with ``X, Y = self._validate_fit(X, y)``) and ``transform`` (which starts
-    with ``X = self._validate_transform(X)``; scikit-learn's `SelectorMixin` brings its own).
+    A subclass writes ``_fit(X, Y)``, which gets validated rows and labels, and ``transform`` (which starts with
+    ``X = self._validate_transform(X)``; scikit-learn's `SelectorMixin` brings its own).
 
     Attributes
     ----------
@@ -380,9 +503,32 @@ class MultiLabelTransformer(_MultiLabelInput, TransformerMixin, BaseEstimator, A
 
     _min_samples: ClassVar[int] = 2
 
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            0/1, or two classes of any type in one dimension.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed; only some transformers learn from partially observed labels.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        MethodError
+            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+        """
+        self._fit(*self._validate_fit(X, y, y_mask))
+        return self
+
     @abstractmethod
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from instances X of shape (n, d) and labels y of shape (n, q)."""
+    def _fit(self, X: Any, Y: Any) -> Any:
+        """Learn from validated X (float64, dense or CSR) and Y (see `_validate_fit`)."""
 
     def _validate_transform(self, X: Any) -> Any:
         check_is_fitted(self)

@@ -3,20 +3,20 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.decomposition import PCA
 from sklearn.utils import check_random_state
 
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, PartialClassifier
 from multilab.methods.bayes._gaussian import HeldOut, LabelGaussians
 
 __all__ = ["MLNB", "search_columns"]
 
 
-class MLNB(MultiLabelClassifier):
+class MLNB(PartialClassifier):
     """Multi-label naive Bayes with two-stage feature selection.
 
     Parameters
@@ -70,8 +70,6 @@ class MLNB(MultiLabelClassifier):
     (60, 3)
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
-
     def __init__(
         self,
         components: float | None = 0.3,
@@ -88,15 +86,7 @@ class MLNB(MultiLabelClassifier):
         self.s = s
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range.
-        """
-        X, Y = self._validate_fit(X, y, y_mask)
+    def _fit(self, X: Any, Y: Any) -> None:
         if self.components is not None and not 0 < self.components <= 1:
             raise MethodError(f"components={self.components}: give a share in (0, 1] or None")
         if not self.s > 0:
@@ -113,7 +103,6 @@ class MLNB(MultiLabelClassifier):
                 Z, Y, self.population, self.generations, self.folds, self.s, random
             )
         self._model = LabelGaussians.fit(Z[:, self.support_], Y, self.s)
-        return self
 
     def _rotated(self, X: Any) -> np.ndarray:
         """Return the columns of the search: principal components or features, shape (m, components or d)."""

@@ -1,7 +1,7 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Extreme learning machine: least squares of -1/+1 labels on a random hidden layer."""
 
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lstsq
@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 
 from multilab.methods._weights import LabelWeight, Weights
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, WeightedPartialClassifier
 from multilab.methods.elm._targets import ScoreThreshold, Targets
 from multilab.methods.ties import merge_ties
 
@@ -18,7 +18,7 @@ __all__ = ["ELM"]
 _RANK = 1e-8  # singular values up to this share of the largest are 0: smaller ones would multiply rounding errors
 
 
-class ELM(ScoreThreshold, MultiLabelClassifier):
+class ELM(ScoreThreshold, WeightedPartialClassifier):
     """Multi-label extreme learning machine.
 
     With H = sigmoid(X A + b), A and b random, it takes beta = pinv(H) Y, Y in {-1, +1}; the scores are
@@ -58,6 +58,8 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
     columns are solved once and get bit-identical scores. Scores that differ by rounding errors only are made equal, see
     `multilab.methods.ties.merge_ties`.
 
+    Weights of the rows are those of their squared errors.
+
     **Missing labels**: the output weights of a label are the solution on the rows that observe it.
 
     References
@@ -77,8 +79,6 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
     (60, 3)
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
-
     def __init__(
         self,
         n_hidden: int = 500,
@@ -95,24 +95,7 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
         self.threshold = threshold
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, of their squared errors. A row of weight 0 is absent.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         if not self.n_hidden >= 1:
             raise MethodError(f"n_hidden={self.n_hidden}: there must be at least one hidden unit")
         if not self.weight_range > 0:
@@ -129,7 +112,6 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
         self.coef_ = targets.solve(
             lambda values, weight, rows: self._output_weights(H if rows is None else H[rows], values, weight)
         )
-        return self
 
     def _output_weights(self, H: np.ndarray, targets: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         if weight is not None:

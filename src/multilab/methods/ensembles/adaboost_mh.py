@@ -3,14 +3,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, xlogy
 
 from multilab.methods._weights import LabelWeight, Weights
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, WeightedPartialClassifier
 from multilab.methods.labels import is_partial
 
 __all__ = ["AdaBoostMH"]
@@ -18,7 +18,7 @@ __all__ = ["AdaBoostMH"]
 _BLOCK_ENTRIES = 2**18  # sums held at a time: 2 MiB, so that they stay in the cache
 
 
-class AdaBoostMH(MultiLabelClassifier):
+class AdaBoostMH(WeightedPartialClassifier):
     """AdaBoost.MH: boosted decision stumps over pairs of instance and label.
 
     Parameters
@@ -43,9 +43,10 @@ class AdaBoostMH(MultiLabelClassifier):
     Notes
     -----
     **mh.** D starts at 1/(nq), or at the weights of the pairs divided by their sum, where n is the sum of
-    ``sample_weight``. For the sides b of a split, W+_bl and W-_bl are the weights of the instances with and
-    without label l. The split with the smallest Z = 2 sum_bl sqrt(W+_bl W-_bl) is taken, the values are
-    c_bl = 1/2 ln((W+_bl + eps) / (W-_bl + eps)) with eps = 1/(nq), and D becomes D exp(-Y h) / Z with Y = -1/+1.
+    ``sample_weight`` (a row of weight 2 counts as two). For the sides b of a split, W+_bl and W-_bl are the weights of
+    the instances with and without label l. The split with the smallest Z = 2 sum_bl sqrt(W+_bl W-_bl) is taken, the
+    values are c_bl = 1/2 ln((W+_bl + eps) / (W-_bl + eps)) with eps = 1/(nq), and D becomes D exp(-Y h) / Z with
+    Y = -1/+1.
 
     **adaboost_m1.** A stump splits on one feature, or separates one label from all others. One that splits on a
     feature gives all labels of an instance the same vote, so that where labels are rare every pair gets "no".
@@ -72,8 +73,6 @@ class AdaBoostMH(MultiLabelClassifier):
            [1, 0, 0]])
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
-
     def __init__(
         self,
         n_rounds: int = 100,
@@ -84,24 +83,7 @@ class AdaBoostMH(MultiLabelClassifier):
         self.algorithm = algorithm
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0: the start of D. A row of weight 0 is absent, one of weight 2 counts as two.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            If the algorithm is unknown or the number of rounds is not positive.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         weights = Weights.of(weight, self.label_weight, self.n_labels_)
         total = float(len(Y) if weight is None else weight.sum()) * self.n_labels_
         D = np.ones(Y.shape) if weights.uniform else weights.matrix(Y)
@@ -116,7 +98,6 @@ class AdaBoostMH(MultiLabelClassifier):
             self.rounds_, self.normalisers_ = _boost_m1(X, Y, D, self.n_rounds)
         else:
             raise MethodError(f"algorithm={self.algorithm!r}: give 'mh' or 'adaboost_m1'")
-        return self
 
     def _scores(self, X: Any) -> np.ndarray:
         margins = np.zeros((X.shape[0], self.n_labels_))

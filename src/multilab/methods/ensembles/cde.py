@@ -1,7 +1,7 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """CDE: ensembles of label partitions that keep dependent labels together (ChiDep)."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, WeightedClassifier
 from multilab.methods.ensembles._label_groups import Group, fit_groups, random_partitions
 from multilab.methods.ensembles._members import base_classifier
 from multilab.methods.labels import is_partial
@@ -22,7 +22,7 @@ _CRITICAL = {"chi2": 6.635, "conditional": 3.25}  # both at the level .01
 _FOLDS = 10
 
 
-class CDE(MultiLabelClassifier):
+class CDE(WeightedClassifier):
     """ChiDep ensemble: partitions of the labels with dependent labels in one group, and their votes.
 
     Random partitions are scored by the dependence inside groups minus that across; of the best ones, different
@@ -66,6 +66,8 @@ class CDE(MultiLabelClassifier):
     -----
     The score of a label is the share of partitions in which it is assigned; it is assigned iff >= 0.5. All members see
     all rows, so that a group that several partitions have is fitted once.
+
+    Weights of the rows count in the dependence too.
 
     With ``n_candidates`` no larger than ``n_estimators`` (10 in the driver of the MLWSE paper) all candidates are used
     and the dependence decides nothing. Mulan takes two partitions for the same when their scores have equal integer
@@ -111,23 +113,7 @@ class CDE(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, passed to the base classifier, which must take them, and counted in the
-            dependence. A row of weight 0 is absent.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of its range.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         self._check_arguments()
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
@@ -139,7 +125,6 @@ class CDE(MultiLabelClassifier):
         self.partitions_ = [_groups(partition) for partition in chosen]
         groups = (group for partition in self.partitions_ for group in partition)
         self._members = fit_groups(base, X, Y, groups, seed, self.n_jobs, weight)
-        return self
 
     def _check_arguments(self) -> None:
         """Raise a `MethodError` if an argument is out of range."""

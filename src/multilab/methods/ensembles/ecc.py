@@ -69,7 +69,6 @@ class ECC(BaggedEnsemble):
     (60, 3)
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
     _sparse_labels: ClassVar[Layout | None] = "csc"
 
     def __init__(

@@ -173,21 +173,12 @@ class MLDF(MeasureAwareForest):
         )
         self.new_folds = new_folds
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q), n >= 2.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range or there is one row only.
-        """
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         X, folds, settings = self._begin(X, Y)
         self._first, scores, _ = grow_layer([X] * len(folds), Y, folds, settings, 0)
         growths = self._growths()
         self._steps = {one.measure: self._grow(one, X, Y, folds, settings, scores) for one in growths}
         self._finish(growths)
-        return self
 
     def _grow(
         self,

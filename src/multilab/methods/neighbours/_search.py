@@ -277,7 +277,7 @@ class ApproximateSearch:
                 f"{min(_SAMPLE, X.shape[0])} rows); use neighbours='exact'"
                 + (", or 'ivf', which equal rows do not mislead" if kind == "hnsw" else ""),
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def neighbours(self, X: Any = None, *, exclude_self: bool = True) -> np.ndarray:

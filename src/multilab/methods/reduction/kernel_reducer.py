@@ -4,7 +4,7 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -130,21 +130,10 @@ class KernelReducer(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
     gamma_factor: float
     center_kernel: bool
 
-    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range, or no label varies.
-        """
-        self._fit(X, y, y_mask)
-        return self
-
     @keep_namespace
     def fit_transform(self, X: Any, y: Any, *, y_mask: Any = None) -> np.ndarray:
         """Learn from X and y (see ``fit``) and return the embedding of the training rows, shape (n, r)."""
-        return self._fit(X, y, y_mask)
+        return self._fit(*self._validate_fit(X, y, y_mask))
 
     @keep_namespace
     def transform(self, X: Any) -> np.ndarray:
@@ -195,9 +184,8 @@ class KernelReducer(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
         """Return the embedding of the training rows, shape (n, r), after ``coef_`` is set."""
         return K @ self.coef_
 
-    def _fit(self, X: Any, y: Any, y_mask: Any) -> np.ndarray:
+    def _fit(self, X: Any, Y: np.ndarray) -> np.ndarray:
         """Fit and return the embedding of the training rows, shape (n, r)."""
-        X, Y = self._validate_fit(X, y, y_mask)
         K = self._training_kernel(X)
         self.coef_ = self.coefficients(K, X, Y)
         return self._embedding(K)

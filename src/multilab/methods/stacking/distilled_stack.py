@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse as sp
@@ -108,15 +108,7 @@ class DistilledStack(MultiLabelClassifier):
         self.n_copies = n_copies
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range, or the stack cannot be fitted or has no out-of-fold scores.
-        """
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         if not 0 <= self.label_share <= 1:
             raise MethodError(f"label_share={self.label_share!r} must be between 0 and 1")
         if self.n_copies < 0:
@@ -143,7 +135,6 @@ class DistilledStack(MultiLabelClassifier):
         self.estimator_ = student.fit(X, _targets(Y))
         self._forest = _packed(self.estimator_)
         self._constant = constant_labels(Y)
-        return self
 
     def _scores(self, X: Any) -> np.ndarray:
         scores = _mixed(_forest_scores(self._forest, X, self.n_labels_), self._kernel(X), self.kernel_share_)
