@@ -6,9 +6,8 @@ All three are the same under all conventions.
 from __future__ import annotations
 
 from multilab.metrics.conventions import Conventions
-from multilab.metrics.decision_counts import DecisionCounts
+from multilab.metrics.decision_counts import DecisionCounts, Value, mean_of
 from multilab.metrics.registry import metric
-from multilab.metrics.values import Value, mean_of
 
 _MLWSE = "MLWSE paper, Tables 4-5, as its code computes it"
 

@@ -27,12 +27,11 @@ from typing import Any, Literal, get_args
 from multilab.core.messages import unknown_name
 from multilab.core.text import docstring
 from multilab.metrics.conventions import Conventions, resolve
-from multilab.metrics.decision_counts import DecisionCounts, count_decisions
+from multilab.metrics.decision_counts import DecisionCounts, Value, count_decisions
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import Decisions, Scores, refuse_outside_unit_interval
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, observed_only
-from multilab.metrics.values import Value
 
 Direction = Literal["max", "min"]
 Needs = Literal["scores", "probabilities", "decisions"]
