@@ -27,7 +27,7 @@ Decide = Callable[[np.ndarray], np.ndarray]  # decisions (n, q), bool, of probab
 _CHOSEN_FOR = (
     *("hamming_loss", "subset_accuracy", "jaccard", "example_precision", "example_recall", "example_f1"),
     *("macro_f1", "micro_f1", "macro_auc", "micro_auc", "average_precision", "ranking_loss", "one_error"),
-    *("coverage", "coverage_1based", "coverage_normalised", "accuracy_1mHL", "f1_of_means", "macro_f1_example"),
+    *("coverage", "coverage_1based", "coverage_normalised"),
 )
 _N_AVERAGED = 5  # scores averaged for a metric: their held-out values are often closer than their sampling errors
 _SMALL = 1e-12

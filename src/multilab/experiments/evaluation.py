@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -21,6 +21,7 @@ from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.experiments.workers import parallel_map
 from multilab.metrics import METRICS, score_all
+from multilab.metrics.registry import defined, paper_metrics
 
 if TYPE_CHECKING:  # every train stage imports this file, and needs neither
     import numpy as np
@@ -33,6 +34,7 @@ __all__ = [
     "dataset_facts",
     "evaluate",
     "evaluate_cell",
+    "extra_quantities",
     "learned",
     "measurements",
     "sampling_errors",
@@ -62,23 +64,39 @@ def evaluate_cell(
 ) -> dict[str, float]:
     """Return all metrics of one finished train cell.
 
-    ``extra`` are (metric, preset) pairs: ``ranking_loss.mulan`` is the ranking loss under the preset ``mulan``. Where a
-    method predicts for single metrics, each of these is taken from its own prediction.
+    ``extra`` are (metric, preset) pairs: ``ranking_loss.mulan`` is the ranking loss under the preset ``mulan``. A
+    metric of a paper comes with the preset ``conventions`` itself. Where a method predicts for single metrics, each of
+    these is taken from its own prediction.
     """
     _, test = indices(cell.split_ref)
     Y, arrays = _labels(cell.split_ref.dataset, cell.split_ref.dataset_digest)[test], store.arrays(cell.key)
     extra = tuple(extra)
-    presets = [conventions, *{preset for _, preset in extra}]
+    presets = [conventions, *{preset for _, preset in extra} - {conventions}]
+    names = [*METRICS, *(metric for metric, _ in extra if metric not in METRICS)]
 
     def score(suffix: str) -> dict[str, dict[str, float]]:
         scores, decisions = arrays[f"scores{suffix}"], arrays[f"decisions{suffix}"]
-        return {preset: score_all(Y, scores, decisions, conventions=preset) for preset in presets}
+        return {preset: score_all(Y, scores, decisions, conventions=preset, metrics=names) for preset in presets}
 
     results = score("")
     for measure in (name.partition(".")[2] for name in arrays if name.startswith("scores.")):
         for preset, values in score(f".{measure}").items():
             results[preset][measure] = values[measure]
-    return results[conventions] | {f"{metric}.{preset}": results[preset][metric] for metric, preset in extra}
+    others = {f"{metric}.{preset}": results[preset][metric] for metric, preset in extra if preset != conventions}
+    return results[conventions] | others
+
+
+def extra_quantities(
+    study: Study, published: PublishedTables | None = None
+) -> Callable[[str], tuple[tuple[str, str], ...]]:
+    """Return the function that gives the ``extra`` pairs of a method, see `evaluate_cell`.
+
+    These are the metrics of papers that the study lists, and what ``published`` tables have under other conventions.
+    """
+    listed = tuple((name, study.conventions) for name in study.metrics if name in paper_metrics())
+    if published is None:
+        return lambda method: listed
+    return functools.cache(lambda method: (*listed, *published.quantities(method, study.conventions)))
 
 
 def _evaluate(work: tuple[Cell, Iterable[tuple[str, str]]], store: Store, conventions: str) -> dict[str, float]:
@@ -91,12 +109,12 @@ def evaluate(
 ) -> pd.DataFrame:
     """Return every (dataset, split, method, metric) of a study's cells in a fixed order, with the cell key.
 
-    With ``published`` tables also the metrics that they have under other conventions.
+    Metrics are those of :data:`multilab.metrics.METRICS` and of `extra_quantities`.
     """
     cells = list(cells)
     distinct = {(cell.key, cell.method.name): cell for cell in cells}  # a cell may be that of many repetitions
-    extra = functools.cache(published.quantities) if published else lambda method, conventions: ()
-    work = [(cell, extra(cell.method.name, study.conventions)) for cell in distinct.values()]
+    extra = extra_quantities(study, published)
+    work = [(cell, extra(cell.method.name)) for cell in distinct.values()]
     metrics = parallel_map(functools.partial(_evaluate, store=store, conventions=study.conventions), work)
     known = dict(zip(distinct, metrics, strict=True))
     rows = []
@@ -194,7 +212,7 @@ def _sampling_errors(work: tuple[Cell, tuple[str, ...]], store: Store, conventio
     errors = {}
     for name in names:
         measure, _, preset = name.partition(".")
-        metric = METRICS[measure]
+        metric = defined(measure)
         values = arrays.get(f"{metric.needs}.{measure}", arrays[metric.needs])
         drawn = [metric.function(Y[rows], values[rows], preset or conventions) for rows in draws]
         errors[name] = float(np.nanstd(drawn, ddof=1))

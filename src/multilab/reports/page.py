@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from multilab.core import write_atomically
-from multilab.metrics import METRICS
+from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, load_report, metric_title
 from multilab.reports.errors import ReportError
 from multilab.reports.paper.cells import MARKS
@@ -51,7 +51,7 @@ def build_report(
 def _render(report: ReportData, head: Mapping[str, Any], shown: Iterable[Section]) -> str:
     from markupsafe import Markup
 
-    common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "definitions": METRICS}
+    common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "find_metric": find_metric}
     page = template("page.html.j2", common)
     rendered = [(section, Markup(template(section.template, common).render(section.content))) for section in shown]
     return page.render(head, sections=rendered)
