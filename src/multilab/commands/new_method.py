@@ -14,7 +14,7 @@ from multilab.core.messages import unknown_name
 from multilab.core.shell import command, short_path
 from multilab.experiments.conf import names
 from multilab.experiments.errors import ExperimentError
-from multilab.methods._discovery import public_classes
+from multilab.methods.discovery import public_classes
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), trim_blocks=True, keep_trailing_newline=True
