@@ -260,7 +260,7 @@ def test_counterfactuals_run_and_say_what_they_explain():
         ({"explains": "C1"}, "explains must be a list"),
         ({"expect": "maybe"}, "expect must be holds, holds in part or fails"),
         ({"on": "theirs"}, "on must be ours or printed"),
-        ({"setting": ""}, "has no setting"),
+        ({"setting": ""}, "setting must be text that is not empty"),
     ):
         with pytest.raises(ClaimsError, match=message):
             read_counterfactuals([{**block, **changed}], "here")

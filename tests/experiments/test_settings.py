@@ -9,11 +9,11 @@ from omegaconf import OmegaConf
 from multilab.core import conf_dir
 from multilab.experiments.conf import load_protocol, names, package_names, plain, read_settings, read_settings_file
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.execute import parallel_map
 from multilab.experiments.fitting import build, fitted_attribute, predict_with_scores
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.search import distributions
 from multilab.experiments.study import load_study, study_from
-from multilab.experiments.workers import parallel_map
 
 METHODS, STUDIES, PROTOCOLS = package_names("method"), names("study"), names("protocol")  # entrants: test_entrants
 

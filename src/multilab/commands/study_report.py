@@ -17,11 +17,11 @@ from multilab.experiments.cells import study_cells
 from multilab.experiments.environment import environment
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluation import dataset_facts, learned
+from multilab.experiments.execute import parallel_map
 from multilab.experiments.ledger import claims_text, counterfactuals_text, judged, learned_file
 from multilab.experiments.method import Method
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
-from multilab.experiments.workers import parallel_map
 from multilab.model_selection import split_digests
 from multilab.papers import find
 from multilab.statistics.result_files import read_scores, write_table

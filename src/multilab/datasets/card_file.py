@@ -7,6 +7,7 @@ followed out of the card's folder.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
@@ -203,7 +204,13 @@ def read_card(path: Path) -> Card:
     DatasetError
         Naming the file and the key, see :func:`read_card_yaml` and :class:`Card`.
     """
-    content = read_card_yaml(path)
+    return _parsed(_text(path), path)
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(text: str, path: Path) -> Card:
+    """Return the card in a text; a run needs the same card many times."""
+    content = _content(text, path)
 
     def refuse(problem: str) -> DatasetError:
         return DatasetError(problem, path)
@@ -343,8 +350,11 @@ def read_card_yaml(path: Path) -> Any:
         given twice or that begins with an underscore (``_target_``); ``# @package``, ``${...}``, a control
         character or a number of more than 64 characters.
     """
+    return _content(_text(path), path)
+
+
+def _content(text: str, path: Path) -> Any:
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    text = _text(path)
     try:
         _check_events(yaml.parse(text, Loader=loader), path)
         return yaml.load(text, Loader=loader)

@@ -11,8 +11,8 @@
       the same of other studies: default=, tuned=, ensembled=, costs= and stack_costs= name them; out= keeps the file
       apart from that of the arena. anchor=METHOD has Elo 1000, champion=METHOD is tested against every other one.
   multilab arena page [out=reports/mine] | summary
-      from leaderboard.json and the tables, without cells: the pages reports/arena/index.html and sets/NAME.html; in
-      sentences reports/arena/summary.json and docs/arena-results.md.
+      from leaderboard.json and the tables, without cells: the pages reports/arena/index.html and sets/NAME.html; the
+      summary reports/arena/summary.json and docs/arena-results.md.
   multilab arena portfolio [study=arena] [k=8] [seconds=60s] [out=conf/study/arena-stacks.yaml]
       per data set the methods that a stack combines, by results on other sets; a set in the file keeps its own.
 

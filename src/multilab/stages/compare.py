@@ -28,10 +28,9 @@ In Python: from multilab import compare.
 """
 
 from multilab.commands.arguments import arguments
-from multilab.commands.leaderboard.comparison import run_comparison
-from multilab.commands.leaderboard.request import Request
+from multilab.commands.compare import ARGUMENTS, request_from, run_comparison
 
 
 def main(argv: list[str]) -> int:
     """`multilab compare dataset=NAME [methods=A,B,'C*'] [budget=10m] [metric=macro_f1] [cv=5] [out=FOLDER]`."""
-    return run_comparison(Request.from_arguments(arguments(argv, *Request.names())))
+    return run_comparison(request_from(arguments(argv, *ARGUMENTS)))

@@ -3,8 +3,8 @@
 from multilab.commands.arguments import arguments
 from multilab.commands.publication import publish_all, publish_study
 from multilab.experiments.errors import TrackingError
+from multilab.experiments.mlflow_store import tracking
 from multilab.experiments.study import load_study
-from multilab.experiments.tracking_uri import tracking
 
 
 def main(argv: list[str]) -> int:

@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
+from multilab.comparison.regressions import find_regressions, read_leaderboard
 from multilab.core import write_atomically
 from multilab.core.files import refuse_overwriting
-from multilab.leaderboard.regressions import find_regressions, read_leaderboard
 
 _EXAMPLE = """
 example:

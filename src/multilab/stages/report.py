@@ -13,8 +13,8 @@ from multilab.commands.receipts import PAGE, restore_tables
 from multilab.core import report_dir
 from multilab.core.shell import command
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.tracking_uri import runs_link, tracking
-from multilab.experiments.workers import parallel_map
+from multilab.experiments.execute import parallel_map
+from multilab.experiments.mlflow_store import runs_link, tracking
 from multilab.reports import finding_text, headline_markdown
 
 

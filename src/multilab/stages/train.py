@@ -11,13 +11,9 @@ from multilab.experiments.errors import ExperimentError
 def main(argv: list[str]) -> int:
     """`multilab train study=NAME [method=NAME]` (a DVC stage), or `multilab train [-m] dataset=... method=...`."""
     if not any(argument.startswith("study=") for argument in argv):
-        from multilab.commands.adhoc import train
-        from multilab.commands.results import print_sweep
+        from multilab.commands.train import train
 
-        try:
-            return train(argv)
-        finally:
-            print_sweep()
+        return train(argv)
     study, rest = study_of(argv, "method")
     name = rest.get("method")
     if name is not None:

@@ -26,8 +26,7 @@ settings (name=value):
 To tune inside every training set of a cross-validation instead: multilab train tune.n_trials=20 ...
 """
 
-from multilab.commands.composition import compose_and_run
-from multilab.commands.tuning import tune_job
+from multilab.commands.tuning import tune
 
 
 def main(argv: list[str]) -> int:
@@ -35,4 +34,4 @@ def main(argv: list[str]) -> int:
     if any(word in ("-h", "--help") for word in argv):
         print(__doc__)
         return 0
-    return compose_and_run(tune_job, argv, "multilab tune")
+    return tune(argv)
