@@ -6,13 +6,13 @@ import json
 
 import pandas as pd
 import pytest
+from multilab.commands.completion import candidates
 
 from helpers.arena_tables import facts_of, synthetic_scores, without_cells
 from multilab.arena import SCHEMA
 from multilab.cli import main
 from multilab.commands.arena import tables
 from multilab.commands.arena.tables import arena_settings
-from multilab.commands.completion import candidates
 
 NAMES = {"m0": "mlknn", "m1": "br_logistic", "m2": "ecc", "m3": "new_method"}
 

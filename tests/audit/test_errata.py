@@ -15,7 +15,7 @@ import yaml
 from multilab.audit import AuditCell, AuditFinding, AuditTable, TestSize, audit_table, parse_number
 from multilab.claims.erratum import Erratum, read_errata
 from multilab.claims.selectors import KEYS
-from multilab.commands.audit import audited_table
+from multilab.cli.audit import audited_table
 from multilab.papers.paper import paper_names
 
 HERE = Path(__file__).parent

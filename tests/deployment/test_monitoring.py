@@ -147,7 +147,7 @@ def test_exit_codes_table_and_json(model_path, tmp_path, capsys):
     assert "calm.csv: 60 rows, compared with 90 training rows" in text
     assert "no drift: 15 tests; without drift the probability of any report is at most 0.05" in text
     target = tmp_path / "drift.json"
-    assert cli.main(["monitor", str(model_path), str(changed), "--json", str(target)]) == 1
+    assert cli.main(["monitor", str(model_path), str(changed), "--output", str(target)]) == 1
     assert "income  values" in " ".join(capsys.readouterr().out.split()).replace(" values", "  values")
     content = json.loads(target.read_text())
     assert content["drift"] is True

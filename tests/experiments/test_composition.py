@@ -40,7 +40,7 @@ def write_card(folder, name: str) -> None:
 def run(folder, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Run ``multilab`` in a folder, with a store of its own."""
     variables = {**os.environ, "MULTILAB_CELLS": str(folder / "cells"), **env}
-    command = [sys.executable, "-m", "multilab.cli", *arguments]
+    command = [sys.executable, "-m", "multilab", *arguments]
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
 
 

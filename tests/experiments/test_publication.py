@@ -25,7 +25,7 @@ RUN = ["dataset=scenario1", "method=mlknn", "protocol={kfold: 2, stratify: 1, se
 def multilab(folder, *argv):
     """Run a command in a folder with the settings of the checkout."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("MULTILAB_", "MLFLOW_TRACKING"))}
-    command = [sys.executable, "-m", "multilab.cli", *argv]
+    command = [sys.executable, "-m", "multilab", *argv]
     return subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300
     )

@@ -124,7 +124,7 @@ def test_another_result_is_noticed(copy: Path) -> None:
 
 @pytest.mark.slow
 def test_one_command_writes_every_committed_page(copy: Path) -> None:
-    assert main(["report", "--all"]) == 0
+    assert main(["study", "report", "--all"]) == 0
     assert len(tracked()) > 40
     assert differences(copy, tracked()) == []
 

@@ -263,7 +263,7 @@ def test_a_planted_regression_is_caught_by_the_real_commands(runner, monkeypatch
     """A method of one's own that is broken by a pull request; the data are a file of the repository."""
     runner.program("multilab", "import sys\nfrom multilab.cli import main\nsys.exit(main(sys.argv[1:]))\n")
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / "src")}
-    new = [sys.executable, "-m", "multilab", "new", "method", "mine", "--outside"]
+    new = [sys.executable, "-m", "multilab", "methods", "new", "mine", "--outside"]
     subprocess.run(new, cwd=runner.work, env=environment, check=True, capture_output=True)
     rows = [f"{i % 7},{i % 5},{i % 3},{int(i % 7 > 3)},{int(i % 5 > 2)},{int(i % 3 == 0)}" for i in range(210)]
     (runner.work / "data.csv").write_text("\n".join(["a,b,c,tag_x,tag_y,tag_z", *rows]) + "\n")

@@ -1,7 +1,7 @@
 """Publication of ad-hoc runs (`multilab train`, `multilab tune`) to MLflow.
 
 Each job leaves a note in its Hydra folder; the launching process publishes the notes when all jobs are done, and
-`multilab publish runs` publishes all notes of the store again.
+`multilab study publish --runs` publishes all notes of the store again.
 """
 
 import csv
@@ -52,7 +52,7 @@ class PublishAtEnd(Callback):
         try:
             publish_notes(runs, searches, tracking(config.tracking.uri, config.tracking.artifacts))
         except TrackingError as error:
-            print(f"{error}; nothing is lost, publish later: multilab publish runs", file=sys.stderr)
+            print(f"{error}; nothing is lost, publish later: multilab study publish --runs", file=sys.stderr)
 
 
 def publish_all(where: dict[str, str]) -> int:
