@@ -80,14 +80,8 @@ def test_list_is_filtered(store, capsys):
     assert len(failed) == 3 + 2
     assert all("mlknn k=5000" in line for line in failed[1:-1])
     assert " done " not in cells(capsys, "list", "--status", "outdated").out
-    for argv in (
-        ["list", "--status", "nice"],
-        ["list", "--metric", "haming"],
-        ["list", "--data", "a"],
-        ["why", "a"],
-        ["purge"],
-    ):
-        assert len(cells(capsys, *argv, code=2).err.strip().splitlines()) == 1
+    for line in ("list --status nice", "list --metric haming", "list --data a", "why a", "purge"):
+        assert len(cells(capsys, *line.split(), code=2).err.strip().splitlines()) == 1
 
 
 def test_a_listed_setting_is_also_one_of_what_is_read(store, capsys):

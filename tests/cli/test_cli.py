@@ -50,7 +50,7 @@ def test_help_lists_every_command_of_the_first_level(capsys):
     assert capsys.readouterr().out == output
 
 
-@pytest.mark.parametrize("words", commands(), ids=" ".join)
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
 def test_every_command_explains_itself(words, capsys):
     assert main([*words, "--help"]) == 0
     output = capsys.readouterr().out
@@ -81,7 +81,7 @@ def test_stages_that_only_dvc_calls_are_not_listed(capsys):
         (["store", "lst"], "No such command 'lst'. Did you mean 'list'? (multilab store --help)"),
         (
             ["store", "list", "--statsu", "done"],
-            "No such option '--statsu'. Did you mean '--status'? (multilab store l",
+            "No such option '--statsu'. Did you mean '--status'?",
         ),
         (["fit", "--dataset", "emotions"], "Missing option '--method'. (multilab fit --help)"),
         (["store", "show"], "Missing argument 'KEY'. (multilab store show --help)"),
@@ -245,12 +245,9 @@ def test_what_is_no_file_is_refused_at_once(argv, name, no_files, capsys):
     assert f"{name}: it is {kind}" in line
 
 
-@pytest.mark.parametrize(
-    "argv", [["arena", "verify", "pipe.zip"], ["train", "dataset=genes-toy", "method=./pipe.yaml"]]
-)
-def test_other_pipes_are_refused_at_once(argv, no_files, capsys):
+def test_a_pipe_is_no_method_file(no_files, capsys):
     with at_once():
-        assert main(argv) == 2
+        assert main(["train", "dataset=genes-toy", "method=./pipe.yaml"]) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert "it is a pipe" in line
 

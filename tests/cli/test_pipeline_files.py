@@ -49,18 +49,18 @@ def test_a_new_study_is_two_files(tmp_path, monkeypatch, capsys, checkout):
     shutil.copytree(checkout / "conf", tmp_path / "conf")
     monkeypatch.setenv("MULTILAB_CONF", str(tmp_path / "conf"))
     monkeypatch.chdir(tmp_path)
-    assert main(["study", "new", "mine"]) == 0
+    assert main(["study", "new", "fresh-study"]) == 0
     printed = capsys.readouterr().out
-    for path in ("conf/study/mine.yaml", "reports/mine/dvc.yaml"):
+    for path in ("conf/study/fresh-study.yaml", "reports/fresh-study/dvc.yaml"):
         assert (tmp_path / path).is_file()
         assert path in printed
-    settings = (tmp_path / "conf/study/mine.yaml").read_text()
-    assert load_study("mine").methods == ("mlknn", "mlkelm", "br")
-    pipeline = tmp_path / "reports/mine/dvc.yaml"
+    settings = (tmp_path / "conf/study/fresh-study.yaml").read_text()
+    assert load_study("fresh-study").methods == ("mlknn", "mlkelm", "br")
+    pipeline = tmp_path / "reports/fresh-study/dvc.yaml"
     pipeline.write_text(pipeline.read_text() + "  - own.csv:\n      x: a\n      y: b\n")
-    (tmp_path / "conf/study/mine.yaml").write_text(settings.replace("hamming_loss", "macro_f1"))
-    assert main(["study", "new", "mine"]) == 0
+    (tmp_path / "conf/study/fresh-study.yaml").write_text(settings.replace("hamming_loss", "macro_f1"))
+    assert main(["study", "new", "fresh-study"]) == 0
     text = pipeline.read_text()
-    assert "Mean macro_f1" in text
+    assert "fresh-study: mean macro_f1" in text
     assert text.endswith("  - own.csv:\n      x: a\n      y: b\n")
-    assert "mine" in (tmp_path / "conf/study/mine.yaml").read_text()
+    assert "fresh-study" in (tmp_path / "conf/study/fresh-study.yaml").read_text()

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from multilab.cli import main
 from multilab.experiments.gate import (
     Difference,
     _row_ranking_loss,
@@ -392,3 +394,22 @@ def test_a_method_no_better_than_the_constant_predictor_fails(copy, clean):
     assert "GATE: constant: ranking loss 0.0000 below the constant predictor's" in run.stdout
     assert "less than 3 standard errors" in run.stdout
     assert "0 of 1 methods beat the constant predictor" in run.stdout
+
+
+def test_a_sample_is_drawn_from_the_methods_that_are_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    (tmp_path / "conf" / "study").mkdir(parents=True)
+    (tmp_path / "conf" / "study" / "tiny.yaml").write_text(
+        "{title: Tiny, description: x, datasets: [genes-toy], methods: [br_logistic, mlknn], protocol: kfold3,"
+        " metrics: [hamming_loss], headline: hamming_loss, rope: null}"
+    )
+    assert main(["cells", "add", "study=tiny"]) == 0
+    path = tmp_path / "reports" / "tiny" / "scores.csv"
+    scores = pd.read_csv(path)
+    scores.loc[(scores["method"] == "mlknn") & (scores["metric"] == "hamming_loss"), "value"] = 0.5
+    scores.to_csv(path, index=False)
+    assert main(["gate", "--study", "tiny", "--methods", "br_logistic", "--sample", "9"]) == 0
+    assert "gate passed: 3 cells of tiny recomputed" in capsys.readouterr().out
+    assert main(["gate", "--study", "tiny", "--methods", "mlknn,br_logistic", "--sample", "9"]) == 1
+    assert "GATE: genes-toy/0/mlknn: hamming_loss is" in capsys.readouterr().out

@@ -1,8 +1,7 @@
-"""The arena: many methods on many data sets, compared from tables and from files of scores.
+"""The arena: many methods on many data sets, compared from tables of results.
 
-Nothing here fits a method or reads a cell. The modules of this package compute leaderboards; ``summaries`` puts them
-into sentences, ``score_files`` holds the scores of all cells, and ``submissions`` the archives of methods. Leaderboards
-need tables of dataset, split, method, metric and value, of the studies of the arena or your own.
+Nothing here fits a method or reads a cell. Leaderboards need tables of dataset, split, method, metric and value, of the
+studies of the arena or your own; ``summaries`` describes them.
 
 Examples
 --------
@@ -37,10 +36,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "selection": ("select_sets",),
         "similarity": ("DataProfile", "nearest_sets"),
         "tracks": ("Means", "Track", "track_results"),
-        "score_files.cell_scores": ("ScoreFile", "read_cell_scores"),
-        "score_files.rounding": ("rounded_in_order",),
-        "submissions.archive": ("Submission", "read_submission"),
-        "submissions.joining": ("rank_changes",),
         "summaries.page": ("summary_page",),
         "summaries.summary": ("arena_summary",),
     },

@@ -256,16 +256,11 @@ def _version_file(added: OwnDataset, reference: bool = False) -> str:
     checksum = "the card has its sha256"
     if reference:
         return f"not versioned, the file stays where it is; {checksum}"
-    done = _version_path(added.path)
-    return done if done.startswith(_pointer(added.path)) else f"{done}; {checksum}"
-
-
-def _version_path(path: Path) -> str:
-    """Let DVC version a file; return what was done, or why it was not."""
+    path = added.path
     if not _in_repository(Path.cwd()):
-        return "not versioned, no DVC repository here (`git init && dvc init` makes one)"
+        return f"not versioned, no DVC repository here (`git init && dvc init` makes one); {checksum}"
     if find_spec("dvc") is None:
-        return 'not versioned, DVC is not installed: pip install "multilab[lab]"'
+        return f'not versioned, DVC is not installed: pip install "multilab[lab]"; {checksum}'
     import subprocess
 
     run = subprocess.run(
@@ -273,13 +268,8 @@ def _version_path(path: Path) -> str:
     )
     if run.returncode:
         reason = (run.stderr.strip() or "unknown reason").splitlines()[-1].removeprefix("ERROR: ")
-        return f"not versioned, dvc add failed ({reason})"
-    return f"{_pointer(path)} (to commit: git add {path.parent}; `{command('dvc')} push` shares the data)"
-
-
-def _pointer(path: Path) -> str:
-    """Return the file with which Git carries the version of a file of DVC."""
-    return str(path.with_name(f"{path.name}.dvc"))
+        return f"not versioned, dvc add failed ({reason}); {checksum}"
+    return f"{path}.dvc (to commit: git add {path.parent}; `{command('dvc')} push` shares the data)"
 
 
 def _in_repository(folder: Path) -> bool:

@@ -94,7 +94,8 @@ def recompute_sample(study: Study, folder: str, size: int, seed: int | None = No
     folder_of_study = report_dir(study.name)
     expected = gate.committed_numbers(folder_of_study)
     unfinished = {(row.dataset, row.split, row.method) for row in read_unfinished(folder_of_study).itertuples()}
-    every = [cell for method in study.all_methods for cell in study_cells(study, method)]
+    methods = arguments.methods.split(",") if arguments.methods else study.all_methods
+    every = [cell for method in methods for cell in study_cells(study, method)]
     every = [c for c in every if (c.split_ref.dataset, c.split_ref.split, c.method.name) not in unfinished]
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])

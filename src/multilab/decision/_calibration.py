@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Calibration maps, one per label, fitted to held-out scores."""
 
 from collections.abc import Callable, Sequence

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Cuts between sorted scores: thresholds that differ in their decisions, and the rule for ties."""
 
 from typing import Any

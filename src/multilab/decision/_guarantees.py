@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Cuts of a label with a guaranteed recall or precision."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """What the estimators of this package share: an estimator, its scores of held-out rows, and routing."""
 
 from collections.abc import Iterable

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Probabilities of the label sets of the training rows, and the sets with the largest expected metric."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """A stack on base scores with a prediction of its own for each metric."""
 
 from collections.abc import Callable

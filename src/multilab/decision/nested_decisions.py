@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Exact maximisers over one number for all labels: a global threshold, or how many labels a row gets."""
 
 from typing import Any

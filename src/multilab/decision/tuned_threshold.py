@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Decisions of any multi-label classifier, tuned on held-out scores."""
 
 from typing import Any, Literal, Self

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """The steps around an estimator that decide a result: rows, scaling, seeds, fitting, scores and decisions.
 
 This module and what it imports are part of the key of every cell (see ``laboratory_code`` in ``cells``). Code that

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Hiding of training labels.
 
 Only the keys of cells with the setting ``observed`` hold the digest of this module. What is hidden is drawn from the

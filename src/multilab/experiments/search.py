@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Search of a method's hyperparameter space with Optuna, inside a training set.
 
 The search sees the training rows only: every trial is scored on inner stratified folds of them. A method on base

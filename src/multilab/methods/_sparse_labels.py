@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Sparse label matrices: validation, columns, and the limit up to which they are made dense.
 
 An estimator that learns from a sparse Y without a dense copy says so by its class attribute ``_sparse_labels``.

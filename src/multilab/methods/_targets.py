@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """The target of `fit`: classes of a one-dimensional y, and label names of a data frame."""
 
 from typing import Any

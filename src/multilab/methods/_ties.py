@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Ties by rule: numbers that differ by rounding errors only become equal."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Weights of rows, and of the two values of each label."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Counts of true labels, predicted labels and hits per row and per label."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Rows of each label sorted once: AUC and average precision of many draws of rows follow from their weights."""
 
 from __future__ import annotations

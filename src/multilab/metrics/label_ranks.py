@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Ranks of the relevant labels of each row by their scores."""
 
 from __future__ import annotations

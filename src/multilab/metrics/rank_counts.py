@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Ranks of the relevant entries of a list among all its entries, as exact integer counts.
 
 Every ranking metric is computed from them: ranking loss, coverage and average precision over the labels of a row,

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Registry of the metrics: the decorator that defines one, and the table of all.
 
 A metric is one decorated function in one of the modules that :mod:`multilab.metrics` imports

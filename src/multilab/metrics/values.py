@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Means over rows or labels, with rules for those that have no value."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Genetic search over subsets of columns."""
 
 from collections.abc import Callable

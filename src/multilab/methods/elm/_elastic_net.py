@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Elastic net on a kernel matrix, in the eigenbasis for all labels at once."""
 
 import numpy as np

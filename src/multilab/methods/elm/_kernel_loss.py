@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Ridge least squares on a kernel matrix, diagonal in its eigenbasis: the smooth term of ML-EKELM."""
 
 from dataclasses import dataclass, replace

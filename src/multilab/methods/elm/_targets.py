@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Labels as -1/+1 targets of weighted least squares, each distinct column once."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Kernel extreme learning machine on a Nystroem approximation: for more rows than a kernel matrix can have."""
 
 from collections.abc import Iterator

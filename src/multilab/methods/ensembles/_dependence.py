@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Dependence of pairs of labels, unconditional or conditional on the features."""
 
 from typing import Any

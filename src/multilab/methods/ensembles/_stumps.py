@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Decision stumps: every split of one feature, sorted once, scored for many weightings at a time."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """AdaBoost.MH: boosting of decision stumps over pairs of instance and label."""
 
 from typing import Any, ClassVar, Literal, Self

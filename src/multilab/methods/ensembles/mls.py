@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """MLS: binary relevance stacked on binary relevance (2BR)."""
 
 from typing import Any, ClassVar, Self

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """RAkEL: label powersets on random subsets of the labels."""
 
 from math import comb

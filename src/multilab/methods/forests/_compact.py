@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Compact form of a fitted forest: splits and leaf probabilities in single precision, memory-mapped on request."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Forest of predictive clustering trees, grown with the trees of scikit-learn."""
 
 from collections.abc import Iterable, Iterator

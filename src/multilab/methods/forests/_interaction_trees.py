@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """ML-RIT: random interaction trees on the decision paths of forests (Algorithm 1 of the iMLDF paper)."""
 
 from collections.abc import Iterator, Sequence

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Layer of a cascade: several forests, each fitted once per fold."""
 
 from collections.abc import Sequence

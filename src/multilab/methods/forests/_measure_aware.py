@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Base class of the deep forests: arguments, stopping rule, and predictions for several measures."""
 
 from abc import ABC, abstractmethod

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Six measures that control the growth of a deep forest: loss and confidence of each unit.
 
 The *units* of a measure are what it averages over: labels for Hamming loss and macro AUC, rows for the other four.

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Fitted regression forest of scikit-learn as five arrays, for predictions without an overhead per tree."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Decision paths of many trees at once: the conditions under which a row reaches a leaf."""
 
 from collections.abc import Iterator, Sequence

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Regions of feature interactions and their features: confidence score of a row, label distribution of a region."""
 
 from collections.abc import Iterable

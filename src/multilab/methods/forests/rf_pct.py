@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """RF-PCT: random forest of predictive clustering trees."""
 
 from typing import Any, ClassVar, Self

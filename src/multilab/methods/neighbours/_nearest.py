@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Search of the nearest rows: exact, or approximate by an index of Faiss with its measured recall."""
 
 import warnings

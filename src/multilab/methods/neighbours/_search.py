@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Exact Euclidean nearest neighbours with a defined order of ties, at the speed of a matrix product."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """MLARAM: prototypes of label sets by fuzzy adaptive resonance."""
 
 from typing import Any, Literal, Self

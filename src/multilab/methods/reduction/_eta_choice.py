@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Choice of the strength of the penalty by cross-validation inside the training set."""
 
 from collections.abc import Callable, Sequence

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Exact solution of K P = B for a kernel matrix K that may be singular."""
 
 from typing import Protocol

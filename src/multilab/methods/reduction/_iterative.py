@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Conjugate gradients and LSQR for many right-hand sides: each step is one product with a block of columns."""
 
 from collections.abc import Callable, Iterator

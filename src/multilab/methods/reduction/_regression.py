@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Penalised least squares on a kernel matrix: P from K and targets B by Cholesky, conjugate gradients or LSQR."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Gaussian kernel of the training rows: width, matrix, groups of equal rows, centring."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Distances per feature, |x_f - z_f| / (max_f - min_f), summed over many pairs of rows."""
 
 from typing import Any

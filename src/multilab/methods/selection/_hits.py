@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Nearest hits and misses: for each row and label the nearest other row with the label and without it."""
 
 from typing import Any, Literal

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Nearest neighbours by Manhattan distance in blocks; ties go to the smaller row number."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """ADMM in the eigenbases of the smooth term, where each least squares step is exact."""
 
 import numpy as np

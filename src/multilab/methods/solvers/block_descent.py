@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Block coordinate descent over the groups of the penalty."""
 
 from typing import Any

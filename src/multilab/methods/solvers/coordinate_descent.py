@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Cyclic coordinate descent over the rows of W, each row for all labels at once."""
 
 from collections.abc import Callable, Iterator

@@ -1,3 +1,4 @@
+# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Regularisation path: a sequence of penalties with warm starts."""
 
 from collections.abc import Iterable

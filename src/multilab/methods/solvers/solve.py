@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Solver dispatch: the closed form where there is one, else an algorithm."""
 
 from typing import Any

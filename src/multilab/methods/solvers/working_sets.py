@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Working sets: small problems on the rows of W that can be nonzero, until the full problem is certified."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Cosine similarity of label columns and its graph Laplacian."""
 
 import numpy as np

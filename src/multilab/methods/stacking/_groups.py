@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Groups of weights per base classifier, and the penalties on them."""
 
 import itertools

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Ridge regression of log-odds on a Gaussian kernel with training rows as centres."""
 
 from __future__ import annotations

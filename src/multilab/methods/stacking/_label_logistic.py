@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Logistic regressions of all labels at once, with a ridge around given weights."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Scores of rows that the scoring model has not seen: what a stacking method may be trained on."""
 
 import warnings

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """A forest and a kernel regression that a stack has taught."""
 
 from typing import Any, Self

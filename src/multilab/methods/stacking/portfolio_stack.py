@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """A portfolio of classifiers, combined in the way that held-out scores prefer."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """The second level of a stack: base scores of several classifiers, combined in the way that held-out rows prefer."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """One label as a binary problem: a constant, a machine on a shared kernel, or any classifier."""
 
 import warnings

@@ -1,3 +1,4 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Dense features for a classifier that takes no sparse ones."""
 
 from typing import Any, Self

@@ -1,3 +1,4 @@
+# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Table 4 of the iMLDF paper: what cascades of a given depth, and a forest, cost to train, to ask and to store."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """The two steps of a method that reduces dimensions and then classifies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Figs. 3 to 6 of the LWMF paper: metrics over the number of features, in the order a selector ranks them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """What the kernel machine loses by a Nystroem approximation, by the number of landmarks; not a figure of the paper."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """Fig. 2 of the ML-EKELM paper: Hamming loss and distance from the minimum, by sweep of coordinate descent."""
 
 from __future__ import annotations

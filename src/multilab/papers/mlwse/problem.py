@@ -1,3 +1,4 @@
+# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
 """MLWSE on the base scores of a unit, taken apart so that one Gram matrix serves many parameter values."""
 
 from __future__ import annotations
