@@ -45,7 +45,7 @@ def in_a_checkout(repeats: int) -> list[Line]:
         ran = [line for line in output.splitlines() if line.startswith("Running stage") and "'keys'" not in line]
         same = not ran and (root / "dvc.lock").read_bytes() == before
     check = "only keys ran, dvc.lock unchanged" if same else f"DIFFERENT: ran {ran or 'nothing'}, or dvc.lock changed"
-    return [below("multilab keys", keys, 0.5), below("dvc repro, nothing to do", nothing, 2.0, check)]
+    return [below("multilab study keys", keys, 0.5), below("dvc repro, nothing to do", nothing, 2.0, check)]
 
 
 def main(argv: list[str] | None = None) -> None:

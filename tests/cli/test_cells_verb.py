@@ -163,10 +163,6 @@ def test_clean_is_filtered(store, capsys):
     assert "3 cells" in cells(capsys, "clean", "--method", "mlknn").out
 
 
-def test_help_of_a_subcommand(capsys):
-    assert "cells clean" in cells(capsys, "list", "--help").out
-
-
 def test_names_of_columns_lead_to_their_method():
     assert base_method("mls-svm") == "mls"
     assert base_method("elm[n_hidden=5]") == "elm"

@@ -9,35 +9,15 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
+from helpers.command_line import commands, parse
 from multilab.cli import main
 from multilab.cli.main import root
 from multilab.cli.old_spellings import _COMMANDS, translated
-
-
-def commands(group: click.Group = root, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the words of every command and group below a group, those that only DVC calls too."""
-    for name in group.list_commands(click.Context(group)):
-        command = group.get_command(click.Context(group), name)
-        yield (*path, name)
-        if isinstance(command, click.Group):
-            yield from commands(command, (*path, name))
-
-
-def parsed(argv: list[str]) -> click.Command:
-    """Return the command that a command line calls; its options and arguments are parsed, nothing is run."""
-    command: click.Command = root
-    rest = list(argv)
-    while isinstance(command, click.Group):
-        _, found, rest = command.resolve_command(click.Context(command), rest)
-        command = found
-    command.make_context("multilab", rest)
-    return command
 
 
 def test_help_lists_every_command_of_the_first_level(capsys):
@@ -50,7 +30,7 @@ def test_help_lists_every_command_of_the_first_level(capsys):
     assert capsys.readouterr().out == output
 
 
-@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
+@pytest.mark.parametrize("words", [words for words, _ in commands()], ids=" ".join)
 def test_every_command_explains_itself(words, capsys):
     assert main([*words, "--help"]) == 0
     output = capsys.readouterr().out
@@ -125,19 +105,29 @@ def test_a_mistake_in_a_command_line_is_explained_in_one_line(argv, message, cap
             "fit --dataset ./my.csv --labels 'tag_*' --method mlknn --set k=3 --tune 5 --decision macro_f1 --cv 3",
         ),
         ("monitor model new.csv --alpha 0.01 --json d.json", "monitor model new.csv --level 0.01 --output d.json"),
+        (
+            "compare dataset=emotions budget=5m methods=mlknn,relm cv=3 out=x",
+            "compare --dataset emotions --budget 5m --method mlknn,relm --cv 3 --output x",
+        ),
+        (
+            "regressions now.json --baseline old.json --alpha 0.1",
+            "regressions now.json --baseline old.json --level 0.1",
+        ),
+        ("arena rank metric=macro_f1 sets=text top=20", "arena rank --metric macro_f1 --sets text --top 20"),
+        ("arena rank default=mlekelm stack_costs=x out=y", "arena rank --default mlekelm --stack-costs x --output y"),
         ("datasets check my.csv --label-columns a,b", "datasets check my.csv --labels a,b"),
     ],
 )
 def test_an_old_spelling_is_answered_with_the_new_one(old, new, capsys):
     if old != "cells":
-        parsed(shlex.split(new))
+        parse(shlex.split(new))
     assert translated(shlex.split(old)) == f"multilab {new}"
     assert main(shlex.split(old)) == 2
     assert capsys.readouterr().err == f"Error: `multilab {old}` is now `multilab {new}`.\n"
 
 
 def test_every_old_command_leads_to_one_of_today():
-    known = set(commands())
+    known = {words for words, _ in commands()}
     for new in _COMMANDS.values():
         assert tuple(word for word in new.split() if not word.startswith("-")) in known
 

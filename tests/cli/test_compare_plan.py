@@ -104,7 +104,8 @@ def test_every_method_of_the_portfolio_learns_from_missing_labels_or_is_left_out
     train = indices(refs[0])[0]
     np.testing.assert_allclose(frequencies, [np.mean(y[y >= 0]) for y in data.Y[train].T], rtol=1e-12)
     capsys.readouterr()
-    assert main(["compare", f"dataset={holes}", "methods=mlknn,mlwse_l1", "cv=2", "budget=10m", "out=board"]) == 0
+    settings = ["--method", "mlknn,mlwse_l1", "--cv", "2", "--output", "board"]
+    assert main(["compare", "--dataset", holes, *settings]) == 0
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("  mlwse_l1"))
     assert "left out: ERFPCT cannot learn from missing labels" in line
     methods = {m["name"]: m for m in json.loads(Path("board/leaderboard.json").read_text())["methods"]}

@@ -27,7 +27,7 @@ from multilab.experiments.store import Store
 from multilab.metrics import hamming_loss, macro_f1, micro_f1
 from multilab.model_selection import splits
 
-RUN = ["compare", "dataset=scenario1", "methods=mlknn,relm", "cv=2", "budget=10m"]
+RUN = ["compare", "--dataset", "scenario1", "--method", "mlknn,relm", "--cv", "2", "--budget", "10m"]
 PROTOCOL = {"kfold": 2, "stratify": 1, "seed": 0}
 
 
@@ -69,7 +69,7 @@ def test_the_files_hold_the_values_of_the_same_folds(work):
 def test_a_second_run_fits_nothing_and_has_the_same_numbers(work, capsys):
     before = {path.name: path.stat().st_mtime_ns for path in (work.parents[2] / "cells").glob("[0-9a-f]*")}
     scores = (work / "scores.csv").read_bytes()
-    assert main([*RUN, "out=again"]) == 0
+    assert main([*RUN, "--output", "again"]) == 0
     after = {path.name: path.stat().st_mtime_ns for path in (work.parents[2] / "cells").glob("[0-9a-f]*")}
     assert after == before
     assert (work.parents[2] / "again" / "scores.csv").read_bytes() == scores
@@ -79,15 +79,18 @@ def test_a_second_run_fits_nothing_and_has_the_same_numbers(work, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name a dataset"),
-        (["dataset=scenrio1"], "did you mean 'scenario1'?"),
-        (["dataset=scenario1", "methods=mlkn"], "did you mean 'mlknn'?"),
-        (["dataset=scenario1", "methods="], "methods= is empty"),
-        (["dataset=scenario1", "metric=f1"], "no metric is called 'f1'"),
-        (["dataset=scenario1", "cv=1"], "cv must be a number of folds, at least 2, not '1'"),
-        (["dataset=scenario1", "budget=soon"], "budget must be a time such as 90s, 10m or 2h, not 'soon'"),
-        (["dataset=scenario1", "budget=0s"], "budget must be a time"),
-        (["dataset=scenario1", "method=mlknn"], "is not an argument here; expected dataset=..., methods=..."),
+        ([], "Missing option '--dataset'"),
+        (["--dataset", "scenrio1"], "did you mean 'scenario1'?"),
+        (["--dataset", "scenario1", "--method", "mlkn"], "did you mean 'mlknn'?"),
+        (["--dataset", "scenario1", "--method", ""], "--method is empty"),
+        (["--dataset", "scenario1", "--metric", "f1"], "no metric is called 'f1'"),
+        (["--dataset", "scenario1", "--cv", "1"], "'--cv': 1 is not in the range x>=2"),
+        (
+            ["--dataset", "scenario1", "--budget", "soon"],
+            "must be a time such as 90s, 10m or 2h, not 'soon'",
+        ),
+        (["--dataset", "scenario1", "--budget", "0s"], "'--budget': must be a time"),
+        (["--dataset", "scenario1", "methods=mlknn"], "compare --dataset scenario1 --method mlknn`."),
     ],
 )
 def test_wrong_uses_get_one_line(arguments, message, capsys):
@@ -133,7 +136,8 @@ def test_the_labels_are_those_of_all_held_out_rows(work):
 def test_what_does_not_fit_is_named_with_its_estimate(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
-    assert main(["compare", "dataset=scenario1", "methods=mldf", "cv=2", "budget=0.5s", "out=late"]) == 1
+    settings = ["--method", "mldf", "--cv", "2", "--budget", "0.5s", "--output", "late"]
+    assert main(["compare", "--dataset", "scenario1", *settings]) == 1
     printed = capsys.readouterr()
     assert re.search(r"mldf +[\d.]+ (s|min), \d+ MB \(beyond the budget\)", printed.out)
     board = json.loads((tmp_path / "late" / "leaderboard.json").read_text())
@@ -230,7 +234,7 @@ def unlearnable(request, tmp_path_factory):
         patch.setenv("MULTILAB_CELLS", str(root / "cells"))
         make().to_csv(f"{name}.csv", index=False)
         assert main(["datasets", "add", f"{name}.csv", "--label-prefix", prefix]) == 0
-        assert main(["compare", f"dataset={name}", "methods=br_logistic", "cv=3", "budget=10m"]) == 0
+        assert main(["compare", "--dataset", name, "--method", "br_logistic", "--cv", "3", "--budget", "10m"]) == 0
     return root, name, prefix + label, printed.getvalue()
 
 
@@ -282,7 +286,7 @@ def test_fit_and_predict_name_such_a_label_in_their_first_line(unlearnable, monk
     assert main([*command, "--decision", "macro_f1", "--output", "tuned"]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith(f"warning: Labels assigned to far too many of the held-out rows: {label} (assigned to ")
-    assert "Without decision=macro_f1 the method keeps its own decisions." in first
+    assert "Without --decision macro_f1 the method keeps its own decisions." in first
     assert main(["predict", "tuned", f"{name}.csv", "-o", "out.csv"]) == 0
     share = pd.read_csv("out.csv")[label].mean()
     warning = capsys.readouterr().err.splitlines()[0]

@@ -13,7 +13,7 @@ import scipy.io
 import scipy.sparse as sp
 import yaml
 
-from helpers.completion import candidates
+from helpers.command_line import candidates
 from helpers.own_files import own_rows
 from multilab.cli import main
 from multilab.cli.files import with_registered_files

@@ -92,9 +92,9 @@ def printed(stranger):
 
 def test_each_command_leads_to_the_next(printed, stranger):
     assert "next       " in printed["datasets"]
-    assert "compare dataset=songs" in printed["datasets"]
+    assert "compare --dataset songs" in printed["datasets"]
     assert "--drop id" not in printed["datasets"]
-    assert re.search(r"next: \S*multilab fit dataset=songs method=\w+", printed["compare"])
+    assert re.search(r"next: \S*multilab fit --dataset songs --method \w+", printed["compare"])
     assert "@champion" in printed["fit"]
     decisions = pd.read_csv(stranger.folder / "decisions.csv")
     labels = [name for name in pd.read_csv(stranger.folder / "songs.csv", nrows=0) if name.startswith("mood_")]

@@ -9,9 +9,8 @@ import json
 import pytest
 
 from multilab.cli import main
-from multilab.cli.methods import family_of
 from multilab.experiments.conf import names
-from multilab.experiments.method import load_method
+from multilab.experiments.method import family_of, load_method
 
 
 def methods(capsys, *argv, code=0):

@@ -1,4 +1,4 @@
-"""`multilab new method`: what it writes works unedited, in a folder of one's own and in the package."""
+"""`multilab methods new`: what it writes works unedited, in a folder of one's own and in the package."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_it_is_trained_by_name_and_by_path(folder, capsys):
 
 
 def test_it_is_compared_studied_and_gated(folder, capsys):
-    arguments = ["dataset=genes-toy", "methods=ridge_labels,mlknn", "cv=2", "out=board"]
+    arguments = ["--dataset", "genes-toy", "--method", "ridge_labels,mlknn", "--cv", "2", "-o", "board"]
     assert main(["compare", *arguments]) == 0
     assert re.search(r"ridge_labels +done", "".join(capsys.readouterr()))
     (folder / "conf" / "study").mkdir()

@@ -1,4 +1,4 @@
-"""`multilab cells add`: new columns join the committed results of a study, and nothing else is fitted."""
+"""`multilab store add`: new columns join the committed results of a study, and nothing else is fitted."""
 
 import shutil
 

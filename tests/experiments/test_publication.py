@@ -13,9 +13,8 @@ import pytest
 
 mlflow = pytest.importorskip("mlflow")
 
+from multilab.cli import main  # noqa: E402
 from multilab.commands import publication  # noqa: E402
-from multilab.experiments.errors import TrackingError  # noqa: E402
-from multilab.stages import publish  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("tracking")
 
@@ -54,7 +53,7 @@ def test_a_server_that_is_down_costs_one_line_and_no_result(unreachable):
     lines = [line for line in done.stderr.splitlines() if "MLflow" in line]
     assert len(lines) == 1
     assert uri in lines[0]
-    assert "publish later: multilab publish runs" in lines[0]
+    assert "publish later: multilab study publish --runs" in lines[0]
     assert not (folder / "mlflow.db").exists(), "tracking.uri was ignored"
 
 
@@ -63,11 +62,11 @@ def test_runs_are_published_later_and_only_once(unreachable, monkeypatch, capsys
     monkeypatch.chdir(folder)
     monkeypatch.delenv("MULTILAB_CELLS", raising=False)
     monkeypatch.delenv("MULTILAB_CACHE", raising=False)
-    assert publish.main(["runs", f"tracking.uri=sqlite:///{folder / 'later.db'}"]) == 0
+    assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{folder / 'later.db'}"]) == 0
     assert "1 created" in capsys.readouterr().out
     title = "ML-kNN protocol={kfold: 2, stratify: 1, seed: 0}"
     assert names(folder / "later.db") == [title, f"{title} on scenario1"]
-    assert publish.main(["runs", f"tracking.uri=sqlite:///{folder / 'later.db'}"]) == 0
+    assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{folder / 'later.db'}"]) == 0
     assert "0 created, 1 kept" in capsys.readouterr().out
 
 
@@ -88,21 +87,22 @@ def test_a_note_whose_cells_are_gone_is_left_out(unreachable, monkeypatch, capsy
 
 def test_a_study_is_published_to_the_store_of_the_command_line(monkeypatch):
     where = {}
-    monkeypatch.setattr(publish, "publish_study", lambda study, store: where.update({study.name: store["uri"]}))
-    assert publish.main(["study=quick", "tracking.uri=sqlite:///own.db"]) == 0
+    monkeypatch.setattr(publication, "publish_study", lambda study, store: where.update({study.name: store["uri"]}))
+    assert main(["study", "publish", "--tracking-uri", "sqlite:///own.db"]) == 0
     assert where == {"quick": "sqlite:///own.db"}
 
 
-def test_a_study_can_be_published_when_the_server_is_back(unreachable):
-    with pytest.raises(TrackingError, match="publish later: multilab publish study=quick") as caught:
-        publish.main(["study=quick", f"tracking.uri={unreachable[2]}"])
-    assert "\n" not in str(caught.value)
+def test_a_study_can_be_published_when_the_server_is_back(unreachable, capsys):
+    assert main(["study", "publish", "--tracking-uri", unreachable[2]]) == 2
+    error = capsys.readouterr().err
+    assert "publish later: multilab study publish --study quick" in error
+    assert error.count("\n") == 1
 
 
 def test_nothing_to_publish_is_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
-    assert publish.main(["runs"]) == 0
+    assert main(["study", "publish", "--runs"]) == 0
     assert "nothing to publish" in capsys.readouterr().out
     assert not (tmp_path / "mlflow.db").exists()
 

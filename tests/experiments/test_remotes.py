@@ -1,4 +1,4 @@
-"""`multilab cells push` and `pull`: copies of the store, verified on arrival."""
+"""`multilab store push` and `pull`: copies of the store, verified on arrival."""
 
 from __future__ import annotations
 

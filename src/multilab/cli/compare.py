@@ -3,22 +3,61 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from multilab.cli.options import LEVEL, METRIC
-from multilab.core import write_atomically
+from multilab.cli.files import named_dataset, reader_options
+from multilab.cli.options import DATASET, FOLDS, LEVEL, METHOD, METRIC, Duration
+from multilab.core import report_dir, write_atomically
 from multilab.core.files import refuse_overwriting
 
 
-@click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
-@click.argument("argv", nargs=-1, type=click.UNPROCESSED)
-def compare(argv: tuple[str, ...]) -> int:
-    """Compare methods on one dataset within a time budget."""
-    from multilab.cli.files import with_registered_files
-    from multilab.stages.compare import main
+@click.command()
+@click.option("--dataset", type=DATASET, required=True, help="A dataset, or a data file with the options below.")
+@click.option("--method", type=METHOD, metavar="NAME,...", help="Names and patterns; default: conf/portfolio.yaml.")
+@click.option("--budget", type=Duration(), default="10m", show_default=True, help="Time for everything: 90s, 10m, 2h.")
+@click.option("--metric", type=METRIC, default="macro_f1", show_default=True, help="Orders the methods; is tested.")
+@click.option("--cv", type=FOLDS, default=5, show_default=True, help="Stratified folds.")
+@click.option("-o", "--output", metavar="FOLDER", help="Where the report is written (reports/compare/NAME).")
+@reader_options
+def compare(
+    dataset: str,
+    method: str | None,
+    budget: float,
+    metric: str,
+    cv: int,
+    output: str | None,
+    reader: dict[str, Any],
+) -> int:
+    """Compare methods on one dataset within a time budget.
 
-    return main(with_registered_files(argv))
+    \b
+    multilab compare --dataset yeast                                     the portfolio, 5 folds, 10 minutes
+    multilab compare --dataset yeast --budget 90s --metric ranking_loss  less time, another first metric
+    multilab compare --dataset yeast --method br_logistic,'elm*'         other methods, by name and pattern
+    multilab compare --dataset mine --cv 10 --output reports/mine        more folds, another folder
+    multilab compare --dataset my.csv --labels 'tag_*'                   a file of your own
+
+    Before anything is fitted, every method gets an estimate of seconds and memory from the size of the table. Cheap
+    methods run first, all on the same stratified folds; 70 % of the budget is for the fits. What does not fit into the
+    budget is named and left out; a method that takes 4 times its estimate is stopped. Every fit is kept: the next run
+    continues, a larger budget adds methods.
+
+    The report has ranks, intervals, quality against seconds, what thresholds and calibration would change, a table per
+    label, a learning curve, and a recommendation with its reason. Next to it are the numbers as CSV and
+    leaderboard.json, which has the value of each metric on each split, with the digest of its rows. Thresholds are
+    recommended only if their gain is more than chance, and no candidate that assigns a label far too often.
+
+    The exit code is 0 if a method besides the baseline finished, 1 if none did, 2 for a mistake in the command. In
+    Python: from multilab import compare.
+    """
+    from multilab.commands.leaderboard.comparison import run_comparison
+    from multilab.commands.leaderboard.request import Request
+
+    name = named_dataset(dataset, reader)
+    folder = Path(output) if output else report_dir("compare") / name
+    return run_comparison(Request(name, method, budget, metric, cv, folder))
 
 
 @click.command()

@@ -6,7 +6,7 @@ import ast
 import functools
 import os
 import re
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,6 @@ _SHELLS = ("bash", "zsh", "fish")
 
 class _Line(ShellComplete):
     """Completion of a line, which the script of the shell hands over whole: shells split words in their own ways."""
-
-    def source(self) -> str:
-        """Return the script of the shell."""
-        return (Path(__file__).parent / "templates" / f"completion.{self.name}").read_text(encoding="utf-8")
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """Return the words before the one to complete, and the beginning of that."""
@@ -52,9 +48,7 @@ def completion(shell: str) -> None:
     zsh:  eval "$(multilab completion zsh)"       in ~/.zshrc, after compinit
     fish: multilab completion fish > ~/.config/fish/completions/multilab.fish
     """
-    from multilab.cli.main import root
-
-    print(click.shell_completion.get_completion_class(shell)(root, {}, "multilab", "").source(), end="")
+    print((Path(__file__).parent / "templates" / f"completion.{shell}").read_text(encoding="utf-8"), end="")
 
 
 def names(group: str) -> list[str]:
@@ -90,9 +84,10 @@ def models() -> list[str]:
 
     if not Path("mlflow.db").is_file():
         return []
-    with closing(sqlite3.connect("file:mlflow.db?mode=ro", uri=True)) as database:
+    with closing(sqlite3.connect("file:mlflow.db?mode=ro", uri=True)) as database, suppress(sqlite3.Error):
         rows = database.execute("select name, alias from registered_model_aliases order by name, alias")
         return [f"models:/{name}@{alias}" for name, alias in rows]
+    return []
 
 
 @functools.cache

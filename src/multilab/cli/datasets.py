@@ -36,12 +36,13 @@ def datasets() -> None:
 @datasets.command("list")
 def list_cards() -> None:
     """List all cards, a line each."""
-    from multilab.datasets import DatasetError, card, cards
+    from multilab.datasets import DatasetError, cards
+    from multilab.datasets import card as card_of
 
     print(f"{'name':<22}{'instances':>10}{'features':>10}{'labels':>8}{'cardinality':>13}  title")
     for name in cards():
         try:
-            card = card(name)
+            card = card_of(name)
         except DatasetError as error:  # the others are listed all the same
             print(f"{name:<63}  [broken card: {printable(str(error))}]")
             continue

@@ -79,7 +79,7 @@ class _Root(click.Group):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the first steps that are possible in this folder with this installation."""
         steps: tuple[tuple[str, str], ...] = _CORE_STEPS
-        if find_spec("hydra") is not None:
+        if _has_laboratory():
             steps = _CHECKOUT_STEPS if Path("Makefile").is_file() and Path("dvc.yaml").is_file() else _STEPS
         programs = {"multilab": command("multilab"), "dvc": command("dvc")}
         rows = [(step.format(**programs), text) for step, text in steps]
@@ -93,12 +93,21 @@ class _Root(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command; of one that does not exist name those of the groups that are called so."""
         if args and args[0] not in _MODULES:
+            if ctx.resilient_parsing:  # completion: nothing comes after it
+                return args[0], click.Command(args[0]), args[1:]
             groups = {name: self.get_command(ctx, name) for name in _MODULES}
             owners = [f"{name} {args[0]}" for name, one in groups.items() if args[0] in getattr(one, "commands", ())]
             meant = owners or list(filter(None, [closest(args[0], _MODULES)]))
             hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
             raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
+
+
+def _has_laboratory() -> bool:
+    try:
+        return find_spec("hydra") is not None
+    except ImportError:
+        return False
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, given: bool) -> None:
@@ -156,6 +165,8 @@ def _run(argv: list[str]) -> int:
         argv = [*argv[1:], "--help"]
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # parallel over cells, one BLAS thread inside each
+    if "_MULTILAB_COMPLETE" in os.environ:
+        import_module("multilab.cli.completion")  # knows the shells
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]

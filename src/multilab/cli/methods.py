@@ -35,7 +35,7 @@ def methods() -> None:
 def list_methods(family: str | None) -> None:
     """List all methods, or those of one FAMILY."""
     from multilab.experiments.conf import names
-    from multilab.experiments.method import load_method
+    from multilab.experiments.method import family_of, load_method
 
     known = [load_method(name) for name in names("method")]
     families = sorted({family_of(method) for method in known})
@@ -56,7 +56,7 @@ def list_methods(family: str | None) -> None:
 def show_method(name: str) -> None:
     """Show a method: arguments, search space, notes."""
     from multilab.experiments.conf import names
-    from multilab.experiments.method import load_method
+    from multilab.experiments.method import family_of, load_method
 
     if name not in names("method"):
         raise ExperimentError(unknown_name("method", name, names("method"), "multilab methods list"))
@@ -109,30 +109,6 @@ def new(name: str, family: str, outside: bool) -> None:
     print(f"{short_path(files['method.yaml'])}  its arguments, scaling and search space")
     print(f"{short_path(files['test_method.py'])}  its test: python -m pytest -q {short_path(files['test_method.py'])}")
     print(f"Next: {command('multilab')} compare --dataset genes-toy --method {name},mlknn,br_logistic")
-
-
-def family_of(method: Method) -> str:
-    """Return the family in the method's YAML, else the package of its last estimator: ``neighbours``, ``sklearn``."""
-    if method.family:
-        return method.family
-    targets = _targets(method.identity())
-    if targets[0].startswith("multilab.decision."):
-        return "decision"
-    own = [target for target in targets if target.startswith("multilab.methods.")]
-    return own[0].split(".")[2] if own else targets[0].split(".")[0]
-
-
-def _targets(value: Any) -> list[str]:
-    """Return every ``_target_`` in some settings, in order of appearance."""
-    targets: list[str] = []
-    if isinstance(value, Mapping):
-        targets += [value["_target_"]] if isinstance(value.get("_target_"), str) else []
-        for item in value.values():
-            targets += _targets(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            targets += _targets(item)
-    return targets
 
 
 def _paragraph(head: str, text: str) -> list[str]:

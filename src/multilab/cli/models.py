@@ -16,10 +16,12 @@ from multilab.cli.options import (
     CONVENTIONS,
     COUNT,
     DATASET,
+    FOLDS,
     LEVEL,
     METHOD,
     METRIC,
     PROTOCOL,
+    SEED,
     model_argument,
     output_option,
     tracking_option,
@@ -55,16 +57,16 @@ _DECISIONS = "macro_f1, micro_f1, hamming_loss, example_f1 or subset_accuracy"
 @click.option("--set", "arguments", metavar="K=V", multiple=True, help="An argument of the method; repeatable.")
 @click.option("--decision", metavar="METRIC", help=f"Tune thresholds on out-of-fold scores for {_DECISIONS}.")
 @click.option("--calibration", metavar="KIND", help="Calibrate scores: sigmoid, isotonic, beta or temperature.")
-@click.option("--tune", type=COUNT, metavar="N", help="Trials of a search inside every training set, and on all rows.")
+@click.option("--tune", type=COUNT, help="Trials of a search inside every training set, and on all rows.")
 @click.option("--tune-metric", type=METRIC, help="What the search optimises (ranking_loss).")
-@click.option("--tune-folds", type=click.IntRange(min=2), metavar="N", help="Inner folds of the search (3).")
+@click.option("--tune-folds", type=FOLDS, help="Inner folds of the search (3).")
 @click.option("--register", metavar="NAME", help="Name in MLflow's registry.")
 @click.option("--metric", type=METRIC, help="Decides about @champion (default: the champion's own, or macro_f1).")
 @click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Level of that test.")
 @click.option("-o", "--output", metavar="FOLDER", help="Write the model into a folder, too.")
 @click.option("--protocol", type=PROTOCOL, help="Splits of the scores (kfold5).")
-@click.option("--cv", type=click.IntRange(min=2), metavar="N", help="Number of stratified folds of the scores.")
-@click.option("--seed", type=click.IntRange(min=0), help="Root of all seeds (0).")
+@click.option("--cv", type=FOLDS, help="Number of stratified folds of the scores.")
+@click.option("--seed", type=SEED, help="Root of all seeds (0).")
 @click.option("--observed", metavar="SHARE", help="Share of the training labels that the method sees (1.0).")
 @click.option("--conventions", type=CONVENTIONS, help="Preset of the metrics.")
 @click.option("--show", type=METRIC, metavar="NAME,...", help="The metrics to print.")

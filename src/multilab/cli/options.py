@@ -59,13 +59,14 @@ METRIC = Name("name", completion.metrics)
 CONVENTIONS = Name("name", completion.presets)
 MODEL = Name("model", completion.models)
 CELL = Name("key", completion.cells)
-COUNT = click.IntRange(min=1)
+COUNT, SEED, FOLDS = (click.IntRange(min=least) for least in (1, 0, 2))
 LEVEL = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
+COUNT.name = SEED.name = FOLDS.name = LEVEL.name = "n"  # the word in the help
 
 
-def study_option(text: str = "The study.", **settings: Any) -> Callable[..., Any]:
-    """Return the option ``--study``, by default ``quick``."""
-    return click.option("--study", type=STUDY, help=text, **({"default": "quick", "show_default": True} | settings))
+def study_option(text: str = "The study.", default: str = "quick") -> Callable[..., Any]:
+    """Return the option ``--study`` with a default."""
+    return click.option("--study", type=STUDY, default=default, show_default=True, help=text)
 
 
 output_option = functools.partial(click.option, "-o", "--output", metavar="FILE")

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 @click.option("--protocol", type=PROTOCOL, help="One protocol.")
 @click.option("--metric", type=METRIC, metavar="NAME,...", help="Other metrics.")
 @click.option("--conventions", type=CONVENTIONS, default="default", help="Another preset of the metrics.")
-@click.option("--csv", "form", flag_value="csv", help="Unrounded, with standard deviations.")
-@click.option("--latex", "form", flag_value="latex", help="A tabular (booktabs), the best in bold.")
+@click.option("--csv", "as_csv", is_flag=True, help="Unrounded, with standard deviations.")
+@click.option("--latex", is_flag=True, help="A tabular (booktabs), the best in bold.")
 @reader_options(hidden=True)
 def results(
     dataset: str | None,
@@ -33,7 +33,8 @@ def results(
     protocol: str | None,
     metric: str | None,
     conventions: str,
-    form: str | None,
+    as_csv: bool,
+    latex: bool,
     reader: dict[str, Any],
 ) -> None:
     """Print the stored results as tables.
@@ -49,15 +50,17 @@ def results(
     ranks. Results of older code or data are left out.
     """
     from multilab.experiments.store import Store
-    from multilab.reports.tables.results import as_csv
+    from multilab.reports.tables.results import as_csv as csv_of
 
+    if as_csv and latex:
+        raise click.UsageError("--csv and --latex exclude each other.")
     metrics = _shown_metrics(metric)
     named = named_dataset(dataset or "*", reader)
     rows, left_out = _stored_rows(Store(), named, method or "*", protocol, conventions)
-    if form == "csv":
-        print(as_csv(rows, metrics), end="")
+    if as_csv:
+        print(csv_of(rows, metrics), end="")
         return
-    _print_tables(rows, metrics, latex=form == "latex")
+    _print_tables(rows, metrics, latex=latex)
     if not rows:
         print("no results; multilab train dataset=emotions method=mlknn makes some")
     for reason, count in left_out.items():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multilab.cli.files import named_dataset
-from multilab.cli.options import CELL, COUNT, DATASET, METHOD, METRIC, STUDY
+from multilab.cli.options import CELL, COUNT, DATASET, METHOD, METRIC, SEED, STUDY
 from multilab.core import MultilabError
 from multilab.core.messages import unknown_name
 from multilab.experiments.errors import ExperimentError
@@ -116,7 +116,7 @@ def add(study: str, retry_unfinished: bool) -> int:
 @click.option("--accept", type=METHOD, metavar="NAME,...", default="", help="Methods whose settings may differ.")
 @click.option("--recompute", type=METHOD, metavar="NAME,...", default="", help="Methods whose numbers changed.")
 @click.option("--sample", type=COUNT, default=2, show_default=True, help="Recomputed cells of each method.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Which cells.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Which cells.")
 @click.option("--reason", default="", help="Why numbers may differ by up to 1e-6.")
 def rekey(study: str, accept: str, recompute: str, sample: int, seed: int, reason: str) -> int:
     """Give committed results the keys of today.

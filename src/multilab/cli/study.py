@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multilab.cli.options import COUNT, METHOD, STUDY, Duration, study_option, tracking_option
+from multilab.cli.options import COUNT, METHOD, SEED, STUDY, Duration, study_option, tracking_option
 from multilab.cli.train import Settings
 from multilab.core import read_json, report_dir, write_atomically
 from multilab.core.shell import command, short_path
@@ -134,8 +134,8 @@ def claims(study: str | None) -> None:
 @study.command()
 @study_option()
 @click.option("--method", type=METHOD, metavar="NAME,...", help="Only these methods of the study.")
-@click.option("--sample", type=COUNT, metavar="N", help="Recompute N random cells of the committed scores.csv.")
-@click.option("--seed", type=click.IntRange(min=0), help="Which random cells (default: others every time).")
+@click.option("--sample", type=COUNT, help="Recompute N random cells of the committed scores.csv.")
+@click.option("--seed", type=SEED, help="Which random cells (default: others every time).")
 @click.option("--store", metavar="FOLDER", help="Folder for the cells (default: a temporary one, removed afterwards).")
 @click.option("--accept", metavar="FOLDER", help="Write the reference numbers there: tests/references.")
 @click.option("--verbose", is_flag=True, help="By how much each method beats the constant predictor.")
@@ -165,9 +165,9 @@ def verify(
         raise click.UsageError("--accept writes the reference of all methods; leave out --method and --sample.")
     described = load_study(study)
     with tempfile.TemporaryDirectory(prefix="multilab-gate-") as folder:
-        if sample:
-            return recompute_sample(described, store or folder, sample, seed)
         methods = method.split(",") if method else None
+        if sample:
+            return recompute_sample(described, store or folder, sample, seed, methods)
         return recompute_study(described, store or folder, methods, accept, verbose)
 
 
@@ -243,11 +243,11 @@ def worker(settings: tuple[str, ...], study: str | None, lease: float, idle_exit
 @study_option()
 @click.option("--adopt", is_flag=True, help="Also record all stages as done, for results in reports/STUDY.")
 def keys(study: str, adopt: bool) -> None:
-    """Write what identifies the work of each stage, so that DVC runs again what changed.
+    """Write what identifies the work of each stage.
 
-    The files are in .plan/STUDY. Runs on every `dvc repro`: no heavy import, unless data have to be prepared first. It
-    also writes the settings that `dvc params` shows. With --adopt the cells must be those of the settings and the code
-    of today; `dvc commit -f` on the pipeline file then accepts the results.
+    DVC runs the stages again whose file in .plan/STUDY changed. This one runs on every `dvc repro`: no heavy import,
+    unless data have to be prepared first. It also writes the settings that `dvc params` shows. With --adopt the cells
+    must be those of the settings and the code of today; `dvc commit -f` on the pipeline file then accepts the results.
     """
     from multilab.commands.dvc_files import write_parameters
     from multilab.commands.progress import StageLine
@@ -326,9 +326,9 @@ def train(study: str, method: str | None) -> int:
 @study.command(hidden=True)
 @study_option()
 def analyses(study: str) -> int:
-    """Compute what a paper measures in addition to scores: TABLE.csv next to scores.csv.
+    """Compute what a paper measures in addition to scores.
 
-    They are the data of its figures and of its tables on simulated data.
+    Writes tables next to scores.csv: the data of its figures and of its tables on simulated data.
     """
     from multilab.commands.progress import ProgressBar, StageLine, exit_code, print_warnings
     from multilab.commands.receipts import write_receipt

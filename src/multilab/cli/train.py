@@ -133,7 +133,7 @@ def train(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
       tune.n_trials=0         trials of a search inside every training set; the other settings of the search are
                               those of `multilab tune --help`
       publish=true            show the runs in MLflow
-      tracking.uri=URI        the MLflow store
+      tracking.uri=URI        the MLflow store; tracking.artifacts=URI, tracking=NAME: conf/tracking/NAME.yaml
       hydra/launcher=joblib   run a sweep on joblib, ray or SLURM (extras joblib, ray, slurm)
     """
     from multilab.commands import adhoc

@@ -86,7 +86,9 @@ def _no_better_than_constant(study: Study, methods: list[str], done: list[Any], 
     return weak
 
 
-def recompute_sample(study: Study, folder: str, size: int, seed: int | None = None) -> int:
+def recompute_sample(
+    study: Study, folder: str, size: int, seed: int | None = None, methods: list[str] | None = None
+) -> int:
     """Recompute random cells of a committed study and compare them with its ``scores.csv`` at L1.
 
     Cells that did not finish within the limits of the study are left out.
@@ -94,8 +96,7 @@ def recompute_sample(study: Study, folder: str, size: int, seed: int | None = No
     folder_of_study = report_dir(study.name)
     expected = gate.committed_numbers(folder_of_study)
     unfinished = {(row.dataset, row.split, row.method) for row in read_unfinished(folder_of_study).itertuples()}
-    methods = arguments.methods.split(",") if arguments.methods else study.all_methods
-    every = [cell for method in methods for cell in study_cells(study, method)]
+    every = [cell for method in methods or study.all_methods for cell in study_cells(study, method)]
     every = [c for c in every if (c.split_ref.dataset, c.split_ref.split, c.method.name) not in unfinished]
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])

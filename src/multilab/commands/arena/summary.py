@@ -11,7 +11,6 @@ from multilab.arena.summaries.page import summary_page
 from multilab.arena.summaries.proposals import PROPOSALS
 from multilab.arena.summaries.summary import arena_summary
 from multilab.commands.arena.tables import STUDIES, arena_settings, tables_of_costs
-from multilab.commands.arguments import arguments
 from multilab.core import report_dir, write_atomically
 from multilab.core.shell import command
 from multilab.experiments.conf import names
@@ -21,9 +20,8 @@ from multilab.reports.arena.data import read_leaderboard_file
 PAGE = "docs/arena-results.md"
 
 
-def summarise_arena(argv: list[str]) -> int:
+def summarise_arena() -> None:
     """Write ``reports/arena/summary.json`` and the page of the documentation."""
-    arguments(argv)
     summary = summary_of_reports()
     if summary is None:
         raise ArenaError(
@@ -38,7 +36,6 @@ def summarise_arena(argv: list[str]) -> int:
         print(page)
     else:
         print(f"{page} is not written: there is no folder {page.parent}")
-    return 0
 
 
 def summary_of_reports() -> dict[str, Any] | None:
