@@ -7,20 +7,25 @@ from typing import Any
 
 import click
 
-from multilab.cli.files import named_dataset, reader_options
+from multilab.cli.files import FEW, named_dataset, reader_options
 from multilab.cli.options import DATASET, FOLDS, LEVEL, METHOD, METRIC, Duration
 from multilab.core import report_dir, write_atomically
 from multilab.core.files import refuse_overwriting
 
 
 @click.command()
-@click.option("--dataset", type=DATASET, required=True, help="A dataset, or a data file with the options below.")
+@click.option(
+    "--dataset",
+    type=DATASET,
+    required=True,
+    help="A dataset, or a data file (all options: `multilab datasets add --help`).",
+)
 @click.option("--method", type=METHOD, metavar="NAME,...", help="Names and patterns; default: conf/portfolio.yaml.")
 @click.option("--budget", type=Duration(), default="10m", show_default=True, help="Time for everything: 90s, 10m, 2h.")
 @click.option("--metric", type=METRIC, default="macro_f1", show_default=True, help="Orders the methods; is tested.")
 @click.option("--cv", type=FOLDS, default=5, show_default=True, help="Stratified folds.")
 @click.option("-o", "--output", metavar="FOLDER", help="Where the report is written (reports/compare/NAME).")
-@reader_options
+@reader_options(shown=FEW)
 def compare(
     dataset: str,
     method: str | None,

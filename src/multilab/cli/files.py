@@ -41,7 +41,13 @@ def _variables(ctx: click.Context, param: click.Parameter, value: str | None) ->
 
 
 _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
-    (("--labels", "label_columns"), {"metavar": "A,B", "help": "Label columns, or patterns such as 'tag_*'."}),
+    (
+        ("--labels", "label_columns"),
+        {
+            "metavar": "A,B",
+            "help": "Label columns, or patterns such as 'tag_*'.",
+        },
+    ),
     (("--label-prefix",), {"metavar": "TEXT", "help": "Labels are the columns whose names begin with TEXT."}),
     (("--labels-first",), {"type": int, "metavar": "N", "help": "The first N columns are labels."}),
     (("--labels-last",), {"type": int, "metavar": "N", "help": "The last N columns are labels."}),
@@ -91,29 +97,32 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         {"metavar": "KEY=VARIABLE,...", "callback": _variables, "help": "Variables of a MATLAB file."},
     ),
     (("--n-features",), {"type": int, "metavar": "N", "help": "Number of features of an svmlight file."}),
-    (("--first-feature",), {"type": click.IntRange(0, 1), "help": "Index of its first feature."}),
-    (("--first-label",), {"type": click.IntRange(0, 1), "help": "Index of its first label."}),
+    (("--first-feature",), {"type": click.IntRange(0, 1), "metavar": "N", "help": "Index of its first feature."}),
+    (("--first-label",), {"type": click.IntRange(0, 1), "metavar": "N", "help": "Index of its first label."}),
 )
 """The options of the readers: those under ``reader:`` of a dataset card, with - for _."""
+
+FEW = ("label_columns", "label_prefix", "drop")
+"""The options that most files need."""
 
 READER_NAMES = tuple(flags[-1].lstrip("-").replace("-", "_") for flags, _ in _READER)
 
 
-def reader_options(function: Any = None, *, hidden: bool = False) -> Any:
+def reader_options(function: Any = None, *, shown: Sequence[str] = READER_NAMES) -> Any:
     """Add the options of the readers of data files to a command, which gets those given as one argument ``reader``.
 
-    With ``hidden`` its help does not list them: its dataset is rarely a file.
+    The help lists those of ``shown``, all by default; `multilab datasets add --help` has the others.
     """
     if function is None:
-        return functools.partial(reader_options, hidden=hidden)
+        return functools.partial(reader_options, shown=shown)
 
     @functools.wraps(function)
     def wrapped(**values: Any) -> Any:
         given = {name: values.pop(name) for name in READER_NAMES}
         return function(reader={name: value for name, value in given.items() if value is not None}, **values)
 
-    for flags, settings in reversed(_READER):
-        wrapped = click.option(*flags, hidden=hidden, **settings)(wrapped)
+    for name, (flags, settings) in reversed([*zip(READER_NAMES, _READER, strict=True)]):
+        wrapped = click.option(*flags, hidden=name not in shown, **settings)(wrapped)
     return wrapped
 
 

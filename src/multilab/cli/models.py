@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multilab.cli.files import named_dataset, reader_options
+from multilab.cli.files import FEW, named_dataset, reader_options
 from multilab.cli.options import (
     CONVENTIONS,
     COUNT,
@@ -52,7 +52,12 @@ _DECISIONS = "macro_f1, micro_f1, hamming_loss, example_f1 or subset_accuracy"
 
 
 @click.command()
-@click.option("--dataset", type=DATASET, required=True, help="A dataset, or a data file with the options below.")
+@click.option(
+    "--dataset",
+    type=DATASET,
+    required=True,
+    help="A dataset, or a data file (all options: `multilab datasets add --help`).",
+)
 @click.option("--method", type=METHOD, required=True, help="The method: `multilab methods list`.")
 @click.option("--set", "arguments", metavar="K=V", multiple=True, help="An argument of the method; repeatable.")
 @click.option("--decision", metavar="METRIC", help=f"Tune thresholds on out-of-fold scores for {_DECISIONS}.")
@@ -71,7 +76,7 @@ _DECISIONS = "macro_f1, micro_f1, hamming_loss, example_f1 or subset_accuracy"
 @click.option("--conventions", type=CONVENTIONS, help="Preset of the metrics.")
 @click.option("--show", type=METRIC, metavar="NAME,...", help="The metrics to print.")
 @tracking_option
-@reader_options
+@reader_options(shown=FEW)
 def fit(
     dataset: str,
     method: str,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--conventions", type=CONVENTIONS, default="default", help="Another preset of the metrics.")
 @click.option("--csv", "as_csv", is_flag=True, help="Unrounded, with standard deviations.")
 @click.option("--latex", is_flag=True, help="A tabular (booktabs), the best in bold.")
-@reader_options(hidden=True)
+@reader_options(shown=())
 def results(
     dataset: str | None,
     method: str | None,
