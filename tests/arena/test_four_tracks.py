@@ -146,7 +146,7 @@ def test_the_pages_mark_them_too_and_have_all_sections(reports, content):
         assert ("strength of the prior over label sets" in pages[name]) == (name in ("flags", "emotions"))
     index = pages["index"]
     assert "strength of the prior over label sets" in index
-    assert "15 draws, of which draw 0 is the method&#39;s own values" in index
+    assert "15 draws, of which draw 0 is the method’s own values" in index
     assert "not run here: weights" in index
     assert "Default and ensembled, unseen sets, 2 sets: Stack (ensembled) is first" in index
     assert re.search(r"With Elo \d+ \(\d+–\d+\) over all metrics it is above \d of 2 tuned methods", index)
@@ -155,7 +155,7 @@ def test_the_pages_mark_them_too_and_have_all_sections(reports, content):
         "yeast",
         "scene",
     ]
-    assert "on 2 unseen sets" in (reports.parent / "docs" / "arena-results.md").read_text()
+    assert "On 2 unseen sets" in (reports.parent / "docs" / "arena-results.md").read_text()
 
 
 def test_a_stack_has_costs_under_its_name_of_the_track(content):

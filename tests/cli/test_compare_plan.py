@@ -22,7 +22,8 @@ from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan
 from multilab.commands.leaderboard.portfolio import load_portfolio
 from multilab.commands.leaderboard.running import run_entries
 from multilab.datasets import load
-from multilab.experiments import cell_processes, deadlines
+from multilab.experiments import execute
+from multilab.experiments import running as cell_running
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import indices
@@ -149,7 +150,7 @@ def test_the_live_leaderboard_is_a_table_on_a_terminal_and_lines_elsewhere(termi
 
 
 def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monkeypatch, capsys):
-    own = cell_processes.run_cell
+    own = cell_running.run_cell
 
     limits = []
 
@@ -160,8 +161,8 @@ def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monk
         limits.append((cells[0].method.name, seconds))
         return within(cells, store, min(seconds, 2.0) if cells[0].method.name == "br_logistic" else seconds, *rest)
 
-    within = deadlines.run_cells_within
-    monkeypatch.setattr(cell_processes, "run_cell", slow)
+    within = execute.run_cells_within
+    monkeypatch.setattr(cell_running, "run_cell", slow)
     monkeypatch.setattr(running, "run_cells_within", recorded)
     store, chosen = Store(tmp_path), entries("br_logistic,label_frequencies")
     chosen[0].seconds, chosen[1].seconds = 0.5, None

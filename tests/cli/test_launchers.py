@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import pickle
 import subprocess
@@ -15,6 +17,7 @@ from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
+from multilab.cli import main
 from multilab.commands.composition import FileConfigSource, cells_at_once
 from multilab.experiments.store import Store
 
@@ -75,22 +78,44 @@ def digests(folder: Path) -> dict[str, str]:
     return {key: (store.digests(key) or {})["arrays.npz"] for key in store.finished()}
 
 
+def check_printed(printed: str) -> None:
+    """Check what the launching process prints at the end of the sweep, whose second job of three fails."""
+    assert "genes-toy, kfold3: mean" in printed, "the launching process prints the table of the sweep"
+    assert "1 of 3 jobs of the sweep failed: method.k=100000: " in printed
+    assert "k=100000 neighbours need" in printed
+    assert "Traceback" not in printed
+
+
 @pytest.fixture(scope="module")
 def serial(tmp_path_factory):
-    """Return the results of a sweep without a launcher; the second of its three jobs fails."""
-    folder = tmp_path_factory.mktemp("serial") / "sweep"
-    code, printed = sweep(folder)
-    assert code == 2, printed
-    return digests(folder)
+    """Return the results of a sweep without a launcher."""
+    folder = tmp_path_factory.mktemp("serial")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("MULTILAB_CELLS", str(folder / ".cells"))
+        patch.setenv("MULTILAB_JOBS", "1")
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+            assert main(["train", "-m", *SWEEP]) == 2
+    return digests(folder), out.getvalue()
+
+
+def test_a_failed_job_stops_no_other_and_is_named(serial):
+    cells, printed = serial
+    assert len(cells) == 6
+    check_printed(printed)
+
+
+def test_several_failed_jobs_are_each_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    assert main(["train", "-m", *SWEEP[:2], "method.k=100000,200000", *SWEEP[3:]]) == 2
+    printed = capsys.readouterr().err
+    assert "2 of 2 jobs of the sweep failed: method.k=100000: " in printed
+    assert "failed: method.k=200000: " in printed
 
 
 @pytest.mark.slow
 def test_a_launcher_fills_the_store_with_equal_results_though_a_job_fails(launcher, serial, tmp_path):
     code, printed = sweep(tmp_path / launcher, f"hydra/launcher={launcher}")
     assert code == 2, printed
-    assert "genes-toy, kfold3: mean" in printed, "the launching process prints the table of the sweep"
-    assert "1 of 3 jobs of the sweep failed" in printed
-    assert "k=100000 neighbours need" in printed
-    assert "Traceback" not in printed
-    assert len(serial) == 6
-    assert digests(tmp_path / launcher) == serial
+    check_printed(printed)
+    assert digests(tmp_path / launcher) == serial[0]

@@ -53,7 +53,7 @@ def test_the_gate_counts_the_warnings_of_its_cells(tmp_path, monkeypatch, capsys
     from types import SimpleNamespace
 
     from multilab.commands import gate
-    from multilab.experiments import workers
+    from multilab.experiments import execute
     from multilab.experiments.store import Store
 
     store = Store(tmp_path)
@@ -61,7 +61,7 @@ def test_the_gate_counts_the_warnings_of_its_cells(tmp_path, monkeypatch, capsys
     messages = {"a": ["ConvergenceWarning: stopped early", "UserWarning: other"], "b": []}
     for letter, warnings in messages.items():
         store.write(letter * 64, {}, {"warnings": warnings}, "")
-    monkeypatch.setattr(workers, "run_cells", lambda *_, **__: {})
+    monkeypatch.setattr(execute, "run_cells", lambda *_, **__: {})
     gate._run(cells, str(tmp_path), "quick")
     line = "warnings in 1 of 2 cells (ConvergenceWarning 1, UserWarning 1); --store FOLDER keeps their records\n"
     assert capsys.readouterr().out == line

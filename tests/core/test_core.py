@@ -23,7 +23,7 @@ from multilab.core import (
     write_atomically,
 )
 from multilab.core import code_digests as digests_module
-from multilab.core.yaml_text import parse_yaml
+from multilab.core.settings import parse_yaml
 
 
 def test_canonical_json_has_one_form():

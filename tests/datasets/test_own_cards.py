@@ -161,10 +161,10 @@ def test_every_option_that_a_message_of_check_names_exists(tmp_path, capsys):
 
 
 def test_check_takes_every_option_of_a_card(tmp_path, capsys):
-    from multilab.datasets.card_checks import READER_OPTIONS
+    from multilab.datasets.card_file import ReaderOptions
 
     _, options, _ = check(capsys, "--help")
-    for name in READER_OPTIONS:
+    for name in ReaderOptions.__annotations__:
         assert "--" + name.replace("label_columns", "labels").replace("_", "-") in options
     path = tmp_path / "set.csv"
     path.write_text("id,town,x,l\n1,Rome,?,0\n2,Lima,3,1\n")

@@ -219,9 +219,9 @@ MUTATIONS = (
         "mlknn",
         (
             (
-                "src/multilab/experiments/workers.py",
-                "    store.sweep()\n",
-                "    store.sweep()\n    cells = cells[::2]\n",
+                "src/multilab/experiments/execute.py",
+                "    missing = _missing(cells, store)\n",
+                "    missing = _missing(cells[::2], store)\n",
             ),
         ),
         fresh=True,

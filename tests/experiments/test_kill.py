@@ -37,7 +37,7 @@ quick = pathlib.Path.write_bytes
 pathlib.Path.write_bytes = lambda path, data: (time.sleep(0.01), quick(path, data))[1]  # so that kills hit writes
 
 from multilab.experiments.cells import study_cells
-from multilab.experiments.workers import run_cells
+from multilab.experiments.execute import run_cells
 from multilab.experiments.study import study_from
 from multilab.experiments.store import Store
 
@@ -403,11 +403,11 @@ def test_a_damaged_lock_is_named_by_dvc_and_can_be_removed(tmp_path):
 @pytest.mark.slow
 def test_the_mlflow_database_is_complete_or_absent(tmp_path):
     """MLflow refuses for ever a half-made database, so its file may appear only when it is complete."""
-    from multilab.experiments.tracking import Tracker
+    from multilab.experiments.track import Tracker
 
     path = tmp_path / "mlflow.db"
     argv = [f"sqlite:///{path}", str(tmp_path / "mlartifacts")]
-    code = "import sys; from multilab.experiments.tracking import Tracker; Tracker(*sys.argv[1:])"
+    code = "import sys; from multilab.experiments.track import Tracker; Tracker(*sys.argv[1:])"
     run = subprocess.Popen([sys.executable, "-c", code, *argv], start_new_session=True)
     while not path.exists():
         assert run.poll() is None, "no database was made"
@@ -446,7 +446,7 @@ def left_by(command: str, lab: Laboratory) -> dict[str, object]:
         scores = hashlib.sha256((lab.root / "reports/quick/scores.csv").read_bytes()).hexdigest()
         return {**arrays(lab.root / ".cells"), "scores.csv": scores, "runs": published(lab)}
     if command == "tune":
-        notes = [json.loads(path.read_text()) for path in lab.root.glob(".cells/.runs/*/tuning-*.json")]
+        notes = [json.loads(path.read_text()) for path in lab.root.glob(".cells/.runs/search-*.json")]
         assert notes, "no note of the search"
         (trials,) = {note["trials"] for note in notes}
         return {"trials": trials, "runs": published(lab)}

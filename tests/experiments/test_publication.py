@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -65,21 +64,23 @@ def test_runs_are_published_later_and_only_once(unreachable, monkeypatch, capsys
     assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{folder / 'later.db'}"]) == 0
     assert "1 created" in capsys.readouterr().out
     title = "ML-kNN protocol={kfold: 2, stratify: 1, seed: 0}"
-    assert names(folder / "later.db") == [title, f"{title} on scenario1"]
+    assert names(folder / "later.db") == [f"{title} on scenario1"]
     assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{folder / 'later.db'}"]) == 0
     assert "0 created, 1 kept" in capsys.readouterr().out
 
 
-def test_a_note_whose_cells_are_gone_is_left_out(unreachable, monkeypatch, capsys):
+def test_a_run_whose_cells_are_gone_is_left_out(unreachable, monkeypatch, capsys):
     folder, *_ = unreachable
     monkeypatch.chdir(folder)
     monkeypatch.setenv("MULTILAB_CACHE", str(folder / "data"))
     monkeypatch.delenv("MULTILAB_CELLS", raising=False)
-    (note,) = (folder / ".cells" / ".runs").glob("**/job-*.json")
-    settings = json.loads(note.read_text())
-    publication.publish_notes(
-        [settings, {**settings, "seed": 5}], [], {"uri": f"sqlite:///{folder / 'some.db'}", "artifacts": "artifacts"}
-    )
+    (note,) = (folder / ".cells" / ".runs").glob("job-*.json")
+    other = note.with_name("job-other.json")
+    other.write_text(json.dumps({**json.loads(note.read_text()), "seed": 5}))
+    try:
+        assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{folder / 'some.db'}"]) == 0
+    finally:
+        other.unlink()
     printed = capsys.readouterr().out
     assert "1 of 2 runs left out" in printed
     assert "1 created" in printed
@@ -108,25 +109,19 @@ def test_nothing_to_publish_is_reported(tmp_path, monkeypatch, capsys):
 
 
 def test_a_search_is_published_from_its_note(tmp_path, monkeypatch):
-    from hydra.core.hydra_config import HydraConfig
-
-    from multilab.experiments.cells import Cell, SplitRef
-    from multilab.experiments.method import load_method
-    from multilab.experiments.study import Tuning
-
-    job = SimpleNamespace(runtime=SimpleNamespace(output_dir=str(tmp_path)))
-    monkeypatch.setattr(HydraConfig, "get", lambda: job)
-    cell = Cell("train", SplitRef("scenario1", "f" * 64, '{"kfold":2}', -1, "all rows"), load_method("mlknn"))
-    plan = Tuning(n_trials=3, metric="hamming_loss")
-    value = publication.publish_tuning(cell, plan, {"k": 7}, "k,hamming_loss\n10,0.3\n7,0.1\n9,nan\n")
-    assert value == 0.1
-    runs, searches = publication.read_notes([tmp_path])
-    assert (runs, len(searches)) == ([], 1)
-    publication.publish_notes([], searches, {"uri": f"sqlite:///{tmp_path / 'm.db'}", "artifacts": str(tmp_path / "a")})
-    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'm.db'}")
-    experiment = client.get_experiment_by_name("tuning").experiment_id
-    (run,) = client.search_runs([experiment], "params.k = '7'")
-    assert run.data.metrics["best.hamming_loss"] == 0.1
-    steps = {m.step: m.value for m in client.get_metric_history(run.info.run_id, "trial.hamming_loss")}
-    assert steps == {0: 0.3, 1: 0.1}
-    assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["trials.csv"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    argv = ["dataset=scenario1", "method=mlknn", "protocol={kfold: 2, stratify: 1, seed: 0}", "tracking.artifacts=a"]
+    argv += ["tune.n_trials=3", "tune.metric=hamming_loss", "tracking.uri=sqlite:///m.db"]
+    assert main(["tune", *argv]) == 0
+    (found,) = publication.read_searches(tmp_path / "cells", {})
+    trials = [float(line.rpartition(",")[2]) for line in found.trials.splitlines()[1:]]
+    assert main(["study", "publish", "--runs", "--tracking-uri", "sqlite:///later.db", "--tracking-artifacts", "b"]) == 0
+    for name in ("m.db", "later.db"):
+        client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path / name}")
+        experiment = client.get_experiment_by_name("tuning").experiment_id
+        (run,) = client.search_runs([experiment], f"params.k = '{found.best['k']}'")
+        assert run.data.metrics["best.hamming_loss"] == min(trials)
+        steps = {m.step: m.value for m in client.get_metric_history(run.info.run_id, "trial.hamming_loss")}
+        assert steps == dict(enumerate(trials))
+        assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["trials.csv"]

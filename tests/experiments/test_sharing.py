@@ -12,14 +12,12 @@ import pytest
 
 from helpers.laboratory import Laboratory
 from multilab.cli import main
-from multilab.experiments.cells import all_cells, base_score_cells
-from multilab.experiments.leases import Leases
+from multilab.experiments.cells import all_cells, base_score_cells, with_reads
+from multilab.experiments.execute import run_cells
 from multilab.experiments.running import give_up
-from multilab.experiments.shared_cells import DEATHS, with_reads
-from multilab.experiments.sharing import run_shared
+from multilab.experiments.sharing import DEATHS, Leases, run_shared
 from multilab.experiments.store import Store
 from multilab.experiments.study import study_from
-from multilab.experiments.workers import run_cells
 
 
 @pytest.fixture

@@ -362,8 +362,8 @@ def test_the_stage_runs_when_an_analysis_changed_and_only_then(tmp_path):
 
 @pytest.mark.data
 def test_the_papers_point_of_the_grid_is_the_studys_cell(benchmark_data, tmp_path):
+    from multilab.experiments.cell_metrics import evaluate_cell
     from multilab.experiments.cells import split_refs
-    from multilab.experiments.evaluation import evaluate_cell
 
     mlwse = load_study("mlwse")
     part = split_refs("emotions", mlwse.protocol)[0]

@@ -6,12 +6,12 @@ import re
 import string
 
 import pytest
-import yaml
 
 from multilab import papers
 from multilab.claims import ClaimsError
 from multilab.claims.checks import ALL_OF
 from multilab.claims.published import read_cells
+from multilab.core.settings import TextLoader, parse_yaml
 from multilab.papers import paper as paper_module
 
 
@@ -61,7 +61,7 @@ def test_every_check_has_its_description_and_every_check_of_a_paper_is_used(name
 
 def test_on_is_a_key_and_not_a_truth_value():
     """YAML 1.1 reads ``on``, ``no`` and the like as booleans; checks have a key ``on``."""
-    content = yaml.load("{on: ours, a: true, b: False, c: no, d: truely, e: 1, f: null}", paper_module._loader())
+    content = parse_yaml("{on: ours, a: true, b: False, c: no, d: truely, e: 1, f: null}", TextLoader)
     assert content == {"on": "ours", "a": True, "b": False, "c": "no", "d": "truely", "e": 1, "f": None}
 
 

@@ -140,7 +140,7 @@ def derived_cells(cells: Iterable[AuditCell], path: Path) -> list[AuditCell]:
 
     from multilab.audit import AuditError
     from multilab.core.files import not_a_file
-    from multilab.core.yaml_text import parse_yaml
+    from multilab.core.settings import parse_yaml
 
     if kind := not_a_file(path):
         raise AuditError(f"{path}: it is {kind}, not a YAML file")
@@ -177,7 +177,7 @@ def _merged(known: TestSize | None, given: TestSize) -> TestSize:
 def _card_size(name: str) -> TestSize | None:
     """Return the numbers of labels of the card of a dataset, ``None`` if it has no card that says so."""
     from multilab.audit import TestSize
-    from multilab.core.yaml_text import parse_yaml
+    from multilab.core.settings import parse_yaml
     from multilab.datasets.catalogue import card_folders
 
     for folder in card_folders():

@@ -94,7 +94,7 @@ def models() -> list[str]:
 def arguments_of(method: str) -> dict[str, Any]:
     """Return the arguments of a method by dotted name: those of its YAML with their values, then the class's others."""
     try:
-        from multilab.core.yaml_text import YAMLError, parse_yaml
+        from multilab.core.settings import YAMLError, parse_yaml
     except ImportError:  # the core install
         return {}
     folder = "entrant" if (conf_dir() / "entrant" / f"{method}.yaml").is_file() else "method"

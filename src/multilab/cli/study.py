@@ -86,8 +86,8 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     """
     from multilab.commands.arena.pages import committed_pages, overview, study_page
     from multilab.commands.receipts import PAGE, restore_tables
-    from multilab.experiments.tracking_uri import runs_link, tracking
-    from multilab.experiments.workers import parallel_map
+    from multilab.experiments.execute import parallel_map
+    from multilab.experiments.mlflow_store import runs_link, tracking
     from multilab.reports import finding_text, headline_markdown
 
     if every:
@@ -185,8 +185,8 @@ def publish(study: str, runs: bool, tracking_uri: str | None, tracking_artifacts
     The view is rebuilt from the result files. --runs also publishes what was computed while no server answered.
     """
     from multilab.commands.publication import publish_all, publish_study
+    from multilab.experiments.mlflow_store import tracking
     from multilab.experiments.study import load_study
-    from multilab.experiments.tracking_uri import tracking
 
     where = tracking(tracking_uri, tracking_artifacts)
     if runs:

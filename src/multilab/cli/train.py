@@ -83,7 +83,7 @@ def _arguments_of_method(given: list[str], argument: str, has_value: bool) -> li
     return [] if value is None or isinstance(value, list | dict) else [f"method.{argument}={value}"]
 
 
-def _run(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> list[str]:
+def _overrides(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> list[str]:
     """Return the arguments of Hydra, data files registered."""
     if any(word.startswith("study=") for word in settings):
         raise click.UsageError("No setting is called 'study'.")
@@ -136,13 +136,9 @@ def train(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
       tracking.uri=URI        the MLflow store; tracking.artifacts=URI, tracking=NAME: conf/tracking/NAME.yaml
       hydra/launcher=joblib   run a sweep on joblib, ray or SLURM (extras joblib, ray, slurm)
     """
-    from multilab.commands import adhoc
-    from multilab.commands.results import print_sweep
+    from multilab.commands.train import train as run
 
-    try:
-        return adhoc.train(_run(settings, multirun, cfg))
-    finally:
-        print_sweep()
+    return run(_overrides(settings, multirun, cfg))
 
 
 @click.command()
@@ -179,7 +175,6 @@ def tune(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
 
     To tune inside every training set of a cross-validation instead: multilab train tune.n_trials=20 ...
     """
-    from multilab.commands.composition import compose_and_run
-    from multilab.commands.tuning import tune_job
+    from multilab.commands.tuning import tune as run
 
-    return compose_and_run(tune_job, _run(settings, multirun, cfg), "multilab tune")
+    return run(_overrides(settings, multirun, cfg))

@@ -15,10 +15,10 @@ from multilab.core import record_checksums, report_dir
 from multilab.experiments.cells import Cell, all_cells
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluation import MEASURED, evaluate, measurements, sampling_errors, tuned, unfinished
+from multilab.experiments.execute import run_cells
 from multilab.experiments.measuring import RECALL
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
-from multilab.experiments.workers import run_cells
 from multilab.papers import find
 from multilab.statistics.result_files import read_table, read_unfinished, write_results
 

@@ -5,7 +5,7 @@ from typing import Any
 from multilab.experiments.study import Study
 from multilab.metrics import METRICS
 from multilab.statistics import average_ranks as ranks_of
-from multilab.statistics import compare_methods, rounded_means, summarise
+from multilab.statistics import compare_methods, rank_rows, rounded_means, summarise
 
 
 def compared_groups(study: Study) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -44,3 +44,17 @@ def study_ranks(study: Study, scores: Any) -> dict[str, dict[str, float]]:
         for method, rank in ranks_of(means, METRICS[metric].direction).items():
             ranks[str(method)][metric] = float(rank)
     return ranks
+
+
+def dataset_ranks(study: Study, scores: Any) -> tuple[dict[tuple[str, str], float], str]:
+    """Return the ranks by the headline metric per method and data set, and among what they are ranks.
+
+    Only methods of the study with a value on all its data sets are ranked, so that every rank is among the same methods
+    and means of ranks compare.
+    """
+    means = summarise(scores, study.headline, study.datasets, study.methods).mean.dropna(axis="columns")
+    if means.shape[1] < 2:
+        return {}, ""
+    ranks = rank_rows(means, METRICS[study.headline].direction)
+    among = f"among {means.shape[1]} methods by {study.headline}"
+    return {(str(method), str(dataset)): float(rank) for (dataset, method), rank in ranks.stack().items()}, among

@@ -1,8 +1,8 @@
 """What DVC shows of a study: the files behind its ``params:``, ``metrics:`` and ``plots:``, small enough to be read.
 
-``params.json`` holds what the study and its methods set. ``headline.json`` has few numbers, because `dvc metrics show`
-has a column for each number of all studies. ``headline.csv``, ``ranks.csv`` and ``folds.csv`` are the data of the plots,
-best method first, drawn by the templates in ``.dvc/plots``.
+``params.json`` holds what the study and its methods set. ``headline.json`` has few numbers, because
+`dvc metrics show` has a column for each number of all studies. ``headline.csv``, ``ranks.csv`` and ``folds.csv`` are
+the data of the plots, best method first, drawn by the templates in ``.dvc/plots``.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from multilab.commands.composition import compose_and_run, metric_names, settings_of
+from multilab.commands.composition import metric_names, run_jobs, settings_of
 from multilab.commands.progress import ProgressBar, print_warnings
-from multilab.commands.run_records import dataset_source, flat_params, run_tags
+from multilab.commands.publication import dataset_source, flat_params, run_tags
 from multilab.core.messages import printable, unknown_name
 from multilab.core.shell import command
 from multilab.deployment.champions import challenge, settings_cells
@@ -18,10 +18,12 @@ from multilab.deployment.errors import DeploymentError
 from multilab.deployment.final_fit import evaluated, fitted_model
 from multilab.deployment.model_limits import over_assigned_labels, over_assigned_text
 from multilab.deployment.registry import log_model
+from multilab.experiments.arguments import check_method
 from multilab.experiments.environment import environment
+from multilab.experiments.execute import run_cells
+from multilab.experiments.method import Method
+from multilab.experiments.mlflow_store import tracking
 from multilab.experiments.store import Store
-from multilab.experiments.tracking_uri import tracking
-from multilab.experiments.workers import run_cells
 from multilab.metrics import METRICS
 
 
@@ -53,7 +55,8 @@ class FitOptions:
 
 def fit_and_log(settings: Sequence[str], options: FitOptions) -> int:
     """Score and fit the method of some settings ``name=value``, log the model and register it; return an exit code."""
-    return compose_and_run(functools.partial(_fit_job, options=options), settings, "multilab fit")
+    run_jobs(functools.partial(_fit_job, options=options), settings, "multilab fit").raise_failure()
+    return 0
 
 
 def _fit_job(cfg: Any, options: FitOptions) -> None:
@@ -62,6 +65,7 @@ def _fit_job(cfg: Any, options: FitOptions) -> None:
         raise DeploymentError(f"metric: {unknown_name('metric', options.metric, METRICS)}")
     if options.output and os.path.exists(options.output) and not os.path.isdir(options.output):
         raise DeploymentError(f"--output {options.output} is a file: name a folder")
+    check_method(Method.from_mapping(settings["method"], settings["mapping"]), bool(settings["tune"]))
     cells, store = settings_cells(settings), Store()
     method, dataset = cells[0].method, settings["dataset"]
     failed = run_cells(cells, store, progress=ProgressBar(f"{method.name} on {dataset}"))
@@ -78,7 +82,7 @@ def _fit_job(cfg: Any, options: FitOptions) -> None:
         print(f"saved in {model.save(options.output)}")
     where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
     shown = flat_params(method) | {"protocol": cells[0].split_ref.protocol, **model.metadata.tuning.get("best", {})}
-    tags = run_tags(environment(), cfg.seed) | {"multilab.dataset": dataset, "multilab.method": method.name}
+    tags = run_tags(environment(), cfg.seed) | {"dataset": dataset, "method": method.name}
     logged = log_model(model, where, params=shown, source=dataset_source(dataset), tags=tags)
     print(f"logged as {logged.uri} in MLflow experiment models")
     address = logged.uri

@@ -10,10 +10,10 @@ from multilab.core import report_dir, write_atomically
 from multilab.experiments import gate
 from multilab.experiments.cells import base_score_cells, gate_case_cells, study_cells
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.execute import run_cells
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.experiments.warning_counts import count_warnings
-from multilab.experiments.workers import run_cells
 from multilab.papers import find
 from multilab.statistics.result_files import read_unfinished
 

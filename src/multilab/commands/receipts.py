@@ -11,8 +11,8 @@ from multilab.commands.stage_keys import STAGES, TABLES, stage_keys
 from multilab.core import changed_files, report_dir, results_dir, write_atomically
 from multilab.experiments.cells import all_cells
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.mlflow_store import is_destination
 from multilab.experiments.study import Study, load_study
-from multilab.experiments.tracking_uri import is_destination
 
 PAGE = "index.html"
 

@@ -81,7 +81,7 @@ def _recomputed(
 ) -> list[str]:
     """Recompute cells, compare them with committed and stored results; return a line for each that may not differ."""
     from multilab.experiments import gate, rekeying
-    from multilab.experiments.workers import run_cells
+    from multilab.experiments.execute import run_cells
 
     expected = gate.committed_numbers(folder)
     reads = {read.key: read for cell in cells for read in cell.reads}

@@ -2,8 +2,8 @@
 
 import sys
 
-from multilab.commands.adhoc import sweep_cells
 from multilab.commands.progress import ProgressBar, StageLine, exit_code, print_warnings
+from multilab.commands.train import sweep_cells
 from multilab.experiments.arguments import check_study
 from multilab.experiments.cells import Cell, all_cells
 from multilab.experiments.limits import CellLimits

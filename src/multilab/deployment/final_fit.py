@@ -30,9 +30,10 @@ from multilab.deployment.summaries import (
     metric_summaries,
     per_label_rows,
 )
+from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, SplitRef, scores_cell
 from multilab.experiments.environment import environment
-from multilab.experiments.evaluation import dataset_facts, evaluate_cell
+from multilab.experiments.evaluation import dataset_facts
 from multilab.experiments.fitting import indices, seeded_estimator
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.running import ensure, inner_inputs
@@ -156,7 +157,7 @@ def evaluated(cells: Sequence[Cell], store: Store, conventions: str) -> CrossVal
     arrays = [store.arrays(cell.key) for cell in cells]
     return CrossValidated(
         list(cells),
-        [evaluate_cell(cell, store, conventions) for cell in cells],
+        [cell_metrics(cell, store, conventions) for cell in cells],
         float(np.mean([len(test) / len(train) for train, test in rows])),
         np.concatenate([Y[test] for _, test in rows]),
         np.concatenate([array["scores"] for array in arrays]),

@@ -1,7 +1,4 @@
-"""From stored cells to tables of numbers.
-
-Metrics are computed from the stored scores, so adding a metric never retrains.
-"""
+"""From stored cells to the tables of a study."""
 
 from __future__ import annotations
 
@@ -13,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from multilab.datasets import load, prepared_meta
+from multilab.datasets import prepared_meta
+from multilab.experiments.cell_metrics import evaluate_cell, labels_of
 from multilab.experiments.cells import Cell
-from multilab.experiments.fitting import indices
+from multilab.experiments.execute import parallel_map
 from multilab.experiments.measuring import RECALL
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
-from multilab.experiments.workers import parallel_map
-from multilab.metrics import METRICS, score_all
+from multilab.metrics import METRICS
 
 if TYPE_CHECKING:  # every train stage imports this file, and needs neither
     import numpy as np
@@ -32,7 +29,6 @@ __all__ = [
     "MEASURED",
     "dataset_facts",
     "evaluate",
-    "evaluate_cell",
     "learned",
     "measurements",
     "sampling_errors",
@@ -46,39 +42,6 @@ _DRAWS = 200
 
 MEASURED = ("fit_seconds", "input_seconds", "predict_seconds", "peak_mb", "model_bytes")
 """Measurements of a cell; ``input_seconds`` is the time of fitting the cells that it reads."""
-
-
-@functools.lru_cache(maxsize=2)
-def _labels(dataset: str, digest: str) -> np.ndarray:
-    """Return the labels of a dataset; its files are read and verified once, not for each of thousands of cells.
-
-    The digest makes data that changed under their name another entry of the cache.
-    """
-    return load(dataset).Y
-
-
-def evaluate_cell(
-    cell: Cell, store: Store, conventions: str = "default", extra: Iterable[tuple[str, str]] = ()
-) -> dict[str, float]:
-    """Return all metrics of one finished train cell.
-
-    ``extra`` are (metric, preset) pairs: ``ranking_loss.mulan`` is the ranking loss under the preset ``mulan``. Where a
-    method predicts for single metrics, each of these is taken from its own prediction.
-    """
-    _, test = indices(cell.split_ref)
-    Y, arrays = _labels(cell.split_ref.dataset, cell.split_ref.dataset_digest)[test], store.arrays(cell.key)
-    extra = tuple(extra)
-    presets = [conventions, *{preset for _, preset in extra}]
-
-    def score(suffix: str) -> dict[str, dict[str, float]]:
-        scores, decisions = arrays[f"scores{suffix}"], arrays[f"decisions{suffix}"]
-        return {preset: score_all(Y, scores, decisions, conventions=preset) for preset in presets}
-
-    results = score("")
-    for measure in (name.partition(".")[2] for name in arrays if name.startswith("scores.")):
-        for preset, values in score(f".{measure}").items():
-            results[preset][measure] = values[measure]
-    return results[conventions] | {f"{metric}.{preset}": results[preset][metric] for metric, preset in extra}
 
 
 def _evaluate(work: tuple[Cell, Iterable[tuple[str, str]]], store: Store, conventions: str) -> dict[str, float]:
@@ -188,9 +151,8 @@ def _sampling_errors(work: tuple[Cell, tuple[str, ...]], store: Store, conventio
     import numpy as np
 
     cell, names = work
-    _, test = indices(cell.split_ref)
-    Y, arrays = _labels(cell.split_ref.dataset, cell.split_ref.dataset_digest)[test], store.arrays(cell.key)
-    draws = np.random.default_rng(0).integers(0, len(test), (_DRAWS, len(test)))
+    Y, arrays = labels_of(cell), store.arrays(cell.key)
+    draws = np.random.default_rng(0).integers(0, len(Y), (_DRAWS, len(Y)))
     errors = {}
     for name in names:
         measure, _, preset = name.partition(".")

@@ -22,8 +22,8 @@ import numpy as np
 from multilab.claims import PublishedTables
 from multilab.core import conf_dir, read_json
 from multilab.datasets import load
+from multilab.experiments.cell_metrics import evaluate_cell
 from multilab.experiments.cells import Cell
-from multilab.experiments.evaluation import evaluate_cell
 from multilab.experiments.fitting import indices
 from multilab.experiments.method import LIBRARIES
 from multilab.experiments.store import Store

@@ -17,6 +17,7 @@ from multilab.statistics import (
     corrected_resampled_p,
     holm,
     holm_levels,
+    pareto_front,
     rank_rows,
 )
 
@@ -189,14 +190,9 @@ class Leaderboard:
 
     @property
     def pareto(self) -> tuple[str, ...]:
-        """The methods than which none is both better in the first metric and faster, the fastest first."""
+        """Methods on the Pareto front of the first metric and time, the fastest first."""
         sign = 1 if self.directions[self.headline] == "max" else -1
-        quality, seconds = sign * self.table[self.headline], self.seconds
-        front: list[str] = []
-        for name in seconds.dropna().sort_values(kind="stable").index:
-            if quality[name] == quality[name] and (not front or quality[name] > quality[front[-1]]):
-                front.append(str(name))
-        return tuple(front)
+        return pareto_front((sign * self.table[self.headline]).to_dict(), self.seconds.to_dict())
 
     @property
     def best(self) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from multilab.claims.claim import Claim
 from multilab.claims.errors import ClaimsError, check_keys
 from multilab.core import code_digest, json_digest, read_json
 from multilab.core.messages import unknown_name
-from multilab.core.yaml_text import parse_yaml
+from multilab.core.settings import TextLoader, read
 from multilab.experiments.analysis_units import Analysis
 
 if TYPE_CHECKING:
@@ -239,15 +238,8 @@ class Paper:
         )
 
     def _read(self, name: str) -> Any:
-        import yaml
-
         path = self.folder / name
-        if not path.is_file():
-            return None
-        try:
-            return parse_yaml(path.read_text(encoding="utf-8"), _loader())
-        except yaml.YAMLError as error:
-            raise ClaimsError(f"{self._location(name)}: not valid YAML: {' '.join(str(error).split())}") from None
+        return read(path, self._location(name), TextLoader, ClaimsError) if path.is_file() else None
 
     def _location(self, name: str) -> str:
         return f"papers/{self.name}/{name}"
@@ -255,23 +247,6 @@ class Paper:
     def _module(self, name: str) -> ModuleType | None:
         path = f"{__package__}.{self.name}.{name}"
         return importlib.import_module(path) if importlib.util.find_spec(path) else None
-
-
-@functools.cache
-def _loader() -> Any:
-    """Return a YAML loader to which ``on``, ``off``, ``yes`` and ``no`` are text: ``on`` is a key of checks."""
-    import yaml
-
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        pass
-
-    booleans = "tag:yaml.org,2002:bool"
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != booleans]
-        for first, resolvers in Loader.yaml_implicit_resolvers.items()
-    }
-    Loader.add_implicit_resolver(booleans, re.compile("(true|false)$", re.IGNORECASE), list("tTfF"))
-    return Loader
 
 
 def paper_names() -> list[str]:

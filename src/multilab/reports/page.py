@@ -6,11 +6,11 @@ from typing import Any
 
 from multilab.core import write_atomically
 from multilab.metrics import METRICS
-from multilab.reports.data import ReportData, load_report, metric_title
+from multilab.reports.data import load_report, metric_title
 from multilab.reports.errors import ReportError
 from multilab.reports.paper.cells import MARKS
 from multilab.reports.paper.names import ReportedPaper
-from multilab.reports.sections import Section, header, plain_text, sections
+from multilab.reports.sections import header, plain_text, sections
 from multilab.reports.tables.entry import number, p_text
 from multilab.reports.tables.scores import MANY_METHODS, method_rows
 
@@ -43,18 +43,34 @@ def build_report(
         is not installed.
     """
     report = load_report(study_dir)
-    target = report.folder / "index.html"
-    write_atomically(target, _render(report, header(report, paper), sections(report, paper, each)))
-    return target
-
-
-def _render(report: ReportData, head: Mapping[str, Any], shown: Iterable[Section]) -> str:
-    from markupsafe import Markup
-
     common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "definitions": METRICS}
-    page = template("page.html.j2", common)
-    rendered = [(section, Markup(template(section.template, common).render(section.content))) for section in shown]
-    return page.render(head, sections=rendered)
+    shown = sections(report, paper, each)
+    rendered = [(section, template(section.template, common).render(section.content)) for section in shown]
+    return write_page(
+        report.folder / "index.html", "page.html.j2", {**header(report, paper), "sections": rendered}, common
+    )
+
+
+def write_page(path: Path, name: str, content: Mapping[str, Any], common: Mapping[str, Any] | None = None) -> Path:
+    """Write a page from a template of this package, and return its path.
+
+    Parameters
+    ----------
+    path : Path
+    name : str
+        Of the template.
+    content : mapping
+        Its variables.
+    common : mapping, optional
+        Variables that the templates it imports see, too.
+
+    Raises
+    ------
+    ReportError
+        If the extra ``lab`` is not installed.
+    """
+    write_atomically(path, template(name, common).render(content))
+    return path
 
 
 def template(name: str, common: Mapping[str, Any] | None = None) -> Any:
@@ -71,7 +87,7 @@ def template(name: str, common: Mapping[str, Any] | None = None) -> Any:
         raise ReportError("a report needs Jinja2: pip install 'multilab[lab]'") from error
     engine = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
+        autoescape=lambda name: not str(name).endswith(".md.j2"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -11,9 +11,9 @@ import numpy as np
 
 from multilab import arena
 from multilab.arena import ArenaError, Board, Means, Pool, Track
-from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS
-from multilab.arena.pools import all_pools
-from multilab.arena.selection import sources_of
+from multilab.arena.boards import GROUP_TITLES, METRIC_GROUPS
+from multilab.arena.sets import sources_of
+from multilab.arena.tracks import all_pools
 from multilab.commands.arena.tables import (
     STUDIES,
     absent_entrants,
@@ -29,7 +29,7 @@ from multilab.commands.progress import ProgressBar
 from multilab.core import report_dir, write_atomically
 from multilab.core.messages import unknown_name
 from multilab.core.shell import command
-from multilab.experiments.workers import jobs, parallel_map
+from multilab.experiments.execute import jobs, parallel_map
 from multilab.metrics import METRICS
 from multilab.reports.tables.entry import Entry
 from multilab.reports.tables.results import ResultTable, print_result_table

@@ -1,4 +1,4 @@
-"""What the arena shows: the summary of its leaderboard as numbers and as a page of the documentation."""
+"""The summary of the arena's leaderboard: its numbers, and a page of the documentation."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from multilab.arena.errors import ArenaError
-from multilab.arena.summaries.page import summary_page
-from multilab.arena.summaries.proposals import PROPOSALS
-from multilab.arena.summaries.summary import arena_summary
+from multilab.arena.summary import PROPOSALS, arena_summary
 from multilab.commands.arena.tables import STUDIES, arena_settings, tables_of_costs
 from multilab.core import report_dir, write_atomically
 from multilab.core.shell import command
 from multilab.experiments.conf import names
 from multilab.experiments.study import load_study
 from multilab.reports.arena.data import read_leaderboard_file
+from multilab.reports.arena.page import summary_page
 
 PAGE = "docs/arena-results.md"
 

@@ -27,9 +27,9 @@ from multilab.commands.leaderboard.results import Results, write_files
 from multilab.commands.leaderboard.running import run_entries
 from multilab.datasets import card, load
 from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.execute import jobs
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
-from multilab.experiments.workers import jobs
 from multilab.leaderboard import Leaderboard, Recommendation, recommend
 from multilab.methods._observed import has_unobserved
 from multilab.metrics import per_label

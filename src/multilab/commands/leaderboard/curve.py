@@ -8,7 +8,7 @@ import pandas as pd
 from multilab.commands.leaderboard.board import CellScores
 from multilab.commands.leaderboard.plan import Contestant, Sizes
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.deadlines import run_cells_within
+from multilab.experiments.execute import run_cells_within
 from multilab.experiments.fitting import indices
 from multilab.metrics.registry import defined
 from multilab.statistics import corrected_unpaired_interval

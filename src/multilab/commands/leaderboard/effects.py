@@ -14,7 +14,7 @@ from multilab.core import MultilabError
 from multilab.decision import CalibratedMultiLabelClassifier, TunedThresholdClassifier
 from multilab.deployment.final_fit import DECISIONS, INNER_FOLDS
 from multilab.experiments.cells import Cell, scores_cell
-from multilab.experiments.deadlines import run_cells_within
+from multilab.experiments.execute import run_cells_within
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
 from multilab.leaderboard import Leaderboard

@@ -8,8 +8,8 @@ from multilab.commands.leaderboard.plan import duration
 from multilab.commands.leaderboard.results import Results
 from multilab.core.text import listed
 from multilab.experiments.environment import environment
+from multilab.experiments.execute import jobs
 from multilab.experiments.stored import setting_text
-from multilab.experiments.workers import jobs
 from multilab.metrics import over_assigned
 from multilab.metrics.registry import defined
 from multilab.reports.comparison.page import ComparisonPage, write_comparison_page

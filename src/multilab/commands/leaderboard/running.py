@@ -8,7 +8,7 @@ import numpy as np
 
 from multilab.commands.leaderboard.display import Display
 from multilab.commands.leaderboard.plan import Contestant, duration, refused_for_memory
-from multilab.experiments.deadlines import run_cells_within
+from multilab.experiments.execute import run_cells_within
 from multilab.experiments.store import Store
 
 __all__ = ["run_entries"]

@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from multilab.core import write_atomically
 from multilab.leaderboard import Leaderboard, Recommendation
 from multilab.metrics.registry import defined
 from multilab.reports.comparison.figures import (
@@ -19,7 +18,7 @@ from multilab.reports.comparison.figures import (
     seconds_figure,
     threshold_figure,
 )
-from multilab.reports.page import template
+from multilab.reports.page import write_page
 from multilab.reports.sections import flat
 from multilab.reports.tables.entry import number
 
@@ -116,9 +115,7 @@ def write_comparison_page(page: ComparisonPage, folder: Path) -> Path:
         "origin": flat(page.origin),
         "objective": defined(page.objective).title,
     }
-    target = folder / "index.html"
-    write_atomically(target, template("comparison.html.j2", {"many_methods": 0}).render(content))
-    return target
+    return write_page(folder / "index.html", "comparison.html.j2", content, {"many_methods": 0})
 
 
 def _leaderboard_rows(board: Leaderboard) -> list[dict[str, Any]]:

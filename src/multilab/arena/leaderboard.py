@@ -90,15 +90,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multilab.arena.boards import Board, Rating, rank_methods
+from multilab.arena.boards import GROUP_TITLES, METRIC_GROUPS, Board, Rating, boards_of, metrics_of, rank_methods
 from multilab.arena.champion import ROPE, SURE, champion_tests
-from multilab.arena.costs import pareto_front
 from multilab.arena.errors import ArenaError
-from multilab.arena.metric_groups import GROUP_TITLES, METRIC_GROUPS, boards_of, metrics_of
-from multilab.arena.pools import Pool, all_pools
-from multilab.arena.selection import sources_of
-from multilab.arena.tracks import Means, Track
+from multilab.arena.sets import sources_of
+from multilab.arena.tracks import Means, Pool, Track, all_pools
+from multilab.core.messages import unknown_name
 from multilab.metrics import METRICS
+from multilab.statistics import pareto_front
 
 SCHEMA = 2
 """Version of the file."""
@@ -436,3 +435,56 @@ def _finite_or_none(values: Iterable[float]) -> list[float | None]:
 
 def _significant(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def leaderboard_means(content: Mapping[str, Any], pool: str = "default") -> Means:
+    """Return the means of a pool of tracks of a leaderboard.
+
+    Parameters
+    ----------
+    content : mapping
+        Of ``leaderboard.json``, see :mod:`multilab.arena.leaderboard`.
+    pool : str, default="default"
+        ``default``, ``tuned``, ``ensembled`` or ``all``.
+
+    Returns
+    -------
+    Means
+        On the datasets and columns of the pool, with the metrics that all its tracks have.
+
+    Raises
+    ------
+    ArenaError
+        If there is no such pool.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from multilab.arena import arena_leaderboard, leaderboard_means, track_results
+    >>> rows = [("x", 0, "a", "macro_f1", 0.6), ("x", 0, "b", "macro_f1", 0.7), ("y", 0, "a", "macro_f1", 0.5)]
+    >>> scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+    >>> facts = [{"name": "x", "q": 6}, {"name": "y", "q": 6}]
+    >>> leaderboard_means(arena_leaderboard([track_results("default", scores)], facts, {}, [])).table("macro_f1")
+         a    b
+    x  0.6  0.7
+    y  0.5  NaN
+    """
+    known = {each["name"]: each for each in content["pools"]}
+    if pool not in known:
+        raise ArenaError(unknown_name("pool of the leaderboard", pool, known))
+    entry = known[pool]
+    tracks = [(name, content["tracks"][name]) for name in entry["tracks"]]
+    metrics = [name for name in tracks[0][1]["values"] if all(name in track["values"] for _, track in tracks)]
+    values = np.full((len(metrics), len(entry["sets"]), len(entry["columns"])), np.nan)
+    absent = entry["undefined"]
+    undefined = np.array([[name in absent.get(metric, ()) for name in entry["sets"]] for metric in metrics])
+    for name, track in tracks:
+        columns = [entry["columns"].index(column) for column in track["columns"]]
+        for m, metric in enumerate(metrics):
+            own = entry["values"].get(name, {}).get(metric, {})
+            for i, dataset in enumerate(entry["sets"]):
+                row = own[dataset] if dataset in own else track["values"][metric][track["sets"].index(dataset)]
+                values[m, i, columns] = np.array(row, dtype=float)
+    values[undefined] = np.nan
+    unfinished = np.isnan(values).all(axis=0)
+    return Means(tuple(metrics), tuple(entry["sets"]), tuple(entry["columns"]), values, undefined, unfinished)
