@@ -148,7 +148,7 @@ WRONG = [
     (["fit", "--dataset", "mine", "--method", "mlknn", "--level", "2"], "2.0 is not in the range 0<x<1"),
     (["fit", "--dataset", "mine", "--method", "mlknn", "--register"], "'--register' requires an argument"),
     (["fit", "--dataset", "mine", "--method", "mlknn", "--set", "k"], "'k' is not of the form k=10"),
-    (["fit", "--dataset", "mine", "--method", "mlknn", "--set", "--kk", "3"], "mlknn has no argument kk"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--set", "kk=3"], "mlknn has no argument kk"),
     (["fit", "--dataset", "mine", "--method", "mlknn", "--decision", "f1"], "no objective is called 'f1'"),
     (["fit", "--dataset", "mine", "--method", "mlknn", "--calibration", "platt"], "no calibration is called 'platt'"),
     (["fit", "--dataset", "mine", "--method", "mlknn", "--metric", "f1"], "no metric is called 'f1'"),

@@ -116,7 +116,8 @@ def test_a_search_is_published_from_its_note(tmp_path, monkeypatch):
     assert main(["tune", *argv]) == 0
     (found,) = publication.read_searches(tmp_path / "cells", {})
     trials = [float(line.rpartition(",")[2]) for line in found.trials.splitlines()[1:]]
-    assert main(["study", "publish", "--runs", "--tracking-uri", "sqlite:///later.db", "--tracking-artifacts", "b"]) == 0
+    where = ["--tracking-uri", "sqlite:///later.db", "--tracking-artifacts", "b"]
+    assert main(["study", "publish", "--runs", *where]) == 0
     for name in ("m.db", "later.db"):
         client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path / name}")
         experiment = client.get_experiment_by_name("tuning").experiment_id

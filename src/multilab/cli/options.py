@@ -61,7 +61,8 @@ MODEL = Name("model", completion.models)
 CELL = Name("key", completion.cells)
 COUNT, SEED, FOLDS = (click.IntRange(min=least) for least in (1, 0, 2))
 LEVEL = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
-COUNT.name = SEED.name = FOLDS.name = LEVEL.name = "n"  # the word in the help
+COUNT.name = SEED.name = FOLDS.name = "integer"  # the word in help and errors, not "integer range"
+LEVEL.name = "number"
 
 
 def study_option(text: str = "The study.", default: str = "quick") -> Callable[..., Any]:
