@@ -1,6 +1,7 @@
 # Help is made from the comments after ## below.
 PYTHON ?= python3
 VENV := .venv
+PORT ?= 5000
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export DVC_NO_ANALYTICS := true
@@ -45,8 +46,8 @@ lint: $(READY) ## ruff, mypy and the layers
 gate: $(READY) ## recompute the quick study without caches and compare with the reference numbers
 	@multilab gate
 
-ui: $(READY) ## open the MLflow UI on http://127.0.0.1:5000
-	@MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(BIN)/mlflow ui --backend-store-uri sqlite:///mlflow.db --workers 1
+ui: $(READY) ## print the addresses of the runs and serve the MLflow UI; another port: make ui PORT=5001
+	@$(BIN)/python scripts/mlflow_ui.py $(PORT)
 
 readme: $(READY) ## regenerate the figure and the table of the README from the committed report
 	@multilab study report --study mlwse-core --readme

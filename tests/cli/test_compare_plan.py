@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 
 from multilab.cli import main
-from multilab.commands.leaderboard import running
-from multilab.commands.leaderboard.board import CellScores
-from multilab.commands.leaderboard.costs import cost_of
-from multilab.commands.leaderboard.display import Display
-from multilab.commands.leaderboard.plan import Contestant, Sizes, duration, plan_entries, refused_for_missing_labels
-from multilab.commands.leaderboard.portfolio import load_portfolio
-from multilab.commands.leaderboard.running import run_entries
+from multilab.comparison import fits
+from multilab.comparison.display import Display
+from multilab.comparison.fits import run_methods
+from multilab.comparison.plan import PlannedMethod, Sizes, cost_of, duration, plan_methods, refused_for_missing_labels
+from multilab.comparison.portfolio import load_portfolio
+from multilab.comparison.scores import CellScores
 from multilab.datasets import load
 from multilab.experiments import execute
 from multilab.experiments import running as cell_running
@@ -37,17 +36,17 @@ SIZES = Sizes(2000, 100, 10, 0.5)
 def entries(patterns):
     refs = split_refs("scenario1", {"kfold": 2, "stratify": 1, "seed": 0})
     chosen = load_portfolio().select(patterns)
-    return [Contestant(candidate, [Cell("train", ref, candidate.method) for ref in refs]) for candidate in chosen]
+    return [PlannedMethod(member, [Cell("train", ref, member.method) for ref in refs]) for member in chosen]
 
 
 def run(chosen, store, seconds=600.0):
     end = time.monotonic() + seconds
     with Display(chosen, CellScores(load("scenario1").Y, store, ("macro_f1",)), "scenario1", end, 1) as display:
-        run_entries(chosen, store, seconds, end, 1, display)
+        run_methods(chosen, store, seconds, end, 1, display)
 
 
 def test_every_method_of_the_portfolio_has_a_cost_curve_that_grows_with_the_table():
-    for name in load_portfolio().candidates:
+    for name in load_portfolio().members:
         small, large = cost_of(name, 500, 20, 5), cost_of(name, 50_000, 500, 50)
         assert small is not None, name
         assert large is not None
@@ -58,17 +57,17 @@ def test_every_method_of_the_portfolio_has_a_cost_curve_that_grows_with_the_tabl
 
 def test_a_method_without_a_curve_has_no_estimate_and_runs_last(tmp_path):
     assert cost_of("no_such_method", 100, 10, 5) is None
-    planned = plan_entries(entries("lwmf,br_logistic"), SIZES, Store(tmp_path))
+    planned = plan_methods(entries("lwmf,br_logistic"), SIZES, Store(tmp_path))
     assert [(entry.name, entry.seconds is None) for entry in planned] == [("br_logistic", False), ("lwmf", True)]
     assert planned[1].expected(1) == "no estimate"
 
 
 def test_cheap_methods_come_first_and_base_scores_are_part_of_the_estimate(tmp_path):
-    planned = plan_entries(entries("mldf,mlwse_l1,label_frequencies"), SIZES, Store(tmp_path))
+    planned = plan_methods(entries("mldf,mlwse_l1,label_frequencies"), SIZES, Store(tmp_path))
     assert [entry.name for entry in planned] == ["label_frequencies", "mlwse_l1", "mldf"]
     stacking = planned[1]
     assert stacking.seconds > 2 * cost_of("mlwse_l1", 1000, 30, 10).seconds
-    with_members = plan_entries(entries("mlwse_l1,br_logistic,cc_logistic,erf_pct"), SIZES, Store(tmp_path))
+    with_members = plan_methods(entries("mlwse_l1,br_logistic,cc_logistic,erf_pct"), SIZES, Store(tmp_path))
     shared = next(entry for entry in with_members if entry.name == "mlwse_l1")
     assert shared.seconds < stacking.seconds  # the members' own fits are counted with the members
 
@@ -91,7 +90,7 @@ def holes(tmp_path, monkeypatch):
 def test_every_method_of_the_portfolio_learns_from_missing_labels_or_is_left_out_by_name(holes, capsys):
     refs = split_refs(holes, {"kfold": 2, "stratify": 1, "seed": 0})
     chosen = load_portfolio().select(None)
-    every = [Contestant(candidate, [Cell("train", ref, candidate.method) for ref in refs]) for candidate in chosen]
+    every = [PlannedMethod(member, [Cell("train", ref, member.method) for ref in refs]) for member in chosen]
     refused = {entry.name: refused_for_missing_labels(entry) for entry in every}
     assert refused["mlwse_l1"] == refused["erf_pct"] == "ERFPCT cannot learn from missing labels"
     assert not refused["label_frequencies"]
@@ -123,10 +122,10 @@ def test_an_estimator_that_would_take_a_missing_label_for_a_class_is_refused(hol
 
 def test_what_is_stored_costs_nothing(tmp_path):
     store, (entry,) = Store(tmp_path), entries("br_logistic")
-    (before,) = plan_entries([entry], SIZES, store)
+    (before,) = plan_methods([entry], SIZES, store)
     estimated = before.seconds
     assert run_cell(entry.cells[0], store) is None
-    (after,) = plan_entries([entry], SIZES, store)
+    (after,) = plan_methods([entry], SIZES, store)
     assert after.seconds == pytest.approx(estimated / 2)
 
 
@@ -163,7 +162,7 @@ def test_a_method_over_its_limit_is_stopped_and_the_next_one_runs(tmp_path, monk
 
     within = execute.run_cells_within
     monkeypatch.setattr(cell_running, "run_cell", slow)
-    monkeypatch.setattr(running, "run_cells_within", recorded)
+    monkeypatch.setattr(fits, "run_cells_within", recorded)
     store, chosen = Store(tmp_path), entries("br_logistic,label_frequencies")
     chosen[0].seconds, chosen[1].seconds = 0.5, None
     run(chosen, store)

@@ -17,8 +17,8 @@ import pandas as pd
 import pytest
 
 from multilab.cli import main
-from multilab.commands.leaderboard.curve import curve_remark
-from multilab.commands.leaderboard.effects import held_out_cell
+from multilab.comparison.curve import curve_remark
+from multilab.comparison.decisions import held_out_cell
 from multilab.datasets import load
 from multilab.decision import TunedThresholdClassifier
 from multilab.experiments.cells import Cell, split_refs

@@ -56,6 +56,15 @@ def test_a_server_that_is_down_costs_one_line_and_no_result(unreachable):
     assert not (folder / "mlflow.db").exists(), "tracking.uri was ignored"
 
 
+def test_a_run_that_is_published_twice_stays(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    assert main(["train", *RUN, "metrics=[macro_f1]", "tracking.uri=sqlite:///m.db"]) == 0
+    assert "1 created" in capsys.readouterr().out
+    assert main(["study", "publish", "--runs", "--tracking-uri", "sqlite:///m.db"]) == 0
+    assert "0 created, 1 kept, 0 superseded, 0 deleted" in capsys.readouterr().out
+
+
 def test_runs_are_published_later_and_only_once(unreachable, monkeypatch, capsys):
     folder, *_ = unreachable
     monkeypatch.chdir(folder)
@@ -74,9 +83,11 @@ def test_a_run_whose_cells_are_gone_is_left_out(unreachable, monkeypatch, capsys
     monkeypatch.chdir(folder)
     monkeypatch.setenv("MULTILAB_CACHE", str(folder / "data"))
     monkeypatch.delenv("MULTILAB_CELLS", raising=False)
-    (note,) = (folder / ".cells" / ".runs").glob("job-*.json")
-    other = note.with_name("job-other.json")
-    other.write_text(json.dumps({**json.loads(note.read_text()), "seed": 5}))
+    (note,) = (folder / ".cells" / ".runs").glob("run-*.json")
+    other = note.with_name("run-other.json")
+    content = json.loads(note.read_text())
+    content["settings"]["seed"] = 5
+    other.write_text(json.dumps(content))
     try:
         assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{folder / 'some.db'}"]) == 0
     finally:

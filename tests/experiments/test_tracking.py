@@ -102,9 +102,11 @@ def test_the_plain_name_of_a_metric_is_the_mean_over_the_splits(store):
 
 
 def test_a_split_without_a_value_leaves_the_mean_out(store):
-    Tracker(*store).publish("s", [record()])
+    Tracker(*store).publish("s", [record(loss=(0.1, float("nan"), 0.2))])
     run = child(store)
-    assert "peak_mb" not in run.data.metrics
+    assert "hamming_loss" not in run.data.metrics
+    assert history(store, run, "split/hamming_loss") == {0: 0.1, 2: 0.2}
+    assert run.data.metrics["peak_mb"] == 3.0, "the largest peak is known"
     assert table(store, run).loc["peak_mb", ["split 0", "split 2"]].tolist() == [1.0, 3.0]
     assert table(store, run).loc["peak_mb", ["mean", "split 1"]].isna().all()
 
@@ -167,7 +169,7 @@ def test_publishing_twice_keeps_every_run(store):
 
 
 def test_a_dvc_experiment_is_added_next_to_the_runs_that_stay_current(store):
-    tracker, other = Tracker(*store), record(loss=(0.5, 0.5, 0.6), params={"k": 2})
+    tracker, other = Tracker(*store), record(loss=(0.5, 0.5, 0.6), params={"k": 2}, rank=1.0)
     tracker.publish("s", [record(), record("b")])
 
     def current():
@@ -177,6 +179,7 @@ def test_a_dvc_experiment_is_added_next_to_the_runs_that_stay_current(store):
     assert tracker.publish_experiment("s", [other, record("b")], "odd-name")["created"] == 1
     assert current() == before | {"A (odd-name) on d"}
     assert tracker.publish_experiment("s", [other, record("b")], "odd-name")["created"] == 0
+    assert "rank" not in child(store, "A (odd-name) on d").data.metrics, "it is among the methods of another folder"
     assert tracker.publish("s", [record(), record("b")])["superseded"] == 0
     assert current() == before | {"A (odd-name) on d"}
 
@@ -322,11 +325,10 @@ def test_the_link_opens_the_shared_view_of_an_experiment(store):
     tracker.share_view("s", ["rank", "hamming_loss"], "rank")
     entry = tracker.client.get_experiment_by_name("s")
     view_state = json.loads(entry.tags["mlflow.sharedViewState.multilab"])
-    assert view_state["selectedColumns"] == [
-        "attributes.`Dataset`",
-        "metrics.`rank`",
-        "metrics.`hamming_loss`",
-    ]
+    shown = ["attributes.`Dataset`", "metrics.`rank`", "metrics.`hamming_loss`"]
+    assert view_state["selectedColumns"] == shown
+    assert [name for name in view_state["columnOrder"] if name in shown] == shown
+    assert sum(view_state["columnWidths"].values()) <= 700, "MLflow leaves that of a window of 1400 pixels"
     assert runs_link(store[0], "s") == (
         f"http://127.0.0.1:5000/#/experiments/{entry.experiment_id}/runs"
         "?workflowType=machine_learning&viewStateShareKey=multilab"
@@ -399,7 +401,7 @@ def test_the_record_of_a_run(store, monkeypatch):
     Tracker(*store).publish("s", [dataclasses.replace(run, artifacts=dict)])
     shown = child(store, "p on digit-segments")
     assert shown.data.metrics["seconds"] == 3.0
-    assert "peak_mb" not in shown.data.metrics, "of a rise of 0 nothing is known"
+    assert shown.data.metrics["peak_mb"] == 4.0
     assert table(store, shown).loc["peak_mb", "split 1"] == 4.0
     assert not [name for name in shown.data.metrics if "n_skipped" in name]
     assert table(store, shown).loc["n_skipped_macro_auc", ["split 0", "split 1"]].tolist() == [0.0, 2.0]

@@ -27,8 +27,8 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     (``null``, or ``sets`` whose results decided rules of the method, with the ``reason``: there its rows are
     optimistic).
 ``absent``
-    A list, one per entrant without results: ``name``, ``title``, ``family``, ``licence``, ``requires``, ``reference``
-    and ``reason``.
+    A list, one per method of ``conf/entrant`` without results: ``name``, ``title``, ``family``, ``licence``,
+    ``requires``, ``reference`` and ``reason``.
 ``metrics``
     A list, one per metric: ``name``, ``title``, ``direction`` (``min`` or ``max``), ``low``, ``high`` (``null``:
     grows with q), ``group`` (``example``, ``label``, ``ranking`` or ``probability``; ``null``: no group counts it),
@@ -151,7 +151,7 @@ def arena_leaderboard(
     run : callable, optional
         ``run(work, items)`` returns ``work(item)`` of all items, in their order; by default one after the other.
     absent : sequence of mapping
-        Entrants without results, as in the file.
+        Methods without results, as in the file.
 
     Returns
     -------

@@ -11,6 +11,8 @@ from multilab.cli.files import FEW, named_dataset, reader_options
 from multilab.cli.options import DATASET, FOLDS, LEVEL, METHOD, METRIC, Duration
 from multilab.core import report_dir, write_atomically
 from multilab.core.files import refuse_overwriting
+from multilab.core.messages import unknown_name
+from multilab.experiments.errors import ExperimentError
 
 
 @click.command()
@@ -57,12 +59,23 @@ def compare(
     The exit code is 0 if a method besides the baseline finished, 1 if none did, 2 for a mistake in the command. In
     Python: from multilab import compare.
     """
-    from multilab.commands.leaderboard.comparison import run_comparison
-    from multilab.commands.leaderboard.request import Request
+    from multilab.commands.composition import check_dataset
+    from multilab.comparison.request import Request
+    from multilab.comparison.results import write_files
+    from multilab.comparison.run import closing_text, compare_within_budget
+    from multilab.metrics.registry import DEFINED
+    from multilab.reports.comparison.page import write_comparison_page
 
     name = named_dataset(dataset, reader)
+    check_dataset(name)
+    if metric not in DEFINED:
+        raise ExperimentError(unknown_name("metric", metric, DEFINED))
     folder = Path(output) if output else report_dir("compare") / name
-    return run_comparison(Request(name, method, budget, metric, cv, folder))
+    results = compare_within_budget(Request(name, method, budget, metric, cv, folder))
+    write_files(results)
+    write_comparison_page(results)
+    print(closing_text(results))
+    return 0 if results.finished else 1
 
 
 @click.command()
@@ -90,7 +103,7 @@ def regressions(
 
     Exit code: 0 no regression, 1 at least one, 2 the comparison is not possible (other splits, no such file).
     """
-    from multilab.leaderboard.regressions import find_regressions, read_leaderboard
+    from multilab.comparison.regressions import find_regressions, read_leaderboard
 
     if markdown:
         refuse_overwriting(markdown, now, *([baseline] if baseline else []))

@@ -43,7 +43,7 @@ from multilab.statistics.result_files import read_scores
 def publish_all(where: dict[str, str]) -> int:
     """Publish all runs and searches that the store of cells has a note of."""
     root = Store().root
-    if not any((root / ".runs").glob("**/*.json")):
+    if not any((root / ".runs").glob("*.json")):
         print(f"nothing to publish: no runs of `multilab train` or `multilab tune` in {root}")
         return 0
     runs, left_out = read_runs(root, where)
@@ -66,9 +66,14 @@ def _publish(runs: Sequence[Run], searches: Sequence[Search], where: dict[str, s
     """Publish runs to the experiment ``runs`` and searches to ``tuning``, and print what that changed."""
     tracker = Tracker(where["uri"], where["artifacts"])  # before anything is read: it may not answer
     published = {"runs": [_of_run(run) for run in runs], "tuning": [_of_search(found) for found in searches]}
+    columns = {
+        "runs": [metric for run in runs[-1:] for metric in (run.metrics[0], "seconds", "peak_mb", *run.metrics[1:3])],
+        "tuning": [f"best.{found.plan.metric}" for found in searches[-1:]],
+    }
     for experiment, entries in published.items():
         if entries:
             counts = tracker.publish(experiment, entries, prune=False)
+            tracker.share_view(experiment, columns[experiment])
             print(f"MLflow experiment {experiment}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
 
 
@@ -76,14 +81,15 @@ def read_runs(root: Path, where: dict[str, str]) -> tuple[list[Run], int]:
     """Return the runs that a store of cells has notes of, and how many there are whose cells are gone."""
     store = Store(root)
     runs, left_out = [], 0
-    for settings in _notes(root, "job-*.json"):
+    for note in _notes(root, "run-*.json"):
+        settings = note["settings"]
         try:
             cells = cells_of(settings)
         except MultilabError:  # its dataset or protocol is gone
             cells = []
         if cells and all(store.has(cell.key) for cell in cells):
             scores = [cell_metrics(cell, store, settings["conventions"]) for cell in cells]
-            runs.append(Run(settings, cells, scores, list(scores[0]), where))
+            runs.append(Run(settings, cells, scores, note["metrics"], where))
         else:
             left_out += 1
     return runs, left_out
@@ -96,7 +102,7 @@ def read_searches(root: Path, where: dict[str, str]) -> list[Search]:
 
 
 def _notes(root: Path, pattern: str) -> list[Any]:
-    return [read_json(path) for path in sorted((root / ".runs").glob(f"**/{pattern}"))]
+    return [read_json(path) for path in sorted((root / ".runs").glob(pattern))]
 
 
 def _of_run(run: Run) -> RunRecord:
@@ -143,7 +149,8 @@ def publish_study(study: Study, where: dict[str, str]) -> None:
         counts = tracker.publish(study.name, runs)
     else:
         counts = tracker.publish_experiment(study.name, runs, os.environ.get("DVC_EXP_NAME") or copy.name)
-    tracker.share_view(study.name, ["rank", *_headline(study), "seconds", "peak_mb"], order_by="rank")
+    first, *others = _headline(study)
+    tracker.share_view(study.name, ["rank", first, "seconds", "peak_mb", *others], order_by="rank")
     if where == tracking():  # DVC checks the configured store only
         record_destination(published_to(study), where["uri"])
         write_receipt(study, "publish")

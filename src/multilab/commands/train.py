@@ -77,8 +77,8 @@ def train_job(cfg: Any) -> Run:
     print(_text_of(run))
     print_warnings(cells, store)
     if settings["publish"]:  # later: the store of MLflow may not answer
-        note = store.root / ".runs" / f"job-{json_digest(settings)[:16]}.json"
-        write_atomically(note, canonical_json(settings))
+        note = store.root / ".runs" / f"run-{json_digest(settings)[:16]}.json"
+        write_atomically(note, canonical_json({"settings": settings, "metrics": run.metrics}))
     return run
 
 

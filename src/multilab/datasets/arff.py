@@ -73,7 +73,9 @@ def read_arff(
     if len(kept) < len(columns):
         table, columns = table[:, kept], [columns[j] for j in kept]
         labels = np.searchsorted(kept, labels)
-    return CodedTable(table, columns, labels, path, limits, (*encoding_note(octets, encoding), *dropped_note(drop)))
+    return CodedTable.split(
+        table, columns, labels, path, limits, (*encoding_note(octets, encoding), *dropped_note(drop))
+    )
 
 
 def _labels(header: Header, options: LabelOptions | None, kept: Sequence[int], path: PathLike) -> np.ndarray:

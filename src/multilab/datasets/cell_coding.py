@@ -6,8 +6,9 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +20,6 @@ from multilab.datasets.number_parsing import to_number
 
 MISSING_CELLS = frozenset({"", "?", "na", "nan", "null", "n/a", "#n/a", "<na>"})
 _TRUTH = {"true": 1.0, "false": 0.0}
-_USUAL = {form: "nan" for text in MISSING_CELLS for form in (text, text.upper())} | {"NaN": "nan"}
-_USUAL |= {form: f"{number:g}" for text, number in _TRUTH.items() for form in (text, text.upper(), text.title())}
 _YES = frozenset({"yes", "y", "on", "positive", "present", "t", "1"})
 _INFINITE = frozenset({"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"})
 MAX_CATEGORIES = 1000
@@ -42,14 +41,16 @@ _MIXED_HINT = "; most of the column are numbers: correct the others, or leave th
 
 
 def coded_cells(
-    cells: Sequence[str], name: str, kind: str, text: bool, missing_labels: bool
+    texts: Sequence[str], codes: np.ndarray, name: str, kind: str, text: bool, missing_labels: bool
 ) -> tuple[TableColumn, np.ndarray, tuple[int, str] | None]:
     """Return a column of texts as numbers, or as codes of a nominal column.
 
     Parameters
     ----------
-    cells : sequence of str
-        One text per row, without blanks around it.
+    texts : sequence of str
+        The different texts, without blanks around them, in the order of their first rows.
+    codes : ndarray of int, shape (n,)
+        Position of each row's text among them.
     name : str
         Name of the column.
     kind : {"feature", "label", "text"}
@@ -67,39 +68,29 @@ def coded_cells(
     fault : (row, reason) or None
         The first invalid cell.
     """
-    column, is_label = TableColumn(name, None, 1), kind == "label"
-    numbers = None if kind == "text" else _usual_numbers(cells)
-    if numbers is not None and (not is_label or are_labels(numbers, missing_labels).all()):
-        return column, numbers, None
-    positions: dict[str, int] = {}
-    codes = np.array([positions.setdefault(cell, len(positions)) for cell in cells], dtype=np.int64)
-    values = [cell_value(cell) for cell in positions]
+    is_label = kind == "label"
+    values = [cell_value(cell) for cell in texts]
     if kind == "text" or (text and not is_label and _is_text(values)):
-        column, meaning = categories_of(name, list(positions))
+        column, meaning = categories_of(name, texts)
         return column, meaning[codes], None
     meaning = np.array([math.nan if value is None else value for value in values])
     hint = _MIXED_HINT if text else TEXT_HINT
-    fault = _first_fault(positions, values, name, is_label, missing_labels, hint)
+    fault = _first_fault(texts, values, name, is_label, missing_labels, hint)
+    column = TableColumn(name, None, 1)
     return column, meaning[codes], (int(np.argmax(codes == fault[0])), fault[1]) if fault else None
+
+
+def recoded(texts: Iterable[str], codes: Any, change: Callable[[str], str]) -> tuple[list[str], np.ndarray]:
+    """Return the different texts after a change of each, and the positions of the rows' texts among them."""
+    positions: dict[str, int] = {}
+    lookup = np.array([positions.setdefault(change(text), len(positions)) for text in texts], dtype=np.intp)
+    return list(positions), lookup[codes]
 
 
 def are_labels(values: np.ndarray, missing_labels: bool) -> np.ndarray:
     """Return which values a label may have."""
     valid = np.isin(values, (0.0, 1.0))
     return valid | np.isnan(values) if missing_labels else valid
-
-
-def _usual_numbers(cells: Sequence[str]) -> np.ndarray | None:
-    """Return the numbers of a column, NaN for missing ones, or None if the slow parser is needed."""
-    usual = [_USUAL.get(cell, cell) for cell in cells]
-    together = " ".join(usual)
-    if "_" in together or not together.isascii():  # Python's float takes more than decimal numbers
-        return None
-    try:
-        numbers = np.array(list(map(float, usual)))
-    except ValueError:
-        return None
-    return None if np.isinf(numbers).any() or np.isnan(numbers).sum() != usual.count("nan") else numbers
 
 
 def cell_value(cell: str) -> float | None:

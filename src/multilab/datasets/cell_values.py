@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def cell_numbers(cells: pd.Series, name: str) -> np.ndarray:
     """Return a column as float64, NaN where a value is missing.
 
-    Texts are read as by :func:`multilab.datasets.tabular.read_csv`: ``true`` is 1, an empty one is missing.
+    Texts are read as by :func:`multilab.datasets.table.read_csv`: ``true`` is 1, an empty one is missing.
 
     Raises
     ------

@@ -23,13 +23,13 @@ class CodedTable:
 
     Attributes
     ----------
-    values : ndarray or CSR of shape (n, m)
-        Numeric columns hold their numbers, nominal ones the position of the value in ``TableColumn.values``;
-        missing values are NaN. Label values have been checked to be 0, 1 or, if they may be missing, NaN.
-    columns : sequence of TableColumn
-        The m columns.
-    labels : ndarray of int
-        Positions of the label columns.
+    values : ndarray or CSR of shape (n, d)
+        Features: numeric columns hold their numbers, nominal ones the position of the value in ``TableColumn.values``;
+        missing values are NaN.
+    label_values : ndarray or CSR of shape (n, q)
+        Labels in the same form, checked to be 0, 1 or, if they may be missing, NaN.
+    columns, label_columns : sequence of TableColumn
+        The d features and the q labels.
     path, limits
         For the error when a matrix would be too large.
     notes : sequence of str
@@ -39,17 +39,28 @@ class CodedTable:
     """
 
     values: Any
+    label_values: Any
     columns: Sequence[TableColumn]
-    labels: np.ndarray
+    label_columns: Sequence[TableColumn]
     path: PathLike
     limits: Limits
     notes: Sequence[str] = ()
     grouped: Sequence[str] = ()
 
-    @property
-    def features(self) -> np.ndarray:
-        """Positions of the feature columns."""
-        return np.setdiff1d(np.arange(len(self.columns)), self.labels)
+    @classmethod
+    def split(
+        cls,
+        values: Any,
+        columns: Sequence[TableColumn],
+        labels: np.ndarray,
+        path: PathLike,
+        limits: Limits,
+        notes: Sequence[str] = (),
+    ) -> CodedTable:
+        """Return a table whose columns are features, but for the labels at the given positions."""
+        features = np.setdiff1d(np.arange(len(columns)), labels)
+        parts = values[:, features], values[:, labels]
+        return cls(*parts, [columns[j] for j in features], [columns[j] for j in labels], path, limits, notes)
 
     def encode(self) -> RawData:
         """Return the features, the nominal ones one-hot coded, and the labels as matrices.
@@ -58,19 +69,21 @@ class CodedTable:
         a, b, ... is one 0/1 column ``name=a``, ``name=b``, ... per value, at the position of the feature.
         """
         Y = self.label_codes()
-        values = self.values[:, self.features]
-        missing = int(np.isnan(values.data if sp.issparse(values) else values).sum())
-        chosen = [self.columns[j] for j in self.features]
-        if all(c.plain for c in chosen):
-            X, names = values, [c.name for c in chosen]
+        X, chosen = self.values, self.columns
+        missing = int(np.isnan(X.data if sp.issparse(X) else X).sum())
+        names = [c.name for c in chosen]
+        if not all(c.plain for c in chosen):
+            X, names = _coded(X, chosen, self.path, self.limits)
+        if sp.issparse(X):
+            X = canonical_csr(X)
         else:
-            X, names = _coded(values, chosen, self.path, self.limits)
-        X = canonical_csr(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64) + 0.0  # no -0.0
+            X = np.ascontiguousarray(X, dtype=np.float64)
+            X += 0.0  # no -0.0
         return RawData(
             X=X,
             Y=Y,
             feature_names=names,
-            label_names=[self.columns[j].name for j in self.labels],
+            label_names=[c.name for c in self.label_columns],
             original_features=len(chosen),
             nominal_features=sum(c.values is not None for c in chosen),
             missing_values=missing,
@@ -80,12 +93,12 @@ class CodedTable:
 
     def label_codes(self) -> np.ndarray:
         """Return the labels of shape (n, q) as uint8, or as int8 with -1 where some were not observed."""
-        rows, q = self.values.shape[0], len(self.labels)
+        rows, q = self.label_values.shape
         require_cells(rows, q, "the label matrix", self.path, self.limits, itemsize=1)
-        Y, hidden = _codes(self.values[:, self.labels])
-        for k, j in enumerate(self.labels):
-            if not self.columns[j].plain:
-                Y[:, k] = np.asarray(self.columns[j].numbers)[Y[:, k]]
+        Y, hidden = _codes(self.label_values)
+        for k, column in enumerate(self.label_columns):
+            if not column.plain:
+                Y[:, k] = np.asarray(column.numbers)[Y[:, k]]
         if hidden is not None:
             Y = Y.astype(np.int8)
             Y[hidden] = -1
@@ -94,23 +107,23 @@ class CodedTable:
     def frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the features and the labels as data frames, see `multilab.datasets.read_frames`."""
         by_column = sp.csc_array(self.values) if sp.issparse(self.values) else self.values
-        series = {self.columns[j].name: self._series(j, by_column[:, [j]]) for j in self.features}
-        names = [self.columns[j].name for j in self.labels]
+        series = {column.name: _series(column, by_column[:, [j]]) for j, column in enumerate(self.columns)}
+        names = [column.name for column in self.label_columns]
         return pd.DataFrame(series, copy=False), pd.DataFrame(self.label_codes(), columns=names)
 
-    def _series(self, j: int, cells: Any) -> Any:
-        """Return a feature: numbers (sparse ones of a sparse table), or a categorical of texts."""
-        column = self.columns[j]
-        if column.plain and sp.issparse(cells):
-            return pd.DataFrame.sparse.from_spmatrix(canonical_csr(cells))[0]
-        codes = (cells.toarray() if sp.issparse(cells) else cells).ravel()
-        if column.plain:
-            return codes + 0.0
-        absent = np.isnan(codes)
-        positions = np.where(absent, 0, codes).astype(np.intp)
-        if column.binary:
-            return np.where(absent, np.nan, np.asarray(column.numbers)[positions])
-        return pd.Categorical.from_codes(np.where(absent, -1, positions), list(column.values or ()))
+
+def _series(column: TableColumn, cells: Any) -> Any:
+    """Return a feature: numbers (sparse ones of a sparse table), or a categorical of texts."""
+    if column.plain and sp.issparse(cells):
+        return pd.DataFrame.sparse.from_spmatrix(canonical_csr(cells))[0]
+    codes = (cells.toarray() if sp.issparse(cells) else cells).ravel()
+    if column.plain:
+        return codes + 0.0
+    absent = np.isnan(codes)
+    positions = np.where(absent, 0, codes).astype(np.intp)
+    if column.binary:
+        return np.where(absent, np.nan, np.asarray(column.numbers)[positions])
+    return pd.Categorical.from_codes(np.where(absent, -1, positions), list(column.values or ()))
 
 
 def _codes(labels: Any) -> tuple[np.ndarray, np.ndarray | None]:

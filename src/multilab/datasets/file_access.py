@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import functools
 import gzip
-import io
 import lzma
 import os
 import re
@@ -113,8 +112,9 @@ def read_bytes(path: PathLike, limits: Limits | None = None) -> bytes:
     chunks, size = [], 0
     try:
         with open(require_file(path), "rb") as raw, _decompressed(raw) as stream:
-            most = max_content(os.fstat(raw.fileno()).st_size, limits)
-            while chunk := stream.read(min(_CHUNK, most - size + 1)):
+            file_size = os.fstat(raw.fileno()).st_size
+            most, step = max_content(file_size, limits), max(_CHUNK, file_size + 1)  # a plain file is one chunk
+            while chunk := stream.read(min(step, most - size + 1)):
                 size += len(chunk)
                 if size > most:
                     raise too_large(path, most, limits)
@@ -149,16 +149,16 @@ def too_large(path: PathLike, most: int, limits: Limits) -> DatasetError:
     return DatasetError(f"the compressed content is out of proportion: more than {most} bytes; decompress it", path)
 
 
-def _decompressed(raw: IO[bytes]) -> IO[bytes]:
+def _decompressed(raw: IO[bytes]) -> Any:
     start = raw.read(6)
     raw.seek(0)
     if start.startswith(b"\x1f\x8b"):
-        return gzip.open(raw, "rb")  # type: ignore[return-value]
+        return gzip.open(raw, "rb")
     if start.startswith(b"BZh"):
         return bz2.open(raw, "rb")
     if start == b"\xfd7zXZ\x00":
         return lzma.open(raw, "rb")
-    return io.BufferedReader(raw)  # type: ignore[type-var]
+    return raw
 
 
 def name_memory_errors(reader: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -240,9 +240,10 @@ def _decode_windows(content: bytes, path: PathLike | None, line: int, wrong: int
 def encoding_note(content: bytes, encoding: str | None) -> list[str]:
     """Return the note that `decode` took the text for Windows-1252, if it did."""
     try:
-        content.decode("utf-8")
+        if not encoding and not content.isascii():
+            content.decode("utf-8")
     except UnicodeDecodeError:
-        return [] if encoding else ["the text is not UTF-8: read as Windows-1252 (cp1252)"]
+        return ["the text is not UTF-8: read as Windows-1252 (cp1252)"]
     return []
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 from pandas.api import types
 
-from multilab.datasets.cell_coding import MISSING_LABEL_HINT, are_labels, coded_cells
+from multilab.datasets.cell_coding import MISSING_LABEL_HINT, are_labels, coded_cells, recoded
 from multilab.datasets.cell_values import refuse_nested
 from multilab.datasets.coded_table import CodedTable
 from multilab.datasets.column_roles import LabelOptions, TableColumn, canonical_csr
@@ -70,7 +70,7 @@ def table_of_frame(
         values = np.empty((len(frame), len(kept)))
         for k, column in enumerate(series):
             columns[k], values[:, k] = _column(column, columns[k], k in is_label, missing_labels, name)
-    return CodedTable(values, columns, chosen, name, limits, dropped_note(drop))
+    return CodedTable.split(values, columns, chosen, name, limits, dropped_note(drop))
 
 
 def _column(
@@ -81,9 +81,9 @@ def _column(
     if isinstance(kind, pd.CategoricalDtype) or types.is_object_dtype(kind) or types.is_string_dtype(kind):
         refuse_nested(series, f"{name}: ")
         cells = ["" if absent else str(cell).strip() for cell, absent in zip(series, series.isna(), strict=True)]
-        column, values, fault = coded_cells(
-            cells, column.name, "label" if is_label else "feature", True, missing_labels
-        )
+        kind_of_column = "label" if is_label else "feature"
+        texts, codes = recoded(cells, slice(None), str)
+        column, values, fault = coded_cells(texts, codes, column.name, kind_of_column, True, missing_labels)
         if fault:
             raise DatasetError(f"{name}, row {fault[0] + 1}: {fault[1]}")
         return column, values

@@ -16,7 +16,7 @@ from multilab.datasets.column_roles import LabelOptions, TableColumn
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, read_bytes, require_cells
 from multilab.datasets.ignored_columns import dropped_note, positions_left
-from multilab.datasets.tabular import choose_labels, index_note, named_columns
+from multilab.datasets.table import choose_labels, index_note, named_columns
 
 
 def read_parquet(
@@ -32,7 +32,7 @@ def read_parquet(
     Parameters
     ----------
     path, options, limits, drop, text, missing_labels
-        As for :func:`multilab.datasets.tabular.read_csv`; text columns are those of a string type.
+        As for :func:`multilab.datasets.table.read_csv`; text columns are those of a string type.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def read_parquet(
         columns[j], values[:, j] = _parquet_column(table.column(column.name), column, path)
     _check_labels(values, columns, labels, path, missing_labels)
     notes = [index_note(f"{name[:60]!r} is the index by the file's pandas metadata", path) for name in index]
-    return CodedTable(values, columns, labels, path, limits, (*notes, *dropped_note(drop)))
+    return CodedTable.split(values, columns, labels, path, limits, (*notes, *dropped_note(drop)))
 
 
 def _is_string(kind: Any) -> bool:

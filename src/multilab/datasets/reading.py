@@ -31,7 +31,7 @@ from multilab.datasets.matlab import read_matlab
 from multilab.datasets.missing_values import impute, missing_error
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.svmlight import read_svmlight
-from multilab.datasets.tabular import read_csv
+from multilab.datasets.table import read_csv
 from multilab.datasets.xc import read_xc
 
 Missing = Literal["error", "keep", "impute"]

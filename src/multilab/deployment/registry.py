@@ -29,6 +29,7 @@ from multilab.experiments.mlflow_store import (
     log_values,
     open_client,
     readable_errors,
+    share_view,
     sqlite_path,
     tracking,
     without_password,
@@ -102,6 +103,7 @@ def log_model(
             dataset = log_dataset(client, run_id, about.dataset["name"], about.dataset, source, inputs)
             log_values(client, run_id, params, _metrics(model, info.model_id, run_id, dataset))
             client.log_text(run_id, model_card(about).markdown(), "card.md")
+        share_view(client, experiment, list(dict.fromkeys([main_metric(about), *about.metrics]))[:4])
     return LoggedModel(info.model_uri, info.model_id, run_id)
 
 
@@ -191,7 +193,7 @@ def register(
     champion : int or None
         The version that the model was compared with, None if there was none.
     card : str
-        Description of the version; MLflow takes 5000 characters, the run of the model has all of it as ``card.md``.
+        Model card in Markdown, which describes the version.
 
     Returns
     -------
@@ -204,9 +206,16 @@ def register(
         if (int(current.version) if current else None) != champion:
             return None
         entry = mlflow.register_model(logged.uri, name, tags={**tags, "multilab.model_id": logged.model_id})
-        client.update_model_version(name, str(entry.version), card if len(card) <= 5000 else f"{card[:4980]}\n\n(cut)")
+        client.update_model_version(name, str(entry.version), _shortened(card))
         client.set_registered_model_alias(name, alias, str(entry.version))
     return int(entry.version)
+
+
+def _shortened(card: str) -> str:
+    """Return the first sections of a card that fit into the 5000 characters of MLflow's description."""
+    if len(card) <= 5000:
+        return card
+    return card[:4900].rpartition("\n## ")[0] + "\nThe rest is in the artifact `card.md` of the source run.\n"
 
 
 def version_of(name: str, alias: str, where: Mapping[str, str]) -> Any:

@@ -36,7 +36,9 @@ __all__ = [
     "open_client",
     "readable_errors",
     "record_destination",
+    "runs_address",
     "runs_link",
+    "share_view",
     "sqlite_path",
     "store_stamp",
     "tracking",
@@ -103,7 +105,7 @@ def runs_link(uri: str, experiment: str, server: str = "http://127.0.0.1:5000") 
     """Return the address of an experiment's runs table in the MLflow UI, with the columns of its shared view ticked.
 
     MLflow 3 opens an experiment on its traces; this address opens the runs. Columns cannot be part of it, only the name
-    of a shared view, which :meth:`multilab.experiments.track.Tracker.share_view` stores with the experiment.
+    of a shared view, which :func:`share_view` stores with the experiment.
 
     Parameters
     ----------
@@ -128,8 +130,12 @@ def runs_link(uri: str, experiment: str, server: str = "http://127.0.0.1:5000") 
         number = _experiment_of_server(server, experiment)
     if number is None:
         return None
-    query = f"workflowType=machine_learning&viewStateShareKey={VIEW_KEY}"
-    return f"{without_password(server)}/#/experiments/{number}/runs?{query}"
+    return runs_address(number, without_password(server))
+
+
+def runs_address(number: str, server: str) -> str:
+    """Return the address of the runs table of an experiment by its number."""
+    return f"{server}/#/experiments/{number}/runs?workflowType=machine_learning&viewStateShareKey={VIEW_KEY}"
 
 
 def _query(path: Path, statement: str, *values: str) -> Any:
@@ -395,6 +401,43 @@ def log_dataset(
     except MlflowException:  # a publisher on another machine entered the dataset a moment ago
         client.log_inputs(run_id, datasets=inputs, **more)
     return entry
+
+
+def share_view(
+    client: Any, experiment: str, metrics: Sequence[str], order_by: str | None = None, search: str = ""
+) -> None:
+    """Store which columns the runs table shows to those who open it by the link of :func:`runs_link`.
+
+    Parameters
+    ----------
+    client : MlflowClient
+    experiment : str
+        Number of the experiment.
+    metrics : sequence of str
+        Shown next to the data set.
+    order_by : str, optional
+        Name of a metric, small values first; default is the newest run first.
+    search : str, optional
+        Which runs are shown.
+    """
+    columns = [f"metrics.`{name}`" for name in metrics]
+    # A window of 1400 pixels leaves 770 for the table: method, data set and the first four numbers fit.
+    widths = {"attributes.`Run Name`": 150, "runDateAndNestInfo": 105, "attributes.`Dataset`": 110}
+    numbers = {name: 60 if name == "metrics.`rank`" else 75 if name in _NARROW else 105 for name in columns}
+    state: dict[str, Any] = {
+        "searchFilter": search,
+        "selectedColumns": ["attributes.`Dataset`", *columns],
+        "columnOrder": [*widths, *columns, "duration"],
+        "columnWidths": {**widths, **numbers},
+    }
+    if order_by:
+        state |= {"orderByKey": f"metrics.`{order_by}`", "orderByAsc": True}
+    tag, text = f"mlflow.sharedViewState.{VIEW_KEY}", json.dumps(state)
+    if client.get_experiment(experiment).tags.get(tag) != text:
+        client.set_experiment_tag(experiment, tag, text)
+
+
+_NARROW = ("metrics.`seconds`", "metrics.`peak_mb`")
 
 
 def _short(value: Any, limit: int) -> str:

@@ -14,7 +14,6 @@ import csv
 import getpass
 import io
 import itertools
-import json
 import math
 import os
 import socket
@@ -33,12 +32,12 @@ from mlflow.exceptions import MlflowException
 from multilab.core import json_digest
 from multilab.experiments.mlflow_store import (
     VIEW,
-    VIEW_KEY,
     experiment_id,
     log_dataset,
     log_values,
     open_client,
     readable_errors,
+    share_view,
     sqlite_path,
     writer_lock,
 )
@@ -52,7 +51,7 @@ _COLUMNS = 20
 """Metrics that are columns of the runs table; with ranks, costs and splits the table stays below 30 columns."""
 
 _COSTS = ("seconds", "peak_mb")
-"""Measurements that are columns of the runs table."""
+"""Measurements that are columns of the runs table: the mean of the seconds, and the largest peak."""
 
 
 @dataclass(frozen=True)
@@ -191,35 +190,19 @@ class Tracker:
                 record,
                 method=f"{record.method} {name}",
                 title=f"{record.title} ({name})",
-                tags={**record.tags, _DVC_EXPERIMENT: name},
+                tags={k: v for k, v in record.tags.items() if k != "ranked"} | {_DVC_EXPERIMENT: name},
+                rank=None,
             )
             for record in records
             if record.key not in known
         ]
         return self.publish(experiment, new, prune=False)
 
-    def share_view(self, experiment: str, metrics: Sequence[str], order_by: str) -> None:
-        """Store which columns the runs table shows to those who open it by the link of ``runs_link``.
-
-        Parameters
-        ----------
-        experiment : str
-        metrics : sequence of str
-            Shown next to the data set.
-        order_by : str
-            Name of a metric; small values first.
-        """
-        state = {
-            "searchFilter": "tags.superseded = 'false'",
-            "orderByKey": f"metrics.`{order_by}`",
-            "orderByAsc": True,
-            "selectedColumns": ["attributes.`Dataset`", *(f"metrics.`{name}`" for name in metrics)],
-        }
+    def share_view(self, experiment: str, metrics: Sequence[str], order_by: str | None = None) -> None:
+        """Store which columns the runs table shows, see :func:`multilab.experiments.mlflow_store.share_view`."""
         with readable_errors(self.uri):
-            entry = self.client.get_experiment_by_name(experiment)
-            tag, text = f"mlflow.sharedViewState.{VIEW_KEY}", json.dumps(state)
-            if entry.tags.get(tag) != text:
-                self.client.set_experiment_tag(entry.experiment_id, tag, text)
+            number = self.client.get_experiment_by_name(experiment).experiment_id
+            share_view(self.client, number, metrics, order_by, "tags.superseded = 'false'")
 
     def _runs(self) -> Iterator[Any]:
         token = None
@@ -331,10 +314,10 @@ def _metrics(record: RunRecord) -> list[Metric]:
     now = int(time.time() * 1000)
     plain = [name for name in record.metrics if "." not in name and not name.startswith("n_skipped_")]
     names = list(dict.fromkeys([*record.headline, *plain]))[:_COLUMNS]
-    values = {name: record.metrics.get(name, {}) for name in names}
-    values |= {name: record.measured[name] for name in _COSTS if name in record.measured}
-    means = ((name, _mean(splits)) for name, splits in values.items())
-    entries = [Metric(name, mean, now, 0) for name, mean in means if mean is not None]
+    columns = {name: _mean(record.metrics.get(name, {})) for name in names}
+    seconds, peaks = (record.measured.get(name, {}) for name in _COSTS)
+    columns |= {"seconds": _mean(seconds), "peak_mb": max(_finite(peaks).values(), default=None)}
+    entries = [Metric(name, value, now, 0) for name, value in columns.items() if value is not None]
     if record.rank is not None:
         entries.append(Metric("rank", record.rank, now, 0))
     for name in record.headline:

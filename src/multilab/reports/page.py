@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from multilab.core import write_atomically
+from multilab.core.templates import template as jinja_template
 from multilab.metrics import METRICS
 from multilab.reports.data import load_report, metric_title
-from multilab.reports.errors import ReportError
 from multilab.reports.paper.cells import MARKS
 from multilab.reports.paper.names import ReportedPaper
 from multilab.reports.sections import header, plain_text, sections
@@ -39,8 +39,7 @@ def build_report(
     Raises
     ------
     ReportError
-        If ``scores.csv`` is missing, a file cannot be read or contradicts the scores, or the extra ``lab``
-        is not installed.
+        If ``scores.csv`` is missing, or a file cannot be read or contradicts the scores.
     """
     report = load_report(study_dir)
     common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "definitions": METRICS}
@@ -66,7 +65,7 @@ def write_page(path: Path, name: str, content: Mapping[str, Any], common: Mappin
 
     Raises
     ------
-    ReportError
+    MultilabError
         If the extra ``lab`` is not installed.
     """
     write_atomically(path, template(name, common).render(content))
@@ -74,26 +73,8 @@ def write_page(path: Path, name: str, content: Mapping[str, Any], common: Mappin
 
 
 def template(name: str, common: Mapping[str, Any] | None = None) -> Any:
-    """Return a template of this package; ``common`` are variables that it and what it imports see.
-
-    Raises
-    ------
-    ReportError
-        If the extra ``lab`` is not installed.
-    """
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as error:
-        raise ReportError("a report needs Jinja2: pip install 'multilab[lab]'") from error
-    engine = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=lambda name: not str(name).endswith(".md.j2"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    engine.filters |= {
+    """Return a template with the filters of reports; ``common`` are variables that it and what it imports see."""
+    filters: dict[str, Callable[..., Any]] = {
         "number": number,
         "metric_title": metric_title,
         "p_value": p_text,
@@ -101,5 +82,4 @@ def template(name: str, common: Mapping[str, Any] | None = None) -> Any:
         "method_rows": method_rows,
         "headline_of": lambda report: metric_title(report.primary[0]),
     }
-    engine.globals |= common or {}
-    return engine.get_template(name)
+    return jinja_template(name, common, filters)

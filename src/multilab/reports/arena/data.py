@@ -321,11 +321,6 @@ def pool_title(name: str) -> str:
     return f"{title}, unseen sets" if name.endswith(UNSEEN) else title
 
 
-def thousands(value: float) -> str:
-    """Return a number with thin spaces between thousands."""
-    return f"{value:,.0f}".replace(",", "\u202f")
-
-
 def percent(share: float) -> str:
     """Return a share in per cent, a dash for NaN."""
     return "–" if np.isnan(share) else f"{100 * share:.1f}"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from multilab.arena.tracks import UNSEEN
-from multilab.reports.arena.data import LEADERBOARD, ArenaData, limits_text, load_arena, pool_title, thousands
+from multilab.reports.arena.data import LEADERBOARD, ArenaData, limits_text, load_arena, pool_title
 from multilab.reports.arena.panels import (
     absent_row,
     board_panel,
@@ -30,6 +30,7 @@ from multilab.reports.arena.panels import (
     tuning_panel,
 )
 from multilab.reports.page import template, write_page
+from multilab.reports.tables.entry import thousands
 
 _SECONDS = (0.01, 0.1, 1, 10, 100)
 _FILES = (LEADERBOARD, "scores.csv", "measured.csv", "unfinished.csv")

@@ -20,10 +20,9 @@ from multilab.reports.arena.data import (
     percent,
     pool_title,
     shown_column,
-    thousands,
 )
 from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, rank_ladder
-from multilab.reports.tables.entry import number, p_text
+from multilab.reports.tables.entry import number, p_text, thousands
 
 _ELO = ["elo_low", "elo", "elo_high"]
 _NUMBERS = (*_ELO, "rank", "win_rate", "improvability")
@@ -131,7 +130,7 @@ def cost_panel(arena: ArenaData, pool: Mapping[str, Any], group: str) -> dict[st
 
 
 def tuning_panel(arena: ArenaData) -> dict[str, Any] | None:
-    """Return the search of the track tuned and the gain of each entrant; ``None`` without the track."""
+    """Return the search of the track tuned and the gain of each method; ``None`` without the track."""
     numbers = tuning_numbers(arena.content, list(arena.groups))
     if numbers is None:
         return None
@@ -240,10 +239,10 @@ def method_row(arena: ArenaData, column: ArenaColumn) -> dict[str, Any]:
     }
 
 
-def absent_row(entrant: Mapping[str, Any]) -> dict[str, str]:
-    """Return the row of an entrant without results, with the reason."""
-    texts = {key: entrant.get(key) or "–" for key in ("name", "title", "family", "licence", "reason")}
-    return texts | {"remarks": _remarks(entrant.get("requires") or (), entrant.get("reference") or "")}
+def absent_row(method: Mapping[str, Any]) -> dict[str, str]:
+    """Return the row of a method without results, with the reason."""
+    texts = {key: method.get(key) or "–" for key in ("name", "title", "family", "licence", "reason")}
+    return texts | {"remarks": _remarks(method.get("requires") or (), method.get("reference") or "")}
 
 
 def _remarks(requires: Sequence[str], reference: str) -> str:

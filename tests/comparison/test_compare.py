@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from multilab import compare
-from multilab.leaderboard import ComparisonError
+from multilab.comparison import ComparisonError
 from multilab.methods import BinaryRelevance, MLkNN
 from multilab.metrics import MetricError, get_scorer, ranking_loss
 from multilab.model_selection import IterativeStratifiedKFold, RepeatedIterativeStratifiedKFold

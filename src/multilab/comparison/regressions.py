@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from multilab.comparison.leaderboard import ComparisonError
 from multilab.core import read_json
 from multilab.core.messages import unknown_name
-from multilab.leaderboard.errors import ComparisonError
 from multilab.statistics import corrected_resampled_p, holm, holm_levels
 
 __all__ = ["Regressions", "find_regressions", "read_leaderboard"]

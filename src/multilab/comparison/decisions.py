@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from multilab.commands.leaderboard.board import CellScores, metric_values
-from multilab.commands.leaderboard.plan import Contestant, Sizes, held_out_seconds
+from multilab.comparison import Leaderboard
+from multilab.comparison.comparing import summed
+from multilab.comparison.plan import PlannedMethod, Sizes, held_out_seconds
+from multilab.comparison.scores import CellScores, metric_values
 from multilab.core import MultilabError
 from multilab.decision import CalibratedMultiLabelClassifier, TunedThresholdClassifier
 from multilab.deployment.final_fit import DECISIONS, INNER_FOLDS
@@ -17,8 +19,6 @@ from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.execute import run_cells_within
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
-from multilab.leaderboard import Leaderboard
-from multilab.leaderboard.comparing import summed
 from multilab.metrics.registry import defined
 
 __all__ = ["Effects", "held_out_effects", "objective_of", "tuned_decisions", "tuned_name"]
@@ -46,7 +46,7 @@ class Effects:
     left_out : dict of str to str
         Why a method has no effects.
     decided : DataFrame
-        How often tuned thresholds assign each label, see `multilab.leaderboard.Leaderboard`.
+        How often tuned thresholds assign each label, see `multilab.comparison.Leaderboard`.
     """
 
     objective: str
@@ -101,13 +101,13 @@ def objective_of(metric: str) -> str:
 
 
 def held_out_effects(
-    entries: Sequence[Contestant], scores: CellScores, sizes: Sizes, metric: str, deadline: float, n_jobs: int
+    entries: Sequence[PlannedMethod], scores: CellScores, sizes: Sizes, metric: str, deadline: float, n_jobs: int
 ) -> Effects:
     """Score the training rows out of fold, method by method until the deadline, and tune thresholds and calibration.
 
     Parameters
     ----------
-    entries : sequence of Contestant
+    entries : sequence of PlannedMethod
         Finished methods, the most interesting first.
     scores : CellScores
     sizes : Sizes
@@ -155,9 +155,9 @@ def held_out_cell(cell: Cell) -> Cell:
     return scores_cell(cell, _INNER)
 
 
-def _run(entry: Contestant, store: Store, sizes: Sizes, deadline: float, n_jobs: int) -> str:
+def _run(entry: PlannedMethod, store: Store, sizes: Sizes, deadline: float, n_jobs: int) -> str:
     """Compute the out-of-fold scores; return why they are not there, empty if they are."""
-    if entry.candidate.method.base_scores:
+    if entry.member.method.base_scores:
         return "it reads out-of-fold scores itself; `multilab fit` tunes it"
     cells = [held_out_cell(cell) for cell in entry.cells]
     missing = [cell for cell in cells if not store.has(cell.key)]

@@ -1,19 +1,61 @@
-"""What a comparison will take, and what of it fits into the budget."""
+"""What a comparison will run: its methods with estimates of seconds and memory from the size of the table."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
+import pandas as pd
 import psutil
 
-from multilab.commands.leaderboard.costs import Cost, cost_of
-from multilab.commands.leaderboard.portfolio import Candidate
+from multilab.comparison.portfolio import PortfolioMethod
 from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import build
 from multilab.experiments.store import Store
 from multilab.methods._observed import learns_from_missing
 
-__all__ = ["Contestant", "Sizes", "duration", "estimate", "plan_entries"]
+TABLE = Path(__file__).with_name("costs.csv")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Estimated cost of one fit with its prediction.
+
+    Attributes
+    ----------
+    seconds : float
+        On one thread.
+    megabytes : float
+        Rise of memory.
+    factor : float
+        By which half of the estimates of left-out data sets were off; larger for sizes beyond those measured.
+    """
+
+    seconds: float
+    megabytes: float
+    factor: float
+
+
+def cost_of(method: str, n: float, d: float, q: float) -> Cost | None:
+    """Return the estimated cost of a fit on n rows, d features and q labels, None for a method without a curve."""
+    row = _curves().get(method)
+    if row is None:
+        return None
+    sizes = {"n": n, "d": d, "q": q}
+
+    def at(column: str) -> float:
+        return math.exp(
+            row[f"{column}_log"] + sum(row[f"{column}_{k}"] * math.log(max(v, 1)) for k, v in sizes.items())
+        )
+
+    return Cost(at("seconds"), at("megabytes"), row["factor"])
+
+
+@cache
+def _curves() -> dict[str, dict[str, float]]:
+    return pd.read_csv(TABLE, index_col="method").to_dict("index")
+
 
 _OVERHEAD = 0.15  # seconds of a cell besides fit and prediction: a process, reading the data, writing the result
 
@@ -29,12 +71,12 @@ class Sizes:
 
 
 @dataclass
-class Contestant:
+class PlannedMethod:
     """A method of a comparison with its cells, its estimate and what became of it.
 
     Attributes
     ----------
-    candidate : Candidate
+    member : PortfolioMethod
     cells : list of Cell
         One per split.
     seconds : float or None
@@ -51,7 +93,7 @@ class Contestant:
         Wall seconds that it took in this run.
     """
 
-    candidate: Candidate
+    member: PortfolioMethod
     cells: list[Cell]
     seconds: float | None = None
     megabytes: float | None = None
@@ -64,7 +106,7 @@ class Contestant:
     @property
     def name(self) -> str:
         """Name of the method."""
-        return self.candidate.name
+        return self.member.name
 
     def wall(self, n_jobs: int) -> float:
         """Return the estimated wall seconds with cells in parallel; 0 without an estimate."""
@@ -88,7 +130,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.{0 if seconds >= 10 else 1}f} s"
 
 
-def plan_entries(entries: Sequence[Contestant], sizes: Sizes, store: Store) -> list[Contestant]:
+def plan_methods(entries: Sequence[PlannedMethod], sizes: Sizes, store: Store) -> list[PlannedMethod]:
     """Estimate all methods and return them in running order: the cheapest first, those without an estimate last.
 
     Methods that are left out already have no estimate.
@@ -106,7 +148,7 @@ def plan_entries(entries: Sequence[Contestant], sizes: Sizes, store: Store) -> l
     return ordered
 
 
-def estimate(entry: Contestant, sizes: Sizes, store: Store, planned: set[str]) -> None:
+def estimate(entry: PlannedMethod, sizes: Sizes, store: Store, planned: set[str]) -> None:
     """Set the estimate of a method: its fits, and the cells it reads, but for those that are stored or planned."""
     costs: dict[str, Cost | None] = {}
     for cell in entry.cells:
@@ -134,7 +176,7 @@ def _add(cell: Cell, sizes: Sizes, store: Store, planned: set[str], costs: dict[
         _add(read, sizes, store, planned, costs)
 
 
-def refused_for_missing_labels(entry: Contestant) -> str:
+def refused_for_missing_labels(entry: PlannedMethod) -> str:
     """Return which classifier of a method cannot learn from missing labels, empty if all can."""
     first = entry.cells[0]
     for method in (first.method, *(read.method for read in first.reads)):
@@ -144,7 +186,7 @@ def refused_for_missing_labels(entry: Contestant) -> str:
     return ""
 
 
-def refused_for_memory(entry: Contestant, n_jobs: int) -> str:
+def refused_for_memory(entry: PlannedMethod, n_jobs: int) -> str:
     """Return why a method does not fit in the free memory, empty if it does."""
     free = psutil.virtual_memory().available / 2**20
     needed = (entry.megabytes or 0.0) * min(n_jobs, len(entry.cells))
@@ -153,12 +195,12 @@ def refused_for_memory(entry: Contestant, n_jobs: int) -> str:
     return f"needs about {needed:.0f} MB of {free:.0f} MB free memory"
 
 
-def total(entries: Sequence[Contestant], n_jobs: int) -> float:
+def total(entries: Sequence[PlannedMethod], n_jobs: int) -> float:
     """Return the estimated wall seconds of all methods that have an estimate."""
     return sum(entry.wall(n_jobs) for entry in entries)
 
 
-def held_out_seconds(entry: Contestant, sizes: Sizes, folds: int) -> float:
+def held_out_seconds(entry: PlannedMethod, sizes: Sizes, folds: int) -> float:
     """Return the estimated seconds of the out-of-fold scores of one training set, 0 without a cost curve."""
     cost = cost_of(entry.name, sizes.n * sizes.train_share * (1 - 1 / folds), sizes.d, sizes.q)
     return folds * cost.seconds + _OVERHEAD if cost else 0.0

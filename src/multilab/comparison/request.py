@@ -1,12 +1,7 @@
-"""The arguments of `multilab compare`, checked before any work starts."""
+"""What a comparison was asked for."""
 
 from dataclasses import dataclass
 from pathlib import Path
-
-from multilab.commands.composition import check_dataset
-from multilab.core.messages import unknown_name
-from multilab.experiments.errors import ExperimentError
-from multilab.metrics.registry import DEFINED
 
 __all__ = ["DEFAULT_FOLDS", "Request"]
 
@@ -39,11 +34,6 @@ class Request:
     metric: str
     cv: int
     out: Path
-
-    def __post_init__(self) -> None:
-        check_dataset(self.dataset)
-        if self.metric not in DEFINED:
-            raise ExperimentError(unknown_name("metric", self.metric, DEFINED))
 
     @property
     def protocol(self) -> dict[str, int]:

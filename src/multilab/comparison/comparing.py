@@ -15,10 +15,9 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from multilab.comparison.leaderboard import DECIDED, ComparisonError, Leaderboard
 from multilab.core.messages import printable
 from multilab.decision import TunedThresholdClassifier
-from multilab.leaderboard.errors import ComparisonError
-from multilab.leaderboard.leaderboard import DECIDED, Leaderboard
 from multilab.metrics import per_label
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.registry import defined

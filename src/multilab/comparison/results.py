@@ -1,4 +1,4 @@
-"""Result files of a comparison: CSV tables, and ``leaderboard.json`` for programs."""
+"""What a comparison found: its tables, and ``leaderboard.json`` for programs."""
 
 import json
 from collections.abc import Sequence
@@ -8,16 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from multilab.commands.leaderboard.board import CellScores
-from multilab.commands.leaderboard.effects import Effects
-from multilab.commands.leaderboard.plan import Contestant
-from multilab.commands.leaderboard.request import Request
+from multilab.comparison import Leaderboard, Recommendation
+from multilab.comparison.decisions import Effects
+from multilab.comparison.plan import PlannedMethod
+from multilab.comparison.request import Request
+from multilab.comparison.scores import CellScores
 from multilab.core import write_atomically
 from multilab.experiments.environment import environment
 from multilab.experiments.fitting import indices
-from multilab.leaderboard import Leaderboard, Recommendation
-
-__all__ = ["Results", "write_files"]
 
 FORMAT = 1
 """Raised when ``leaderboard.json`` changes its meaning."""
@@ -30,13 +28,21 @@ class Results:
     Attributes
     ----------
     request : Request
-    entries : list of Contestant
+    entries : list of PlannedMethod
         In running order.
     scores : CellScores
     board : Leaderboard
+        The methods with their own decisions.
+    final : Leaderboard
+        What is recommended from: with rows for tuned thresholds where the first metric depends on decisions.
     recommendation : Recommendation
     commands : list of str
         What to run next.
+    facts : dict
+        Name, title, rows, features and labels of the dataset.
+    baseline : str
+    seconds : float
+        What it took.
     chosen : str
         The method of the per-label table and the learning curve: the recommended one, else the best; may be empty.
     effects : Effects or None
@@ -44,24 +50,27 @@ class Results:
         Per-label table of the recommended method.
     curve : DataFrame or None
         Learning curve of the recommended method.
-    final : Leaderboard or None
-        What is recommended from: with rows for tuned thresholds where the first metric depends on decisions.
-    facts : dict
-        Name, title, rows, features and labels of the dataset.
     """
 
     request: Request
-    entries: Sequence[Contestant]
+    entries: Sequence[PlannedMethod]
     scores: CellScores
     board: Leaderboard
+    final: Leaderboard
     recommendation: Recommendation
     commands: Sequence[str]
     facts: dict[str, Any]
+    baseline: str
+    seconds: float
     chosen: str = ""
     effects: Effects | None = None
     labels: pd.DataFrame | None = None
     curve: pd.DataFrame | None = None
-    final: Leaderboard | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether a method other than the baseline finished."""
+        return any(entry.name not in (self.baseline, *self.board.failures) for entry in self.entries)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -75,7 +84,7 @@ class Results:
             "intervals": board.intervals().rename_axis("method").reset_index(),
             "tests": board.tests().reset_index(names="method").assign(best=board.best[0] if len(board.table) else ""),
             "costs": costs(self.entries),
-            "decided": (self.final or board).decided,
+            "decided": self.final.decided,
         }
         if self.effects is not None:
             tables |= {"thresholds": self.effects.thresholds, "calibration": self.effects.calibration}
@@ -83,7 +92,7 @@ class Results:
         return tables | ({"learning_curve": self.curve} if self.curve is not None else {})
 
 
-def costs(entries: Sequence[Contestant]) -> pd.DataFrame:
+def costs(entries: Sequence[PlannedMethod]) -> pd.DataFrame:
     """Return the estimate and the outcome of each method."""
     return pd.DataFrame(
         [
@@ -162,13 +171,13 @@ def content(results: Results) -> dict[str, Any]:
     }
 
 
-def _method(entry: Contestant, values: dict[str, Any], board: Leaderboard) -> dict[str, Any]:
+def _method(entry: PlannedMethod, values: dict[str, Any], board: Leaderboard) -> dict[str, Any]:
     complete = entry.name not in board.failures
     return {
         "name": entry.name,
-        "title": entry.candidate.method.title,
-        "reason": entry.candidate.reason,
-        "changes": entry.candidate.changes,
+        "title": entry.member.method.title,
+        "reason": entry.member.reason,
+        "changes": entry.member.changes,
         "status": entry.status,
         "note": entry.note,
         "keys": {str(cell.split_ref.split): cell.key for cell in entry.cells},

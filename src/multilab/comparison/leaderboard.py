@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from multilab.core.errors import MultilabError
 from multilab.core.text import listed
-from multilab.leaderboard.errors import ComparisonError
 from multilab.metrics import OverAssigned, over_assigned
 from multilab.statistics import (
     corrected_resampled_interval,
@@ -31,6 +31,10 @@ _NAMED = 4
 
 DECIDED = ("method", "label", "observed", "count", "predicted")
 """Columns of `Leaderboard.decided`."""
+
+
+class ComparisonError(MultilabError, ValueError):
+    """Estimators, data or arguments that cannot be compared."""
 
 
 @dataclass(frozen=True, eq=False)

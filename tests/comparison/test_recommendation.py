@@ -8,8 +8,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from multilab import compare
+from multilab.comparison import Leaderboard, recommend
 from multilab.decision import TunedThresholdClassifier
-from multilab.leaderboard import Leaderboard, recommend
 from multilab.methods import BinaryRelevance
 from multilab.metrics import over_assigned
 from multilab.statistics import StatisticsError, corrected_resampled_interval, corrected_resampled_p
@@ -58,10 +58,10 @@ def test_a_clear_winner_is_recommended_with_its_numbers() -> None:
     text = " ".join(advice.sentences)
     assert advice.method == "good"
     assert advice.level == ()
-    assert "Use good, the best of the 2 candidates: Macro F1 0.6040 on average over 5 splits" in text
+    assert "Use good, the best of the 2 methods: Macro F1 0.6040 on average over 5 splits" in text
     assert "The best baseline, base, which reads no features, has 0.1000." in text
     assert "Next is poor, 0.2000 worse on average" in text
-    assert "Every other candidate is significantly worse at 0.05" in text
+    assert "Every other method is significantly worse at 0.05" in text
 
 
 def test_a_cheaper_method_that_is_not_worse_is_named_with_its_loss() -> None:
@@ -138,7 +138,7 @@ TUNED = {"good + thresholds": "good"}
 def test_thresholds_whose_gain_may_be_chance_are_not_recommended() -> None:
     advice = recommend(board({"base": BASE, "good": GOOD, "good + thresholds": NOISY}, tuned=TUNED), ["base"])
     assert advice.method == "good"
-    assert advice.sentences[0].startswith("Use good with its own decisions, the only candidate whose decisions")
+    assert advice.sentences[0].startswith("Use good with its own decisions, the only method whose decisions")
     gain = board({"a": GOOD, "b": NOISY}).difference("b", "a")
     assert gain["low"] < 0 < gain["mean"]
     assert (
@@ -157,7 +157,7 @@ def test_thresholds_with_a_gain_are_recommended_with_what_they_cost() -> None:
     assert "Macro F1 (higher is better)        0.6040     0.6540  +0.0500" in str(advice)
 
 
-def test_a_candidate_that_assigns_a_label_far_too_often_is_not_recommended() -> None:
+def test_a_method_that_assigns_a_label_far_too_often_is_not_recommended() -> None:
     values = {"base": BASE, "good": GOOD, "good + thresholds": SURE, "poor": [v - 0.1 for v in GOOD]}
     rates = {"good": {"hot": 0.5}, "good + thresholds": {"fog": 0.9}, "poor": {}}
     advice = recommend(board(values, tuned=TUNED, rates=rates), ["base"])
@@ -173,13 +173,13 @@ def test_a_candidate_that_assigns_a_label_far_too_often_is_not_recommended() -> 
     assert list(advice.over_assigned) == ["good + thresholds", "good"]
 
 
-def test_where_every_candidate_does_so_the_label_is_excepted() -> None:
+def test_where_every_method_does_so_the_label_is_excepted() -> None:
     values = {"base": BASE, "good": GOOD, "good + thresholds": SURE}
     rates = {"good": {"fog": 0.4}, "good + thresholds": {"fog": 0.9}}
     advice = recommend(board(values, tuned=TUNED, rates=rates), ["base"])
     assert advice.method == "good"
     assert advice.sentences[0] == (
-        "Every candidate assigns a label to far too many of the held-out rows. Use good with its own decisions, but do "
+        "Every method assigns a label to far too many of the held-out rows. Use good with its own decisions, but do "
         "not use its decisions for fog (assigned to 40 %, 1 % have it)."
     )
 
@@ -258,7 +258,7 @@ def test_ties_single_methods_and_unfinished_ones_have_true_sentences() -> None:
     assert any("b; 5 splits cannot say which of the two is the best" in sentence for sentence in tied.sentences)
     alone = recommend(board({"a": GOOD}))
     assert alone.sentences == (
-        "Use a, the only candidate: Macro F1 0.6040 on average over 5 splits (95 % interval 0.5828 to 0.6252).",
+        "Use a, the only method: Macro F1 0.6040 on average over 5 splits (95 % interval 0.5828 to 0.6252).",
     )
     made = board({"a": GOOD, "b": [np.nan] * 5})
     assert "Not compared, because their Macro F1 is undefined: b." in recommend(made).sentences

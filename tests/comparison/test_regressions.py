@@ -12,8 +12,8 @@ import pytest
 from scipy.stats import binom, nct, t
 
 from multilab.cli import main
-from multilab.leaderboard import ComparisonError
-from multilab.leaderboard.regressions import find_regressions
+from multilab.comparison import ComparisonError
+from multilab.comparison.regressions import find_regressions
 
 J, RATIO, SPREAD = 10, 1 / 9, 0.02
 

@@ -12,13 +12,13 @@ from multilab.experiments.conf import names, read_settings_file
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method, load_method
 
-__all__ = ["Candidate", "Portfolio", "load_portfolio"]
+__all__ = ["Portfolio", "PortfolioMethod", "load_portfolio"]
 
 _BLOCK = {"reason", "set", "define"}
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PortfolioMethod:
     """A method of a comparison.
 
     Attributes
@@ -50,7 +50,7 @@ class Portfolio:
 
     Attributes
     ----------
-    candidates : dict of str to Candidate
+    members : dict of str to PortfolioMethod
     metrics : tuple of str
         What a comparison measures.
     baseline : str
@@ -59,12 +59,12 @@ class Portfolio:
         Level of the tests.
     """
 
-    candidates: dict[str, Candidate]
+    members: dict[str, PortfolioMethod]
     metrics: tuple[str, ...]
     baseline: str
     alpha: float
 
-    def select(self, patterns: str | None) -> list[Candidate]:
+    def select(self, patterns: str | None) -> list[PortfolioMethod]:
         """Return the methods that a comma-separated list of names and globs selects, all of the portfolio for None.
 
         A method that is in the portfolio has the portfolio's arguments.
@@ -75,14 +75,14 @@ class Portfolio:
             If there is no such method, or its arguments are wrong.
         """
         if patterns is None:
-            chosen = list(self.candidates)
+            chosen = list(self.members)
         else:
-            known = [*dict.fromkeys([*self.candidates, *names("method")])]
+            known = [*dict.fromkeys([*self.members, *names("method")])]
             chosen = list(dict.fromkeys(name for pattern in _split(patterns) for name in _matching(pattern, known)))
-        candidates = [self.candidates.get(name) or Candidate(load_method(name), "", {}) for name in chosen]
-        for candidate in candidates:
-            check_method(candidate.method)
-        return candidates
+        members = [self.members.get(name) or PortfolioMethod(load_method(name), "", {}) for name in chosen]
+        for member in members:
+            check_method(member.method)
+        return members
 
 
 def _split(patterns: str) -> list[str]:
@@ -118,14 +118,14 @@ def load_portfolio() -> Portfolio:
             raise ExperimentError(f"{path}: {key} is missing")
     if not isinstance(content["methods"], dict):
         raise ExperimentError(f"{path}: methods must be a mapping of names to settings")
-    candidates = {name: _candidate(str(path), str(name), block or {}) for name, block in content["methods"].items()}
-    return Portfolio(candidates, tuple(content["metrics"]), content["baseline"], float(content.get("alpha", 0.05)))
+    members = {name: _member(str(path), str(name), block or {}) for name, block in content["methods"].items()}
+    return Portfolio(members, tuple(content["metrics"]), content["baseline"], float(content.get("alpha", 0.05)))
 
 
-def _candidate(path: str, name: str, block: Any) -> Candidate:
+def _member(path: str, name: str, block: Any) -> PortfolioMethod:
     if not isinstance(block, dict) or set(block) - _BLOCK:
         raise ExperimentError(f"{path}: methods.{name} may have {', '.join(sorted(_BLOCK))}; got {block!r}")
     changes = block.get("set") or {}
     defined = block.get("define")
     method = Method.from_mapping(name, defined) if defined else load_method(name)
-    return Candidate(method.with_params(changes), block.get("reason", ""), changes, in_conf=not defined)
+    return PortfolioMethod(method.with_params(changes), block.get("reason", ""), changes, in_conf=not defined)

@@ -1,4 +1,4 @@
-"""The leaderboard of a comparison: metrics of the stored cells of each method."""
+"""Metrics of the stored cells of a comparison, and its leaderboard."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,16 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from multilab.commands.leaderboard.plan import Contestant
+from multilab.comparison import Leaderboard
+from multilab.comparison.comparing import summed
+from multilab.comparison.plan import PlannedMethod
 from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
-from multilab.leaderboard import Leaderboard
-from multilab.leaderboard.comparing import summed
 from multilab.metrics import per_label, score_all
 from multilab.metrics.registry import defined
-
-__all__ = ["CellScores"]
 
 
 @dataclass
@@ -57,7 +55,7 @@ class CellScores:
         fit = record["fit_seconds"] + record.get("input_seconds", 0.0)
         return values | {"fit_seconds": fit, "predict_seconds": record["predict_seconds"]}
 
-    def rows(self, entries: Sequence[Contestant]) -> pd.DataFrame:
+    def rows(self, entries: Sequence[PlannedMethod]) -> pd.DataFrame:
         """Return a row per method, split and metric: split, split_digest, method, metric, value, key."""
         rows = [
             (cell.split_ref.split, cell.split_ref.digest, entry.name, metric, value, cell.key)
@@ -67,7 +65,7 @@ class CellScores:
         ]
         return pd.DataFrame(rows, columns=["split", "split_digest", "method", "metric", "value", "key"])
 
-    def leaderboard(self, entries: Sequence[Contestant], alpha: float) -> Leaderboard:
+    def leaderboard(self, entries: Sequence[PlannedMethod], alpha: float) -> Leaderboard:
         """Return the leaderboard; a method without all splits is listed as a failure with its reason."""
         cells = entries[0].cells
         sizes = [tuple(map(len, indices(cell.split_ref))) for cell in cells]

@@ -8,8 +8,8 @@ from itertools import chain
 
 import pandas as pd
 
+from multilab.comparison.leaderboard import Leaderboard
 from multilab.core.text import listed
-from multilab.leaderboard.leaderboard import Leaderboard
 from multilab.metrics import OverAssigned
 from multilab.metrics.registry import defined
 
@@ -49,7 +49,7 @@ class Recommendation:
         Where the method was compared with tuned thresholds and without: means of the first metric and of others that
         depend on decisions (index), ``own``, ``thresholds`` and ``change``.
     over_assigned : dict of str to list of OverAssigned
-        By candidate the labels that it assigns far too often, see `multilab.metrics.over_assigned`.
+        By method the labels that it assigns far too often, see `multilab.metrics.over_assigned`.
     """
 
     method: str | None
@@ -78,10 +78,10 @@ class Recommendation:
 def recommend(board: Leaderboard, baselines: Sequence[str] = ()) -> Recommendation:
     """Recommend the method with the best mean of the first metric among those whose decisions can be used.
 
-    Two kinds of candidates are never recommended: those with tuned thresholds whose gain over the method's own
+    Two kinds of methods are never recommended: those with tuned thresholds whose gain over the method's own
     decisions may be chance (its interval at the level of the board holds 0), and those that assign a label far too
-    often (`multilab.metrics.over_assigned`). If every candidate does the latter, the best one with its own decisions is
-    recommended, except for these labels. Nothing is recommended if no candidate is shown to be better than the best
+    often (`multilab.metrics.over_assigned`). If every method does the latter, the best one with its own decisions is
+    recommended, except for these labels. Nothing is recommended if no method is shown to be better than the best
     baseline.
 
     Parameters
@@ -98,7 +98,7 @@ def recommend(board: Leaderboard, baselines: Sequence[str] = ()) -> Recommendati
     --------
     >>> from sklearn.datasets import make_multilabel_classification
     >>> from multilab import compare
-    >>> from multilab.leaderboard import recommend
+    >>> from multilab.comparison import recommend
     >>> from multilab.methods import MLkNN
     >>> X, Y = make_multilabel_classification(n_samples=120, n_classes=4, random_state=0)
     >>> board = compare({"five": MLkNN(k=5), "ten": MLkNN(k=10)}, X, Y, cv=3, metrics=["ranking_loss"])
@@ -156,7 +156,7 @@ def _beats(board: Leaderboard, name: str, baseline: str) -> bool:
 def _unbeaten(board: Leaderboard, best: str, first: str, baselines: list[str]) -> str:
     """Return which baseline stands against a recommendation, empty if none does.
 
-    Thresholds can give a baseline a good F1 by assigning a label to every row. The first candidate, with thresholds or
+    Thresholds can give a baseline a good F1 by assigning a label to every row. The first method, with thresholds or
     not, shows that the features say more than that; the best usable one need only beat the baselines that are usable.
     """
     usable = [name for name in baselines if name not in board.over_assigned]
@@ -192,7 +192,7 @@ def _use(board: Leaderboard, best: str, pool: list[str], contenders: list[str]) 
     interval = f" ({_level(board)} interval {low:.4f} to {high:.4f})" if low == low else ""
     splits = "1 split" if board.n_splits == 1 else f"{board.n_splits} splits"
     among = "" if len(pool) == len(contenders) else " whose decisions can be used"
-    rank = f"the best of the {len(pool)} candidates{among}" if len(pool) > 1 else f"the only candidate{among}"
+    rank = f"the best of the {len(pool)} methods{among}" if len(pool) > 1 else f"the only method{among}"
     return (
         f"Use {_named(board, best)}, {rank}: {defined(board.headline).title} {mean:.4f} on average over "
         f"{splits}{interval}."
@@ -201,7 +201,7 @@ def _use(board: Leaderboard, best: str, pool: list[str], contenders: list[str]) 
 
 def _use_in_part(board: Leaderboard, best: str, labels: list[OverAssigned]) -> str:
     return (
-        f"Every candidate assigns a label to far too many of the held-out rows. Use {_named(board, best)}, but do not "
+        f"Every method assigns a label to far too many of the held-out rows. Use {_named(board, best)}, but do not "
         f"use its decisions for {listed([*map(str, labels)], _NAMED)}."
     )
 
@@ -211,7 +211,7 @@ def _named(board: Leaderboard, name: str) -> str:
 
 
 def _assigning(flagged: Mapping[str, list[OverAssigned]]) -> str:
-    """Return which candidates assign labels far too often, and these labels with the largest rate of each."""
+    """Return which methods assign labels far too often, and these labels with the largest rate of each."""
     if not flagged:
         return ""
     worst: dict[object, OverAssigned] = {}
@@ -241,7 +241,7 @@ def _not_better(board: Leaderboard, best: str, baseline: str) -> str:
     title, value = defined(board.headline).title, board.table.loc[baseline, board.headline]
     interval = f", {_level(board)} interval {gain['low']:+.4f} to {gain['high']:+.4f}" if board.n_splits > 1 else ""
     return (
-        f"Nothing is shown to be better than {baseline}, which reads no features: the best other candidate, {best}, is "
+        f"Nothing is shown to be better than {baseline}, which reads no features: the best other method, {best}, is "
         f"better by {gain['mean']:+.4f} in {title} ({value:.4f} for the baseline{interval})."
     )
 
@@ -269,7 +269,7 @@ def _certainty(board: Leaderboard, best: str, level: tuple[str, ...], pool: list
         else f"{pool[1]} has the same mean."
     )
     if not level:
-        return f"{text} Every other candidate is significantly worse at {board.alpha:g} ({_TEST})."
+        return f"{text} Every other method is significantly worse at {board.alpha:g} ({_TEST})."
     which = "the two" if len(level) == 1 else "these"
     return (
         f"{text} Not shown to be worse at {board.alpha:g} ({_TEST}): {listed(level, _NAMED)}; {board.n_splits} splits "

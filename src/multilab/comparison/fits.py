@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from multilab.commands.leaderboard.display import Display
-from multilab.commands.leaderboard.plan import Contestant, duration, refused_for_memory
+from multilab.comparison.display import Display
+from multilab.comparison.plan import PlannedMethod, duration, refused_for_memory
 from multilab.experiments.execute import run_cells_within
 from multilab.experiments.store import Store
 
-__all__ = ["run_entries"]
+__all__ = ["run_methods"]
 
 _TOLERANCE = 4.0
 """A method is stopped after this many times its estimate, so that one wrong estimate does not take the budget."""
@@ -21,8 +21,8 @@ _TIMED = 0.5
 """Methods with a shorter estimate say nothing about the speed of the machine."""
 
 
-def run_entries(
-    entries: Sequence[Contestant], store: Store, budget: float, deadline: float, n_jobs: int, display: Display
+def run_methods(
+    entries: Sequence[PlannedMethod], store: Store, budget: float, deadline: float, n_jobs: int, display: Display
 ) -> None:
     """Run the methods in order and set the status of each; what was stopped continues if time is left at the end.
 
@@ -52,7 +52,7 @@ def run_entries(
             _run(entry, store, left, entry.wall(n_jobs), n_jobs, display)
 
 
-def _refused_for_time(entry: Contestant, wall: float, left: float) -> str:
+def _refused_for_time(entry: PlannedMethod, wall: float, left: float) -> str:
     """Return why a method does not fit into the time that is left, empty if it does."""
     if left > 0 and wall <= left:
         return ""
@@ -61,7 +61,7 @@ def _refused_for_time(entry: Contestant, wall: float, left: float) -> str:
     return f"needs about {duration(wall)}, {duration(max(left, 0))} of the budget left for fits"
 
 
-def _run(entry: Contestant, store: Store, limit: float, wall: float, n_jobs: int, display: Display) -> None:
+def _run(entry: PlannedMethod, store: Store, limit: float, wall: float, n_jobs: int, display: Display) -> None:
     """Run the missing cells of a method for at most some seconds and set its status."""
     entry.status, entry.note = "running", ""
     display.refresh()

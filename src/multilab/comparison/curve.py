@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pandas as pd
 
-from multilab.commands.leaderboard.board import CellScores
-from multilab.commands.leaderboard.plan import Contestant, Sizes
+from multilab.comparison.plan import PlannedMethod, Sizes
+from multilab.comparison.scores import CellScores
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.execute import run_cells_within
 from multilab.experiments.fitting import indices
@@ -20,14 +20,16 @@ _REPEATS = 3
 _LEAST_ROWS = 20
 
 
-def learning_curve(entry: Contestant, scores: CellScores, sizes: Sizes, deadline: float, n_jobs: int) -> pd.DataFrame:
+def learning_curve(
+    entry: PlannedMethod, scores: CellScores, sizes: Sizes, deadline: float, n_jobs: int
+) -> pd.DataFrame:
     """Fit a method on random shares of the rows, score the other rows, and add the folds of the comparison.
 
     Sizes that do not fit before the deadline are left out.
 
     Parameters
     ----------
-    entry : Contestant
+    entry : PlannedMethod
         A finished method.
     scores : CellScores
     sizes : Sizes
@@ -44,7 +46,7 @@ def learning_curve(entry: Contestant, scores: CellScores, sizes: Sizes, deadline
     for share in (share for share in _SHARES if share < sizes.train_share and share * sizes.n >= _LEAST_ROWS):
         protocol = {"holdout": {"train_size": share}, "stratify": 1, "seed": 0, "repeats": _REPEATS}
         refs = split_refs(entry.cells[0].split_ref.dataset, protocol)
-        cells = [Cell("train", ref, entry.candidate.method) for ref in refs]
+        cells = [Cell("train", ref, entry.member.method) for ref in refs]
         outcome = run_cells_within(cells, scores.store, deadline - time.monotonic(), n_jobs)
         if outcome.stopped:
             break

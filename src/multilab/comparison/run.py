@@ -1,4 +1,4 @@
-"""`multilab compare`: plan, fit, tune, report."""
+"""A comparison within a budget of time: plan, fit, tune, recommend."""
 
 import shlex
 import time
@@ -8,51 +8,44 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from multilab.commands.leaderboard.board import CellScores
-from multilab.commands.leaderboard.curve import learning_curve
-from multilab.commands.leaderboard.display import Display
-from multilab.commands.leaderboard.effects import Effects, held_out_effects, objective_of, tuned_decisions, tuned_name
-from multilab.commands.leaderboard.page import write_page
-from multilab.commands.leaderboard.plan import (
-    Contestant,
+from multilab.comparison import Leaderboard, Recommendation, recommend
+from multilab.comparison.curve import learning_curve
+from multilab.comparison.decisions import Effects, held_out_effects, objective_of, tuned_decisions, tuned_name
+from multilab.comparison.display import Display
+from multilab.comparison.fits import run_methods
+from multilab.comparison.plan import (
+    PlannedMethod,
     Sizes,
     duration,
-    plan_entries,
+    plan_methods,
     refused_for_missing_labels,
     total,
 )
-from multilab.commands.leaderboard.portfolio import Portfolio, load_portfolio
-from multilab.commands.leaderboard.request import DEFAULT_FOLDS, Request
-from multilab.commands.leaderboard.results import Results, write_files
-from multilab.commands.leaderboard.running import run_entries
+from multilab.comparison.portfolio import Portfolio, load_portfolio
+from multilab.comparison.request import DEFAULT_FOLDS, Request
+from multilab.comparison.results import Results
+from multilab.comparison.scores import CellScores
 from multilab.datasets import card, load
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.execute import jobs
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
-from multilab.leaderboard import Leaderboard, Recommendation, recommend
 from multilab.methods._observed import has_unobserved
 from multilab.metrics import per_label
 from multilab.metrics.registry import defined
 
-__all__ = ["run_comparison"]
+__all__ = ["closing_text", "compare_within_budget"]
 
 _SHARE_OF_FITS = 0.7
 """Share of the budget for the fits; the rest is for thresholds and the learning curve."""
 
 
-def run_comparison(request: Request) -> int:
-    """Compare the methods, write the report and print the leaderboard with the recommendation.
-
-    Returns
-    -------
-    int
-        0; 1 if no method but the baseline finished.
-    """
+def compare_within_budget(request: Request) -> Results:
+    """Print the plan, fit the methods on the same folds, tune thresholds, and recommend one."""
     began, store, n_jobs = time.monotonic(), Store(), jobs()
     portfolio = load_portfolio()
     entries, sizes, facts = _entries(request, portfolio)
-    entries = plan_entries(entries, sizes, store)
+    entries = plan_methods(entries, sizes, store)
     entries.sort(key=lambda entry: entry.name != portfolio.baseline)  # it decides whether any other is worth its time
     print(_plan_text(request, entries, sizes, n_jobs), flush=True)
 
@@ -62,7 +55,7 @@ def run_comparison(request: Request) -> int:
     end = began + request.budget
     fits_end = began + _SHARE_OF_FITS * request.budget
     with Display(entries, scores, f"{request.dataset}, {request.cv} folds", end, n_jobs) as display:
-        run_entries(entries, store, request.budget, fits_end, n_jobs, display)
+        run_methods(entries, store, request.budget, fits_end, n_jobs, display)
         board = scores.leaderboard(entries, portfolio.alpha)
         effects = labels = curve = None
         finished = {entry.name: entry for entry in entries if entry.name not in board.failures}
@@ -84,37 +77,35 @@ def run_comparison(request: Request) -> int:
             curve = learning_curve(chosen, scores, sizes, end, n_jobs)
     recommendation = _completed(recommendation, chosen, effects, request)
     commands = _commands(request, chosen, recommendation.method)
-    results = Results(
+    return Results(
         request,
         entries,
         scores,
         board,
+        final,
         recommendation,
         commands,
         facts,
+        portfolio.baseline,
+        time.monotonic() - began,
         chosen.name if chosen else "",
         effects,
         labels,
         curve,
-        final,
     )
-    path = write_files(results)
-    write_page(results, portfolio.baseline)
-    print(_closing_text(results, store, time.monotonic() - began, path.parent))
-    return 0 if set(finished) - {portfolio.baseline} else 1
 
 
-def _entries(request: Request, portfolio: Portfolio) -> tuple[list[Contestant], Sizes, dict[str, object]]:
+def _entries(request: Request, portfolio: Portfolio) -> tuple[list[PlannedMethod], Sizes, dict[str, object]]:
     """Return the methods with their cells, the sizes of the dataset, and what identifies it."""
     chosen = portfolio.select(request.methods)
-    if all(candidate.name != portfolio.baseline for candidate in chosen):
-        chosen = [portfolio.candidates[portfolio.baseline], *chosen]
+    if all(member.name != portfolio.baseline for member in chosen):
+        chosen = [portfolio.members[portfolio.baseline], *chosen]
     refs = split_refs(request.dataset, request.protocol)
     data = load(request.dataset)
     train, test = indices(refs[0])  # also keeps the data in this process, from which the workers are forked
     share = len(train) / (len(train) + len(test))
     sizes = Sizes(data.X.shape[0], data.X.shape[1], data.Y.shape[1], share)
-    entries = [Contestant(candidate, [Cell("train", ref, candidate.method) for ref in refs]) for candidate in chosen]
+    entries = [PlannedMethod(member, [Cell("train", ref, member.method) for ref in refs]) for member in chosen]
     if has_unobserved(data.Y):
         for entry in entries:
             entry.note = refused_for_missing_labels(entry)
@@ -130,7 +121,7 @@ def _entries(request: Request, portfolio: Portfolio) -> tuple[list[Contestant], 
     return entries, sizes, facts
 
 
-def _plan_text(request: Request, entries: Sequence[Contestant], sizes: Sizes, n_jobs: int) -> str:
+def _plan_text(request: Request, entries: Sequence[PlannedMethod], sizes: Sizes, n_jobs: int) -> str:
     """Return the plan: an estimate per method in running order, and what will not fit."""
     lines = [
         f"{request.dataset}: {sizes.n} rows, {sizes.d} features, {sizes.q} labels; {request.cv} stratified folds, "
@@ -142,7 +133,7 @@ def _plan_text(request: Request, entries: Sequence[Contestant], sizes: Sizes, n_
         left -= entry.wall(n_jobs)
         late = " (beyond the budget)" if left < 0 and entry.keys else ""
         what = f"left out: {entry.note}; " if entry.status == "left out" else f"{entry.expected(n_jobs) + late:<38}"
-        lines.append(f"  {entry.name:<20}{what}{entry.candidate.reason}".rstrip())
+        lines.append(f"  {entry.name:<20}{what}{entry.member.reason}".rstrip())
     known = [entry.factor for entry in entries if entry.seconds]
     accuracy = f", half of such estimates are within a factor {max(known):.1f}" if known else ""
     lines.append(f"  together about {duration(total(entries, n_jobs))}{accuracy}")
@@ -156,7 +147,7 @@ def _final_board(board: Leaderboard, effects: Effects | None) -> Leaderboard:
     return effects.board(board, board.headline)
 
 
-def label_table(entry: Contestant, scores: CellScores, request: Request, tuned: bool) -> pd.DataFrame:
+def label_table(entry: PlannedMethod, scores: CellScores, request: Request, tuned: bool) -> pd.DataFrame:
     """Return the metrics of every label over the held-out rows of all folds, with tuned thresholds or without."""
     data, objective = load(request.dataset), objective_of(request.metric)
     rows = np.concatenate([indices(cell.split_ref)[1] for cell in entry.cells])
@@ -166,7 +157,7 @@ def label_table(entry: Contestant, scores: CellScores, request: Request, tuned: 
 
 
 def _completed(
-    recommendation: Recommendation, chosen: Contestant | None, effects: Effects | None, request: Request
+    recommendation: Recommendation, chosen: PlannedMethod | None, effects: Effects | None, request: Request
 ) -> Recommendation:
     """Add why there are no thresholds to compare with, and which of two estimates is to be reported."""
     if chosen is None or recommendation.method is None:
@@ -182,11 +173,11 @@ def _completed(
     return replace(recommendation, sentences=tuple(filter(None, (*recommendation.sentences, added))))
 
 
-def _commands(request: Request, chosen: Contestant | None, recommended: str | None) -> list[str]:
+def _commands(request: Request, chosen: PlannedMethod | None, recommended: str | None) -> list[str]:
     """Return the commands that come next."""
-    if chosen is None or recommended is None or not chosen.candidate.in_conf:
+    if chosen is None or recommended is None or not chosen.member.in_conf:
         return []
-    changes = [("--set", f"{name}={_value(value)}") for name, value in chosen.candidate.changes.items()]
+    changes = [("--set", f"{name}={_value(value)}") for name, value in chosen.member.changes.items()]
     arguments = ["--dataset", request.dataset, "--method", chosen.name, *(word for pair in changes for word in pair)]
     if recommended == tuned_name(chosen.name):
         arguments += ["--decision", objective_of(request.metric)]
@@ -199,7 +190,8 @@ def _value(value: object) -> str:
     return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)
 
 
-def _closing_text(results: Results, store: Store, seconds: float, folder: object) -> str:
+def closing_text(results: Results) -> str:
+    """Return the leaderboard, what did not finish, the recommendation and what to run next."""
     board, request = results.board, results.request
     names = [request.metric, *[m for m in board.directions if m != request.metric][:4]]
     table = board.table[names].map(lambda v: f"{v:.4f}" if v == v else "-")
@@ -208,5 +200,6 @@ def _closing_text(results: Results, store: Store, seconds: float, folder: object
     lines += [f"{entry.name}: {entry.status}: {entry.note}" for entry in results.entries if entry.note]
     lines += ["", str(results.recommendation), ""]
     lines += [f"next: {line}" for line in results.commands]
-    lines.append(f"{duration(seconds)}; the fits are kept in {store.root}, the report is {folder}/index.html")
+    kept = f"the fits are kept in {results.scores.store.root}, the report is {request.out}/index.html"
+    lines.append(f"{duration(results.seconds)}; {kept}")
     return "\n".join(lines)

@@ -1,0 +1,499 @@
+"""Reader of CSV files: tables of text with named columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from multilab.core.files import PathLike
+from multilab.core.text import excerpt
+from multilab.datasets.cell_coding import (
+    COMMA_NUMBER,
+    MISSING_CELLS,
+    POINT_NUMBER,
+    are_labels,
+    cell_value,
+    coded_cells,
+    recoded,
+)
+from multilab.datasets.coded_table import CodedTable
+from multilab.datasets.column_roles import LabelOptions, TableColumn
+from multilab.datasets.errors import DatasetError, DatasetWarning
+from multilab.datasets.file_access import (
+    Limits,
+    TextForm,
+    decode,
+    encoding_note,
+    plain_name,
+    read_bytes,
+    require_cells,
+)
+from multilab.datasets.ignored_columns import dropped_note, positions_left
+
+# The first record: quoted fields may hold delimiters and line breaks. Possessive, so that nothing backtracks.
+_FIRST_RECORD = re.compile(rb'(?:[^"\n]++|"[^"]*+")*+')
+_QUOTED = re.compile(r'"[^"]*+"')
+_HEADER_HINT = "; if the first line is data, header=false calls the columns c1, c2, ..."
+_GROUPED = r"(?<![\d.,])[-+]?[1-9]\d{0,2}\.\d{3}(?![\d.,])"
+_GROUPED_CELL, _GROUPED_ANYWHERE = re.compile(_GROUPED), re.compile(_GROUPED.encode())
+_SMALL = re.compile(r"[-+]?\d{1,3}")
+_DECIMAL = {",": COMMA_NUMBER, ".": POINT_NUMBER}
+# What pandas reads as missing; the same texts in mixed case make a column of text, which `cell_value` understands.
+_MISSING = sorted({form for text in MISSING_CELLS for form in (text, text.upper())} | {"NaN"})
+_LONGEST_FIELD = 131_072  # bytes; the limit of Python's csv module, which counts characters
+_CHUNK_CELLS = 2**20  # pandas needs some 30 bytes for each; it is fastest with as many
+_CHUNK_ROWS = 300  # at least: pandas takes 60 microseconds for every column of a chunk
+_MANY_COLUMNS = 1000  # with fewer rows than a chunk has, these are read without pandas
+
+
+def read_csv(
+    path: PathLike,
+    options: LabelOptions | None,
+    limits: Limits,
+    drop: Sequence[str] = (),
+    text: str = "error",
+    missing_labels: bool = False,
+    text_columns: Collection[str] = (),
+    form: TextForm = TextForm(),  # noqa: B008 (it is frozen)
+) -> CodedTable:
+    """Read a CSV file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. Fields are separated by the one of comma, semicolon and tab that is most frequent in the first line
+        outside of quotes; in a ``.tsv`` file by tabs, if the first line has one.
+    options : LabelOptions or None
+        Which columns are the labels; None: no column is.
+    limits : Limits
+        Upper bounds of sizes.
+    drop : sequence of str
+        Names of columns that are dropped.
+    text : {"error", "one_hot", "keep"}
+        Whether a feature of text is refused; otherwise it is nominal, however many different values it has. Text is
+        a column most of whose different values are neither numbers nor ``true`` and ``false``; values are sorted.
+    missing_labels : bool
+        Whether a label may be missing.
+    text_columns : collection of str
+        Names of columns that are text, whatever their values.
+    form : TextForm
+        Encoding, names in the first line, and decimal separator.
+
+    Returns
+    -------
+    CodedTable
+        Dense. ``true`` and ``false`` are 1 and 0; an empty field, ``?``, ``NA``, ``N/A``, ``#N/A``, ``<NA>``, ``NaN``
+        and ``null`` are missing values, all of them in any case. A first column without a name is the index that pandas
+        and R write: it is left out, and ``notes`` says so.
+
+    Raises
+    ------
+    DatasetError
+        With the line: wrong number of fields, no or no finite number, missing or non-binary label, a column
+        name that is empty or repeated, no row.
+
+    Notes
+    -----
+    The csv module decides what a record is, in its strict form; it is asked only where a file is not regular, and for
+    the line of a fault. pandas, which would fill short rows up and take a quote for what it is not, reads the records.
+    """
+    octets, notes = _utf8_text(path, limits, form.encoding)
+    first = _FIRST_RECORD.match(octets)
+    head = first[0] if first and octets[first.end() : first.end() + 1] in (b"", b"\n") else octets.partition(b"\n")[0]
+    delimiter = _delimiter(head.decode(), path, form.decimal)  # of a lone quote's first line: the csv module decides
+    records = _Records(octets, 0, 0, delimiter)
+    names = [name.strip() for name in records.first(path) or []]
+    if form.header is False:
+        names = [f"c{j}" for j in range(1, len(names) + 1)]
+    else:
+        records = records.after_first()
+    if len(names) > limits.max_columns:
+        raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
+    index = len(names) > 1 and not names[0]
+    notes = ([index_note("the first column has no name", path)] if index else []) + notes
+    kept = [j for j in positions_left(names, drop, path) if j or not index]
+    doubtful = _names_like_data(names[index:]) if form.header is None else []
+    if all(doubtful) and doubtful:
+        raise _header_error(names, path)
+    columns = named_columns(names, kept, path, _HEADER_HINT if any(doubtful) else "")
+    labels = choose_labels(options, columns, path)
+
+    body, rows, fault = _regular_body(records, len(names), path)
+    require_cells(rows, len(columns), "the table", path, limits)
+    text_columns = set(text_columns)
+    as_text = {k for k, column in enumerate(columns) if form.decimal or column.name in text_columns}
+    cells = _read_cells(body, rows, len(names), kept, as_text, labels, missing_labels)
+    named = enumerate(zip(doubtful, names[index:], strict=True))
+    if any(doubtful) and not drop and all(like or name in cells.texts.get(k, ()) for k, (like, name) in named):
+        raise _header_error(names, path)
+    grouped: list[str] = []
+    if form.decimal is None and delimiter != "," and _GROUPED_ANYWHERE.search(octets, records.start):
+        some = [k for k in range(len(columns)) if k in cells.texts or _may_be_grouped(cells.column(k))]
+        again = _read_cells(body, rows, len(names), [kept[k] for k in some], set(range(len(some))))
+        grouped = [columns[k].name for i, k in enumerate(some) if _are_grouped(again.texts[i])]
+        notes += [_grouped_note(grouped)] if grouped else []
+
+    faults, is_label = list[tuple[int, str]](), set(labels.tolist())
+    for k, texts in sorted(cells.texts.items()):
+        name, codes = columns[k].name, cells.column(k).astype(np.intp)
+        kind = "label" if k in is_label else "text" if name in text_columns else "feature"
+        plain = texts, codes
+        if form.decimal and kind == "feature":
+            plain = recoded(texts, codes, lambda cell: _plain_number(cell, str(form.decimal)))
+        coded, values, wrong = coded_cells(*plain, name, kind, text != "error", missing_labels)
+        if coded.values is not None:  # text stays as it is
+            coded, values, wrong = coded_cells(texts, codes, name, "text", True, missing_labels)
+        columns[k], cells.column(k)[:] = coded, values
+        faults += [wrong] if wrong else []
+    if faults:
+        row, reason = min(faults, key=lambda one: one[0])
+        raise DatasetError(reason, path, records.line_of(row, len(names)))
+    if fault is not None:
+        raise fault
+    return CodedTable(
+        cells.features,
+        cells.labels,
+        [columns[k] for k in cells.feature_positions],
+        [columns[k] for k in labels],
+        path,
+        limits,
+        (*notes, *dropped_note(drop)),
+        tuple(grouped),
+    )
+
+
+def _utf8_text(path: PathLike, limits: Limits, encoding: str | None) -> tuple[bytes, list[str]]:
+    r"""Return the text of a file as UTF-8 with ``\n`` for every line end, and the note about its encoding."""
+    octets = read_bytes(path, limits)
+    if encoding is None and octets.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DatasetError("the text is UTF-16, save it as UTF-8, or give encoding=utf-16", path)
+    notes = encoding_note(octets, encoding)
+    if encoding not in (None, "utf-8") or not octets.isascii() or b"\r" in octets:  # else it is its own decoding
+        octets = decode(octets, path, encoding).encode()
+    if b"\0" in octets:
+        raise DatasetError("a binary file, no text", path)
+    return octets, notes
+
+
+class _Records(NamedTuple):
+    """The records of a text, as the strict form of the csv module reads them.
+
+    Attributes
+    ----------
+    octets : bytes
+        The file.
+    start : int
+        Position of the first byte of the records.
+    lines : int
+        Number of lines before it.
+    delimiter : str
+    """
+
+    octets: bytes
+    start: int
+    lines: int
+    delimiter: str
+
+    def reader(self) -> Any:
+        """Return a new reader of the csv module; its ``line_num`` counts from ``start``."""
+        stream = io.BytesIO(self.octets)  # shares the bytes
+        stream.seek(self.start)
+        return csv.reader(io.TextIOWrapper(stream, "utf-8", newline=""), delimiter=self.delimiter, strict=True)
+
+    def first(self, path: PathLike) -> list[str] | None:
+        """Return the fields of the first record, None if there is none."""
+        reader = self.reader()
+        try:
+            return next(reader, None)
+        except csv.Error as error:
+            raise DatasetError(f"not readable as CSV ({error})", path, self.lines + reader.line_num) from None
+
+    def after_first(self) -> _Records:
+        """Return the records without the first one."""
+        reader, start = self.reader(), self.start
+        next(reader, None)
+        for _ in range(reader.line_num):
+            start = self.octets.find(b"\n", start) + 1 or len(self.octets)
+        return _Records(self.octets, start, self.lines + reader.line_num, self.delimiter)
+
+    def line_of(self, row: int, width: int) -> int:
+        """Return the number of the last line of a row."""
+        reader = self.reader()
+        rows = (record for record in reader if not _is_blank(record, width))
+        for _ in range(row + 1):
+            next(rows)
+        return self.lines + reader.line_num
+
+
+def _is_blank(record: list[str], width: int) -> bool:
+    """Return whether a record is a line without fields, which is no row."""
+    return not record or (len(record) == 1 < width and not record[0].strip())
+
+
+def _regular_body(records: _Records, width: int, path: PathLike) -> tuple[_Records, int, DatasetError | None]:
+    """Return records that pandas reads as the csv module does, the number of rows, and the first fault after them.
+
+    They are those of the file if it is regular; otherwise they are written anew up to the first fault.
+    """
+    if rows := _regular_rows(records, width):
+        return records, rows, None
+    fault, reader = None, records.reader()
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, "utf-8", newline="")
+    writer = csv.writer(stream, delimiter=records.delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    try:
+        for row in reader:
+            if _is_blank(row, width):
+                continue
+            if len(row) != width:
+                fault = DatasetError(f"{len(row)} fields, expected {width}", path, records.lines + reader.line_num)
+                break
+            writer.writerow(row)
+            rows += 1
+    except csv.Error as error:
+        fault = DatasetError(f"not readable as CSV ({error})", path, records.lines + reader.line_num)
+    if not rows and fault is None:
+        fault = DatasetError("no row follows the line of names", path, 1)
+    stream.flush()
+    return _Records(written.getvalue(), 0, 0, records.delimiter), rows, fault
+
+
+def _regular_rows(records: _Records, width: int) -> int:
+    """Return the number of rows if pandas reads the records as the csv module does, else 0.
+
+    Every line then has the right number of fields, quotes are around complete fields, no field is too long, and there
+    are empty lines at the end only.
+    """
+    octets, start, _, delimiter = records
+    mark = delimiter.encode()
+    if width < 2 or octets.startswith(b"\xef\xbb\xbf", start):  # pandas leaves out such a mark
+        return 0
+    body = io.BytesIO(octets)
+    body.seek(start)
+    if octets.find(b'"', start) >= 0:
+        quoted = rb'(?<![^%b\n])"[^"]*+(?:""[^"]*+)*+"(?![^%b\n])' % (mark, mark)
+        bare = re.sub(quoted, b"x", octets[start:])
+        if b'"' in bare or re.search(rb'"[^"]{%d}' % _LONGEST_FIELD, octets):
+            return 0
+        body = io.BytesIO(bare)
+    rows, others = 0, width - 1
+    for line in body:
+        if line.count(mark) != others:
+            return 0 if (line + body.read()).strip(b"\n") else rows
+        if len(line) > _LONGEST_FIELD and max(map(len, line.split(mark))) > _LONGEST_FIELD:
+            return 0
+        rows += 1
+    return rows
+
+
+class _Cells:
+    """The cells of a table: numbers, NaN where one is missing, or codes of texts.
+
+    Attributes
+    ----------
+    features, labels : ndarray of shapes (rows, d) and (rows, q)
+        The columns that are no labels, and the labels.
+    texts : dict of int to list of str
+        Of every column that holds codes its different texts, in the order of their first rows. That of a missing cell
+        may be empty.
+    """
+
+    def __init__(self, rows: int, width: int, label_positions: np.ndarray):
+        self.feature_positions = np.setdiff1d(np.arange(width), label_positions)
+        self.label_positions = label_positions
+        self.features = np.empty((rows, len(self.feature_positions)))
+        self.labels = np.empty((rows, len(label_positions)))
+        self.texts: dict[int, list[str]] = {}
+        self._places = {k: (self.features, i) for i, k in enumerate(self.feature_positions.tolist())}
+        self._places |= {k: (self.labels, i) for i, k in enumerate(label_positions.tolist())}
+
+    def column(self, k: int) -> np.ndarray:
+        """Return a view of a column."""
+        array, i = self._places[k]
+        return array[:, i]
+
+    def put(self, start: int, block: np.ndarray) -> None:
+        """Set some rows of all columns."""
+        rows = slice(start, start + len(block))
+        self.features[rows] = block[:, self.feature_positions]
+        self.labels[rows] = block[:, self.label_positions]
+
+
+def _read_cells(
+    body: _Records,
+    rows: int,
+    width: int,
+    kept: Sequence[int],
+    as_text: set[int],
+    labels: np.ndarray | None = None,
+    missing_labels: bool = False,
+) -> _Cells:
+    """Return the cells of some columns of a table.
+
+    Parameters
+    ----------
+    body : _Records
+        Regular records.
+    rows, width : int
+        Their number, and that of the fields of each.
+    kept : sequence of int
+        Positions of the columns.
+    as_text : set of int
+        Which of them are read as text, whatever they hold; these and ``labels`` are positions in ``kept``. Further ones
+        are if one of their cells is no finite number, or a label is not 0 or 1.
+    """
+    labels = np.empty(0, dtype=np.intp) if labels is None else labels
+    cells = _Cells(rows, len(kept), labels)
+    if width > _MANY_COLUMNS and rows < _CHUNK_ROWS:
+        columns = list(zip(*filter(None, body.reader()), strict=True)) or [()] * width
+        for k, j in enumerate(kept):
+            cells.texts[k], cells.column(k)[:] = recoded(columns[j], slice(None), str.strip)
+        return cells
+    for first in (True, False, False):  # the first chunk shows most columns of text, a complete pass all of them
+        texts: dict[int, dict[str, int]] = {k: {} for k in as_text}
+        more, start = set[int](), 0
+        for chunk in _chunks(body, rows, width, kept, as_text):
+            numeric = [k for k, kind in enumerate(chunk.dtypes) if kind.kind in "biuf"]
+            block = numbers = chunk.iloc[:, numeric].to_numpy(dtype=np.float64)
+            more |= set(range(len(kept))).difference(numeric, as_text)
+            valid = ~np.isinf(numbers).any(axis=0)
+            own = np.flatnonzero(np.isin(numeric, labels))
+            valid[own] &= are_labels(numbers[:, own], missing_labels).all(axis=0)
+            more |= {numeric[i] for i in np.flatnonzero(~valid)}
+            if more and first:
+                break
+            if len(numeric) < len(kept):
+                block = np.empty((len(chunk), len(kept)))
+                block[:, numeric] = numbers
+            for k, known in texts.items():
+                codes, different = pd.factorize(chunk.iloc[:, k].to_numpy(), use_na_sentinel=False)
+                stripped = [cell.strip() if isinstance(cell, str) else "" for cell in different]
+                block[:, k] = np.array([known.setdefault(cell, len(known)) for cell in stripped])[codes]
+            cells.put(start, block)
+            start += len(chunk)
+        if not more:
+            break
+        as_text = as_text | more
+    cells.texts = {k: list(known) for k, known in texts.items()}
+    return cells
+
+
+def _chunks(body: _Records, rows: int, width: int, kept: Sequence[int], as_text: Collection[int]) -> Iterator[Any]:
+    """Yield regular records as data frames; a column is numeric if its cells in the chunk are numbers or missing."""
+    if not rows or not kept:
+        return
+    stream = io.BytesIO(body.octets)  # shares the bytes
+    stream.seek(body.start)
+    try:
+        with pd.read_csv(
+            stream,
+            sep=body.delimiter,
+            header=None,
+            names=range(width),
+            usecols=kept,
+            index_col=False,
+            dtype={kept[k]: object for k in as_text},
+            keep_default_na=False,
+            na_values=_MISSING,
+            skip_blank_lines=False,
+            low_memory=False,
+            nrows=rows,
+            chunksize=max(_CHUNK_CELLS // width, _CHUNK_ROWS),
+        ) as chunks:
+            yield from chunks
+    except pd.errors.ParserError as error:  # the records are regular: only memory can be short
+        raise MemoryError(str(error)) from None
+
+
+def _may_be_grouped(values: np.ndarray) -> bool:
+    """Return whether a column can be grouped, see `_are_grouped`, by its numbers alone."""
+    sizes = np.abs(values[~np.isnan(values)])
+    return bool(((sizes == 0) | ((sizes >= 1) & (sizes < 1000))).all() and (sizes == np.floor(sizes)).any())
+
+
+def _names_like_data(names: Sequence[str]) -> list[bool]:
+    """Return which names of columns are numbers or missing values; none where they number the columns."""
+    like = [any(names) and cell_value(name) is not None for name in names]
+    if all(like) and all(name.isascii() and name.isdecimal() and len(name) < 16 for name in names):
+        numbers = [int(name) for name in names]
+        if all(b - a == 1 for a, b in pairwise(numbers)):
+            return [False] * len(names)
+    return like
+
+
+def _header_error(names: Sequence[str], path: PathLike) -> DatasetError:
+    shown = ", ".join(excerpt(name, 20) for name in names[:5])
+    return DatasetError(
+        f"the first line is data, not names of columns: {shown}; header=false calls the "
+        "columns c1, c2, ..., header=true takes these names",
+        path,
+        1,
+    )
+
+
+def _are_grouped(cells: Sequence[str]) -> bool:
+    """Return whether the numbers of a column look like 800 and 9.600, where the point separates thousands.
+
+    A program that writes decimals leaves out either the last zero of 9.600, or no point at all.
+    """
+    pointed = {cell for cell in cells if "." in cell}
+    if not pointed or not any(cell.endswith("0") for cell in pointed):
+        return False
+    others = {cell for cell in cells if "." not in cell and cell.lower() not in MISSING_CELLS}
+    return bool(others) and all(map(_GROUPED_CELL.fullmatch, pointed)) and all(map(_SMALL.fullmatch, others))
+
+
+def _grouped_note(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name[:60]) for name in names[:10])
+    return f"points that may separate thousands were read as decimal points: {shown}; decimal=',' reads them"
+
+
+def choose_labels(options: LabelOptions | None, columns: Sequence[TableColumn], path: PathLike) -> np.ndarray:
+    """Return the positions of the label columns; none without options."""
+    return np.empty(0, dtype=np.intp) if options is None else options.choose(columns, path)
+
+
+def _delimiter(head: str, path: PathLike, decimal: str | None) -> str:
+    """Return the delimiter of the first line; what is quoted is ignored, and so are decimal commas."""
+    bare = _QUOTED.sub("", head)
+    if decimal == "," and (";" in bare or "\t" in bare):
+        bare = bare.replace(",", "")
+    if plain_name(path)[1] == ".tsv" and "\t" in bare:
+        return "\t"
+    return max(",;\t", key=bare.count)  # of equally frequent ones the first
+
+
+def named_columns(names: Sequence[str], kept: Sequence[int], path: PathLike, hint: str = "") -> list[TableColumn]:
+    """Return the columns of a table that are read; refuse names that are empty or occur twice."""
+    seen: set[str] = set()
+    for j in kept:
+        name = names[j]
+        if not name:
+            raise DatasetError(f"column {j + 1} has no name{hint}", path, 1)
+        if name in seen:
+            raise DatasetError(f"column '{name[:60]}' occurs twice{hint}", path, 1)
+        seen.add(name)
+    return [TableColumn(names[j], None, 1) for j in kept]
+
+
+def index_note(reason: str, path: PathLike) -> str:
+    """Warn of an index column that is left out, and return the note about it."""
+    note = f"{reason}: read as an index and left out"
+    warnings.warn(f"{os.fspath(path)}: {note}", DatasetWarning, stacklevel=5)
+    return note
+
+
+def _plain_number(cell: str, decimal: str) -> str:
+    """Return a number without separators of thousands and with a decimal point; another text as it is."""
+    if not _DECIMAL[decimal].fullmatch(cell):
+        return cell
+    return cell.replace(".", "").replace(",", ".") if decimal == "," else cell.replace(",", "")
