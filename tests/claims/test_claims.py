@@ -714,9 +714,15 @@ paper: imldf
 def test_a_study_writes_its_ledger_and_prints_it(small_study, capsys):
     from multilab.cli import main
 
-    stages = (["preprocess"], ["train", "method=mlkelm"], ["train", "method=rakel_d"], ["evaluate"], ["stats"])
+    stages = (
+        ["preprocess"],
+        ["train", "--method", "mlkelm"],
+        ["train", "--method", "rakel_d"],
+        ["evaluate"],
+        ["stats"],
+    )
     for stage, *more in stages:
-        assert main([stage, "study=small", *more]) == 0
+        assert main(["study", stage, "--study", "small", *more]) == 0
     scores = pd.read_csv(small_study / "scores.csv")
     measured = scores.groupby("method")["metric"].agg(set)
     assert "coverage.lamda" in measured["rakel_d"]  # the paper prints RAkEL, not ML-KELM
@@ -732,7 +738,7 @@ def test_a_study_writes_its_ledger_and_prints_it(small_study, capsys):
     assert 'not comparable <span class="hint">8.4 %</span>' in head
     assert '<b>7</b> not testable <span class="hint"><a href="#claim-C4.1">C4.1</a>' in head
     capsys.readouterr()
-    assert main(["claims", "--study", "small"]) == 0
+    assert main(["study", "claims", "--study", "small"]) == 0
     output = capsys.readouterr().out
     assert "321 published cells of the paper imldf" in output
     assert "27    8.4%  not comparable" in output
@@ -746,11 +752,11 @@ def test_the_ledger_of_a_study_that_was_not_run_says_what_to_do(tmp_path, monkey
     from multilab.cli import main
 
     monkeypatch.chdir(tmp_path)
-    assert main(["claims", "study=mlwse"]) == 0
+    assert main(["study", "claims", "--study", "mlwse"]) == 0
     output = capsys.readouterr().out
-    assert "multilab run study=mlwse`" in output
+    assert "multilab study run --study mlwse`" in output
     assert output.count("not checked yet") == 19
-    assert main(["claims", "--study", "quick"]) == 2
+    assert main(["study", "claims", "--study", "quick"]) == 2
     assert "study quick is compared with no paper" in capsys.readouterr().err
 
 

@@ -168,7 +168,7 @@ def test_a_dataset_is_one_card(copy: Copy, tmp_path: Path) -> None:
 def add_method(copy: Copy) -> None:
     """Follow the recipe of a method; its quick study is run, which `dvc repro` does too."""
     copy.add("src/multilab/methods/neighbours/nearest_centroid.py", "conf/method/nearest_centroid.yaml")
-    copy.multilab("run", "study=quick")
+    copy.multilab("study", "run", "--study", "quick")
     assert "nearest_centroid" not in copy.multilab("gate", "--accept", "tests/references").partition("no reference")[2]
 
 
@@ -184,9 +184,9 @@ def add_dataset(copy: Copy) -> None:
 
 def add_study(copy: Copy) -> None:
     """Follow the recipe of a study."""
-    copy.multilab("new", "study", "mine")
-    copy.multilab("run", "study=mine")
-    copy.multilab("report", "study=mlwse-core", "--readme")
+    copy.multilab("study", "new", "mine")
+    copy.multilab("study", "run", "--study", "mine")
+    copy.multilab("study", "report", "--study", "mlwse-core", "--readme")
 
 
 def add_paper(copy: Copy) -> None:
@@ -194,9 +194,9 @@ def add_paper(copy: Copy) -> None:
     for name, text in (PAPER | {"docs/papers/toy.md": "# A toy paper\n\nWhat it proposes, and its outcome.\n"}).items():
         (copy.root / name).parent.mkdir(exist_ok=True)
         (copy.root / name).write_text(text)
-    copy.multilab("new", "study", "toy")
-    copy.multilab("run", "study=toy")
-    copy.multilab("report", "study=mlwse-core", "--readme")
+    copy.multilab("study", "new", "toy")
+    copy.multilab("study", "run", "--study", "toy")
+    copy.multilab("study", "report", "--study", "mlwse-core", "--readme")
 
 
 def add_section(copy: Copy) -> None:
@@ -243,7 +243,7 @@ def test_the_check_of_a_recipe_passes_after_it(recipe: str, complete: Copy) -> N
 def test_the_complete_suite_passes_after_all_recipes(complete: Copy) -> None:
     for follow in RECIPES.values():
         follow(complete)
-    complete.multilab("report", "study=mine")
+    complete.multilab("study", "report", "--study", "mine")
     assert "Sizes of this study" in (complete.root / "reports/mine/index.html").read_text()
     complete.commit()
     complete.test(*PARALLEL)

@@ -54,7 +54,7 @@ def _table(
     records: list[Any] = table.to_dict("records")
     aliases = paper.aliases.names.get("method", {}) if paper is not None else {}
     columns = {
-        name: f"multilab train study={report.name} method={aliases.get(name, name)}"
+        name: f"multilab study train --study {report.name} --method {aliases.get(name, name)}"
         for name in table["method"].unique()
         if aliases.get(name, name) in report.all_titles
     }
