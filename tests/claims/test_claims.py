@@ -53,7 +53,7 @@ def verdict(*arguments, **named):
 
 
 def test_every_paper_has_cells_errata_and_an_alias_table():
-    assert papers.paper_names() == ["imldf", "lskmddm", "lwmf", "mlekelm", "mlwse"]
+    assert {"imldf", "lskmddm", "lwmf", "mlekelm", "mlwse"} <= set(papers.paper_names())
     for paper in papers.paper_names():
         cells = find(paper).published
         assert not cells.duplicated(["table", "dataset", "method", "metric"]).any()
