@@ -296,6 +296,11 @@ def test_a_leaderboard_that_cannot_be_used_is_refused_in_one_line(own_folder):
     scores.write_text(scores.read_text().replace("emotions,", "songs,"))
     with pytest.raises(OutdatedLeaderboardError, match=r"has the dataset songs, .*leaderboard\.json has not"):
         load_arena(folder)
+    outdated = json.loads(path.read_text())
+    outdated["metrics"][0]["name"] = "gone"
+    path.write_text(json.dumps(outdated))
+    with pytest.raises(OutdatedLeaderboardError, match="has gone, which is not in METRICS: run `multilab arena rank`"):
+        load_arena(folder)
     for content, message in (("{", "cannot be read"), ('{"schema": 0}', "not of schema 2"), ('{"schema": 2}', "lacks")):
         path.write_text(content)
         with pytest.raises(ReportError, match=message):
