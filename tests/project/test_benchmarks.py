@@ -237,7 +237,7 @@ def test_stages_are_timed_from_start_to_start(script):
     lines = [
         (0.5, "noise\n"),
         (1.0, "Running stage 'keys':\n"),
-        (1.5, "> multilab keys\n"),
+        (1.5, "> multilab study keys\n"),
         (3.0, "Running stage 'b@c':\n"),
     ]
     assert pipeline.stage_times(lines, 7.0) == {"keys": 2.0, "b@c": 4.0}

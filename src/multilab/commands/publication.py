@@ -32,7 +32,7 @@ def publish_now(results: Sequence[Any]) -> None:
     try:
         publish_results(results, results[0].where)
     except TrackingError as error:
-        print(f"{error}; nothing is lost, publish later: multilab publish runs", file=sys.stderr)
+        print(f"{error}; nothing is lost, publish later: multilab study publish --runs", file=sys.stderr)
 
 
 def publish_results(results: Sequence[Any], where: dict[str, str]) -> None:

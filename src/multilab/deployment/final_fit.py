@@ -99,7 +99,7 @@ def decided(method: Method, objective: str | None, calibration: str | None = Non
     if calibration is not None and calibration not in CALIBRATIONS:
         raise DeploymentError(f"calibration: {unknown_name('calibration', calibration, CALIBRATIONS)}")
     if method.target == _TUNED:
-        raise DeploymentError(f"method {method.name} tunes its decisions itself; leave decision= and calibration= out")
+        raise DeploymentError(f"method {method.name} tunes its decisions itself: no --decision, no --calibration")
     own = {name: value for name, value in method.params.items() if "__" not in name}
     nested = {f"estimator__{name}": value for name, value in method.params.items() if "__" in name}
     params = {

@@ -235,7 +235,9 @@ def load_report(study_dir: Path | str) -> ReportData:
     """
     folder = Path(study_dir)
     if not (folder / "scores.csv").is_file():
-        raise ReportError(f"{folder / 'scores.csv'} is missing: run the study first (multilab run study={folder.name})")
+        raise ReportError(
+            f"{folder / 'scores.csv'} is missing: run the study first (multilab study run --study {folder.name})"
+        )
     info = _json(folder / "study.json", {})
     cells, claims = folder / "cells.csv", _json(folder / "claims.json", [])
     try:
@@ -301,7 +303,7 @@ def _check_ranks(path: Path, comparison: Comparison, summary: Summary) -> None:
     if rank_rows(table, comparison.direction).to_dict("index") != comparison.dataset_ranks:
         raise ReportError(
             f"{path} does not belong to scores.csv: the ranks of {summary.metric} differ; "
-            f"regenerate it with `multilab stats study={path.parent.name}`"
+            f"regenerate it with `multilab study stats --study {path.parent.name}`"
         )
 
 
