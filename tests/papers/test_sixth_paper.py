@@ -35,7 +35,7 @@ claims:
 """,
     "src/multilab/papers/toy/checks.py": '''"""Check of the toy paper."""
 
-from multilab.claims.checks import check
+from multilab.claims.evidence import check
 from multilab.claims.evidence import Finding
 
 

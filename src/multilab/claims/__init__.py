@@ -8,10 +8,10 @@ from multilab.core.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "checks": ("check", "check_claims"),
+        "checks": ("check_claims",),
         "statements": ("Claim", "Erratum"),
         "errors": ("ClaimsError", "NotYet"),
-        "evidence": ("Evidence", "Finding", "published_evidence"),
+        "evidence": ("Evidence", "Finding", "check", "published_evidence"),
         "published": ("Aliases", "Layout", "PublishedTables"),
         "verdicts": ("VERDICTS", "data_rows", "judge", "judge_tables", "summarised"),
     },

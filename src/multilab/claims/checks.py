@@ -6,89 +6,22 @@ several papers use are in ``shared_checks.py``, those of one paper in the paper'
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from types import ModuleType
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
+from multilab.claims import shared_checks as module_of_shared_checks
 from multilab.claims.errors import ClaimsError, NotYet
-from multilab.claims.evidence import Evidence, Finding
+from multilab.claims.evidence import Check, Evidence, Finding, checks_in
 from multilab.claims.statements import Claim, Counterfactual, Erratum
-from multilab.metrics import find_metric
 
 ALL_OF = "all_of"
 """Name of the composite check: its ``parts`` are checks with their arguments; it holds in part if some of them do."""
 
-_DEFAULTS = {
-    "datasets": "all datasets with results",
-    "against": "every other one",
-    "alpha": "the study's level",
-    "at_least": "0",
-    "at_most": "infinity",
-    "low": "minus infinity",
-    "high": "infinity",
-}
-
-
-@dataclass(frozen=True)
-class Check:
-    """A check.
-
-    Attributes
-    ----------
-    function : callable
-        ``function(evidence, **arguments) -> Finding``.
-    sentence : str
-        What the check requires, with the names of its arguments and of ``parts`` in braces.
-    parts : mapping of str to callable
-        Parts of the sentence that depend on the values of arguments: functions of all arguments.
-    """
-
-    function: Callable[..., Finding]
-    sentence: str
-    parts: Mapping[str, Callable[[Mapping[str, Any]], str]] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """Name of the check: that of its function."""
-        return self.function.__name__
-
-    def bind(self, arguments: Mapping[str, Any]) -> None:
-        """Refuse arguments that the check does not take.
-
-        Raises
-        ------
-        ClaimsError
-        """
-        try:
-            inspect.signature(self.function).bind(None, **arguments)
-        except TypeError as error:
-            raise ClaimsError(f"check {self.name}: {error}") from None
-
-    def describe(self, arguments: Mapping[str, Any]) -> str:
-        """Return the sentence with these arguments."""
-        parameters = inspect.signature(self.function).parameters
-        values = {name: parameter.default for name, parameter in parameters.items()} | dict(arguments)
-        texts = {name: text_of(value, name) for name, value in values.items()}
-        return self.sentence.format_map({**texts, **{name: part(values) for name, part in self.parts.items()}})
-
-
-def check(sentence: str, **parts: Callable[[Mapping[str, Any]], str]) -> Callable[[Callable[..., Finding]], Check]:
-    """Make a check of a function; ``sentence`` says what it requires, see :class:`Check`."""
-    return lambda function: Check(function, sentence, parts)
-
-
-def checks_in(module: ModuleType) -> dict[str, Check]:
-    """Return the checks that a module defines, by name."""
-    return {value.name: value for value in vars(module).values() if isinstance(value, Check)}
-
 
 def shared_checks() -> dict[str, Check]:
     """Return the checks that several papers use, by name."""
-    from multilab.claims import shared_checks as module  # it registers its checks with `check` of this module
-
-    return checks_in(module)
+    return checks_in(module_of_shared_checks)
 
 
 def run_check(
@@ -307,21 +240,3 @@ def _known(name: str, checks: Mapping[str, Check] | None) -> Check:
     if name not in known:
         raise ClaimsError(f"there is no check {name!r}; there are {', '.join(sorted({*known, ALL_OF}))}")
     return known[name]
-
-
-def text_of(value: Any, name: str = "") -> str:
-    """Return an argument of a check as text; ``name`` is its name."""
-    if value is None:
-        return _DEFAULTS.get(name, "")
-    if isinstance(value, Mapping) and name == "metrics":
-        return ", ".join(f"{key} (our {text_of(one, name)})" for key, one in value.items())
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {text_of(one)}" for key, one in value.items())
-    if name == "best" and not isinstance(value, str) and len(value) > 1:
-        return f"the best of {text_of(value)}"
-    if isinstance(value, list | tuple):
-        return ", ".join(text_of(one, name) for one in value)
-    if name in ("metric", "metrics"):
-        known = find_metric(value)
-        return known.title if known else str(value).replace("_", " ")
-    return f"{value:g}" if isinstance(value, float) else str(value)

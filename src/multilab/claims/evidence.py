@@ -1,9 +1,11 @@
-"""Evidence that claims are checked on: scores, learned arrays and tables of a study, or a paper's published cells."""
+"""What a check is: a function of evidence (results of a study, or published cells) that returns a finding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -243,3 +245,85 @@ def published_evidence(cells: pd.DataFrame, alpha: float = 0.05) -> Evidence:
     named = cells.rename(columns={"mean": "value", "printed_mean": "printed"})
     rows = named[["table", "dataset", "method", "metric", "value", "std", "printed"]].assign(split=0)
     return Evidence(rows.drop_duplicates(["dataset", "method", "metric"]), alpha=alpha, published=cells)
+
+
+_DEFAULTS = {
+    "datasets": "all datasets with results",
+    "against": "every other one",
+    "alpha": "the study's level",
+    "at_least": "0",
+    "at_most": "infinity",
+    "low": "minus infinity",
+    "high": "infinity",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check.
+
+    Attributes
+    ----------
+    function : callable
+        ``function(evidence, **arguments) -> Finding``.
+    sentence : str
+        What the check requires, with the names of its arguments and of ``parts`` in braces.
+    parts : mapping of str to callable
+        Parts of the sentence that depend on the values of arguments: functions of all arguments.
+    """
+
+    function: Callable[..., Finding]
+    sentence: str
+    parts: Mapping[str, Callable[[Mapping[str, Any]], str]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of the check: that of its function."""
+        return self.function.__name__
+
+    def bind(self, arguments: Mapping[str, Any]) -> None:
+        """Refuse arguments that the check does not take.
+
+        Raises
+        ------
+        ClaimsError
+        """
+        try:
+            inspect.signature(self.function).bind(None, **arguments)
+        except TypeError as error:
+            raise ClaimsError(f"check {self.name}: {error}") from None
+
+    def describe(self, arguments: Mapping[str, Any]) -> str:
+        """Return the sentence with these arguments."""
+        parameters = inspect.signature(self.function).parameters
+        values = {name: parameter.default for name, parameter in parameters.items()} | dict(arguments)
+        texts = {name: text_of(value, name) for name, value in values.items()}
+        return self.sentence.format_map({**texts, **{name: part(values) for name, part in self.parts.items()}})
+
+
+def check(sentence: str, **parts: Callable[[Mapping[str, Any]], str]) -> Callable[[Callable[..., Finding]], Check]:
+    """Make a check of a function; ``sentence`` says what it requires, see :class:`Check`."""
+    return lambda function: Check(function, sentence, parts)
+
+
+def checks_in(module: ModuleType) -> dict[str, Check]:
+    """Return the checks that a module defines, by name."""
+    return {value.name: value for value in vars(module).values() if isinstance(value, Check)}
+
+
+def text_of(value: Any, name: str = "") -> str:
+    """Return an argument of a check as text; ``name`` is its name."""
+    if value is None:
+        return _DEFAULTS.get(name, "")
+    if isinstance(value, Mapping) and name == "metrics":
+        return ", ".join(f"{key} (our {text_of(one, name)})" for key, one in value.items())
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {text_of(one)}" for key, one in value.items())
+    if name == "best" and not isinstance(value, str) and len(value) > 1:
+        return f"the best of {text_of(value)}"
+    if isinstance(value, list | tuple):
+        return ", ".join(text_of(one, name) for one in value)
+    if name in ("metric", "metrics"):
+        known = find_metric(value)
+        return known.title if known else str(value).replace("_", " ")
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -16,9 +16,8 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from multilab.audit import on_grid
-from multilab.claims.checks import check
 from multilab.claims.errors import ClaimsError, NotYet
-from multilab.claims.evidence import Evidence, Finding, direction_of
+from multilab.claims.evidence import Evidence, Finding, check, direction_of
 from multilab.claims.published import printed_number, rounds_to
 from multilab.statistics import friedman, iman_davenport, nemenyi_cd, rank_rows, signed_rank_p
 

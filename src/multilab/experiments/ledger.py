@@ -20,7 +20,8 @@ from multilab.claims import (
     published_evidence,
     summarised,
 )
-from multilab.claims.checks import Check, check_errata, run_counterfactuals
+from multilab.claims.checks import check_errata, run_counterfactuals
+from multilab.claims.evidence import Check
 from multilab.claims.statements import Counterfactual
 from multilab.datasets import load
 from multilab.experiments.cells import Cell, study_cells

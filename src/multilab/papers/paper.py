@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from multilab.claims import Aliases, Erratum, Layout, PublishedTables
-    from multilab.claims.checks import Check
+    from multilab.claims.evidence import Check
     from multilab.claims.statements import Claim, Counterfactual
     from multilab.experiments.study import Study
     from multilab.reports.figures import FigureSource
@@ -162,7 +162,8 @@ class Paper:
     @functools.cached_property
     def checks(self) -> dict[str, Check]:
         """The checks its claims may use: the shared ones and those of the paper's ``checks.py``."""
-        from multilab.claims.checks import checks_in, shared_checks
+        from multilab.claims.checks import shared_checks
+        from multilab.claims.evidence import checks_in
 
         module = self._module("checks")
         return shared_checks() | (checks_in(module) if module else {})

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from scipy.stats import ttest_rel
 
-from multilab.claims.checks import check
 from multilab.claims.errors import NotYet
-from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of
+from multilab.claims.evidence import Evidence, Finding, check, direction_of, sign_of
 from multilab.datasets import card
 
 _EQUAL = 1e-12

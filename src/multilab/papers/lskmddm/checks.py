@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from multilab.claims.checks import check
 from multilab.claims.errors import NotYet
-from multilab.claims.evidence import Evidence, Finding
+from multilab.claims.evidence import Evidence, Finding, check
 
 
 @check(

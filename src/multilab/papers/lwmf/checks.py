@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multilab.claims.checks import check
-from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of
+from multilab.claims.evidence import Evidence, Finding, check, direction_of, sign_of
 from multilab.claims.published import rounds_to
 from multilab.statistics import compare_methods
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multilab.claims.checks import check
-from multilab.claims.evidence import Evidence, Finding, direction_of
+from multilab.claims.evidence import Evidence, Finding, check, direction_of
 from multilab.claims.published import printed_number
 from multilab.claims.published import rounds_to as is_rounded_to  # `rounds_to` is a check here
 from multilab.statistics import nemenyi_cd, rank_rows

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import f, spearmanr
 
-from multilab.claims.checks import check, text_of
 from multilab.claims.errors import NotYet
-from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of
+from multilab.claims.evidence import Evidence, Finding, check, direction_of, sign_of, text_of
 from multilab.methods.stacking.objective import cosine_affinity
 from multilab.statistics import nemenyi_cd, rank_rows, signed_rank_p
 
