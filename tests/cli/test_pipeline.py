@@ -45,7 +45,7 @@ def test_nothing_changed_runs_nothing(lab):
 
 def test_a_comment_in_a_yaml_or_a_method_runs_nothing(lab):
     def edit():
-        for path in ("conf/method/mlknn.yaml", "conf/dataset/scenario1.yaml", "src/multilab/methods/_kernels.py"):
+        for path in ("conf/method/mlknn.yaml", "conf/dataset/scenario1.yaml", "src/multilab/methods/kernels.py"):
             file = lab.root / path
             file.write_text(file.read_text() + "\n# a remark\n")
 

@@ -71,7 +71,7 @@ MUTATIONS = (
     Mutation(
         "Laplacian with the wrong sign",
         "mlwse_l21",
-        ((f"{METHODS}/stacking/_affinity.py", "np.diag(R.sum(axis=1)) - R", "np.diag(R.sum(axis=1)) + R"),),
+        ((f"{METHODS}/stacking/objective.py", "np.diag(R.sum(axis=1)) - R", "np.diag(R.sum(axis=1)) + R"),),
     ),
     Mutation("KELM's C doubled", "mlkelm", ((f"{METHODS}/elm/kernel_elm.py", "ridge = 1.0 / (", "ridge = 0.5 / ("),)),
     Mutation(
@@ -96,7 +96,7 @@ MUTATIONS = (
         "mlwse_l1",
         (
             (
-                f"{METHODS}/stacking/_out_of_fold.py",
+                f"{METHODS}/out_of_fold.py",
                 "fit_seeded(estimator, X[train], Y[train], seed, weight)",
                 "fit_seeded(estimator, X, Y, seed)",
             ),
@@ -125,9 +125,8 @@ MUTATIONS = (
         (
             (
                 "src/multilab/experiments/fitting.py",
-                "    train = scaler.fit_transform(X_train)\n",
-                "    import numpy as np\n\n"
-                "    train = scaler.fit(np.vstack([X_train, 1.5 * X_test])).transform(X_train)\n",
+                "fitted_scaler(cell.method.preprocessing, X_train)",
+                "fitted_scaler(cell.method.preprocessing, np.vstack([X_train, 1.5 * X_test]))",
             ),
         ),
         fresh=True,
@@ -146,7 +145,7 @@ MUTATIONS = (
                 "import MaxAbsScaler, MinMaxScaler, StandardScaler",
                 "import FunctionTransformer, MinMaxScaler, StandardScaler",
             ),
-            ("src/multilab/experiments/fitting.py", "= MaxAbsScaler() if", "= FunctionTransformer() if"),
+            ("src/multilab/experiments/fitting.py", "(MaxAbsScaler() if", "(FunctionTransformer() if"),
         ),
         fresh=True,
         line="topics-toy/0/br: ",

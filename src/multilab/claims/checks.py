@@ -17,7 +17,7 @@ from typing import Any
 from multilab.claims.claim import Claim
 from multilab.claims.errors import ClaimsError, NotYet
 from multilab.claims.evidence import Evidence, Finding
-from multilab.metrics import METRICS
+from multilab.metrics import find_metric
 
 ALL_OF = "all_of"
 """Name of the composite check: its ``parts`` are checks with their arguments; it holds in part if some of them do."""
@@ -291,5 +291,6 @@ def _text(name: str, value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_text(name, one) for one in value)
     if name in ("metric", "metrics"):
-        return METRICS[value].title if value in METRICS else str(value).replace("_", " ")
+        known = find_metric(value)
+        return known.title if known else str(value).replace("_", " ")
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -13,7 +13,7 @@ from multilab.claims.errors import ClaimsError
 from multilab.claims.layouts import Layout, layout_of
 from multilab.claims.naming import Aliases
 from multilab.claims.verdicts import judge
-from multilab.metrics import METRICS
+from multilab.metrics import find_metric
 
 _COLUMNS = ("table", "dataset", "method", "metric", "mean", "std", "direction", "printed_dataset", "printed_method")
 
@@ -50,7 +50,7 @@ class PublishedTables:
         """Return our quantities, ``metric`` or ``metric.preset``, that published cells compare a method by, sorted."""
         ours = self.aliases.named(self.cells, conventions)
         names = ours.loc[ours["method"] == method, "quantity"].unique()
-        return tuple(sorted(name for name in map(str, names) if name.partition(".")[0] in METRICS))
+        return tuple(sorted(name for name in map(str, names) if find_metric(name.partition(".")[0])))
 
     def quantities(self, method: str, conventions: str = "default") -> tuple[tuple[str, str], ...]:
         """Return the (metric, preset) pairs a method is compared by in addition to the study's conventions, sorted."""

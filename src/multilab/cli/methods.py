@@ -105,7 +105,7 @@ def new(name: str, family: str, outside: bool) -> None:
     for template, path in files.items():
         text = templates.get_template(f"{template}.j2").render(name=name, cls=title, module=module, outside=outside)
         write_atomically(path, text)
-    print(f"{short_path(files['method.py'])}  the class {title}, which works: edit `fit` and `_scores`")
+    print(f"{short_path(files['method.py'])}  the class {title}, which works: edit `_fit` and `_scores`")
     print(f"{short_path(files['method.yaml'])}  its arguments, scaling and search space")
     print(f"{short_path(files['test_method.py'])}  its test: python -m pytest -q {short_path(files['test_method.py'])}")
     print(f"Next: {command('multilab')} compare --dataset genes-toy --method {name},mlknn,br_logistic")
@@ -191,7 +191,7 @@ def _space(space: Mapping[str, Any]) -> str:
 
 def _check_name(name: str, title: str, outside: bool) -> None:
     from multilab.experiments.conf import names
-    from multilab.methods._discovery import public_classes
+    from multilab.methods.discovery import public_classes
 
     if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
         raise ExperimentError(f"{name!r} is no name of a method: lower-case letters, digits and _, a letter first")

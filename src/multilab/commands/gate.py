@@ -10,6 +10,7 @@ from multilab.core import report_dir, write_atomically
 from multilab.experiments import gate
 from multilab.experiments.cells import base_score_cells, gate_case_cells, study_cells
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.evaluation import extra_quantities
 from multilab.experiments.execute import run_cells
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
@@ -104,7 +105,8 @@ def recompute_sample(
     cells = [every[index] for index in sorted(picked)]
     store, failed = _run(cells, folder, f"{len(cells)} cells of {study.name} (seed {seed})")
     done = [cell for cell in cells if store.has(cell.key)]
-    computed = gate.fingerprints(done, store, study.conventions, find(study.paper).tables if study.paper else None)
+    extra = extra_quantities(study, find(study.paper).tables if study.paper else None)
+    computed = gate.fingerprints(done, store, study.conventions, extra)
     wrong = _missing(cells, computed, failed, ())
     wrong += [f"{name}: not in the committed scores.csv" for name in sorted(set(computed) - set(expected))]
     wrong += [str(difference) for difference in gate.differences(computed, expected, gate.L1)]

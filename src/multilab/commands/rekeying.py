@@ -81,6 +81,7 @@ def _recomputed(
 ) -> list[str]:
     """Recompute cells, compare them with committed and stored results; return a line for each that may not differ."""
     from multilab.experiments import gate, rekeying
+    from multilab.experiments.evaluation import extra_quantities
     from multilab.experiments.execute import run_cells
 
     expected = gate.committed_numbers(folder)
@@ -90,7 +91,8 @@ def _recomputed(
         progress = ProgressBar(f"rekey: {len(cells)} cells of {study.name}")
         failed = run_cells([*reads.values(), *cells], fresh, progress=progress)
         done = [cell for cell in cells if fresh.has(cell.key)]
-        numbers = gate.fingerprints(done, fresh, study.conventions, find(study.paper).tables if study.paper else None)
+        extra = extra_quantities(study, find(study.paper).tables if study.paper else None)
+        numbers = gate.fingerprints(done, fresh, study.conventions, extra)
         changed = rekeying.stored_differences(moved, store, fresh, gate.L1)
     exact = gate.differences(numbers, expected, 0.0)
     largest = max(exact, key=lambda d: abs(d.computed - d.expected) / max(1.0, abs(d.expected)), default=None)

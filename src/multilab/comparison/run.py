@@ -30,7 +30,7 @@ from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.execute import jobs
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
-from multilab.methods._observed import has_unobserved
+from multilab.methods.labels import has_unobserved
 from multilab.metrics import per_label
 from multilab.metrics.registry import defined
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from multilab.claims.verdicts import Agreement
 from multilab.core import read_json
-from multilab.metrics import METRICS
+from multilab.metrics import find_metric
 from multilab.reports.errors import ReportError
 from multilab.statistics import Comparison, StatisticsError, Summary, compare_methods, rank_rows, summarise
 from multilab.statistics.result_files import read_measured, read_scores, read_table
@@ -209,13 +209,15 @@ class ReportData:
 
 def metric_title(key: str) -> str:
     """Return the display name of a metric; an unknown key has its underscores replaced."""
-    title = METRICS[key].title if key in METRICS else key.replace("_", " ")
+    known = find_metric(key)
+    title = known.title if known else key.replace("_", " ")
     return title[:1].upper() + title[1:]
 
 
 def metric_direction(key: str) -> str:
     """Return whether small ("min") or large values ("max") of a metric are good, empty if unknown."""
-    return METRICS[key].direction if key in METRICS else ""
+    known = find_metric(key)
+    return known.direction if known else ""
 
 
 def load_report(study_dir: Path | str) -> ReportData:

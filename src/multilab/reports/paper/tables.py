@@ -13,7 +13,7 @@ from multilab.claims import Layout
 from multilab.claims.layouts import layout_of
 from multilab.claims.naming import any_of, decimals
 from multilab.claims.verdicts import BEYOND, MISSING, compared
-from multilab.metrics import METRICS
+from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.paper.cells import Block, PaperCell, tally
 from multilab.reports.paper.errata import Note, cited_notes
@@ -165,7 +165,8 @@ def _quantities(table: pd.DataFrame, names: PaperNames) -> tuple[tuple[str, str]
 def quantity_title(quantity: str) -> str:
     """Return the name of one of our quantities, such as ``ranking_loss.mulan``: ranking loss, Mulan's conventions."""
     metric, _, preset = quantity.partition(".")
-    title = METRICS[metric].title if metric in METRICS else metric.replace("_", " ")
+    known = find_metric(metric)
+    title = known.title if known else metric.replace("_", " ")
     return f"{title} (conventions: {preset})" if preset else title
 
 

@@ -1,14 +1,13 @@
-"""Metrics as single papers define them: the columns of Table 4 of the MLWSE paper.
+"""Metrics that only this paper prints: columns of its Tables 4 and 5, the same under all conventions.
 
-All three are the same under all conventions.
+A study computes those that it lists under ``metrics``.
 """
 
 from __future__ import annotations
 
 from multilab.metrics.conventions import Conventions
-from multilab.metrics.decision_counts import DecisionCounts
+from multilab.metrics.decision_counts import DecisionCounts, Value, mean_of
 from multilab.metrics.registry import metric
-from multilab.metrics.values import Value, mean_of
 
 _MLWSE = "MLWSE paper, Tables 4-5, as its code computes it"
 
@@ -30,7 +29,7 @@ def accuracy_1mHL(counts: DecisionCounts, conventions: Conventions) -> Value | f
 
     Examples
     --------
-    >>> from multilab.metrics import accuracy_1mHL
+    >>> from multilab.papers.mlwse.metrics import accuracy_1mHL
     >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
     >>> decisions = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
     >>> round(accuracy_1mHL(Y, decisions), 4)
@@ -47,7 +46,7 @@ def f1_of_means(counts: DecisionCounts, conventions: Conventions) -> Value | flo
 
     Examples
     --------
-    >>> from multilab.metrics import f1_of_means
+    >>> from multilab.papers.mlwse.metrics import f1_of_means
     >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
     >>> decisions = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
     >>> round(f1_of_means(Y, decisions), 4)
@@ -58,7 +57,13 @@ def f1_of_means(counts: DecisionCounts, conventions: Conventions) -> Value | flo
 
 
 @metric(
-    "Example F1 (0/0 = 0)", "max", "decisions", group="example", mean_over="rows", source=_MLWSE, filler="decisions"
+    "Example F1 (0/0 = 0)",
+    "max",
+    "decisions",
+    group="example",
+    mean_over="rows",
+    source=_MLWSE,
+    filler="decisions",
 )
 def macro_f1_example(counts: DecisionCounts, conventions: Conventions) -> Value | float:
     """Return the mean over rows of 2 hits / (true + predicted), 0/0 = 0.
@@ -67,7 +72,7 @@ def macro_f1_example(counts: DecisionCounts, conventions: Conventions) -> Value 
 
     Examples
     --------
-    >>> from multilab.metrics import macro_f1_example
+    >>> from multilab.papers.mlwse.metrics import macro_f1_example
     >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
     >>> decisions = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
     >>> round(macro_f1_example(Y, decisions), 4)

@@ -1,12 +1,15 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Least squares on scores plus a coupling of the labels: the smooth term of MLWSE."""
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from multilab.methods.base import MethodError
+from multilab.methods.solvers.penalties import SparseGroupPenalty
 from multilab.methods.solvers.problem import SmoothTerm
 
 # Sums g_i + beta h_j below this share of the largest eigenvalue of G are rounding, not curvature. There are some: G
@@ -258,3 +261,105 @@ class StackingLoss(SmoothTerm):
         """Return (G + eta I)^{-1} B, the paper's starting point."""
         rotated = self.score_vectors.T @ self.cross
         return self.score_vectors @ (rotated / (self.score_values[:, None] + eta))
+
+
+def cosine_affinity(Y: np.ndarray, observed: np.ndarray | None = None) -> np.ndarray:
+    """Return the cosine similarities R of the label columns, shape (q, q), symmetric, in [0, 1].
+
+    A label that never occurs has no direction; its row and column are zero, so that it couples to nothing
+    (the MLWSE paper, below eq. 7, leaves this case open).
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, q)
+    observed : bool ndarray of shape (n, q), optional
+        The cosine of two labels is then that of the rows that observe both.
+    """
+    if observed is not None:
+        values = np.where(observed, Y, 0.0).astype(np.float64)
+        squares = (values**2).T @ observed  # of the first label, in the rows that observe the second too
+        norms = np.sqrt(squares * squares.T)
+        affinity = np.divide(values.T @ values, norms, out=np.zeros_like(norms), where=norms > 0)
+        np.fill_diagonal(affinity, np.diag(squares) > 0)
+        return affinity
+    columns = np.asarray(Y, dtype=np.float64)
+    norms = np.linalg.norm(columns, axis=0)
+    unit = columns / np.where(norms > 0, norms, 1.0)
+    affinity = unit.T @ unit
+    np.fill_diagonal(affinity, norms > 0)
+    return affinity
+
+
+def label_coupling(R: np.ndarray, kind: str = "laplacian") -> np.ndarray:
+    """Return the matrix H of the coupling term tr(W H W^T) / 2.
+
+    Parameters
+    ----------
+    R : ndarray of shape (q, q)
+        Similarities of the labels.
+    kind : {"laplacian", "cosine_distance"}
+        ``"laplacian"``: H = D - R with D the row sums (the MLWSE paper, eq. 7, with D_ii for its misprinted
+        D_ij); positive semidefinite, H 1 = 0. ``"cosine_distance"``: H = 1 - R with a zero diagonal, which
+        the paper's reference code uses; indefinite, so that a large weight makes the objective unbounded
+        below.
+    """
+    if kind == "laplacian":
+        return np.diag(R.sum(axis=1)) - R
+    if kind == "cosine_distance":
+        distance = 1.0 - R
+        np.fill_diagonal(distance, 0.0)
+        return distance
+    raise MethodError(f"laplacian is 'laplacian' or 'cosine_distance', not {kind!r}")
+
+
+def classifier_rows(p: int, q: int, groups: Sequence[int] | None = None) -> list[slice]:
+    """Return the rows of W of each base classifier.
+
+    Parameters
+    ----------
+    p, q : int
+        Columns of S and of Y.
+    groups : sequence of int, optional
+        Number of columns of S per classifier; q each when None.
+
+    Raises
+    ------
+    MethodError
+        When the columns of S cannot be divided so.
+    """
+    if groups is None:
+        if p % q:
+            raise MethodError(
+                f"S has {p} columns, not a multiple of the {q} labels of Y: one group of {q} scores per base "
+                "classifier is expected; name other group sizes with groups=[...]"
+            )
+        sizes = [q] * (p // q)
+    else:
+        sizes = [int(size) for size in groups]
+        if min(sizes, default=0) < 1 or sum(sizes) != p:
+            raise MethodError(f"groups={sizes} must be positive and sum to the {p} columns of S")
+    ends = list(itertools.accumulate(sizes, initial=0))
+    return [slice(start, end) for start, end in itertools.pairwise(ends)]
+
+
+def diagonal_support(rows: Sequence[slice], q: int) -> np.ndarray:
+    """Return where W may differ from zero when each score serves its own label only, shape (p, q)."""
+    if any(r.stop - r.start != q for r in rows):
+        raise MethodError(f"weights='diagonal' needs {q} scores per base classifier, one for each label")
+    return np.tile(np.eye(q, dtype=bool), (len(rows), 1))
+
+
+def unit_l1(rows: Sequence[slice], support: np.ndarray | None = None) -> SparseGroupPenalty:
+    """Return |W|_1."""
+    return SparseGroupPenalty(1.0, np.zeros(len(rows)), rows, support)
+
+
+def unit_l21(
+    rows: Sequence[slice], q: int, alpha: float, group_weight: str = "sqrt_labels", support: np.ndarray | None = None
+) -> SparseGroupPenalty:
+    """Return alpha |W|_1 + (1 - alpha) sum_k c_k ||W_k||_F, c_k = sqrt(q) or the root of the block's size."""
+    if group_weight == "size":
+        weights = [r.stop - r.start if support is not None else (r.stop - r.start) * q for r in rows]
+    else:
+        weights = [q] * len(rows)
+    return SparseGroupPenalty(alpha, (1.0 - alpha) * np.sqrt(weights), rows, support)

@@ -1,4 +1,4 @@
-# Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """ML-kNN on growing prefixes of a feature ranking, in one pass."""
 
 from collections.abc import Iterator, Sequence

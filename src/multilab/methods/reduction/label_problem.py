@@ -7,9 +7,9 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.blas import dgemm
 
-from multilab.methods._observed import centred
 from multilab.methods.base import MethodError
-from multilab.methods.reduction._training_kernel import equal_rows
+from multilab.methods.labels import centred
+from multilab.methods.reduction.kernel_reducer import equal_rows
 
 _RANK_TOLERANCE = 1e-10
 

@@ -1,13 +1,102 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""Nearest hits and misses: for each row and label the nearest other row with the label and without it."""
+"""Distances of rows for the selectors: per feature, Manhattan neighbours, and nearest hits and misses."""
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
 from multilab.methods.base import MethodError
 from multilab.methods.neighbours._search import _exact_distances, _lower_bounds, exact_neighbours
-from multilab.methods.selection._manhattan import distance_blocks
+
+_ENTRIES = 2**20  # differences or distances per block: 8 MiB
+
+
+def feature_scale(X: Any) -> np.ndarray:
+    """Return 1 / (max - min) of each feature, shape (d,): the factor of eq. (10) of the LWMF paper.
+
+    It is 0 for a constant feature, where eq. (10) divides by 0.
+    """
+    if sp.issparse(X):
+        span = X.max(axis=0).toarray().ravel() - X.min(axis=0).toarray().ravel()
+    else:
+        span = np.ptp(X, axis=0)
+    return np.divide(1.0, span, out=np.zeros_like(span), where=span > 0)
+
+
+def scaled(X: Any) -> Any:
+    """Return X, shape (n, d), with each feature divided by its range; constant features become 0."""
+    scale = feature_scale(X)
+    return sp.csr_array(X @ sp.diags_array(scale)) if sp.issparse(X) else X * scale
+
+
+def added_differences(X: Any, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the weighted sum over pairs of rows of |x_first - x_second|, per feature.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    first, second : ndarray of shape (p,)
+        Row numbers of the pairs.
+    weights : ndarray of shape (p,) or (p, c)
+        Weights of the pairs; c columns give c sums.
+
+    Returns
+    -------
+    ndarray of shape (d,) or (c, d)
+    """
+    total = np.zeros((*weights.shape[1:], X.shape[1]))
+    step = max(1, _ENTRIES // X.shape[1])
+    for start in range(0, len(first), step):
+        pairs = slice(start, start + step)
+        differences = X[first[pairs]] - X[second[pairs]]
+        if sp.issparse(differences):
+            total += (abs(differences).T @ weights[pairs]).T
+        else:
+            total += weights[pairs].T @ np.abs(differences, out=differences)
+    return total
+
+
+def distance_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield the distances of blocks of rows to all rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        A sparse X is converted to a dense array.
+
+    Yields
+    ------
+    rows : slice
+        Rows of the block.
+    distances : ndarray of shape (b, n)
+        Infinite between a row and itself.
+    """
+    dense = X.toarray() if sp.issparse(X) else X
+    step = max(1, _ENTRIES // len(dense))
+    for start in range(0, len(dense), step):
+        rows = slice(start, min(start + step, len(dense)))
+        distances = cdist(dense[rows], dense, "cityblock")
+        np.fill_diagonal(distances[:, start:], np.inf)
+        yield rows, distances
+
+
+def smallest(distances: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the row and column numbers of the k smallest finite entries of each row, in ascending order of distance.
+
+    All finite entries of a row are returned if there are fewer; ties go to the smaller column number.
+    """
+    k = min(k, distances.shape[1])
+    bound = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
+    # all ties with the k-th entry are candidates, so that the order below decides
+    rows, columns = np.nonzero((distances <= bound) & np.isfinite(distances))
+    order = np.lexsort((columns, distances[rows, columns], rows))
+    rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    chosen = order[rank < k]
+    return rows[chosen], columns[chosen]
+
 
 Metric = Literal["euclidean", "manhattan"]
 _LISTED = 16  # length of the shared neighbour lists; they nearly always contain the more frequent class

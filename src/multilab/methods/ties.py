@@ -31,7 +31,7 @@ def merge_ties(scores: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from multilab.methods._ties import merge_ties
+    >>> from multilab.methods.ties import merge_ties
     >>> a, b = merge_ties(np.array([[0.1 + 0.2, 0.3, -1.0]]))[0, :2]
     >>> bool(a == b)
     True
@@ -76,7 +76,7 @@ def round_to_grid(values: np.ndarray, largest: np.ndarray | float = 1.0) -> np.n
 
     Examples
     --------
-    >>> from multilab.methods._ties import round_to_grid
+    >>> from multilab.methods.ties import round_to_grid
     >>> a, b = round_to_grid(np.array([0.1 + 0.2, 0.3]))
     >>> bool(a == b)
     True
