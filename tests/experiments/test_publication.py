@@ -123,13 +123,13 @@ def test_a_search_is_published_from_its_note(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     argv = ["dataset=scenario1", "method=mlknn", "protocol={kfold: 2, stratify: 1, seed: 0}", "tracking.artifacts=a"]
-    argv += ["tune.n_trials=3", "tune.metric=hamming_loss", "tracking.uri=sqlite:///m.db"]
+    argv += ["tune.n_trials=3", "tune.metric=hamming_loss", "tracking.uri=sqlite:///search.db"]
     assert main(["tune", *argv]) == 0
     (found,) = publication.read_searches(tmp_path / "cells", {})
     trials = [float(line.rpartition(",")[2]) for line in found.trials.splitlines()[1:]]
-    where = ["--tracking-uri", "sqlite:///later.db", "--tracking-artifacts", "b"]
+    where = ["--tracking-uri", "sqlite:///found.db", "--tracking-artifacts", "b"]
     assert main(["study", "publish", "--runs", *where]) == 0
-    for name in ("m.db", "later.db"):
+    for name in ("search.db", "found.db"):
         client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path / name}")
         experiment = client.get_experiment_by_name("tuning").experiment_id
         (run,) = client.search_runs([experiment], f"params.k = '{found.best['k']}'")
