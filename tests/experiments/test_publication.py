@@ -14,6 +14,8 @@ mlflow = pytest.importorskip("mlflow")
 
 from multilab.cli import main  # noqa: E402
 from multilab.commands import publication  # noqa: E402
+from multilab.commands.tuning import read_searches  # noqa: E402
+from multilab.experiments.store import Store  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("tracking")
 
@@ -59,9 +61,9 @@ def test_a_server_that_is_down_costs_one_line_and_no_result(unreachable):
 def test_a_run_that_is_published_twice_stays(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
-    assert main(["train", *RUN, "metrics=[macro_f1]", "tracking.uri=sqlite:///m.db"]) == 0
+    assert main(["train", *RUN, "metrics=[macro_f1]", f"tracking.uri=sqlite:///{tmp_path}/m.db"]) == 0
     assert "1 created" in capsys.readouterr().out
-    assert main(["study", "publish", "--runs", "--tracking-uri", "sqlite:///m.db"]) == 0
+    assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{tmp_path}/m.db"]) == 0
     assert "0 created, 1 kept, 0 superseded, 0 deleted" in capsys.readouterr().out
 
 
@@ -123,13 +125,13 @@ def test_a_search_is_published_from_its_note(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     argv = ["dataset=scenario1", "method=mlknn", "protocol={kfold: 2, stratify: 1, seed: 0}", "tracking.artifacts=a"]
-    argv += ["tune.n_trials=3", "tune.metric=hamming_loss", "tracking.uri=sqlite:///search.db"]
+    argv += ["tune.n_trials=3", "tune.metric=hamming_loss", f"tracking.uri=sqlite:///{tmp_path}/m.db"]
     assert main(["tune", *argv]) == 0
-    (found,) = publication.read_searches(tmp_path / "cells", {})
+    (found,) = read_searches(Store(), {})
     trials = [float(line.rpartition(",")[2]) for line in found.trials.splitlines()[1:]]
-    where = ["--tracking-uri", "sqlite:///found.db", "--tracking-artifacts", "b"]
+    where = ["--tracking-uri", f"sqlite:///{tmp_path}/later.db", "--tracking-artifacts", "b"]
     assert main(["study", "publish", "--runs", *where]) == 0
-    for name in ("search.db", "found.db"):
+    for name in ("m.db", "later.db"):
         client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path / name}")
         experiment = client.get_experiment_by_name("tuning").experiment_id
         (run,) = client.search_runs([experiment], f"params.k = '{found.best['k']}'")

@@ -13,7 +13,7 @@ from helpers.toy import make_data
 from multilab import claims
 from multilab.claims import check_claims
 from multilab.claims import checks as checks_module
-from multilab.claims.erratum import check_errata
+from multilab.claims.checks import check_errata
 from multilab.experiments import cell_metrics, fitting, running
 from multilab.experiments.analysis_units import Unit
 from multilab.experiments.cells import Cell, SplitRef, study_cells

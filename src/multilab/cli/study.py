@@ -184,19 +184,39 @@ def publish(study: str, runs: bool, tracking_uri: str | None, tracking_artifacts
 
     The view is rebuilt from the result files. --runs also publishes what was computed while no server answered.
     """
-    from multilab.commands.publication import publish_all, publish_study
+    from multilab.commands.publication import publish_study
     from multilab.experiments.mlflow_store import tracking
     from multilab.experiments.study import load_study
 
     where = tracking(tracking_uri, tracking_artifacts)
     if runs:
-        return publish_all(where)
+        return _publish_runs(where)
     described = load_study(study)
     try:
         publish_study(described, where)
     except TrackingError as error:
         later = f"multilab study publish --study {study}"
         raise TrackingError(f"{error}; the results are complete, publish later: {later}") from error
+    return 0
+
+
+def _publish_runs(where: dict[str, str]) -> int:
+    """Publish all runs and searches that the store of cells has a note of."""
+    from multilab.commands.publication import publish_results
+    from multilab.commands.train import read_runs
+    from multilab.commands.tuning import read_searches
+    from multilab.experiments.store import Store
+
+    store = Store()
+    runs, left_out = read_runs(store, where)
+    results = [*runs, *read_searches(store, where)]
+    if results:
+        publish_results(results, where)
+    elif not left_out:
+        print(f"nothing to publish: no runs of `multilab train` or `multilab tune` in {store.root}")
+    if left_out:
+        total = len(runs) + left_out
+        print(f"{left_out} of {total} runs left out: settings, code or data changed since; train them again")
     return 0
 
 

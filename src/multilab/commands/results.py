@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from multilab.commands.train import Run
+from multilab.experiments.cells import Cell
 from multilab.experiments.store import Store
 from multilab.experiments.stored import Inventory
 from multilab.experiments.summaries import result_rows
@@ -15,12 +15,11 @@ def sweep_table(rows: Sequence[ResultRow], metrics: Sequence[str]) -> str:
     return as_text(result_table(rows, metrics))
 
 
-def print_sweep(runs: Sequence[Run]) -> None:
-    """Print the table of the finished runs of a sweep."""
+def print_sweep(runs: Sequence[tuple[str, Sequence[Cell]]], metrics: Sequence[str]) -> None:
+    """Print the table of the finished runs of a sweep: of each its conventions and its cells."""
     inventory, rows = Inventory(Store()), []
-    for conventions in dict.fromkeys(run.settings["conventions"] for run in runs):
-        keys = [cell.key for run in runs if run.settings["conventions"] == conventions for cell in run.cells]
+    for conventions in dict.fromkeys(name for name, _ in runs):
+        keys = [cell.key for name, cells in runs if name == conventions for cell in cells]
         rows += result_rows(inventory, map(inventory.read, dict.fromkeys(keys)), conventions)
-    if rows:
-        print()
-        print_table(rows, runs[0].metrics)
+    print()
+    print_table(rows, metrics)

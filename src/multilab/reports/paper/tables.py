@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.claims import Layout
-from multilab.claims.layouts import layout_of
-from multilab.claims.naming import any_of, decimals
+from multilab.claims.published import any_of, layout_of, printed_number
 from multilab.claims.verdicts import BEYOND, MISSING, compared
 from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, metric_title
@@ -51,7 +50,7 @@ def _table(
 ) -> PaperTable:
     form = paper.layout(number, table) if paper is not None else layout_of({}, table)
     unfinished = any_of(table, paper.aliases.dnf if paper is not None else ())
-    usual = max(map(decimals, table["printed_mean"]), default=0) or 4
+    usual = max((printed_number(text).decimals for text in table["printed_mean"] if text), default=0) or 4
     records: list[Any] = table.to_dict("records")
     aliases = paper.aliases.names.get("method", {}) if paper is not None else {}
     columns = {
@@ -89,7 +88,7 @@ def _cell(
     row: Mapping[str, Any], unfinished: bool, usual: int, names: PaperNames, commands: Mapping[str, str]
 ) -> PaperCell:
     printed, ours = row["printed_mean"] or ("DNF" if unfinished else ""), row["our_mean"]
-    digits = decimals(printed) if row["printed_mean"] else usual
+    digits = printed_number(printed).decimals if row["printed_mean"] else usual
     if ours and digits == 0 and not float(ours).is_integer():  # printed 0 where its neighbours have decimals
         digits = usual
     return PaperCell(
