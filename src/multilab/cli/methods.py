@@ -105,7 +105,7 @@ def new(name: str, family: str, outside: bool) -> None:
     for template, path in files.items():
         text = templates.get_template(f"{template}.j2").render(name=name, cls=title, module=module, outside=outside)
         write_atomically(path, text)
-    print(f"{short_path(files['method.py'])}  the class {title}, which works: edit `fit` and `_scores`")
+    print(f"{short_path(files['method.py'])}  the class {title}, which works: edit `_fit` and `_scores`")
     print(f"{short_path(files['method.yaml'])}  its arguments, scaling and search space")
     print(f"{short_path(files['test_method.py'])}  its test: python -m pytest -q {short_path(files['test_method.py'])}")
     print(f"Next: {command('multilab')} compare --dataset genes-toy --method {name},mlknn,br_logistic")
