@@ -23,8 +23,8 @@ import pandas as pd
 from scipy.optimize import lsq_linear
 
 from common import CHECKOUT, Line, arguments, machine, show
-from multilab.commands.leaderboard.costs import TABLE
-from multilab.commands.leaderboard.portfolio import load_portfolio
+from multilab.comparison.plan import TABLE
+from multilab.comparison.portfolio import load_portfolio
 from multilab.experiments.cells import Cell, SplitRef
 from multilab.experiments.fitting import CellInputs, fit_and_score
 from multilab.experiments.measuring import Meter
@@ -71,23 +71,23 @@ def measure(names: list[str] | None) -> None:
     done = pd.read_csv(MEASURED) if MEASURED.is_file() else pd.DataFrame(columns=COLUMNS)
     over = set(done.loc[done["seconds"].isna(), "method"])
     context = multiprocessing.get_context("fork")
-    candidates = [c for c in load_portfolio().select(None) if names is None or c.name in names]
-    for (n, d, q), candidate in product(DESIGNS, candidates):
+    members = [c for c in load_portfolio().select(None) if names is None or c.name in names]
+    for (n, d, q), member in product(DESIGNS, members):
         dataset = f"synthetic-{n}-{d}-{q}"
-        if candidate.name in over or ((done["method"] == candidate.name) & (done["dataset"] == dataset)).any():
+        if member.name in over or ((done["method"] == member.name) & (done["dataset"] == dataset)).any():
             continue
         ours, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=_fit, args=(candidate.method, n, d, q, theirs))
+        process = context.Process(target=_fit, args=(member.method, n, d, q, theirs))
         process.start()
         theirs.close()
         seconds, megabytes = ours.recv() if ours.poll(LIMIT) else (np.nan, np.nan)
         process.kill()
         process.join()
-        print(f"{candidate.name:<20}{dataset:<24}{seconds:9.3f} s{megabytes:9.1f} MB", flush=True)
-        row = pd.DataFrame([[candidate.name, dataset, n, d, q, seconds, megabytes]], columns=COLUMNS)
+        print(f"{member.name:<20}{dataset:<24}{seconds:9.3f} s{megabytes:9.1f} MB", flush=True)
+        row = pd.DataFrame([[member.name, dataset, n, d, q, seconds, megabytes]], columns=COLUMNS)
         row.to_csv(MEASURED, mode="a", index=False, header=not MEASURED.is_file(), float_format="%.5g")
         if np.isnan(seconds):
-            over.add(candidate.name)
+            over.add(member.name)
     print(machine())
 
 

@@ -18,10 +18,10 @@ from tempfile import TemporaryDirectory
 from common import Line, arguments, show
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol
+from multilab.experiments.execute import jobs, run_cells
 from multilab.experiments.method import load_method
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning
-from multilab.experiments.workers import jobs, run_cells
 
 SECONDS = 300
 

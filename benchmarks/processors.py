@@ -28,9 +28,9 @@ def numbers(datasets: list[str], methods: list[str], splits: int, study: str | N
     """Return the metrics of each (dataset, split, method), computed in this process."""
     import tempfile
 
+    from multilab.experiments.cell_metrics import evaluate_cell
     from multilab.experiments.cells import Cell, split_refs
     from multilab.experiments.conf import load_protocol
-    from multilab.experiments.evaluation import evaluate_cell
     from multilab.experiments.method import load_method
     from multilab.experiments.running import run_cell
     from multilab.experiments.store import Store

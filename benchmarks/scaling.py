@@ -18,12 +18,11 @@ from joblib import Parallel, delayed
 
 from common import Line, arguments, race, show
 from multilab.experiments.cells import Cell, all_cells, study_split_refs
-from multilab.experiments.leases import Leases
+from multilab.experiments.execute import run_cells
 from multilab.experiments.running import run_cell
-from multilab.experiments.sharing import run_shared
+from multilab.experiments.sharing import Leases, run_shared
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, study_from
-from multilab.experiments.workers import run_cells
 
 
 def cheap_study(n_columns: int) -> Study:

@@ -1,10 +1,10 @@
-"""Start-up and write rates of MLflow stores, as `multilab publish` uses them.
+"""Start-up and write rates of MLflow stores, as `multilab study publish` uses them.
 
     python benchmarks/tracking.py URI [WRITERS] [RUNS]
 
 Each of the writers is a process that opens the store (timed: until the first answer) and then publishes RUNS runs of 10
-parameters and 10 metrics over 5 splits (70 numbers) with a data set, all writers at once, each with its own lock
-as if it were a machine of its own. Prints one line; the store should be empty before.
+parameters and 25 numbers (means of 10 metrics, and the 5 splits of three) with a data set, all writers at once, each
+with its own lock as if it were a machine of its own. Prints one line; the store should be empty before.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import time
 WRITER = """
 import json, sys, tempfile, time
 began = time.perf_counter()
-from multilab.experiments.tracking import RunRecord, Tracker
+from multilab.experiments.track import RunRecord, Tracker
 imported = time.perf_counter()
 tempfile.tempdir = tempfile.mkdtemp()
 uri, number, n_runs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -27,6 +27,7 @@ records = [
         study="benchmark", method=f"m{number}", dataset=f"d{d}", title="M", params={f"p{i}": i for i in range(10)},
         metrics={f"metric{m}": {s: (d + s + m) / 1000 for s in range(5)} for m in range(10)}, measured={},
         facts={"digest": "e" * 64}, cells=[f"{number} {d} {s}" for s in range(5)], started=1.7e9, seconds=1.0,
+        headline=("metric0", "metric1", "metric2"),
     )
     for d in range(n_runs)
 ]
@@ -65,7 +66,7 @@ def main() -> None:
     imports, opening = (max(row[column] for row in rows) for column in (0, 1))
     rate = given.writers * given.runs / seconds
     opened = f"{given.writers} writers: imports {imports:.1f} s, opening {opening:.1f} s"
-    print(f"{opened}, {rate:.1f} runs/s, {70 * rate:.0f} numbers/s")
+    print(f"{opened}, {rate:.1f} runs/s, {25 * rate:.0f} numbers/s")
 
 
 if __name__ == "__main__":

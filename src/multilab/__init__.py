@@ -13,10 +13,10 @@ __version__ = "0.1.0"
 
 _PACKAGES = (
     "claims",
+    "comparison",
     "datasets",
     "decision",
     "experiments",
-    "leaderboard",
     "metrics",
     "methods",
     "mlflow_metrics",
@@ -44,7 +44,7 @@ def __getattr__(name: str) -> Any:
 
         return conf_dir
     if name == "compare":
-        from multilab.leaderboard import compare
+        from multilab.comparison import compare
 
         return compare
     raise AttributeError(f"module 'multilab' has no attribute {name!r}")

@@ -125,16 +125,16 @@ def test_entrants_without_results_are_listed_with_the_reason(content):
 
 def test_the_terminal_marks_stacks_on_the_sets_that_decided_their_rules(reports, monkeypatch, capsys):
     monkeypatch.chdir(reports.parent)
-    assert main(["arena", "rank", "metric=macro_f1", "sets=flags,scene", "pool=ensembled"]) == 0
+    assert main(["arena", "rank", "--metric", "macro_f1", "--sets", "flags,scene", "--pool", "ensembled"]) == 0
     text = capsys.readouterr().out
     assert "stack@ensembled †" in text
     assert "† optimistic: results on flags decided rules of the method" in text
-    for arguments in (["sets=yeast,scene", "pool=ensembled"], ["pool=ensembled-unseen"]):
-        assert main(["arena", "rank", "metric=macro_f1", *arguments]) == 0
+    for arguments in (["--sets", "yeast,scene", "--pool", "ensembled"], ["--pool", "ensembled-unseen"]):
+        assert main(["arena", "rank", "--metric", "macro_f1", *arguments]) == 0
         text = capsys.readouterr().out
         assert "stack@ensembled" in text
         assert "†" not in text
-    assert main(["arena", "rank", "metric=macro_f1"]) == 0  # of the pools with the most sets the widest
+    assert main(["arena", "rank", "--metric", "macro_f1"]) == 0  # of the pools with the most sets the widest
     assert "4 sets, 5 methods (default + ensembled)" in capsys.readouterr().out
 
 
@@ -146,7 +146,7 @@ def test_the_pages_mark_them_too_and_have_all_sections(reports, content):
         assert ("strength of the prior over label sets" in pages[name]) == (name in ("flags", "emotions"))
     index = pages["index"]
     assert "strength of the prior over label sets" in index
-    assert "15 draws, of which draw 0 is the method&#39;s own values" in index
+    assert "15 draws, of which draw 0 is the method’s own values" in index
     assert "not run here: weights" in index
     assert "Default and ensembled, unseen sets, 2 sets: Stack (ensembled) is first" in index
     assert re.search(r"With Elo \d+ \(\d+–\d+\) over all metrics it is above \d of 2 tuned methods", index)
@@ -155,7 +155,7 @@ def test_the_pages_mark_them_too_and_have_all_sections(reports, content):
         "yeast",
         "scene",
     ]
-    assert "on 2 unseen sets" in (reports.parent / "docs" / "arena-results.md").read_text()
+    assert "On 2 unseen sets" in (reports.parent / "docs" / "arena-results.md").read_text()
 
 
 def test_a_stack_has_costs_under_its_name_of_the_track(content):

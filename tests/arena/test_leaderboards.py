@@ -21,18 +21,17 @@ from multilab.arena import (
     leaderboard_means,
     leaderboard_text,
     method_costs,
-    pareto_front,
     pooled_tracks,
     rank_methods,
     select_sets,
     track_results,
     with_base_methods,
 )
-from multilab.arena.leaderboard_file import SCHEMA
-from multilab.arena.summaries import comparisons
+from multilab.arena.leaderboard import SCHEMA
+from multilab.arena.summary import _Shares, _tested, _verdict
 from multilab.core.paths import _PACKAGE
 from multilab.metrics import METRICS
-from multilab.statistics import bayesian_signed_rank
+from multilab.statistics import bayesian_signed_rank, pareto_front
 from multilab.statistics.signed_rank import posterior_draws
 
 
@@ -287,7 +286,7 @@ def test_groups_hold_every_metric_once_and_repeated_ones_are_not_counted():
     }.items()
     board = rank_methods(track_results("default", synthetic_scores(2, 3, 1)).means(), "overall")
     assert set(board.metrics) == set(grouped) - set(ORDERED_LIKE)
-    assert {"accuracy_1mHL", "coverage_1based", "coverage_normalised"} <= set(ORDERED_LIKE)
+    assert set(ORDERED_LIKE) == {"coverage_1based", "coverage_normalised"}
 
 
 def test_metrics_called_ordered_alike_are():
@@ -361,7 +360,7 @@ def test_the_file_is_the_same_on_a_rerun(content):
 
 
 def test_every_key_of_the_file_is_described(content):
-    described = (_PACKAGE / "arena" / "leaderboard_file.py").read_text(encoding="utf-8").partition("from __future__")[0]
+    described = (_PACKAGE / "arena" / "leaderboard.py").read_text(encoding="utf-8").partition("from __future__")[0]
     pool = content["pools"][-1]
     keys = {
         *content,
@@ -572,7 +571,7 @@ def test_a_metric_that_is_undefined_on_a_split_is_left_out_by_pools_that_average
         assert pool["boards"]["macro_auc"]["sets"] == len(sets)
 
 
-@pytest.mark.parametrize("metrics", [("accuracy_1mHL",), ("coverage_1based", "coverage_normalised")])
+@pytest.mark.parametrize("metrics", [("coverage_1based",), ("coverage_1based", "coverage_normalised")])
 def test_a_suite_without_a_metric_that_counts_is_refused(metrics):
     scores = synthetic_scores(2, 3, 1, metrics=metrics)
     with pytest.raises(ArenaError, match="no metric that a leaderboard counts"):
@@ -617,15 +616,15 @@ def test_a_set_on_which_nothing_finished_the_averaged_splits_counts_for_no_metri
 def test_pairs_are_compared_by_the_mean_share_of_each_source_and_the_direction_is_that_of_the_ranks():
     shares = np.full((12, 2, 2), np.nan)
     shares[:, 0, 1] = [1.0] * 4 + [0.49] * 7 + [1.0]  # four sets of one source
-    pair = comparisons.Shares(("a", "b"), (*["one"] * 4, *(f"own{at}" for at in range(8))), shares)
-    (row,) = comparisons.tested_pairs([(pair, "a", "b")])
+    pair = _Shares(("a", "b"), (*["one"] * 4, *(f"own{at}" for at in range(8))), shares)
+    (row,) = _tested([(pair, "a", "b")])
     assert (row["sets"], row["sources"], row["sets_won"], row["sets_lost"]) == (12, 9, 5, 7)
     assert row["wins"] == pytest.approx((1.0 + 7 * 0.49 + 1.0) / 9, abs=1e-6)
     differences = np.array([0.5, *[-0.02] * 11])
     assert differences.mean() > 0
-    assert comparisons.verdict(differences, 0.01) == "worse"
-    assert comparisons.verdict(-differences, 0.01) == "better"
-    assert comparisons.verdict(differences, 0.06) == "no difference"
+    assert _verdict(differences, 0.01) == "worse"
+    assert _verdict(-differences, 0.01) == "better"
+    assert _verdict(differences, 0.06) == "no difference"
 
 
 def test_means_on_some_sets_have_their_order_and_a_set_with_an_undefined_metric_is_finished():

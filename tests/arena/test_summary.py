@@ -1,4 +1,4 @@
-"""The summary of the leaderboard: its numbers on made-up tables, and sentences that hold for any content."""
+"""The summary of the leaderboard: its numbers on made-up tables, and its page for any content."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from multilab.arena import (
     method_costs,
     pooled_tracks,
     rank_methods,
-    summary_page,
     track_results,
 )
-from multilab.arena.summaries.winners import SUBSETS
+from multilab.arena.summary import SUBSETS
 from multilab.commands.arena.summary import PAGE, summarise_arena, summary_of_reports
+from multilab.reports.arena.page import summary_page
 
 METRICS = ("hamming_loss", "example_f1", "macro_f1", "macro_auc", "ranking_loss", "coverage", "coverage_1based")
 COLUMNS = ["dataset", "split", "method", "metric", "value"]
@@ -34,7 +34,7 @@ COLUMNS = ["dataset", "split", "method", "metric", "value"]
 def _no_champion_tests(monkeypatch) -> None:
     """Leave out the champion's tests, which take most of the time of a leaderboard and are not in the summary."""
     empty = pd.DataFrame(columns=["better", "equal", "worse", "datasets"], dtype=float)
-    monkeypatch.setattr("multilab.arena.leaderboard_file.champion_tests", lambda *arguments: empty)
+    monkeypatch.setattr("multilab.arena.leaderboard.champion_tests", lambda *arguments: empty)
 
 
 def rating(ranks, columns, anchor, sources):
@@ -92,7 +92,7 @@ def test_verdicts_need_enough_sets() -> None:
         summary = arena_summary(leaderboard(tables(quality, n_sets)), comparators={"mlekelm": ["mlkelm", "absent"]})
         (entries[n_sets],) = summary["proposals"]
         page = summary_page(summary)
-        assert ("nor can it be with 3 sets" in page) == (n_sets == 3)
+        assert ("With 3 sources of sets the tests can detect nothing" in page) == (n_sets == 3)
     verdicts = {row["against"]: row["verdict"] for row in entries[9]["baselines"]["overall"]}
     assert verdicts == {"br_logistic": "better", "rf_pct": "worse"}
     assert {row["verdict"] for row in entries[3]["baselines"]["overall"]} == {"no difference"}
@@ -101,7 +101,7 @@ def test_verdicts_need_enough_sets() -> None:
     row = entries[9]["baselines"]["overall"][0]
     assert row["wins"] == 1.0
     assert row["p_holm"] == row["smallest_p"] == pytest.approx(2 * 2.0**-8, rel=1e-2)
-    assert "better than `br_logistic` (100 %), worse than `rf_pct` (0 %)" in page
+    assert "| `mlekelm` | 2 | 940 (920–960) | **100 %** | **0 %** | 1 / 0 of 1 |" in page
 
 
 def test_kinds_of_sets_and_their_winners() -> None:
@@ -134,7 +134,6 @@ def test_sets_of_one_source_count_as_one() -> None:
     sources = winners["sources"]  # b is first in two of three sources
     assert (sources["first"], sources["rank"], sources["sets"]) == ("b", pytest.approx(4 / 3, abs=0.005), 3)
     page = summary_page(summary)
-    assert "The 5 sets are of 3 sources" in page
     assert "| all sets, those of one source as one | 3 |" in page
 
 
@@ -148,7 +147,9 @@ def test_verdicts_count_sets_of_one_source_once() -> None:
     assert (row["wins"], row["sets"], row["sets_won"], row["sources"]) == (1.0, 9, 9, 5)
     assert row["p_holm"] == row["smallest_p"] == 0.0625  # all of five differences have one sign: 2 / 2**5
     assert row["verdict"] == "no difference"
-    assert "nor can it be with 9 sets of 5 sources (the smallest p is 0.0625)" in summary_page(summary)
+    assert "With 5 sources of sets the tests can detect nothing: the smallest possible p is 0.0625." in summary_page(
+        summary
+    )
 
 
 def test_hours_count_shared_inputs_once() -> None:
@@ -169,8 +170,8 @@ def test_hours_count_shared_inputs_once() -> None:
     assert (second["own"], second["inputs"], second["searches"]) == (1.0, 0.2, 0.6)
     assert summary["effort"]["hours"] == pytest.approx(7.15)
     page = summary_page(summary)
-    assert "took 7.2 hours of one core; the budget is 24." in page
-    assert "| `arena` | 6 | 4.50 | 0.60 | 0.00 | 0.25 | 5.35 |" in page
+    assert "took 7.2 hours of one core of a budget of 24." in page
+    assert "| `arena` | 6 | 4.50 | 0.60 | 0.00 | 0.25 |" in page
     assert arena_summary(leaderboard(scores))["effort"] is None
 
 
@@ -197,8 +198,8 @@ def test_cells_measured_alone_show_what_other_work_costs() -> None:
         "finish_alone": [{"dataset": "set0", "method": "late", "seconds": 38.0}],
     }
     page = summary_page(arena_summary(leaderboard(scores), tables=given))
-    assert f"took 2.5 times what it takes alone (median over {n} cells measured in both ways)." in page
-    assert "of 2 cells without a result that were also tried alone, 1 finish there: `late` on set0 (38 s)." in page
+    assert f"makes a fit 2.5 times as long (median over {n} cells measured both ways)." in page
+    assert "1 finish: `late` on set0." in page
     given["arena-costs"]["measured"] = alone.assign(alone=False)
     assert arena_summary(leaderboard(scores), tables=given)["effort"]["load"] is None
 
@@ -211,8 +212,8 @@ def test_the_cheapest_method_that_suffices() -> None:
     rows = summary["cheap"]["metrics"]["macro_auc"]
     assert {(row["cheapest"], row["seconds"], row["within"]) for row in rows} == {("near", 2.0, 2)}
     page = summary_page(summary)
-    assert "cheapest most often is `near` (4 sets)" in page
-    assert "measured on a shared machine" in page
+    assert "| Macro AUC | 4 | 4.0 times as long | on 1 | `near` |" in page
+    assert "seconds on a shared machine" in page
 
 
 def test_costs_are_shown_where_they_were_measured_alone() -> None:
@@ -230,14 +231,15 @@ def test_costs_are_shown_where_they_were_measured_alone() -> None:
         page = summary_page(summary)
         if not alone:
             assert summary["costs"] is None
-            assert "What the methods cost" not in page
+            assert "Costs have not been measured on an idle machine." in page
             continue
         each = [(row["name"], row["fit_seconds"], row["cells"]) for row in summary["costs"]["methods"]]
         assert each == [("fast", 2.0, 3), ("bad", 8.0, 3), ("slow", 40.0, 2)]
         assert summary["costs"]["pareto"]["fit_seconds"] == ["fast", "slow"]
-        assert "`fast` (2) and `slow` (40) (s per 1,000 rows)" in page
+        assert "| `fast` | 940 | **2.00** |" in page
+        assert "| `slow` | 970 | **40.0** |" in page
+        assert "| `bad` |" not in page.partition("What quality costs")[2].partition("## ")[0]
         assert "on a machine" in page
-        assert "`slow` 2 cells" in page
 
 
 def test_dummies_metrics_and_unfinished() -> None:
@@ -285,13 +287,9 @@ def test_tuning_and_stacking() -> None:
     assert stack["best_single"]["overall"]["verdict"] == "better"
     assert stack["above_tuned"] == {"tuned": 2, "above": 2, "apart": 2, "sets": 9}
     page = summary_page(summary)
-    assert "1 of 2 methods gain (`b`), 1 lose (`a`), for 0 no difference was detected" in page
-    how = "15 draws, of which draw 0 is the method's own values as far as its settings name them"
-    assert f"on 9 sets ({how}, 3 inner folds, chosen by Macro AUC)" in page
-    assert (
-        f"`stack` has the smallest average rank, alone or tied, in {len(METRICS)} of {len(METRICS)} metrics on 9 sets"
-        in page
-    )
+    assert "Tuning improves 1 of 2 methods" in page
+    assert "tuned with 15 draws for Macro AUC" in page
+    assert f"(`a`) | {len(METRICS)} of {len(METRICS)} | 2 of 2 |" in page
 
 
 def test_with_few_sets_the_sections_on_tuning_and_stacking_have_no_verdicts() -> None:
@@ -305,11 +303,8 @@ def test_with_few_sets_the_sections_on_tuning_and_stacking_have_no_verdicts() ->
     (stack,) = summary["stacking"]["all"]["stacks"]
     assert {row["smallest_p"] for row in stack["best_single"].values()} == {0.125}
     page = summary_page(summary)
-    assert "for 5 no difference was detected, nor can it be with 6 sets (the smallest p is 0.156)." in page
-    assert (
-        "(Holm-corrected over a row). No difference was detected, nor can it be with 6 sets (the smallest p is 0.125)."
-        in page
-    )
+    assert "With 6 sources of sets the tests can detect nothing: the smallest possible p is 0.156." in page
+    assert "With 6 sources of sets the tests can detect nothing: the smallest possible p is 0.125." in page
 
 
 @pytest.mark.parametrize("elo", [True, False], ids=["elo", "without elo"])
@@ -337,14 +332,14 @@ def test_the_page_holds_for_any_content(n_sets: int, elo: bool) -> None:
 def test_the_command_writes_the_file_and_the_page(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ArenaError, match="arena rank` writes it"):
-        summarise_arena([])
+        summarise_arena()
     scores = tables({"a": 0.8, "b": 0.7}, 3)
     folder = tmp_path / "reports" / "arena"
     folder.mkdir(parents=True)
     (tmp_path / "docs").mkdir()
     (folder / "leaderboard.json").write_text(leaderboard_text(leaderboard(scores)))
     seconds(scores, {"a": 2.0, "b": 1.0}).to_csv(folder / "measured.csv", index=False)
-    assert summarise_arena([]) == 0
+    summarise_arena()
     assert "summary.json" in capsys.readouterr().out
     assert json.loads((folder / "summary.json").read_text())["sets"] == ["set0", "set1", "set2"]
     assert (tmp_path / PAGE).read_text() == summary_page(summary_of_reports())

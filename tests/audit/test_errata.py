@@ -13,9 +13,10 @@ import pytest
 import yaml
 
 from multilab.audit import AuditCell, AuditFinding, AuditTable, TestSize, audit_table, parse_number
-from multilab.claims.erratum import Erratum, read_errata
-from multilab.claims.selectors import KEYS
-from multilab.commands.audit import audited_table
+from multilab.claims.published import KEYS
+from multilab.claims.statements import Erratum, read_errata
+from multilab.cli.audit import audited_table
+from multilab.core.settings import TextLoader, read
 from multilab.papers.paper import paper_names
 
 HERE = Path(__file__).parent
@@ -53,7 +54,7 @@ def papers() -> list[str]:
 @cache
 def errata_of(paper: str) -> tuple[Erratum, ...]:
     path = PAPERS / paper / "errata.yaml"
-    return read_errata(yaml.safe_load(path.read_text(encoding="utf-8")), str(path))
+    return read_errata(read(path, loader=TextLoader), str(path))
 
 
 def pattern_of(erratum: str) -> str | None:

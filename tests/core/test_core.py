@@ -23,7 +23,7 @@ from multilab.core import (
     write_atomically,
 )
 from multilab.core import code_digests as digests_module
-from multilab.core.yaml_text import parse_yaml
+from multilab.core.settings import parse_yaml
 
 
 def test_canonical_json_has_one_form():
@@ -218,7 +218,7 @@ LIGHT = (
 
 
 @pytest.mark.parametrize(
-    "module", ["multilab", "multilab.cli", "multilab.experiments.cells", "multilab.stages.keys", "multilab.methods"]
+    "module", ["multilab", "multilab.cli", "multilab.cli.study", "multilab.experiments.cells", "multilab.methods"]
 )
 def test_light_modules_import_nothing_heavy(module):
     run = subprocess.run([sys.executable, "-c", LIGHT.format(module=module)], capture_output=True, text=True)

@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multilab.comparison import compare
 from multilab.core.tables import table_values
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.imbalance import irlbl
 from multilab.decision import TunedThresholdClassifier, macro_f1_thresholds
-from multilab.leaderboard import compare
 from multilab.methods import MLkNN
-from multilab.methods.base import MethodError, check_labels
+from multilab.methods.base import MethodError
+from multilab.methods.labels import check_labels
 from multilab.metrics import bootstrap, bounds, confusion_counts, get_scorer, macro_f1, per_label, score_all
 from multilab.metrics.errors import MetricError
 from multilab.model_selection import IterativeStratifiedGroupKFold, IterativeStratifiedKFold, train_test_split

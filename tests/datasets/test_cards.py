@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from multilab.datasets import DatasetError, card, cards, load, prepare, prepared_meta, read
-from multilab.datasets.card_checks import READER_OPTIONS
+from multilab.datasets.card_file import ReaderOptions
 
 SHA = "ab" * 32
 COMMIT = "0123456789" * 4
@@ -71,7 +71,7 @@ def test_sets_that_cannot_be_had_say_why():
 
 
 def test_similar_names_are_suggested():
-    with pytest.raises(DatasetError, match=r"no dataset 'emotion'; did you mean emotions"):
+    with pytest.raises(DatasetError, match=r"no dataset 'emotion'; did you mean 'emotions'"):
         card("emotion")
     with pytest.raises(DatasetError, match=r"no dataset 'zzzzzzzz'.*searched"):
         card("zzzzzzzz")
@@ -83,7 +83,7 @@ def test_similar_names_are_suggested():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"titel": "T"}, "unknown key 'titel'; did you mean title"),
+        ({"titel": "T"}, "unknown key 'titel'; did you mean 'title'"),
         ({"name": "other", "title": "T"}, "name is 'other' but the file is called mine.yaml"),
         ({"files": [FILE]}, "title is missing"),
         ({"title": 3}, "title must be text"),
@@ -91,12 +91,12 @@ def test_similar_names_are_suggested():
         ({"title": "T", "available": "no"}, "available must be true or false"),
         ({"title": "T", "available": False}, "needs a reason"),
         ({"title": "T", "files": FILE}, "files must be a list"),
-        ({"title": "T", "files": [{"path": "x"}]}, r"files\[0\]: role is missing"),
-        ({"title": "T", "files": [{"role": "full"}]}, r"files\[0\]: path is missing"),
-        ({"title": "T", "files": [{**FILE, "role": "ful"}]}, "role 'ful' is none of .* did you mean full"),
+        ({"title": "T", "files": [{"path": "x"}]}, r"files\[0\]\.role is missing"),
+        ({"title": "T", "files": [{"role": "full"}]}, r"files\[0\]\.path is missing"),
+        ({"title": "T", "files": [{**FILE, "role": "ful"}]}, "role 'ful' is none of .* did you mean 'full'"),
         (
             {"title": "T", "files": [{**FILE, "sha": SHA}]},
-            r"files\[0\]: unknown key 'sha'; did you mean sha256",
+            r"files\[0\]: unknown key 'sha'; did you mean 'sha256'",
         ),
         ({"title": "T", "files": [{**FILE, "sha256": 12}]}, "64 hex digits in quotes"),
         ({"title": "T", "files": [{**FILE, "bytes": "9"}]}, "bytes must be an integer"),
@@ -111,7 +111,7 @@ def test_similar_names_are_suggested():
             {"title": "T", "files": [{**FILE, **ADDRESS, "repository": "https://x.org/a/b"}]},
             "https://github.com/",
         ),
-        ({"title": "T", "files": [{**FILE, "url": "ftp://x.org/a"}]}, "url must begin with https"),
+        ({"title": "T", "files": [{**FILE, "url": "ftp://x.org/a"}]}, "url must be an https:// address"),
         ({"title": "T", "files": [{**FILE, "member": "a.csv"}]}, "member needs an address"),
         ({"title": "T", "files": [FILE, dict(FILE)]}, "two files have the role full"),
         ({"title": "T", "files": [FILE, {**FILE, "role": "b-variant"}]}, "two files have the same name"),
@@ -121,7 +121,7 @@ def test_similar_names_are_suggested():
         ({"title": "T", "generator": {"name": "scenario"}, "files": [FILE]}, "needs a name, and no files"),
         ({"title": "T", "files": [FILE], "expected": {"rows": 3}}, "expected: unknown key 'rows'"),
         ({"title": "T", "files": [FILE], "expected": {"labels": "3"}}, "expected.labels must be an integer"),
-        ({"title": "T", "files": [FILE], "splits": {3: {"first": 2}}}, "splits: 3 is not a name"),
+        ({"title": "T", "files": [FILE], "splits": {3: {"first": 2}}}, "splits: the key 3 must be small letters"),
         ({"title": "T", "files": [FILE], "digest": "abc"}, "digest must be 64 hex digits"),
         (
             {"title": "T", "files": [FILE], "reader": {"labels": 3}},
@@ -155,7 +155,7 @@ def test_one_name_in_two_folders_is_refused(own_cards):
 
 def test_reader_options_are_those_of_the_reader():
     mine = {"path", "labels_xml", "limits"}  # the card's files say the first two
-    assert set(READER_OPTIONS) == set(inspect.signature(read).parameters) - mine
+    assert set(ReaderOptions.__annotations__) == set(inspect.signature(read).parameters) - mine
 
 
 def test_a_throw_away_card_works_without_another_edit(tmp_path, monkeypatch):

@@ -440,7 +440,7 @@ def test_columns_are_left_out_on_request(write):
     assert (raw.X.tolist(), raw.Y.tolist(), raw.feature_names) == ([[1], [0]], [[0], [1]], ["x"])
     assert raw.notes == ("left out as requested: 'id', 'note'",)
     assert read(path, labels_first=1, drop=["id", "note"]).label_names == ["x"]
-    refused("drop: 'idx' is not a column; did you mean id?", path, labels_last=1, drop=["idx"])
+    refused("drop: 'idx' is not a column; did you mean 'id'?", path, labels_last=1, drop=["idx"])
     refused("label 'id' is not a column", path, label_columns="id", drop=["id", "note"])
     refused("the format 'svmlight' has no option drop", write(SVMLIGHT, "set.svm"), drop=["f1"])
     refused("the format 'svmlight' has no option text", write(SVMLIGHT, "set.svm"), text="one_hot")

@@ -6,6 +6,7 @@ import copy
 import json
 import multiprocessing
 import re
+from pathlib import Path
 
 import mlflow
 import pandas as pd
@@ -17,6 +18,7 @@ from helpers.models_for_use import LABELS, fit_settings, model_of, own_table, re
 from multilab.core import MultilabError
 from multilab.deployment import DeploymentError, SavedModel, champions, load_model
 from multilab.deployment.champions import challenge
+from multilab.deployment.model_card import score_text
 from multilab.deployment.registry import download, log_model
 from multilab.experiments import fitting
 from multilab.experiments.store import Store
@@ -55,6 +57,11 @@ def test_run_model_and_dataset_are_linked(model, first, where):
     version = client.get_model_version_by_alias("mine", "champion")
     assert version.tags["multilab.model_id"] == entry.model_id
     assert version.run_id == entry.run_id
+    assert version.tags["macro_f1"] == score_text(model.metadata.metrics["macro_f1"])
+    card = Path(client.download_artifacts(entry.run_id, "card.md")).read_text()
+    assert "## Known weaknesses" in version.description
+    assert version.description[:1000] == card[:1000]
+    assert len(run.data.metrics) <= 30
 
 
 def test_the_files_in_mlflow_hold_no_pickle(first, where, tmp_path):

@@ -37,7 +37,8 @@ def test_the_card_states_the_metadata(model):
     assert "tuned for Macro F1 on out-of-fold scores" in section(text, "Decision rule")
     assert "it was not measured itself" in section(text, "Intended use and limits")
     reproduction = section(text, "Versions and reproduction")
-    assert "multilab fit dataset=mine method=mlknn decision=macro_f1" in reproduction
+    assert "multilab fit --dataset mine --method mlknn" in reproduction
+    assert " --decision macro_f1" in reproduction
     assert all(key in reproduction for key in about.evaluation["cells"])
     assert f"| scikit-learn | {about.versions['scikit-learn']} |" in reproduction
 
@@ -119,7 +120,7 @@ def test_rare_and_absent_labels_are_named(model):
     lines = known_weaknesses(replace(about, labels=rare))
     assert "No training row has tag_b: the model cannot know it." in lines
     assert any(
-        line.startswith("Rare labels (2 of 3), with fewer than 20") and "tag_a, tag_c." in line for line in lines
+        line.startswith("Rare labels (2 of 3), with fewer than 20") and "tag_a and tag_c." in line for line in lines
     )
     small = known_weaknesses(replace(about, evaluation={**about.evaluation, "splits": 1}))
     assert any("one split only" in line for line in small)
@@ -171,7 +172,7 @@ def test_many_labels_and_features_are_shortened(model):
     unused = replace(many, per_label=[{**row, "predicted": 0} for row in many.per_label])
     (never,) = (line for line in known_weaknesses(unused) if line.startswith("Never predicted"))
     assert never.startswith("Never predicted on held-out rows (150 of 150): l0, l1,")
-    assert never.endswith(", l18, l19 and 130 more.")
+    assert never.endswith(", l17, l18 and 131 others.")
 
 
 def test_the_five_most_frequent_texts_of_a_feature_are_shown(model):

@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from multilab.experiments import cell_processes
+from multilab.experiments import running
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.deadlines import run_cells_within
+from multilab.experiments.execute import run_cells_within
 from multilab.experiments.method import load_method
 from multilab.experiments.store import Store
 
@@ -35,12 +35,12 @@ def test_cells_are_stored_once(cells, tmp_path):
 
 
 def test_a_worker_is_killed_at_the_deadline_and_what_is_finished_is_kept(cells, tmp_path, monkeypatch):
-    own = cell_processes.run_cell
+    own = running.run_cell
 
     def slow(cell, store):
         return own(cell, store) if cell.key == cells[0].key else time.sleep(3600)
 
-    monkeypatch.setattr(cell_processes, "run_cell", slow)
+    monkeypatch.setattr(running, "run_cell", slow)
     store = Store(tmp_path)
     run_cells_within(cells[:1], store, 600.0)
     outcome = run_cells_within(cells, store, 1.0)
@@ -56,7 +56,7 @@ def test_no_time_left_starts_nothing(cells, tmp_path):
 
 
 def test_a_killed_worker_is_a_failure_of_its_cell(cells, tmp_path, monkeypatch):
-    monkeypatch.setattr(cell_processes, "run_cell", lambda cell, store: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr(running, "run_cell", lambda cell, store: os.kill(os.getpid(), signal.SIGKILL))
     outcome = run_cells_within(cells[:1], Store(tmp_path), 600.0)
     assert "was killed (exit code -9)" in outcome.failures[cells[0].label]
 
@@ -65,6 +65,6 @@ def test_a_full_disk_stops_the_run(cells, tmp_path, monkeypatch):
     def full(cell, store):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cell_processes, "run_cell", full)
+    monkeypatch.setattr(running, "run_cell", full)
     with pytest.raises(OSError, match="No space left"):
         run_cells_within(cells[:1], Store(tmp_path), 600.0)

@@ -102,8 +102,27 @@ def test_folds_have_the_defined_splits_of_the_headline_only(tmp_path, monkeypatc
     ranks = {"mlknn": {"hamming_loss": 1.23456}, "mlkelm": {}}
     write_plots(study, pd.concat([scores, others]), {"mlkelm": 0.375}, ranks)
     folder = tmp_path / "reports" / "test"
-    rows = ["dataset,split,method,value", "scene,0,mlknn,0.1235", "scene,0,mlkelm,0.5", "scene,1,mlkelm,0.25"]
+    rows = ["dataset,split,method,value", "scene,0,mlkelm,0.5", "scene,0,mlknn,0.1235", "scene,1,mlkelm,0.25"]
     assert (folder / "folds.csv").read_text().splitlines() == rows
     assert (folder / "ranks.csv").read_text() == "method,rank\nmlknn,1.2346\n"
     assert (folder / "headline.csv").read_text() == "method,mean\nmlkelm,0.375\n"
-    assert json.loads((folder / "headline.json").read_text()) == {"hamming_loss": {"mlkelm": 0.375}}
+    expected = {"metric": "hamming_loss", "methods": 1, "best": "mlkelm", "value": 0.375, "mean": 0.375}
+    assert json.loads((folder / "headline.json").read_text()) == expected
+
+
+@pytest.mark.parametrize(("metric", "order"), [("hamming_loss", ["b", "c", "a"]), ("macro_f1", ["a", "c", "b"])])
+def test_the_best_method_comes_first(metric, order, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    values = {"a": 0.3, "b": 0.1, "c": 0.2}
+    scores = table({(dataset, method): [values[method]] for dataset in ("e", "d") for method in "abc"})
+    study = study_from("test", {"datasets": ["d", "e"], "methods": list("abc"), "headline": metric})
+    ranks = {method: {metric: 1.0 + order.index(method)} for method in "abc"}
+    write_plots(study, scores.assign(metric=metric), values, ranks)
+    folder = tmp_path / "reports" / "test"
+    assert list(pd.read_csv(folder / "headline.csv")["method"]) == order
+    assert list(pd.read_csv(folder / "ranks.csv")["method"]) == order
+    folds = pd.read_csv(folder / "folds.csv")
+    assert list(folds["dataset"]) == ["d"] * 3 + ["e"] * 3
+    assert list(folds["method"]) == order * 2
+    shown = json.loads((folder / "headline.json").read_text())
+    assert shown == {"metric": metric, "methods": 3, "best": order[0], "value": values[order[0]], "mean": 0.2}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from multilab.experiments.cell_metrics import evaluate_cell
 from multilab.experiments.cells import all_cells
-from multilab.experiments.evaluation import evaluate_cell
+from multilab.experiments.execute import run_cells
 from multilab.experiments.label_counts import decisions_by_label
 from multilab.experiments.store import Store
 from multilab.experiments.study import study_from
-from multilab.experiments.workers import run_cells
 
 
 def test_the_counts_of_one_split_give_its_macro_f1(tmp_path):

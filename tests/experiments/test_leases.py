@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from multilab.experiments.leases import Leases
+from multilab.experiments.sharing import Leases
 from multilab.experiments.store import Store
 
 KEY = "a" * 64

@@ -15,18 +15,16 @@ from test_additions import run, study  # noqa: F401  (a fixture)
 from multilab.cli import main
 from multilab.commands import publication
 from multilab.core import report_dir
-from multilab.experiments import cell_processes, rekeying, running
-from multilab.experiments.cells import Cell, all_cells, split_refs
+from multilab.experiments import rekeying, running
+from multilab.experiments.cells import Cell, all_cells, split_refs, with_reads
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.limited import run_cell_within
+from multilab.experiments.execute import run_cell_within, run_cells
 from multilab.experiments.limits import CellLimits
 from multilab.experiments.method import load_method
 from multilab.experiments.running import give_up
-from multilab.experiments.shared_cells import with_reads
 from multilab.experiments.sharing import run_shared
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning, load_study, study_from
-from multilab.experiments.workers import run_cells
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a patched function reaches a forked worker only")
 ONE_SECOND = CellLimits(1, 4)
@@ -64,40 +62,40 @@ def test_a_cell_within_its_limits_is_the_same_cell(cells, tmp_path):
 
 
 def test_processor_time_is_limited_and_later_splits_are_not_tried(cells, tmp_path, monkeypatch):
-    monkeypatch.setattr(cell_processes, "run_cell", spin)
+    monkeypatch.setattr(running, "run_cell", spin)
     store = Store(tmp_path)
     assert run_cell_within(cells[0], store, ONE_SECOND) == "more than 1 s of processor time"
     assert store.failure(cells[0].key)["seconds"] >= 0.9
-    monkeypatch.setattr(cell_processes, "run_cell", refuse)
+    monkeypatch.setattr(running, "run_cell", refuse)
     assert run_cell_within(cells[0], store, ONE_SECOND) == "more than 1 s of processor time"
     assert run_cell_within(cells[1], store, ONE_SECOND) == "not run: on split 0 more than 1 s of processor time"
     assert run_cell_within(cells[1], store, ONE_SECOND).startswith("not run")
 
 
 def test_a_wider_limit_tries_again(cells, tmp_path, monkeypatch):
-    own = cell_processes.run_cell
-    monkeypatch.setattr(cell_processes, "run_cell", spin)
+    own = running.run_cell
+    monkeypatch.setattr(running, "run_cell", spin)
     store = Store(tmp_path)
     assert run_cell_within(cells[0], store, ONE_SECOND)
-    monkeypatch.setattr(cell_processes, "run_cell", own)
+    monkeypatch.setattr(running, "run_cell", own)
     assert run_cell_within(cells[0], store, CellLimits(60, 4)) is None
     assert run_cell_within(cells[1], store, ONE_SECOND) is None
 
 
 def test_memory_is_limited_and_only_more_of_it_tries_again(cells, tmp_path, monkeypatch):
-    own = cell_processes.run_cell
-    monkeypatch.setattr(cell_processes, "run_cell", fill)
+    own = running.run_cell
+    monkeypatch.setattr(running, "run_cell", fill)
     store = Store(tmp_path)
     assert run_cell_within(cells[0], store, CellLimits(60, 1)) == "more than 1 GiB of memory"
-    monkeypatch.setattr(cell_processes, "run_cell", refuse)
+    monkeypatch.setattr(running, "run_cell", refuse)
     for limits in (CellLimits(60, 1), CellLimits(30, 1), CellLimits(60, 0.5)):
         assert run_cell_within(cells[0], store, limits) == "more than 1 GiB of memory"
-    monkeypatch.setattr(cell_processes, "run_cell", own)
+    monkeypatch.setattr(running, "run_cell", own)
     assert run_cell_within(cells[0], store, CellLimits(60, 4)) is None
 
 
 def test_the_process_has_the_time_of_all_fits_of_the_cell(cells, tmp_path, monkeypatch):
-    monkeypatch.setattr(cell_processes, "run_cell", spin)
+    monkeypatch.setattr(running, "run_cell", spin)
     scores, store = replace(cells[0], kind="scores"), Store(tmp_path)  # five fits
     began = time.monotonic()
     assert run_cell_within(scores, store, CellLimits(0.4, 4)) == "more than 2 s of processor time"
@@ -115,15 +113,15 @@ def test_the_process_has_the_time_of_all_fits_of_the_cell(cells, tmp_path, monke
     ],
 )
 def test_an_allocation_that_fails_in_a_library_or_in_an_inner_fold_is_the_limit_too(cells, tmp_path, monkeypatch, text):
-    monkeypatch.setattr(cell_processes, "run_cell", lambda cell, store: text)
+    monkeypatch.setattr(running, "run_cell", lambda cell, store: text)
     store = Store(tmp_path)
     assert run_cell_within(cells[0], store, CellLimits(60, 1)) == "more than 1 GiB of memory"
     assert run_cell_within(cells[1], store, CellLimits(60, 1)) == "not run: on split 0 more than 1 GiB of memory"
 
 
 def test_a_cell_that_hangs_is_killed_after_a_multiple_of_its_time_and_recorded(cells, tmp_path, monkeypatch):
-    monkeypatch.setattr(cell_processes, "run_cell", lambda cell, store: time.sleep(3600))
-    monkeypatch.setattr("multilab.experiments.limited._WALL", 0.5)
+    monkeypatch.setattr(running, "run_cell", lambda cell, store: time.sleep(3600))
+    monkeypatch.setattr("multilab.experiments.execute._WALL", 0.5)
     scores, store = replace(cells[0], kind="scores"), Store(tmp_path)  # five fits
     began = time.monotonic()
     reason = run_cell_within(scores, store, CellLimits(0.4, 4))
@@ -131,7 +129,7 @@ def test_a_cell_that_hangs_is_killed_after_a_multiple_of_its_time_and_recorded(c
     record = store.failure(scores.key)
     assert 1 <= record["seconds"] <= time.monotonic() - began
     assert (record["reason"], record["limits"]) == (reason, {"seconds": 0.4, "gigabytes": 4})
-    monkeypatch.setattr(cell_processes, "run_cell", refuse)
+    monkeypatch.setattr(running, "run_cell", refuse)
     assert run_cell_within(scores, store, CellLimits(0.4, 4)) == reason
     later = replace(cells[1], kind="scores")
     assert run_cell_within(later, store, CellLimits(0.4, 4)) == f"not run: on split 0 {reason}"
@@ -146,7 +144,7 @@ def test_an_error_is_no_limit_and_is_tried_again(cells, tmp_path):
 
 
 def test_a_worker_keeps_to_the_limits(cells, tmp_path, monkeypatch):
-    monkeypatch.setattr(cell_processes, "run_cell", spin)
+    monkeypatch.setattr(running, "run_cell", spin)
     report = run_shared(cells, Store(tmp_path), n_jobs=1, limits=ONE_SECOND)
     assert report.failed == {
         cells[0].label: "more than 1 s of processor time",
@@ -172,7 +170,6 @@ def fits(tmp_path, monkeypatch):
                 stream.write(f"{cell.label}\n")
         return (spin if cell.method.name == "mlknn" and cell.kind == "train" else own)(cell, store)
 
-    monkeypatch.setattr(cell_processes, "run_cell", logged)
     monkeypatch.setattr(running, "run_cell", logged)
     return lambda: path.read_text().splitlines()
 
@@ -213,18 +210,18 @@ def test_a_search_and_out_of_fold_scores_have_the_time_of_all_their_fits(cells):
 
 @pytest.mark.parametrize("block", [{"seconds": 60}, {"seconds": 0, "gigabytes": 4}, {"seconds": 1, "gigabytes": "4"}])
 def test_limits_are_positive_numbers(block):
-    with pytest.raises(ExperimentError, match="limits"):
-        CellLimits.from_mapping(block)
+    with pytest.raises(ExperimentError, match=r"x\.yaml: limits"):
+        study_from("x", {"datasets": ["flags"], "limits": block})
 
 
 def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypatch, capsys):  # noqa: F811
     study("{}", method="mlknn, relm")
     path = tmp_path / "conf" / "study" / "small.yaml"
     path.write_text(path.read_text().replace("paper: imldf", "limits: {seconds: 1, gigabytes: 4}"))
-    own = cell_processes.run_cell
+    own = running.run_cell
     slow = {cell.key for cell in all_cells(load_study("small")) if cell.method.name == "relm"}
-    monkeypatch.setattr(cell_processes, "run_cell", lambda c, store: (spin if c.key in slow else own)(c, store))
-    run("cells add")
+    monkeypatch.setattr(running, "run_cell", lambda c, store: (spin if c.key in slow else own)(c, store))
+    run("store add")
     tables = report_dir("small")
     missing = pd.read_csv(tables / "unfinished.csv")
     assert list(missing["method"]) == ["relm"] * 3
@@ -234,10 +231,10 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
     records = publication.records(load_study("small"), publication.study_scores(load_study("small")))
     assert [(record.method, len(record.cells)) for record in records] == [("mlknn", 3)]
     before = {name: (tables / name).read_bytes() for name in ("scores.csv", "keys.csv", "unfinished.csv")}
-    monkeypatch.setattr(cell_processes, "run_cell", refuse)
-    run("cells add")  # nothing is tried again
+    monkeypatch.setattr(running, "run_cell", refuse)
+    run("store add")  # nothing is tried again
     assert {name: (tables / name).read_bytes() for name in before} == before
-    run("train", "evaluate")
+    run("study train", "study evaluate")
     assert {name: (tables / name).read_bytes() for name in before} == before
     matches = rekeying.match_cells(load_study("small"), tables)
     assert {match.key for match in matches} == {match.cell.key for match in matches} > slow
@@ -245,10 +242,10 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
     (tables / "unfinished.csv").write_text(before["unfinished.csv"].decode().replace(missing["key"][0], "old"))
     rekeying.write_new_keys(tables, matches)
     assert {name: (tables / name).read_bytes() for name in before} == before
-    monkeypatch.setattr(cell_processes, "run_cell", own)
+    monkeypatch.setattr(running, "run_cell", own)
     path.write_text(path.read_text().replace("seconds: 1", "seconds: 60"))
     capsys.readouterr()
-    assert main(["cells", "add", "study=small", "retry=unfinished"]) == 0
+    assert main(["store", "add", "--study", "small", "--retry-unfinished"]) == 0
     assert "3 of 6 cells are not in" in capsys.readouterr().out
     assert not (tables / "unfinished.csv").exists()
     assert set(pd.read_csv(tables / "scores.csv")["method"]) == {"mlknn", "relm"}

@@ -7,15 +7,15 @@ import os
 import socket
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 
 mlflow = pytest.importorskip("mlflow")
 
+from multilab.cli import main  # noqa: E402
 from multilab.commands import publication  # noqa: E402
-from multilab.experiments.errors import TrackingError  # noqa: E402
-from multilab.stages import publish  # noqa: E402
+from multilab.commands.tuning import read_searches  # noqa: E402
+from multilab.experiments.store import Store  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("tracking")
 
@@ -25,7 +25,7 @@ RUN = ["dataset=scenario1", "method=mlknn", "protocol={kfold: 2, stratify: 1, se
 def multilab(folder, *argv):
     """Run a command in a folder with the settings of the checkout."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("MULTILAB_", "MLFLOW_TRACKING"))}
-    command = [sys.executable, "-m", "multilab.cli", *argv]
+    command = [sys.executable, "-m", "multilab", *argv]
     return subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300
     )
@@ -54,8 +54,17 @@ def test_a_server_that_is_down_costs_one_line_and_no_result(unreachable):
     lines = [line for line in done.stderr.splitlines() if "MLflow" in line]
     assert len(lines) == 1
     assert uri in lines[0]
-    assert "publish later: multilab publish runs" in lines[0]
+    assert "publish later: multilab study publish --runs" in lines[0]
     assert not (folder / "mlflow.db").exists(), "tracking.uri was ignored"
+
+
+def test_a_run_that_is_published_twice_stays(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    assert main(["train", *RUN, "metrics=[macro_f1]", f"tracking.uri=sqlite:///{tmp_path}/m.db"]) == 0
+    assert "1 created" in capsys.readouterr().out
+    assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{tmp_path}/m.db"]) == 0
+    assert "0 created, 1 kept, 0 superseded, 0 deleted" in capsys.readouterr().out
 
 
 def test_runs_are_published_later_and_only_once(unreachable, monkeypatch, capsys):
@@ -63,24 +72,28 @@ def test_runs_are_published_later_and_only_once(unreachable, monkeypatch, capsys
     monkeypatch.chdir(folder)
     monkeypatch.delenv("MULTILAB_CELLS", raising=False)
     monkeypatch.delenv("MULTILAB_CACHE", raising=False)
-    assert publish.main(["runs", f"tracking.uri=sqlite:///{folder / 'later.db'}"]) == 0
+    assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{folder / 'later.db'}"]) == 0
     assert "1 created" in capsys.readouterr().out
     title = "ML-kNN protocol={kfold: 2, stratify: 1, seed: 0}"
-    assert names(folder / "later.db") == [title, f"{title} on scenario1"]
-    assert publish.main(["runs", f"tracking.uri=sqlite:///{folder / 'later.db'}"]) == 0
+    assert names(folder / "later.db") == [f"{title} on scenario1"]
+    assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{folder / 'later.db'}"]) == 0
     assert "0 created, 1 kept" in capsys.readouterr().out
 
 
-def test_a_note_whose_cells_are_gone_is_left_out(unreachable, monkeypatch, capsys):
+def test_a_run_whose_cells_are_gone_is_left_out(unreachable, monkeypatch, capsys):
     folder, *_ = unreachable
     monkeypatch.chdir(folder)
     monkeypatch.setenv("MULTILAB_CACHE", str(folder / "data"))
     monkeypatch.delenv("MULTILAB_CELLS", raising=False)
-    (note,) = (folder / ".cells" / ".runs").glob("**/job-*.json")
-    settings = json.loads(note.read_text())
-    publication.publish_notes(
-        [settings, {**settings, "seed": 5}], [], {"uri": f"sqlite:///{folder / 'some.db'}", "artifacts": "artifacts"}
-    )
+    (note,) = (folder / ".cells" / ".runs").glob("run-*.json")
+    other = note.with_name("run-other.json")
+    content = json.loads(note.read_text())
+    content["settings"]["seed"] = 5
+    other.write_text(json.dumps(content))
+    try:
+        assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{folder / 'some.db'}"]) == 0
+    finally:
+        other.unlink()
     printed = capsys.readouterr().out
     assert "1 of 2 runs left out" in printed
     assert "1 created" in printed
@@ -88,45 +101,41 @@ def test_a_note_whose_cells_are_gone_is_left_out(unreachable, monkeypatch, capsy
 
 def test_a_study_is_published_to_the_store_of_the_command_line(monkeypatch):
     where = {}
-    monkeypatch.setattr(publish, "publish_study", lambda study, store: where.update({study.name: store["uri"]}))
-    assert publish.main(["study=quick", "tracking.uri=sqlite:///own.db"]) == 0
+    monkeypatch.setattr(publication, "publish_study", lambda study, store: where.update({study.name: store["uri"]}))
+    assert main(["study", "publish", "--tracking-uri", "sqlite:///own.db"]) == 0
     assert where == {"quick": "sqlite:///own.db"}
 
 
-def test_a_study_can_be_published_when_the_server_is_back(unreachable):
-    with pytest.raises(TrackingError, match="publish later: multilab publish study=quick") as caught:
-        publish.main(["study=quick", f"tracking.uri={unreachable[2]}"])
-    assert "\n" not in str(caught.value)
+def test_a_study_can_be_published_when_the_server_is_back(unreachable, capsys):
+    assert main(["study", "publish", "--tracking-uri", unreachable[2]]) == 2
+    error = capsys.readouterr().err
+    assert "publish later: multilab study publish --study quick" in error
+    assert error.count("\n") == 1
 
 
 def test_nothing_to_publish_is_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
-    assert publish.main(["runs"]) == 0
+    assert main(["study", "publish", "--runs"]) == 0
     assert "nothing to publish" in capsys.readouterr().out
     assert not (tmp_path / "mlflow.db").exists()
 
 
 def test_a_search_is_published_from_its_note(tmp_path, monkeypatch):
-    from hydra.core.hydra_config import HydraConfig
-
-    from multilab.experiments.cells import Cell, SplitRef
-    from multilab.experiments.method import load_method
-    from multilab.experiments.study import Tuning
-
-    job = SimpleNamespace(runtime=SimpleNamespace(output_dir=str(tmp_path)))
-    monkeypatch.setattr(HydraConfig, "get", lambda: job)
-    cell = Cell("train", SplitRef("scenario1", "f" * 64, '{"kfold":2}', -1, "all rows"), load_method("mlknn"))
-    plan = Tuning(n_trials=3, metric="hamming_loss")
-    value = publication.publish_tuning(cell, plan, {"k": 7}, "k,hamming_loss\n10,0.3\n7,0.1\n9,nan\n")
-    assert value == 0.1
-    runs, searches = publication.read_notes([tmp_path])
-    assert (runs, len(searches)) == ([], 1)
-    publication.publish_notes([], searches, {"uri": f"sqlite:///{tmp_path / 'm.db'}", "artifacts": str(tmp_path / "a")})
-    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'm.db'}")
-    experiment = client.get_experiment_by_name("tuning").experiment_id
-    (run,) = client.search_runs([experiment], "params.k = '7'")
-    assert run.data.metrics["best.hamming_loss"] == 0.1
-    steps = {m.step: m.value for m in client.get_metric_history(run.info.run_id, "trial.hamming_loss")}
-    assert steps == {0: 0.3, 1: 0.1}
-    assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["trials.csv"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    argv = ["dataset=scenario1", "method=mlknn", "protocol={kfold: 2, stratify: 1, seed: 0}", "tracking.artifacts=a"]
+    argv += ["tune.n_trials=3", "tune.metric=hamming_loss", f"tracking.uri=sqlite:///{tmp_path}/m.db"]
+    assert main(["tune", *argv]) == 0
+    (found,) = read_searches(Store(), {})
+    trials = [float(line.rpartition(",")[2]) for line in found.trials.splitlines()[1:]]
+    where = ["--tracking-uri", f"sqlite:///{tmp_path}/later.db", "--tracking-artifacts", "b"]
+    assert main(["study", "publish", "--runs", *where]) == 0
+    for name in ("m.db", "later.db"):
+        client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path / name}")
+        experiment = client.get_experiment_by_name("tuning").experiment_id
+        (run,) = client.search_runs([experiment], f"params.k = '{found.best['k']}'")
+        assert run.data.metrics["best.hamming_loss"] == min(trials)
+        steps = {m.step: m.value for m in client.get_metric_history(run.info.run_id, "trial.hamming_loss")}
+        assert steps == dict(enumerate(trials))
+        assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["trials.csv"]

@@ -9,11 +9,11 @@ from omegaconf import OmegaConf
 from multilab.core import conf_dir
 from multilab.experiments.conf import load_protocol, names, package_names, plain, read_settings, read_settings_file
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.execute import parallel_map
 from multilab.experiments.fitting import build, fitted_attribute, predict_with_scores
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.search import distributions
 from multilab.experiments.study import load_study, study_from
-from multilab.experiments.workers import parallel_map
 
 METHODS, STUDIES, PROTOCOLS = package_names("method"), names("study"), names("protocol")  # entrants: test_entrants
 
@@ -62,12 +62,12 @@ def test_a_protocol_means_the_same_to_hydra(name, hydra):
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_names_what_there_is(name):
     from multilab import datasets
-    from multilab.metrics import METRICS
+    from multilab.metrics import find_metric
 
     study = load_study(name)
     assert set(study.methods) <= set(names("method"))
     assert set(study.datasets) <= set(datasets.cards())
-    assert set(study.metrics) <= set(METRICS)
+    assert all(map(find_metric, study.metrics))
     assert study.headline in study.metrics
 
 
@@ -88,7 +88,24 @@ def test_settings_of_a_study_reach_the_methods_they_name():
     ("call", "message"),
     [
         (lambda: load_method("mlkn"), "did you mean 'mlknn'"),
-        (lambda: study_from("x", {"datsets": []}), "'datsets' is not a setting of a study; did you mean 'datasets'"),
+        (lambda: study_from("x", {"datsets": []}), "unknown key 'datsets'; did you mean 'datasets'"),
+        (lambda: study_from("x", {"datasets": "flags"}), "x.yaml: datasets must be a list, got 'flags'"),
+        (lambda: study_from("x", {"datasets": ["flags", 3]}), r"datasets\[1\] must be text, got 3"),
+        (lambda: study_from("x", {"methods": ["br"]}), "datasets is missing"),
+        (lambda: study_from("x", {"datasets": ["flags"], "alpha": "0.05"}), "alpha must be a number, got '0.05'"),
+        (
+            lambda: study_from("x", {"datasets": ["flags"], "kind": "fare"}),
+            "or ablation, got 'fare'; did you mean 'fair'",
+        ),
+        (
+            lambda: study_from("x", {"datasets": ["flags"], "variants": {"a": {"tune": {"n_trails": 3}}}}),
+            r"x\.yaml: variants\.a\.tune: unknown key 'n_trails'; did you mean 'n_trials'",
+        ),
+        (
+            lambda: study_from("x", {"datasets": ["flags"], "variants": {"a": {"tune": {"folds": True}}}}),
+            r"x\.yaml: variants\.a\.tune\.folds must be an integer, got True",
+        ),
+        (lambda: study_from("x", {"datasets": ["flags"], "limits": {"seconds": 5}}), "limits.gigabytes is missing"),
         (lambda: Method.from_mapping("x", {"k": 1}), "no _target_"),
         (lambda: Method.from_mapping("x", {"_target_": "a.B", "preprocessing": "log"}), "preprocessing 'log'"),
         (lambda: distributions(Method("x", "a.B", search={"k": {"type": "natural"}})), "search.k is no search space"),

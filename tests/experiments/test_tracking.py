@@ -18,15 +18,15 @@ import pytest
 
 mlflow = pytest.importorskip("mlflow")
 
-from multilab.commands import run_records as view  # noqa: E402
-from multilab.commands.comparisons import study_ranks  # noqa: E402
-from multilab.experiments import tracking_store  # noqa: E402
+from multilab.commands import publication as view  # noqa: E402
+from multilab.commands.comparisons import dataset_ranks, study_ranks  # noqa: E402
+from multilab.experiments import mlflow_store  # noqa: E402
 from multilab.experiments.cells import Cell, SplitRef  # noqa: E402
 from multilab.experiments.errors import ExperimentError, TrackingError  # noqa: E402
 from multilab.experiments.method import Method  # noqa: E402
+from multilab.experiments.mlflow_store import is_destination, record_destination, runs_link, tracking  # noqa: E402
 from multilab.experiments.store import Store  # noqa: E402
-from multilab.experiments.tracking import RunRecord, Tracker  # noqa: E402
-from multilab.experiments.tracking_uri import is_destination, record_destination, runs_link, tracking  # noqa: E402
+from multilab.experiments.track import RunRecord, Tracker  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("tracking")
 
@@ -56,9 +56,10 @@ def record(method="a", dataset="d", loss=(0.1, 0.3, 0.2), params=None, **more):
         title=method.upper(),
         params=params or {"k": 1},
         metrics={"hamming_loss": dict(enumerate(loss))},
-        measured={"peak_mb": {0: 1.0, 1: float("nan"), 2: 3.0}, "fit_seconds": {0: 2.0, 1: 2.0, 2: 5.0}},
+        measured={"peak_mb": {0: 1.0, 1: float("nan"), 2: 3.0}, "seconds": {0: 2.0, 1: 2.0, 2: 5.0}},
         facts={"digest": "e" * 64},
         cells=[f"{method}{dataset}{split}{loss}{params}" for split in range(len(loss))],
+        headline=("hamming_loss",),
         started=1_700_000_000.0,
         seconds=9.0,
         **more,
@@ -81,50 +82,82 @@ def history(store, run, name):
     return {m.step: m.value for m in client.get_metric_history(run.info.run_id, name)}
 
 
+def table(store, run):
+    """Return the artifact with all numbers of a run."""
+    path = mlflow.MlflowClient(tracking_uri=store[0]).download_artifacts(run.info.run_id, "metrics.csv")
+    return pd.read_csv(path, index_col="metric")
+
+
 def test_the_plain_name_of_a_metric_is_the_mean_over_the_splits(store):
     better_at_the_end = record("b", loss=(0.9, 0.9, 0.0))
     Tracker(*store).publish("s", [record(), better_at_the_end])
     run = child(store)
     assert run.data.metrics["hamming_loss"] == pytest.approx(0.2)
-    assert run.data.metrics["hamming_loss.std"] == pytest.approx(0.1)
-    assert history(store, run, "fold/hamming_loss") == {0: 0.1, 1: 0.3, 2: 0.2}
+    assert run.data.metrics["seconds"] == 3.0
+    assert history(store, run, "split/hamming_loss") == {0: 0.1, 1: 0.3, 2: 0.2}
     assert history(store, run, "hamming_loss") == {0: pytest.approx(0.2)}
     client = mlflow.MlflowClient(tracking_uri=store[0])
-    children = client.search_runs(
-        [run.info.experiment_id], "tags.`multilab.dataset` = 'd'", order_by=["metrics.hamming_loss"]
-    )
-    assert [run.info.run_name for run in children] == ["A on d", "B on d"]
+    ordered = client.search_runs([run.info.experiment_id], "tags.dataset = 'd'", order_by=["metrics.hamming_loss"])
+    assert [run.info.run_name for run in ordered] == ["A on d", "B on d"]
 
 
-def test_a_split_without_a_value_leaves_its_step_and_the_mean_out(store):
-    Tracker(*store).publish("s", [record()])
+def test_a_split_without_a_value_leaves_the_mean_out(store):
+    Tracker(*store).publish("s", [record(loss=(0.1, float("nan"), 0.2))])
     run = child(store)
-    assert "peak_mb" not in run.data.metrics
-    assert history(store, run, "fold/peak_mb") == {0: 1.0, 2: 3.0}
+    assert "hamming_loss" not in run.data.metrics
+    assert history(store, run, "split/hamming_loss") == {0: 0.1, 2: 0.2}
+    assert run.data.metrics["peak_mb"] == 3.0, "the largest peak is known"
+    assert table(store, run).loc["peak_mb", ["split 0", "split 2"]].tolist() == [1.0, 3.0]
+    assert table(store, run).loc["peak_mb", ["mean", "split 1"]].isna().all()
+
+
+def test_a_runs_table_has_at_most_thirty_columns_of_numbers_and_an_artifact_all(store):
+    names = ["hamming_loss", "macro_f1", "coverage", *(f"other{i}" for i in range(40))]
+    values = {name: {0: 0.1, 1: 0.3} for name in [*names, "ranking_loss.mulan", "n_skipped_macro_auc"]}
+    wide = dataclasses.replace(record(rank=1.0), metrics=values, headline=("coverage", "hamming_loss", "macro_f1"))
+    Tracker(*store).publish("s", [wide])
+    shown = child(store).data.metrics
+    assert len(shown) <= 30
+    assert {"rank", "seconds", "coverage", "hamming_loss", "macro_f1"} <= set(shown)
+    steps = [name for name in shown if name.startswith("split/")]
+    assert sorted(steps) == ["split/coverage", "split/hamming_loss", "split/macro_f1"]
+    numbers = table(store, child(store))
+    assert set(numbers.index) == {*values, "seconds", "peak_mb"}
+    assert numbers.loc["other39", ["mean", "split 0", "split 1"]].tolist() == [pytest.approx(0.2), 0.1, 0.3]
+    assert numbers.loc["other39", "std"] == pytest.approx(0.1 * 2**0.5)
+
+
+def test_repetitions_of_one_cell_have_no_spread(store):
+    Tracker(*store).publish("s", [dataclasses.replace(record(), cells=["one", "one", "one"])])
+    assert table(store, child(store))["std"].isna().all()
 
 
 def test_start_and_duration_are_those_of_the_computation(store):
     Tracker(*store).publish("s", [record(), record(dataset="e")])
     times = {run.info.run_name: (run.info.start_time, run.info.end_time - run.info.start_time) for run in runs(store)}
-    assert times == {
-        "A": (1_700_000_000_000, 18_000),
-        "A on d": (1_700_000_000_000, 9_000),
-        "A on e": (1_700_000_000_000, 9_000),
-    }
+    assert times == dict.fromkeys(("A on d", "A on e"), (1700000000000, 9000))
 
 
-def test_parents_show_average_ranks_and_nothing_else(store):
-    ranks = {"a": {"hamming_loss": 4 / 3}, "b": {"hamming_loss": 5 / 3}}
-    Tracker(*store).publish("s", [record(), record("b")], ranks=ranks)
-    parents = [run for run in runs(store) if "multilab.dataset" not in run.data.tags]
-    assert [run.data.metrics for run in parents] == [{"rank/hamming_loss": 1.33}, {"rank/hamming_loss": 1.67}]
-    changed = {"a": {"hamming_loss": 1.0}, "b": {"hamming_loss": 2.0}}
-    Tracker(*store).publish("s", [record(), record("b")], ranks=changed)
-    parents = [run for run in runs(store) if "multilab.dataset" not in run.data.tags]
-    assert [run.data.metrics["rank/hamming_loss"] for run in parents] == [1.0, 2.0]
-    for run in runs(store):
-        if "multilab.dataset" in run.data.tags:
-            assert run.data.tags["mlflow.parentRunId"] in {parent.info.run_id for parent in parents}
+def test_a_rank_that_changes_is_shown_in_the_run_that_stays(store):
+    tracker = Tracker(*store)
+    tracker.publish("s", [record(rank=1.0, tags={"ranked": "among 2 methods by hamming_loss"})])
+    first = child(store)
+    counts = tracker.publish("s", [record(rank=2.5, tags={"ranked": "among 3 methods by hamming_loss"})])
+    again = child(store)
+    assert (counts["kept"], again.info.run_id) == (1, first.info.run_id)
+    assert again.data.metrics["rank"] == 2.5
+    assert again.data.tags["ranked"] == "among 3 methods by hamming_loss"
+    tracker.publish("s", [record()])
+    assert "rank" not in child(store).data.metrics, "a method that is ranked no longer shows no rank"
+
+
+def test_runs_of_an_older_view_are_replaced(store, monkeypatch):
+    with monkeypatch.context() as earlier:
+        earlier.setattr("multilab.experiments.track.VIEW", "2")
+        Tracker(*store).publish("s", [record(), record("b")])
+    counts = Tracker(*store).publish("s", [record()])
+    assert (counts["created"], counts["deleted"]) == (1, 2)
+    assert [run.info.run_name for run in runs(store)] == ["A on d"]
 
 
 def test_publishing_twice_keeps_every_run(store):
@@ -136,7 +169,7 @@ def test_publishing_twice_keeps_every_run(store):
 
 
 def test_a_dvc_experiment_is_added_next_to_the_runs_that_stay_current(store):
-    tracker, other = Tracker(*store), record(loss=(0.5, 0.5, 0.6), params={"k": 2})
+    tracker, other = Tracker(*store), record(loss=(0.5, 0.5, 0.6), params={"k": 2}, rank=1.0)
     tracker.publish("s", [record(), record("b")])
 
     def current():
@@ -144,10 +177,11 @@ def test_a_dvc_experiment_is_added_next_to_the_runs_that_stay_current(store):
 
     before = current()
     assert tracker.publish_experiment("s", [other, record("b")], "odd-name")["created"] == 1
-    assert current() == before | {"A (odd-name)", "A (odd-name) on d"}
+    assert current() == before | {"A (odd-name) on d"}
     assert tracker.publish_experiment("s", [other, record("b")], "odd-name")["created"] == 0
+    assert "rank" not in child(store, "A (odd-name) on d").data.metrics, "it is among the methods of another folder"
     assert tracker.publish("s", [record(), record("b")])["superseded"] == 0
-    assert current() == before | {"A (odd-name)", "A (odd-name) on d"}
+    assert current() == before | {"A (odd-name) on d"}
 
 
 def test_a_variant_leaves_its_baseline_superseded(store):
@@ -158,8 +192,6 @@ def test_a_variant_leaves_its_baseline_superseded(store):
     assert (counts["created"], counts["superseded"]) == (1, 1)
     state = {run.data.params["k"]: run.data.tags["superseded"] for run in runs(store) if run.data.params}
     assert state == {"1": "true", "2": "false"}
-    parents = {run.info.run_id for run in runs(store) if not run.data.params}
-    assert {run.data.tags["mlflow.parentRunId"] for run in runs(store) if run.data.params} == parents
     Tracker(*store).publish("s", [baseline])
     state = {run.data.params["k"]: run.data.tags["superseded"] for run in runs(store) if run.data.params}
     assert state == {"1": "false", "2": "true"}
@@ -169,7 +201,7 @@ def test_a_variant_leaves_its_baseline_superseded(store):
 def test_new_numbers_of_the_same_settings_replace_the_old(store):
     Tracker(*store).publish("s", [record()])
     Tracker(*store).publish("s", [record(loss=(0.4, 0.4, 0.4))])
-    assert [run.info.run_name for run in runs(store)] == ["A", "A on d"]
+    assert [run.info.run_name for run in runs(store)] == ["A on d"]
     assert child(store).data.metrics["hamming_loss"] == pytest.approx(0.4)
 
 
@@ -177,9 +209,7 @@ def test_what_left_the_study_is_superseded_and_returns(store):
     Tracker(*store).publish("s", [record(), record("b")])
     Tracker(*store).publish("s", [record()])
     assert {run.info.run_name: run.data.tags["superseded"] for run in runs(store)} == {
-        "A": "false",
         "A on d": "false",
-        "B": "true",
         "B on d": "true",
     }
     counts = Tracker(*store).publish("s", [record(), record("b")])
@@ -191,7 +221,7 @@ WRITER = """
 import sys, time
 sys.path.insert(0, sys.argv[3])
 from test_tracking import record
-from multilab.experiments.tracking import Tracker
+from multilab.experiments.track import Tracker
 while time.time() < float(sys.argv[4]):
     time.sleep(0.001)
 records = [record(method, dataset) for method in "abc" for dataset in "de"]
@@ -218,7 +248,7 @@ def test_two_publications_at_once_write_each_run_once(tmp_path):
     assert [process.returncode for process in processes] == [0, 0], errors
     assert not [text for text in errors if "Traceback" in text]
     names = [run.info.run_name for run in runs(argv[:2])]
-    expected = [name for m in "ABC" for name in (m, f"{m} on d", f"{m} on e")]
+    expected = [name for m in "ABC" for name in (f"{m} on d", f"{m} on e")]
     assert names == sorted(expected)
     assert {run.info.status for run in runs(argv[:2])} == {"FINISHED"}
 
@@ -233,8 +263,8 @@ def silent_server():
 
 
 def test_a_server_that_is_silent_or_absent_costs_three_seconds_and_one_line(silent_server, monkeypatch):
-    assert tracking_store.PROBE_SECONDS <= 3
-    monkeypatch.setattr(tracking_store, "PROBE_SECONDS", 0.3)  # so that a busy machine does not decide the test
+    assert mlflow_store.PROBE_SECONDS <= 3
+    monkeypatch.setattr(mlflow_store, "PROBE_SECONDS", 0.3)  # so that a busy machine does not decide the test
     for uri in (silent_server, "http://127.0.0.1:9", "postgresql://somebody:secret@127.0.0.1:9/mlflow"):
         start = time.monotonic()
         with pytest.raises(ExperimentError) as caught:
@@ -292,14 +322,13 @@ def test_a_store_with_an_older_view_is_another_destination(store, tmp_path, monk
 def test_the_link_opens_the_shared_view_of_an_experiment(store):
     tracker = Tracker(*store)
     tracker.publish("s", [record()])
-    tracker.share_view("s", ["Dataset", "rank/hamming_loss", "hamming_loss"], "rank/hamming_loss")
+    tracker.share_view("s", ["rank", "hamming_loss"], "rank")
     entry = tracker.client.get_experiment_by_name("s")
     view_state = json.loads(entry.tags["mlflow.sharedViewState.multilab"])
-    assert view_state["selectedColumns"] == [
-        "attributes.`Dataset`",
-        "metrics.`rank/hamming_loss`",
-        "metrics.`hamming_loss`",
-    ]
+    shown = ["attributes.`Dataset`", "metrics.`rank`", "metrics.`hamming_loss`"]
+    assert view_state["selectedColumns"] == shown
+    assert [name for name in view_state["columnOrder"] if name in shown] == shown
+    assert sum(view_state["columnWidths"].values()) <= 700, "MLflow leaves that of a window of 1400 pixels"
     assert runs_link(store[0], "s") == (
         f"http://127.0.0.1:5000/#/experiments/{entry.experiment_id}/runs"
         "?workflowType=machine_learning&viewStateShareKey=multilab"
@@ -356,30 +385,26 @@ def cell(key, split):
     return made
 
 
-def test_the_record_of_a_run(store):
+def test_the_record_of_a_run(store, monkeypatch):
     fit = {"fit_seconds": 2.0, "predict_seconds": 1.0, "cell_seconds": 50.0, "model_bytes": 10}
     cells = Cells(
         {**fit, "split": 0, "started": 2000.0, "peak_mb": 0.0, "tuned": {"select__k": 3}},
         {**fit, "split": 1, "started": 1000.0, "peak_mb": 4.0, "tuned": {"select__k": 7}},
     )
-    rows = [
-        (0, "hamming_loss", 0.1),
-        (1, "hamming_loss", 0.2),
-        (0, "n_skipped_macro_auc", 0),
-        (1, "n_skipped_macro_auc", 2),
-    ]
-    scores = pd.DataFrame(rows, columns=["split", "metric", "value"])
-    run = view.run_record("s", [cell("one", 0), cell("two", 1)], scores, cells, ABOUT)
-    assert run.metrics == {"hamming_loss": {0: 0.1, 1: 0.2}}
-    assert json.loads(run.artifacts()["skipped.json"]) == {"n_skipped_macro_auc": {"0": 0.0, "1": 2.0}}
+    monkeypatch.setattr(view, "Store", lambda: cells)
+    values = {"hamming_loss": {0: 0.1, 1: 0.2}, "n_skipped_macro_auc": {0: 0, 1: 2}, "n_skipped_coverage": {0: 0, 1: 0}}
+    run = view.run_record("s", [cell("one", 0), cell("two", 1)], values, ABOUT, ["hamming_loss"])
+    assert run.metrics == {"hamming_loss": {0: 0.1, 1: 0.2}, "n_skipped_macro_auc": {0: 0, 1: 2}}
     assert (run.started, run.seconds) == (1000.0, 6.0)
     assert run.params["tuned.select__k"] == "3, 7"
     assert run.tags["mlflow.source.git.commit"] == "0123456789ab"
     Tracker(*store).publish("s", [dataclasses.replace(run, artifacts=dict)])
     shown = child(store, "p on digit-segments")
-    assert "peak_mb" not in shown.data.metrics
-    assert history(store, shown, "fold/peak_mb") == {1: 4.0}
+    assert shown.data.metrics["seconds"] == 3.0
+    assert shown.data.metrics["peak_mb"] == 4.0
+    assert table(store, shown).loc["peak_mb", "split 1"] == 4.0
     assert not [name for name in shown.data.metrics if "n_skipped" in name]
+    assert table(store, shown).loc["n_skipped_macro_auc", ["split 0", "split 1"]].tolist() == [0.0, 2.0]
     dataset = shown.inputs.dataset_inputs[0].dataset
     assert json.loads(dataset.source)["tags"]["name"] == "digit-segments"
     assert mlflow.data.get_source(dataset)._get_source_type() == "code"  # MLflow can read it
@@ -418,12 +443,22 @@ def test_only_the_studys_own_methods_are_ranked():
         "a": {"hamming_loss": 1.5, "macro_f1": 1.5},
         "b": {"hamming_loss": 1.5, "macro_f1": 1.5},
     }
+    study.headline = "hamming_loss"
+    assert dataset_ranks(study, scores) == (
+        {("a", "d"): 1.0, ("b", "d"): 2.0, ("a", "e"): 2.0, ("b", "e"): 1.0},
+        "among 2 methods by hamming_loss",
+    )
+    study.methods = ("a", "b", "c")
+    partly = pd.DataFrame([("d", split, "c", "hamming_loss", 0.0) for split in (0, 1)], columns=scores.columns)
+    ranks, among = dataset_ranks(study, pd.concat([scores, partly]))
+    assert among == "among 2 methods by hamming_loss", "a method without a result on a data set is not ranked"
+    assert set(ranks) == {("a", "d"), ("b", "d"), ("a", "e"), ("b", "e")}
 
 
 def unfinished(store, writer):
     client = mlflow.MlflowClient(tracking_uri=store[0])
     experiment = client.get_experiment_by_name("s").experiment_id
-    tags = {"multilab.method": "a", "multilab.dataset": "x", "multilab.writer": writer}
+    tags = {"method": "a", "dataset": "x", "multilab.view": "3", "multilab.writer": writer}
     return client.create_run(experiment, run_name="unfinished", tags=tags)
 
 
@@ -447,7 +482,7 @@ def test_make_clean_keeps_registered_models_and_make_clean_mlflow_needs_a_yes(st
 
     def kept():
         models = [model.name for model in client.search_registered_models()]
-        return models == ["patients"] and len(runs(store, "runs")) == 2 and (tmp_path / "mlartifacts/x").exists()
+        return models == ["patients"] and len(runs(store, "runs")) == 1 and (tmp_path / "mlartifacts/x").exists()
 
     assert make("clean")[0] == 0
     assert not any((tmp_path / name).exists() for name in ("results", ".plan", "reports/quick/index.html"))
@@ -457,8 +492,8 @@ def test_make_clean_keeps_registered_models_and_make_clean_mlflow_needs_a_yes(st
         assert code != 0
         assert kept()
     assert "1 registered models: patients" in printed
-    assert "2 runs of the experiment runs\n" in printed
-    assert "2 runs of the experiment quick, which `multilab publish study=quick` makes again" in printed
+    assert "1 runs of the experiment runs\n" in printed
+    assert "1 runs of the experiment quick, which `multilab study publish --study quick` makes again" in printed
     assert make("clean-mlflow", "y\n")[0] == 0
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(("mlflow.db", "mlartifacts"))]
 
@@ -474,7 +509,7 @@ def test_on_a_server_the_unfinished_run_of_another_machine_stays_for_an_hour(sto
     Tracker(*store).publish("s", [record()])
     unfinished(store, f"elsewhere 1 {time.time():.0f}")
     unfinished(store, f"elsewhere 1 {time.time() - 4000:.0f}")
-    monkeypatch.setattr("multilab.experiments.tracking.sqlite_path", lambda uri: None)  # no lock that both share
+    monkeypatch.setattr("multilab.experiments.track.sqlite_path", lambda uri: None)  # no lock that both share
     assert Tracker(*store).publish("s", [record()])["deleted"] == 1
     assert len([run for run in runs(store) if run.info.run_name == "unfinished"]) == 1
 
@@ -482,11 +517,11 @@ def test_on_a_server_the_unfinished_run_of_another_machine_stays_for_an_hour(sto
 def test_on_a_server_the_double_of_another_machine_is_deleted(store, monkeypatch):
     tracker, other = Tracker(*store), Tracker(*store)
     tracker.publish("s", [record("b")])
-    monkeypatch.setattr("multilab.experiments.tracking.sqlite_path", lambda uri: None)
-    monkeypatch.setattr(tracker, "_supersede_rest", lambda *_: other._create_child("0" * 32, record()))
+    monkeypatch.setattr("multilab.experiments.track.sqlite_path", lambda uri: None)
+    monkeypatch.setattr(tracker, "_supersede", lambda *_: other._create(record()))
     other._experiment, other._counts = tracker._experiment, {"created": 0}
     tracker.publish("s", [record()])
-    assert sorted(run.info.run_name for run in runs(store)) == ["A", "A on d", "B", "B on d"]
+    assert sorted(run.info.run_name for run in runs(store)) == ["A on d", "B on d"]
 
 
 def test_a_postgresql_address_without_its_driver_says_which_to_write():
@@ -495,7 +530,7 @@ def test_a_postgresql_address_without_its_driver_says_which_to_write():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         uri = f"postgresql://me:secret@127.0.0.1:{listening.getsockname()[1]}/mlflow"
         with pytest.raises(TrackingError) as caught:
-            tracking_store.open_client(uri)
+            mlflow_store.open_client(uri)
     assert "begin the address with postgresql+psycopg2://" in str(caught.value)
     assert "secret" not in str(caught.value)
 
@@ -522,5 +557,5 @@ def test_a_server_is_asked_again_twice_unless_the_environment_says_otherwise(tmp
     monkeypatch.setenv(name, own or "")  # so that it is restored
     if own is None:
         monkeypatch.delenv(name)
-    tracking_store.open_client(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    mlflow_store.open_client(f"sqlite:///{tmp_path / 'mlflow.db'}")
     assert os.environ[name] == used

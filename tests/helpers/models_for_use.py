@@ -66,8 +66,8 @@ def model_of(settings: dict[str, Any]) -> Any:
     """Return the fitted model of settings: cells, then a fit on all rows."""
     from multilab.deployment.champions import settings_cells
     from multilab.deployment.final_fit import evaluated, fitted_model
+    from multilab.experiments.execute import run_cells
     from multilab.experiments.store import Store
-    from multilab.experiments.workers import run_cells
 
     cells, store = settings_cells(settings), Store()
     assert run_cells(cells, store, n_jobs=1) == {}

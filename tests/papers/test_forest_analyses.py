@@ -13,14 +13,14 @@ from helpers.toy import make_data
 from multilab import claims
 from multilab.claims import check_claims
 from multilab.claims import checks as checks_module
-from multilab.claims.erratum import check_errata
-from multilab.experiments import evaluation, fitting, running
+from multilab.claims.checks import check_errata
+from multilab.experiments import cell_metrics, fitting, running
 from multilab.experiments.analysis_units import Unit
 from multilab.experiments.cells import Cell, SplitRef, study_cells
 from multilab.experiments.method import load_method
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
-from multilab.methods.forests._compact import CompactForest
+from multilab.methods.forests.compact_forest import CompactForest
 from multilab.metrics import score_all
 from multilab.papers import find
 from multilab.papers.imldf import figures, regions, table4
@@ -99,10 +99,8 @@ def test_a_cell_has_the_scores_of_every_measure_and_each_is_evaluated_by_its_own
     arrays |= {f"scores.{name}": rng.uniform(size=arrays["scores"].shape) for name in measures[1:]}
     store = Store(tmp_path)
     store.write(made.key, arrays, {}, "")
-    test = np.arange(len(inputs.Y_test))
-    monkeypatch.setattr(evaluation, "indices", lambda part: (test, test))
-    monkeypatch.setattr(evaluation, "load", lambda name: inputs_as_dataset(inputs))
-    scores = evaluation.evaluate_cell(made, store, extra=find("imldf").tables.quantities("mldf"))
+    monkeypatch.setattr(cell_metrics, "labels_of", lambda cell: inputs.Y_test)
+    scores = cell_metrics.evaluate_cell(made, store, extra=find("imldf").tables.quantities("mldf"))
     for name in ("scores", "scores.hamming_loss", "scores.macro_auc"):
         _, _, measure = name.partition(".")
         decisions = arrays[f"decisions{'.' + measure if measure else ''}"]
@@ -111,13 +109,6 @@ def test_a_cell_has_the_scores_of_every_measure_and_each_is_evaluated_by_its_own
             assert scores[metric] == own["default"][metric]
             assert scores.get(f"{metric}.lamda", own["lamda"][metric]) == own["lamda"][metric]
     assert "ranking_loss.lamda" in scores
-
-
-def inputs_as_dataset(inputs: fitting.CellInputs) -> object:
-    class Data:
-        Y = inputs.Y_test
-
-    return Data()
 
 
 def evidence(metric: str, values: dict[str, list[float]]) -> claims.Evidence:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multilab.claims import Evidence, check_claims, published_evidence, summarised
+from multilab.claims import Evidence, check_claims, judge_tables, published_evidence, summarised
 from multilab.claims import checks as checks_module
 from multilab.experiments import fitting
 from multilab.experiments.cells import SplitRef, split_refs, study_cells
@@ -306,7 +306,7 @@ def test_the_printed_ml_ekelm_is_held_against_what_the_authors_ran():
         [("yeast", "mlekelm_released", "hamming_loss", 0.1876, np.nan)],
         columns=["dataset", "method", "metric", "mean", "std"],
     )
-    judged = find("mlekelm").tables.judge(ours, "matlab")
+    judged = judge_tables(find("mlekelm").tables, ours, "matlab")
     cell = judged[
         (judged["dataset"] == "yeast") & (judged["method"] == "mlekelm") & (judged["metric"] == "hamming_loss")
     ]
@@ -323,7 +323,7 @@ def printed_study(tmp_path_factory):
     other = {"mlkelm": "mlknn", "mlknn": "mlkelm", "mlekelm": "mlekelm_released", "elm": "relm-printed_elm"}
     ours = cells.assign(method=cells["method"].replace(other))
     ours.assign(split=0, value=ours["mean"]).to_csv(folder / "scores.csv", index=False)
-    find("mlekelm").tables.judge(ours, "matlab").to_csv(folder / "cells.csv", index=False)
+    judge_tables(find("mlekelm").tables, ours, "matlab").to_csv(folder / "cells.csv", index=False)
     (folder / "study.json").write_text('{"paper": "mlekelm", "metrics": ["hamming_loss"]}')
     return load_report(folder)
 
@@ -359,7 +359,7 @@ def test_ml_knn_and_ml_kelm_rows_are_the_published_ones_but_for_three_misprints(
             scores = score_all(data.Y[test], *model.predict_with_scores(data.X[test]), conventions=study.conventions)
             rows += [(name, method, metric, scores[metric], np.nan) for metric in FIVE]
     ours = pd.DataFrame(rows, columns=["dataset", "method", "metric", "mean", "std"])
-    cells = find("mlekelm").tables.judge(ours, study.conventions)
+    cells = judge_tables(find("mlekelm").tables, ours, study.conventions)
     cells = cells[cells["method"].isin(["mlkelm", "mlknn"]) & cells["table"].isin(list("2345678"))]
     rows_of = cells[~cells["dataset"].str.startswith("(")]
     assert len(rows_of) == 130

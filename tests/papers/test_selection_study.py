@@ -11,7 +11,7 @@ import pytest
 
 from helpers.multilabel_checks import make_data
 from multilab.claims import checks as checks_module
-from multilab.claims.erratum import check_errata
+from multilab.claims.checks import check_errata
 from multilab.claims.evidence import Evidence, published_evidence
 from multilab.experiments import fitting, ledger, running
 from multilab.experiments.analysis_units import Unit

@@ -63,31 +63,44 @@ def test_a_job_has_no_other_right_than_to_comment(workflows):
     for text in workflows.values():
         for job in yaml.safe_load(text)["jobs"].values():
             wanted = job.get("permissions", {"contents": "read"})
-            comments = {"contents": "read", "pull-requests": "write"}
-            assert wanted in ({"contents": "read"}, comments, {**comments, "actions": "read"})
+            assert wanted in ({"contents": "read"}, {"contents": "read", "pull-requests": "write"})
             uses = [step.get("uses", "") + step.get("run", "") for step in job["steps"]]
-            scripts = (".github/actions/compare", ".github/actions/arena/comment.sh")
-            assert ("pull-requests" in wanted) == any(script in use for use in uses for script in scripts)
+            assert ("pull-requests" in wanted) == any(".github/actions/compare" in use for use in uses)
 
 
 def test_a_job_that_runs_code_of_strangers_may_only_read(workflows):
-    verify, comment = (yaml.safe_load(workflows[f"arena-{name}.yml"]) for name in ("submission", "comment"))
-    (job,) = verify["jobs"].values()
-    assert verify[True] == {"pull_request": {"paths": ["submissions/**"]}}  # not pull_request_target
+    content = yaml.safe_load(workflows["arena.yml"])
+    (job,) = content["jobs"].values()
+    assert list(content[True]) == ["pull_request"]  # not pull_request_target
     assert "permissions" not in job
     assert job["runs-on"] == "ubuntu-latest"
-    assert "secrets." not in workflows["arena-submission.yml"]
-    code, change = (step["with"] for step in job["steps"] if "checkout" in step.get("uses", ""))
-    assert code["ref"] == "${{ github.event.pull_request.base.sha }}"
-    assert change["path"] == "change"
-    (job,) = comment["jobs"].values()
-    assert comment[True] == {"workflow_run": {"workflows": [verify["name"]], "types": ["completed"]}}
-    assert not any("ref" in step.get("with", {}) for step in job["steps"])  # the default branch
+    assert "secrets." not in workflows["arena.yml"]
 
 
-def test_a_submission_may_need_the_packages_of_both_locks(workflows, checkout, tmp_path):
-    commands = [step["run"] for step in steps(workflows["arena-submission.yml"]) if "run" in step]
-    assert "make setup setup-arena PYTHON=python" in commands
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_the_gate_of_a_pull_request_recomputes_the_methods_of_the_arena_that_it_changes(workflows, tmp_path):
+    (script,) = (step["run"] for step in steps(workflows["arena.yml"]) if step.get("name") == "Gate")
+    (tmp_path / "conf" / "study").mkdir(parents=True)
+    (tmp_path / "conf" / "study" / "arena.yaml").write_text("methods:\n  - mlknn\n  - mine # ours\n  - relm\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "multilab").write_text('#!/bin/sh\necho "$*" >> called\n')
+    (tmp_path / "bin" / "multilab").chmod(0o755)
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for names in (["method/mlknn", "method/relm"], ["entrant/mine", "method/mlknn", "method/decide_f1"], []):
+        for name in names:
+            path = tmp_path / "conf" / f"{name}.yaml"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(f"{names}\n")
+        for command in (["init", "-q"], ["add", "conf"], ["commit", "-q", "--allow-empty", "-m", "x"]):
+            subprocess.run([*git, *command], cwd=tmp_path, check=True)
+        if "entrant/mine" in names or not names:
+            path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+            subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env={"PATH": path}, check=True)
+    called = (tmp_path / "called").read_text().splitlines()
+    assert called == ["gate --study arena --methods mine,mlknn --sample 10"]
+
+
+def test_the_packages_of_the_arena_are_installed_from_their_lock(checkout, tmp_path):
     dry = ["make", "-n", "--no-print-directory", "setup-arena"]
     rules = subprocess.run(dry, cwd=checkout, capture_output=True, text=True, check=True)
     assert rules.stdout.splitlines()[-1] == "bash scripts/setup_arena.sh .venv"

@@ -1,8 +1,7 @@
-"""The arena: many methods on many data sets, compared from tables and from files of scores.
+"""The arena: many methods on many data sets, compared from tables of results.
 
-Nothing here fits a method or reads a cell. The modules of this package compute leaderboards; ``summaries`` puts them
-into sentences, ``score_files`` holds the scores of all cells, and ``submissions`` the archives of methods. Leaderboards
-need tables of dataset, split, method, metric and value, of the studies of the arena or your own.
+Nothing here fits a method or reads a cell. Leaderboards need tables of dataset, split, method, metric and value, of the
+studies of the arena or your own.
 
 Examples
 --------
@@ -24,24 +23,15 @@ from multilab.core.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "boards": ("Board", "rank_methods"),
+        "boards": ("METRIC_GROUPS", "ORDERED_LIKE", "Board", "rank_methods"),
         "champion": ("champion_tests", "champion_verdict"),
-        "costs": ("method_costs", "pareto_front", "with_base_methods"),
+        "costs": ("method_costs", "with_base_methods"),
         "elo": ("elo_ratings",),
         "errors": ("ArenaError",),
-        "file_means": ("leaderboard_means",),
-        "leaderboard_file": ("SCHEMA", "arena_leaderboard", "leaderboard_text"),
-        "metric_groups": ("METRIC_GROUPS", "ORDERED_LIKE"),
-        "pools": ("Pool", "pooled_tracks"),
+        "leaderboard": ("SCHEMA", "arena_leaderboard", "leaderboard_means", "leaderboard_text"),
         "portfolio": ("StackPortfolio", "choose_portfolio", "normalised_scores", "unrelated_sets"),
-        "selection": ("select_sets",),
-        "similarity": ("DataProfile", "nearest_sets"),
-        "tracks": ("Means", "Track", "track_results"),
-        "score_files.cell_scores": ("ScoreFile", "read_cell_scores"),
-        "score_files.rounding": ("rounded_in_order",),
-        "submissions.archive": ("Submission", "read_submission"),
-        "submissions.joining": ("rank_changes",),
-        "summaries.page": ("summary_page",),
-        "summaries.summary": ("arena_summary",),
+        "sets": ("DataProfile", "nearest_sets", "select_sets"),
+        "summary": ("arena_summary",),
+        "tracks": ("Means", "Pool", "Track", "pooled_tracks", "track_results"),
     },
 )

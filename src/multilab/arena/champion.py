@@ -104,7 +104,7 @@ def champion_verdict(content: Mapping[str, Any], pool: str) -> dict[str, Any] | 
     Parameters
     ----------
     content : mapping
-        Of ``leaderboard.json``, see :mod:`multilab.arena.leaderboard_file`.
+        Of ``leaderboard.json``, see :mod:`multilab.arena.leaderboard`.
     pool : str
         ``ensembled``, ``ensembled-unseen`` or any other of the file.
 

@@ -1,10 +1,9 @@
-"""Seconds and megabytes of methods, and the methods that none dominates."""
+"""Seconds and megabytes of methods."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
 from multilab.arena.errors import ArenaError
@@ -92,27 +91,3 @@ def with_base_methods(measured: pd.DataFrame, bases: Mapping[tuple[str, str], Se
             known = own.reindex([(dataset, split, member) for member in members])
             added.loc[at, ["predict_seconds", "model_bytes"]] += known.sum(skipna=False)
     return added
-
-
-def pareto_front(quality: Mapping[str, float], cost: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the names than which none is both better and cheaper, the cheapest first.
-
-    Parameters
-    ----------
-    quality : mapping of str to float
-        The larger the better, such as Elo.
-    cost : mapping of str to float
-        The smaller the better. Names with a cost or quality that is missing or NaN are left out.
-
-    Examples
-    --------
-    >>> from multilab.arena import pareto_front
-    >>> pareto_front({"a": 1000, "b": 1200, "c": 1100}, {"a": 0.1, "b": 3.0, "c": 4.0})
-    ('a', 'b')
-    """
-    both = [name for name in quality if np.isfinite(quality[name]) and np.isfinite(cost.get(name, np.nan))]
-    front: list[str] = []
-    for name in sorted(both, key=lambda each: (cost[each], -quality[each], each)):
-        if not front or quality[name] > quality[front[-1]]:
-            front.append(name)
-    return tuple(front)

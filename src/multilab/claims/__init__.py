@@ -8,15 +8,11 @@ from multilab.core.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "checks": ("check", "check_claims", "shared_checks"),
-        "claim": ("Claim",),
-        "dataset_rows": ("data_rows",),
-        "erratum": ("Erratum",),
+        "checks": ("check", "check_claims"),
+        "statements": ("Claim", "Erratum"),
         "errors": ("ClaimsError", "NotYet"),
         "evidence": ("Evidence", "Finding", "published_evidence"),
-        "layouts": ("Layout",),
-        "naming": ("Aliases",),
-        "published": ("PublishedTables",),
-        "verdicts": ("VERDICTS", "judge", "summarised"),
+        "published": ("Aliases", "Layout", "PublishedTables"),
+        "verdicts": ("VERDICTS", "data_rows", "judge", "judge_tables", "summarised"),
     },
 )

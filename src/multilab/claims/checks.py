@@ -1,23 +1,21 @@
 """Checks of claims, and the findings of a paper's claims.
 
 A check is a function ``(evidence, **arguments) -> Finding`` with a sentence that says what it requires. The checks that
-several papers use are in this package (``*_checks.py``), those of one paper in the paper's ``checks.py``.
+several papers use are in ``shared_checks.py``, those of one paper in the paper's ``checks.py``.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 from types import ModuleType
 from typing import Any
 
-from multilab.claims.claim import Claim
 from multilab.claims.errors import ClaimsError, NotYet
 from multilab.claims.evidence import Evidence, Finding
-from multilab.metrics import METRICS
+from multilab.claims.statements import Claim, Counterfactual, Erratum
+from multilab.metrics import find_metric
 
 ALL_OF = "all_of"
 """Name of the composite check: its ``parts`` are checks with their arguments; it holds in part if some of them do."""
@@ -42,12 +40,14 @@ class Check:
     function : callable
         ``function(evidence, **arguments) -> Finding``.
     sentence : str
-        What the check requires, with the names of its arguments in braces. ``{most:A|B}`` is A if the argument is true,
-        else B; ``{fixed: (%s)}`` is nothing if the argument is not given.
+        What the check requires, with the names of its arguments and of ``parts`` in braces.
+    parts : mapping of str to callable
+        Parts of the sentence that depend on the values of arguments: functions of all arguments.
     """
 
     function: Callable[..., Finding]
     sentence: str
+    parts: Mapping[str, Callable[[Mapping[str, Any]], str]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -70,12 +70,13 @@ class Check:
         """Return the sentence with these arguments."""
         parameters = inspect.signature(self.function).parameters
         values = {name: parameter.default for name, parameter in parameters.items()} | dict(arguments)
-        return self.sentence.format_map({name: _Argument(name, value) for name, value in values.items()})
+        texts = {name: text_of(value, name) for name, value in values.items()}
+        return self.sentence.format_map({**texts, **{name: part(values) for name, part in self.parts.items()}})
 
 
-def check(sentence: str) -> Callable[[Callable[..., Finding]], Check]:
+def check(sentence: str, **parts: Callable[[Mapping[str, Any]], str]) -> Callable[[Callable[..., Finding]], Check]:
     """Make a check of a function; ``sentence`` says what it requires, see :class:`Check`."""
-    return lambda function: Check(function, sentence)
+    return lambda function: Check(function, sentence, parts)
 
 
 def checks_in(module: ModuleType) -> dict[str, Check]:
@@ -85,9 +86,9 @@ def checks_in(module: ModuleType) -> dict[str, Check]:
 
 def shared_checks() -> dict[str, Check]:
     """Return the checks that several papers use, by name."""
-    homes = sorted(path.stem for path in Path(__file__).parent.glob("*_checks.py"))
-    modules = [importlib.import_module(f"{__package__}.{home}") for home in homes]
-    return {name: value for module in modules for name, value in checks_in(module).items()}
+    from multilab.claims import shared_checks as module  # it registers its checks with `check` of this module
+
+    return checks_in(module)
 
 
 def run_check(
@@ -229,6 +230,51 @@ def _checked(claim: Claim, ours: Evidence, paper: Evidence | None, checks: Mappi
     return entry
 
 
+def run_counterfactuals(
+    known: Iterable[Counterfactual], ours: Evidence, printed: Evidence, checks: Mapping[str, Check] | None = None
+) -> list[dict[str, Any]]:
+    """Return the counterfactuals with their outcomes and numbers, for ``counterfactuals.json``."""
+    return [_ran(one, printed if one.on == "printed" else ours, checks) for one in known]
+
+
+def _ran(one: Counterfactual, evidence: Evidence, checks: Mapping[str, Check] | None) -> dict[str, Any]:
+    finding = run_check(one.check, one.arguments, evidence, checks)
+    return {
+        "id": one.id,
+        "explains": list(one.explains),
+        "setting": one.setting,
+        "why": one.why,
+        "shows": one.shows,
+        "on": one.on,
+        "description": describe_check(one.check, one.arguments, checks),
+        "expect": one.expect,
+        "outcome": finding.outcome,
+        "share": finding.share,
+        "reason": finding.reason or None,
+        "numbers": finding.numbers,
+    }
+
+
+def check_errata(
+    known: Iterable[Erratum], printed: Evidence, ours: Evidence | None = None, checks: Mapping[str, Check] | None = None
+) -> dict[str, Finding]:
+    """Return what the checks of errata find, by id; those on our results are left out where there are none.
+
+    Raises
+    ------
+    ClaimsError
+        If an erratum has neither a check nor a reason why there is none, or its check cannot be run.
+    """
+    findings = {}
+    for erratum in known:
+        if bool(erratum.check) == bool(erratum.no_check):
+            raise ClaimsError(f"erratum {erratum.id}: give either check or no_check")
+        evidence = ours if erratum.check.get("on") == "ours" else printed
+        if erratum.check and evidence is not None:
+            findings[erratum.id] = run_check(erratum.check["name"], erratum.arguments, evidence, checks)
+    return findings
+
+
 def _all_of(parts: list[dict[str, Any]], evidence: Evidence, checks: Mapping[str, Check] | None) -> Finding:
     """Return holds if all parts hold, fails if none does, holds in part if some do or one does in part.
 
@@ -263,33 +309,19 @@ def _known(name: str, checks: Mapping[str, Check] | None) -> Check:
     return known[name]
 
 
-class _Argument:
-    """An argument of a check in its sentence; the format is explained at :class:`Check`."""
-
-    def __init__(self, name: str, value: Any) -> None:
-        self.name, self.value = name, value
-
-    def __format__(self, form: str) -> str:
-        if "|" in form:
-            return form.split("|")[0 if self.value else 1]
-        if form:
-            return form.replace("%s", _text(self.name, self.value)) if self.value is not None else ""
-        return _text(self.name, self.value)
-
-
-def _text(name: str, value: Any) -> str:
+def text_of(value: Any, name: str = "") -> str:
+    """Return an argument of a check as text; ``name`` is its name."""
     if value is None:
         return _DEFAULTS.get(name, "")
-    if name == "excepted":
-        return ", ".join(f"{key} at {low} to {high}" for key, (low, high) in value.items())
     if isinstance(value, Mapping) and name == "metrics":
-        return ", ".join(f"{key} (our {_text(name, one)})" for key, one in value.items())
+        return ", ".join(f"{key} (our {text_of(one, name)})" for key, one in value.items())
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_text('', one)}" for key, one in value.items())
+        return ", ".join(f"{key} {text_of(one)}" for key, one in value.items())
     if name == "best" and not isinstance(value, str) and len(value) > 1:
-        return f"the best of {_text('', value)}"
+        return f"the best of {text_of(value)}"
     if isinstance(value, list | tuple):
-        return ", ".join(_text(name, one) for one in value)
+        return ", ".join(text_of(one, name) for one in value)
     if name in ("metric", "metrics"):
-        return METRICS[value].title if value in METRICS else str(value).replace("_", " ")
+        known = find_metric(value)
+        return known.title if known else str(value).replace("_", " ")
     return f"{value:g}" if isinstance(value, float) else str(value)

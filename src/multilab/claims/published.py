@@ -1,21 +1,252 @@
-"""Published tables of a paper: their cells, and what is known of them."""
+"""Published cells of a paper, our names for theirs (``names.yaml``), and the layout of its tables (``layout.yaml``)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import pandas as pd
 
-from multilab.claims.erratum import Erratum
+from multilab.audit import PrintedNumber, parse_number
 from multilab.claims.errors import ClaimsError
-from multilab.claims.layouts import Layout, layout_of
-from multilab.claims.naming import Aliases
-from multilab.claims.verdicts import judge
-from multilab.metrics import METRICS
+from multilab.core.settings import convert
+from multilab.metrics import find_metric
 
-_COLUMNS = ("table", "dataset", "method", "metric", "mean", "std", "direction", "printed_dataset", "printed_method")
+if TYPE_CHECKING:
+    from multilab.claims.statements import Erratum
+
+KEYS = ("table", "dataset", "method", "metric")
+"""Columns that identify a published cell."""
+_COLUMNS = (*KEYS, "mean", "std", "direction", "printed_dataset", "printed_method")
+Values = str | int | float | list[str | int | float]
+
+
+class Selector(TypedDict, total=False):
+    """Selector of published cells: values of columns, one or a list, or the ``location`` of a passage of the text."""
+
+    table: Values
+    dataset: Values
+    method: Values
+    metric: Values
+    location: str
+
+
+def mask(cells: pd.DataFrame, where: Mapping[str, Any]) -> pd.Series:
+    """Return the rows that a selector selects.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        With the columns :data:`KEYS`, as text.
+    where : mapping
+        Values of columns, one or a list; a column that is not named may have any value. A selector that only has
+        ``location``, a passage of the text, selects no cell.
+    """
+    chosen = pd.Series(set(where) != {"location"}, index=cells.index, dtype=bool)
+    for key in KEYS:
+        if key in where:
+            values = where[key] if isinstance(where[key], list | tuple) else [where[key]]
+            chosen &= cells[key].isin([str(value) for value in values])
+    return chosen
+
+
+def any_of(cells: pd.DataFrame, selectors: Iterable[Mapping[str, Any]]) -> pd.Series:
+    """Return the published cells that at least one selector selects."""
+    chosen = mask(cells, {"location": "nowhere"})
+    for where in selectors:
+        chosen |= mask(cells, where)
+    return chosen
+
+
+@dataclass(frozen=True)
+class ColumnRule:
+    """Our quantity for some published cells: a metric, under conventions of its own if named, times ``scale``."""
+
+    where: Selector
+    metric: str
+    conventions: str | None = None
+    scale: float = 1.0
+
+    def quantity(self, conventions: str) -> str:
+        """Return the name of the quantity in a study measured under ``conventions``.
+
+        It is the metric's, with the preset behind a dot where that is not the study's: ``ranking_loss.mulan``.
+        """
+        return self.metric if self.conventions in (None, conventions) else f"{self.metric}.{self.conventions}"
+
+
+@dataclass(frozen=True)
+class Derived:
+    """Published cells that follow from others: a statistic, ``kind``, of ``tables`` (default: their own table)."""
+
+    where: Selector
+    kind: Literal["mean", "average_rank", "friedman", "nemenyi_cd"]
+    tables: tuple[str | int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tables", tuple(map(str, self.tables)))
+
+
+@dataclass(frozen=True)
+class Diagrams:
+    """A figure of critical-difference diagrams, one per metric, over the datasets of some ``tables``."""
+
+    figure: str | int
+    title: str
+    tables: tuple[str | int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "figure", str(self.figure))
+        object.__setattr__(self, "tables", tuple(map(str, self.tables)))
+
+
+@dataclass(frozen=True)
+class Aliases:
+    """Our names and quantities for those of a paper.
+
+    Attributes
+    ----------
+    names : mapping
+        ``{dataset|method|metric: {printed: ours}}``, for names that cannot be equal to those of cards and methods.
+    columns : tuple of Column
+        Our quantity that published cells are compared with; the first rule that selects a cell holds.
+    spread : tuple of dict
+        Selectors of cells whose standard deviation is a spread of data, not an uncertainty: they cannot be ``within``.
+    dnf : tuple of dict
+        Selectors of cells without a number because the method did not finish for the authors either.
+    derived : tuple of Derived
+        Cells that follow from our values in other cells.
+    diagrams : tuple of Diagrams
+        Figures of critical-difference diagrams.
+    runs : int, optional
+        How many results a printed mean is of, for its standard error; default as many as ours.
+    resplits : str, optional
+        The study whose spread over random splits is a sampling error of results on one test set.
+    """
+
+    names: dict[Literal["dataset", "method", "metric"], dict[str, str]] = field(default_factory=dict)
+    columns: tuple[ColumnRule, ...] = ()
+    spread: tuple[Selector, ...] = ()
+    dnf: tuple[Selector, ...] = ()
+    derived: tuple[Derived, ...] = ()
+    diagrams: tuple[Diagrams, ...] = ()
+    runs: int | None = None
+    resplits: str | None = None
+
+    @classmethod
+    def from_mapping(cls, content: Any, location: str) -> Aliases:
+        """Return the aliases of the content of ``names.yaml``."""
+        return convert(content, cls, location, error=ClaimsError)
+
+    def named(self, cells: pd.DataFrame, conventions: str = "default") -> pd.DataFrame:
+        """Return our names for published cells: columns ``dataset``, ``method``, ``quantity``, ``scale``.
+
+        Parameters
+        ----------
+        cells : DataFrame
+            Published cells.
+        conventions : str
+            The preset the study was measured under.
+        """
+        ours = cells[["dataset", "method"]].copy()
+        for key in ("dataset", "method"):
+            ours[key] = cells[key].replace(dict(self.names.get(key, {})))
+        ours["quantity"] = cells["metric"].replace(dict(self.names.get("metric", {})))
+        ours["scale"] = 1.0
+        for column in reversed(self.columns):  # so that the first rule that selects a cell wins
+            chosen = mask(cells, column.where)
+            ours.loc[chosen, "quantity"] = column.quantity(conventions)
+            ours.loc[chosen, "scale"] = column.scale
+        return ours
+
+
+def printed_number(text: str | float) -> PrintedNumber:
+    """Return a number as printed.
+
+    Raises
+    ------
+    ClaimsError
+        If the text is no number.
+    """
+    number = parse_number(str(text))
+    if number is None:
+        raise ClaimsError(f"{text!r} is not a number")
+    return number
+
+
+def rounds_to(value: float, printed: str | float) -> bool:
+    """Return whether a value rounds to a number as printed; one halfway between two rounds to both."""
+    return printed_number(printed).holds(value)
+
+
+_AXES = ("dataset", "method", "metric")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Title of a published table, and the axes of its blocks, rows and columns.
+
+    ``block`` is ``dataset``, ``method``, ``metric`` or, where one block has all cells, empty. ``method`` is the heading
+    of methods.
+    """
+
+    title: str
+    block: str
+    row: str
+    column: str
+    method: str = "Method"
+
+
+class LayoutBlock(TypedDict, total=False):
+    """One entry of ``layout.yaml``: which of dataset, method and metric runs over blocks, rows and columns."""
+
+    title: str
+    axes: list[Literal["dataset", "method", "metric"]]
+    method: str
+
+
+def check_layouts(content: Any, location: str) -> dict[str, LayoutBlock]:
+    """Return the layouts of ``layout.yaml`` by number of the table.
+
+    Raises
+    ------
+    ClaimsError
+        If an entry is not a :class:`LayoutBlock`.
+    """
+    if not isinstance(content, Mapping):
+        raise ClaimsError(f"{location}: must be a mapping of layouts by number of the table, got {content!r}")
+    layouts = {}
+    for table, block in content.items():
+        layouts[str(table)] = convert(block, LayoutBlock, location, f"table {table}", ClaimsError)
+        if sorted(block.get("axes", _AXES)) != sorted(_AXES):
+            raise ClaimsError(f"{location}: table {table}: axes must be dataset, method and metric, each once")
+    return layouts
+
+
+def layout_of(block: LayoutBlock, cells: pd.DataFrame) -> Layout:
+    """Return the layout of one table: that of ``layout.yaml``, else the one that suits its cells.
+
+    With several datasets and methods that is a block per metric of datasets x methods; with one dataset methods x
+    metrics; with one method datasets x metrics.
+
+    Parameters
+    ----------
+    block : mapping
+        Its entry in ``layout.yaml``.
+    cells : DataFrame
+        The table's cells: columns dataset, method, metric.
+    """
+    title, method = str(block.get("title", "")), str(block.get("method", "Method"))
+    if "axes" in block:
+        block_axis, row, column = block["axes"]
+        return Layout(title, block_axis, row, column, method)
+    if cells["method"].nunique() == 1:
+        return Layout(title, "", "dataset", "metric", method)
+    if cells["dataset"].nunique() == 1:
+        return Layout(title, "", "method", "metric", method)
+    return Layout(title, "metric", "dataset", "method", method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,35 +264,29 @@ class PublishedTables:
     aliases : Aliases
         Our names and quantities for theirs.
     layouts : mapping of str to dict
-        Titles and axes by number of the table, see :func:`~multilab.claims.layouts.check_layouts`.
+        Titles and axes by number of the table, see :func:`check_layouts`.
     """
 
     paper: str
     cells: pd.DataFrame
     errata: tuple[Erratum, ...] = ()
     aliases: Aliases = field(default_factory=Aliases)
-    layouts: Mapping[str, dict] = field(default_factory=dict)
+    layouts: Mapping[str, LayoutBlock] = field(default_factory=dict)
 
     def layout(self, table: str, cells: pd.DataFrame) -> Layout:
         """Return the layout of one table from its cells."""
-        return layout_of(self.layouts.get(table) or {}, cells)
+        return layout_of(self.layouts.get(table, LayoutBlock()), cells)
 
     def compared(self, method: str, conventions: str = "default") -> tuple[str, ...]:
         """Return our quantities, ``metric`` or ``metric.preset``, that published cells compare a method by, sorted."""
         ours = self.aliases.named(self.cells, conventions)
         names = ours.loc[ours["method"] == method, "quantity"].unique()
-        return tuple(sorted(name for name in map(str, names) if name.partition(".")[0] in METRICS))
+        return tuple(sorted(name for name in map(str, names) if find_metric(name.partition(".")[0])))
 
     def quantities(self, method: str, conventions: str = "default") -> tuple[tuple[str, str], ...]:
         """Return the (metric, preset) pairs a method is compared by in addition to the study's conventions, sorted."""
         parts = (name.partition(".") for name in self.compared(method, conventions))
         return tuple((metric, preset) for metric, dot, preset in parts if dot)
-
-    def judge(
-        self, ours: pd.DataFrame, conventions: str = "default", unavailable: Mapping[str, str] | None = None
-    ) -> pd.DataFrame:
-        """Return the verdict on every published cell, see :func:`multilab.claims.judge`."""
-        return judge(self.cells, ours, self.errata, self.aliases, conventions, unavailable)
 
 
 def read_cells(path: Path) -> pd.DataFrame:

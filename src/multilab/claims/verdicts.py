@@ -6,17 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from multilab.claims.dataset_rows import DATA_METRICS
-from multilab.claims.derived import fill_derived
-from multilab.claims.erratum import Erratum, touched
 from multilab.claims.errors import ClaimsError
-from multilab.claims.naming import Aliases, any_of, decimals, half_unit
+from multilab.claims.published import Aliases, Derived, PublishedTables, any_of, mask, printed_number, rounds_to
+from multilab.claims.statements import Erratum, touched
+from multilab.statistics import friedman, iman_davenport, nemenyi_cd, rank_rows
 from multilab.statistics.summary import exact_mean
+
+if TYPE_CHECKING:
+    from multilab.datasets import Dataset
 
 VERDICTS = ("match", "within", "better", "worse", "differs", "not comparable", "not printed", "not run")
 BEYOND = ("better", "worse", "differs")
@@ -39,6 +41,8 @@ COLUMNS = (
     "reason",
     "erratum",
 )
+DATA_METRICS = ("label_count", "label_frequency")
+"""Properties of single labels; ``method`` is the label there."""
 MISSING = "no result: "
 """Beginning of the reason of a cell that was not run without an excuse; a finished study has none."""
 _NEAR = (0.01, 0.02, 0.05)
@@ -170,6 +174,16 @@ def judge(
     return cells.rename(columns={"std": "printed_std"})[list(COLUMNS)].reset_index(drop=True)
 
 
+def judge_tables(
+    tables: PublishedTables,
+    ours: pd.DataFrame,
+    conventions: str = "default",
+    unavailable: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """Return the verdict on every published cell of a paper, see :func:`judge`."""
+    return judge(tables.cells, ours, tables.errata, tables.aliases, conventions, unavailable)
+
+
 def compared(verdicts: Iterable[str]) -> tuple[int, int, int, str]:
     """Return how many cells could be compared, of how many, how many of these agree, and that share as text."""
     counts = Counter(verdicts)
@@ -216,7 +230,7 @@ def _verdict(cell: Mapping[str, Any], about: list[Erratum], unavailable: Mapping
     if math.isnan(paper):
         return "not printed", "the paper has no number here"
     verdict, reason = _compared(cell)
-    right = next((e for e in about if e.right_number is not None and _equal(ours, e.right)), None)
+    right = next((e for e in about if e.right_number is not None and rounds_to(ours, e.right)), None)
     if right is not None and verdict != "match":
         reason += f"; ours equals {right.right}, see {right.id}"
     return verdict, reason
@@ -232,19 +246,96 @@ def _excuse(cell: Mapping[str, Any], unavailable: Mapping[str, str]) -> str:
 
 def _compared(cell: Mapping[str, Any]) -> tuple[str, str]:
     ours, paper, printed = cell["our_mean"], cell["mean"], str(cell["printed_mean"])
-    if _equal(ours, printed):
-        return "match", f"equal at {decimals(printed)} decimals"
+    if rounds_to(ours, printed):
+        return "match", f"equal at {printed_number(printed).decimals} decimals"
     gap = ours - paper
     allowed = 2 * cell["uncertainty"] if cell["uncertainty"] > 0 else 0.0
     relative = f" ({abs(gap / paper):.1%})" if paper else ""
     reason = f"differs by {abs(gap):.4g}{relative}" + (f", two standard errors are {allowed:.4g}" if allowed else "")
-    if allowed and abs(gap) <= allowed * (1 + 1e-9) + half_unit(printed):
+    if allowed and printed_number(printed).holds(ours, slack=allowed):
         return "within", reason
     if cell["direction"] not in ("min", "max"):
         return "differs", reason
     return ("better" if (gap < 0) == (cell["direction"] == "min") else "worse"), reason
 
 
-def _equal(ours: float, printed: str) -> bool:
-    """Return whether a number rounds to a printed one; one halfway between two rounds to both."""
-    return abs(ours - float(printed)) <= half_unit(printed)
+def fill_derived(cells: pd.DataFrame, known: Aliases, value: str = "our_mean", spread: str = "our_std") -> pd.DataFrame:
+    """Return the cells with the derived ones computed from the others.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Printed cells with the columns ``value`` and ``spread``. A derived cell is filled only where every cell it
+        follows from has a value; a cell the paper has no number for (DNF) may lack one and counts as last.
+    known : Aliases
+        Says which cells follow from which.
+    value, spread : str
+        Columns to read and fill; ``mean`` and ``std`` recompute the paper's own arithmetic.
+
+    Notes
+    -----
+    ``mean`` is the mean over the data sets of the same table, each rounded as it is printed, with the standard
+    deviation over them (ddof = 1) and, where the cells have one, the uncertainty that follows from theirs,
+    ``average_rank`` the average rank over them, ``friedman`` Iman and Davenport's F_F without correction for ties as
+    the papers print it, ``nemenyi_cd`` the critical difference at .05.
+    """
+    filled = cells.copy()
+    basis = cells[~any_of(cells, [rule.where for rule in known.derived])]
+    for rule in known.derived:
+        for row in cells.index[mask(cells, rule.where)]:
+            rows = _rows(cells.loc[row], rule, basis)
+            filled.loc[row, [value, spread]] = _value(cells.loc[row], rule, rows, value)
+            if "uncertainty" in filled:
+                error = float(np.sqrt(np.square(rows["uncertainty"]).sum())) / max(len(rows), 1)
+                filled.loc[row, "uncertainty"] = error if rule.kind == "mean" else 0.0
+    return filled
+
+
+def _rows(cell: pd.Series, rule: Derived, basis: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that a derived one follows from."""
+    rows = basis[basis["table"].isin(rule.tables or (cell["table"],))]
+    if cell["metric"] != "all":
+        rows = rows[rows["metric"] == cell["metric"]]
+    return rows[rows["method"] == cell["method"]] if rule.kind == "mean" else rows
+
+
+def _value(cell: pd.Series, rule: Derived, rows: pd.DataFrame, value: str) -> tuple[float, float]:
+    if rule.kind == "nemenyi_cd":
+        return nemenyi_cd(rows["method"].nunique(), rows["dataset"].nunique()), np.nan
+    if rows.empty or (rows[value].isna() & rows["printed_mean"].notna()).any():
+        return np.nan, np.nan
+    if rule.kind == "mean":
+        values = pd.Series(
+            [round(v, printed_number(text).decimals) for v, text in zip(rows[value], rows["printed_mean"], strict=True)]
+        )
+        return float(values.mean()), float(values.std(ddof=1))
+    ranks = rank_rows(rows.pivot(index="dataset", columns="method", values=value), rows["direction"].iloc[0])
+    if rule.kind == "average_rank":
+        return float(ranks[cell["method"]].mean()), np.nan
+    n, k = ranks.shape
+    return iman_davenport(friedman(ranks.to_numpy(), tie_correction=False), n, k).F, np.nan
+
+
+def data_rows(data: Dataset) -> pd.DataFrame:
+    """Return a data set's numbers in the form of results: columns dataset, method, metric, mean, std.
+
+    ``method`` is ``data`` for the complete set (n_instances, n_features before one-hot coding, n_labels,
+    label_cardinality; train_ and test_label_cardinality with the standard deviation over instances, ddof = 1, where the
+    set has an official split) and a label's name for its label_count and label_frequency.
+    """
+    n, q = data.Y.shape
+    sizes = data.Y.sum(axis=1, dtype=float)
+    rows: list[tuple[str, str, float, float]] = [
+        ("data", "n_instances", n, np.nan),
+        ("data", "n_features", data.features or data.X.shape[1], np.nan),
+        ("data", "n_labels", q, np.nan),
+        ("data", "label_cardinality", float(sizes.mean()), np.nan),
+    ]
+    if "official" in data.splits:
+        for part, index in zip(("train", "test"), data.splits["official"], strict=True):
+            mean, std = float(sizes[index].mean()), float(sizes[index].std(ddof=1))
+            rows.append(("data", f"{part}_label_cardinality", mean, std))
+    for name, count in zip(data.label_names, data.Y.sum(axis=0, dtype=int), strict=True):
+        rows += [(name, "label_count", int(count), np.nan), (name, "label_frequency", int(count) / n, np.nan)]
+    table = pd.DataFrame(rows, columns=["method", "metric", "mean", "std"])
+    return table.assign(dataset=data.name).drop_duplicates(["method", "metric"])

@@ -1,41 +1,40 @@
-"""Composition of the settings of ad hoc runs (`multilab train`, `multilab tune`) with Hydra.
+"""Composition of the settings of ad hoc runs (`multilab train`, `multilab tune`) with Hydra, and its sweeps.
+
+The one file that knows Hydra. It needs two of its private modules: only there can the source of settings be replaced
+that Hydra reads folders by.
 
 Dataset cards are data: Hydra neither finds nor composes them. ``dataset`` is the name of a card, checked against the
 catalogue before Hydra sees it. Everything else is checked when composed, before any cell is run.
 """
 
-import functools
+import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import hydra
-from hydra import compose
 from hydra._internal.core_plugins import file_config_source
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra._internal.sources_registry import SourcesRegistry
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, QuotedString
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException
-from hydra.experimental.callback import Callback
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from multilab import datasets
 from multilab.core import MultilabError, conf_dir, experiment_dir, store_dir
-from multilab.core.messages import closest, unknown_name
+from multilab.core.messages import closest, printable, unknown_name
 from multilab.core.shell import command
 from multilab.datasets import cards
 from multilab.datasets.catalogue import files_dir
 from multilab.experiments.arguments import check_method, check_metrics
-from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.conf import plain
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
@@ -96,40 +95,47 @@ def _is_card(config_path: str) -> bool:
     return _CARDS in parts[:1] or (".." in parts and _CARDS in parts)
 
 
-class _RefusedError(BaseException):
-    """Carries an error through Hydra, which makes a warning of one in a callback and reports one in a job itself."""
+@dataclass(frozen=True)
+class Jobs:
+    """What became of Hydra's jobs: one, or those of a sweep.
 
-    def __init__(self, error: Exception) -> None:
-        self.error = error
+    Attributes
+    ----------
+    results : list
+        What the finished jobs returned.
+    failures : list of (str, Exception)
+        Of the failed jobs the overrides that set them apart, and the error.
+    sweep : bool
+        Whether they are the jobs of a sweep (``-m``).
+    """
+
+    results: list[Any]
+    failures: list[tuple[str, Exception]]
+    sweep: bool
+
+    def raise_failure(self) -> None:
+        """Raise the error of a failed job; in a sweep name all failed jobs."""
+        if not self.failures:
+            return
+        (overrides, error), *others = self.failures
+        if not self.sweep or not isinstance(error, MultilabError):
+            raise error
+        for other, reason in others:
+            print(printable(f"failed: {other}: {reason}"), file=sys.stderr)
+        total = len(self.results) + len(self.failures)
+        raise ExperimentError(
+            f"{len(self.failures)} of {total} jobs of the sweep failed: {overrides}: {error}"
+        ) from error
 
 
-class CheckBeforeSweep(Callback):
-    """Composes and checks all combinations of a sweep before its first run starts."""
-
-    def on_multirun_start(self, config: Any, **kwargs: Any) -> None:
-        """Check every combination of values; the datasets were checked with the command line."""
-        fixed = [argument for argument in config.hydra.overrides.hydra if not argument.startswith("hydra.mode=")]
-        swept = [a for a in config.hydra.overrides.task if not a.startswith((f"{_CARDS}=", "seed="))]
-        try:
-            overrides = OverridesParser.create().parse_overrides(swept)
-            for override in overrides:  # so that method=glob(mlwse_*) finds the options it matches
-                override.config_loader = GlobalHydra.instance().config_loader()
-            for job in BasicSweeper.split_arguments(overrides, None)[0]:
-                composed = compose(config.hydra.job.config_name, [*fixed, *job], return_hydra_config=True)
-                check_settings(composed, composed.hydra.runtime.choices["method"])
-        except (HydraException, OmegaConfBaseException) as error:
-            raise _RefusedError(_one_line(error)) from None
-        except MultilabError as error:
-            raise _RefusedError(error) from None
-
-
-def compose_and_run(task: Callable[[Any], Any], argv: Sequence[str], program: str) -> int:
-    """Let Hydra compose the settings and run ``task(cfg)`` for each job.
+def run_jobs(task: Callable[[Any], Any], argv: Sequence[str], program: str) -> Jobs:
+    """Let Hydra compose the settings and run ``task(cfg)`` for each job, in a sweep by its sweeper and launcher.
 
     Parameters
     ----------
     task : callable
-        Called with the composed settings; begins with :func:`settings_of`, which checks them.
+        Called with the composed settings; begins with :func:`settings_of`, which checks them. A launcher may run it in
+        another process, and brings what it returns back.
     argv : sequence of str
         The arguments of the command line.
     program : str
@@ -138,37 +144,83 @@ def compose_and_run(task: Callable[[Any], Any], argv: Sequence[str], program: st
     Raises
     ------
     MultilabError
-        For everything a user can fix, in one line.
+        For everything that a user can fix before any job runs, in one line.
     """
     Plugins.instance()  # registers Hydra's own sources, of which one is replaced
     SourcesRegistry.instance().types["file"] = FileConfigSource
-    OmegaConf.register_new_resolver("multilab_datasets", lambda: ", ".join(cards()), replace=True)
     if experiment_dir() is not None:
-        os.environ["MULTILAB_CELLS"] = str(store_dir())  # the folder of a job in conf/config.yaml starts from it
+        os.environ["MULTILAB_CELLS"] = str(store_dir())  # the folder of a sweep in conf/config.yaml starts from it
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us unchanged
+    sweep = any(argument in ("-m", "--multirun", "hydra.mode=MULTIRUN") for argument in argv)
+    sys.argv = [program, *(_checked_argument(argument, sweep) for argument in argv)]
+    ended: list[tuple[list[str], Any, Exception | None]] = []
+    job = _Job(task)
     try:
-        multirun = any(argument in ("-m", "--multirun", "hydra.mode=MULTIRUN") for argument in argv)
-        sys.argv = [program, *(_checked_argument(argument, multirun) for argument in argv)]
-        job = task if multirun else _passing_errors(task)  # a failed job of a sweep does not stop the others
-        hydra.main(config_path=str(conf_dir()), config_name="config", version_base="1.3")(job)()
-    except _RefusedError as refused:
-        raise refused.error from None
+        with _collected(ended):
+            main = hydra.main(config_path=str(conf_dir()), config_name="config", version_base="1.3")
+            main(job if sweep else lambda cfg: ended.append(([], *job(cfg))))()
     except (HydraException, OmegaConfBaseException) as error:
         raise _one_line(error) from None
-    return 0
+    shared = set.intersection(*(set(overrides) for overrides, *_ in ended)) if len(ended) > 1 else set()
+    failures = [
+        (" ".join(word.lstrip("+") for word in overrides if word not in shared), error)
+        for overrides, _, error in ended
+        if error is not None
+    ]
+    return Jobs([result for _, result, error in ended if error is None], failures, sweep)
 
 
-def _passing_errors(task: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Let the errors of a single run reach :func:`compose_and_run` without a word from Hydra."""
+class _Job:
+    """A task whose error is part of its result: Hydra would print it in its own words and end the sweep."""
 
-    @functools.wraps(task)
-    def job(cfg: Any) -> Any:
+    def __init__(self, task: Callable[[Any], Any]) -> None:
+        self._task = task
+
+    def __call__(self, cfg: Any) -> tuple[Any, Exception | None]:
         try:
-            return task(cfg)
+            return self._task(cfg), None
         except Exception as error:
-            raise _RefusedError(error) from None
+            return None, error
 
-    return job
+
+@contextlib.contextmanager
+def _collected(ended: list[tuple[list[str], Any, Exception | None]]) -> Iterator[None]:
+    """Check the jobs of a sweep before the first starts, and collect what they return, whatever its launcher.
+
+    Hydra gives the results of jobs to its sweeper only, and `hydra.main` returns nothing.
+    """
+    instantiate = Plugins.instantiate_launcher
+
+    def instantiate_launcher(self: Plugins, *arguments: Any, **named: Any) -> Any:
+        launcher: Any = instantiate(self, *arguments, **named)
+        launch = launcher.launch
+
+        def checked_launch(job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Any:
+            _check_jobs(launcher, job_overrides)
+            del launcher.launch  # submitit sends the launcher itself to the jobs
+            jobs = launch(job_overrides, initial_job_idx)
+            launcher.launch = checked_launch
+            ended.extend((list(job.overrides), *job.return_value) for job in jobs)
+            return jobs
+
+        launcher.launch = checked_launch
+        return launcher
+
+    Plugins.instantiate_launcher = instantiate_launcher  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Plugins.instantiate_launcher = instantiate  # type: ignore[method-assign]
+
+
+def _check_jobs(launcher: Any, job_overrides: Sequence[Sequence[str]]) -> None:
+    """Check the settings of the jobs of a sweep; the datasets were checked with the command line."""
+    distinct = {}
+    for overrides in job_overrides:
+        distinct[tuple(word for word in overrides if not word.startswith((f"{_CARDS}=", "seed=")))] = overrides
+    for overrides in distinct.values():
+        cfg = launcher.hydra_context.config_loader.load_sweep_config(launcher.config, list(overrides))
+        check_method(check_settings(cfg, cfg.hydra.runtime.choices["method"]), bool(cfg.tune.n_trials))
 
 
 def _checked_argument(argument: str, multirun: bool) -> str:
@@ -223,8 +275,8 @@ def check_dataset(name: str) -> None:
         raise ExperimentError(f"dataset {name} cannot be had: {card.reason}")
 
 
-def check_settings(cfg: Any, method: str) -> None:
-    """Refuse composed settings that no run could use, before any work starts.
+def check_settings(cfg: Any, method: str) -> Method:
+    """Return the method of composed settings; refuse settings that no run could use, before any work starts.
 
     Raises
     ------
@@ -236,13 +288,11 @@ def check_settings(cfg: Any, method: str) -> None:
     ObservedShare.from_setting(plain(cfg.observed))
     if not isinstance(cfg.publish, bool):
         raise ExperimentError(f"publish must be true or false, not {cfg.publish!r}")
-    for name, low in {"n_trials": 0, "folds": 2, "order": 1}.items():
-        _check_number(f"tune.{name}", cfg.tune[name], low)
-    if cfg.tune.sampler not in (samplers := ("tpe", "random", "grid")):
-        raise ExperimentError(unknown_name("sampler", cfg.tune.sampler, samplers))
+    tune = plain(cfg.tune)
+    Tuning.from_mapping({**tune, "n_trials": tune["n_trials"] or 1})  # 0: not tuned
     check_metrics([*metric_names(cfg), cfg.tune.metric], cfg.conventions)
     normalise_protocol(plain(cfg.protocol))
-    check_method(Method.from_mapping(method, plain(cfg.method)), bool(cfg.tune.n_trials))
+    return Method.from_mapping(method, plain(cfg.method))
 
 
 def _check_number(name: str, value: Any, low: int) -> None:
@@ -258,13 +308,17 @@ def metric_names(cfg: Any) -> list[str]:
     return names
 
 
+def task_overrides() -> list[str]:
+    """Return the overrides of this job, as on the command line."""
+    return list(HydraConfig.get().overrides.task)
+
+
 def settings_of(cfg: Any) -> dict[str, Any]:
     """Return what identifies an ad hoc run, as plain values, checked."""
-    job = HydraConfig.get()
-    method = job.runtime.choices["method"]
+    method = HydraConfig.get().runtime.choices["method"]
     check_settings(cfg, method)
     left_out = (f"{_CARDS}=", "method=", "publish=", "metrics=", "tracking")
-    changed = [argument.lstrip("+") for argument in job.overrides.task if not argument.startswith(left_out)]
+    changed = [argument.lstrip("+") for argument in task_overrides() if not argument.startswith(left_out)]
     return {
         "dataset": str(cfg.dataset),
         "method": method,
@@ -279,23 +333,13 @@ def settings_of(cfg: Any) -> dict[str, Any]:
     }
 
 
-def cells_of(settings: dict[str, Any]) -> list[Any]:
-    """Return the cells of an ad hoc run."""
-    method = Method.from_mapping(settings["method"], settings["mapping"])
-    tuned = Tuning.from_mapping(settings["tune"]) if settings["tune"] else None
-    if tuned and tuned.storage is not None:
-        raise ExperimentError("tune.storage is for `multilab tune`; a tuned cell keeps its own journal of trials")
-    observed = ObservedShare.from_setting(settings.get("observed"))
-    refs = split_refs(settings["dataset"], settings["protocol"])
-    return [Cell("train", ref, method, settings["seed"], tuned, observed=observed) for ref in refs]
-
-
-def cells_at_once(launcher: Any) -> int | None:
-    """Return how many cells a job may run at once under its launcher, ``None`` for one per core.
+def cells_at_once(launcher: Any = None) -> int | None:
+    """Return how many cells this job may run at once under its launcher, ``None`` for one per core.
 
     Launchers run several jobs at once. Those of submitit have a process started for them and the cores they request;
     joblib and Ray start a job per core, in processes with threads, which are better not forked.
     """
+    launcher = HydraConfig.get().launcher if launcher is None else launcher
     if launcher._target_.endswith(".BasicLauncher"):
         return None
     return launcher.get("cpus_per_task") or 1
@@ -310,7 +354,8 @@ def _one_line(error: Exception) -> ExperimentError:
         if group == "hydra/launcher" and extra:
             return ExperimentError(f'{group}={name} is not installed: pip install "multilab[{extra}]"')
         if group:
-            return ExperimentError(unknown_name(group, name, error.options or (), f"{program} train --help"))
+            listed = f"{program} methods list" if group == "method" else ""
+            return ExperimentError(unknown_name(group, name, error.options or (), listed))
     key = re.search(r"Could not override '([^']+)'", message)
     known = _known_settings()
     if key and key[1] not in known:

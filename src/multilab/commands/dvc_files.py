@@ -1,7 +1,8 @@
 """What DVC shows of a study: the files behind its ``params:``, ``metrics:`` and ``plots:``, small enough to be read.
 
-``params.json`` holds what the study and its methods set, ``headline.json`` the mean of the headline metric by method;
-``headline.csv``, ``ranks.csv`` and ``folds.csv`` are the data of the plots, drawn by the templates in ``.dvc/plots``.
+``params.json`` holds what the study and its methods set. ``headline.json`` has few numbers, because
+`dvc metrics show` has a column for each number of all studies. ``headline.csv``, ``ranks.csv`` and ``folds.csv`` are
+the data of the plots, best method first, drawn by the templates in ``.dvc/plots``.
 """
 
 from __future__ import annotations
@@ -74,16 +75,29 @@ def write_plots(study: Study, scores: pd.DataFrame, means: Mapping[str, float], 
     """
     import pandas as pd
 
+    from multilab.metrics import METRICS
     from multilab.statistics.result_files import write_table
 
     folder, metric = report_dir(study.name), study.headline
-    write_atomically(folder / METRICS_FILE, json.dumps({metric: dict(means)}, indent=1, sort_keys=True) + "\n")
-    write_table(folder / "headline.csv", pd.DataFrame({"method": list(means), "mean": list(means.values())}))
+    sign = -1 if METRICS[metric].direction == "max" else 1
+    best_first = sorted(means, key=lambda method: (sign * means[method], method))
+    own = [method for method in best_first if method in study.methods]
+    summary: dict[str, Any] = {"metric": metric, "methods": len(own)}
+    if own:
+        mean = round(sum(means[method] for method in own) / len(own), 6)
+        summary |= {"best": own[0], "value": means[own[0]], "mean": mean}
+    write_atomically(folder / METRICS_FILE, json.dumps(summary, indent=1) + "\n")
+    headline = pd.DataFrame({"method": best_first, "mean": [means[method] for method in best_first]})
+    write_table(folder / "headline.csv", headline)
     ranked = [(method, round(ranks[method][metric], 4)) for method in study.methods if metric in ranks[method]]
+    ranked.sort(key=lambda row: (row[1], row[0]))
     write_table(folder / "ranks.csv", pd.DataFrame(ranked, columns=["method", "rank"]))
     rows = scores[scores["metric"] == metric].dropna(subset="value")
     values = rows["value"].round(10).round(4)  # as in the means, rounding errors decide no digit
-    write_table(folder / "folds.csv", rows[["dataset", "split", "method"]].assign(value=values))
+    rows = rows[["dataset", "split", "method"]].assign(value=values)
+    place = {method: number for number, method in enumerate(best_first)}
+    order = rows["method"].map(place).fillna(len(place)).sort_values(kind="stable").index
+    write_table(folder / "folds.csv", rows.loc[order].sort_values(["dataset", "split"], kind="stable"))
 
 
 def _column(study: Study, column: str) -> dict[str, Any]:

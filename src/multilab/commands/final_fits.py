@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from multilab.commands.composition import compose_and_run, metric_names, settings_of
+from multilab.commands.composition import metric_names, run_jobs, settings_of
 from multilab.commands.progress import ProgressBar, print_warnings
-from multilab.commands.run_records import dataset_source, flat_params, run_tags
+from multilab.commands.publication import dataset_source, flat_params, run_tags
 from multilab.core.messages import printable, unknown_name
 from multilab.core.shell import command
 from multilab.deployment.champions import challenge, settings_cells
@@ -18,13 +18,13 @@ from multilab.deployment.errors import DeploymentError
 from multilab.deployment.final_fit import evaluated, fitted_model
 from multilab.deployment.model_limits import over_assigned_labels, over_assigned_text
 from multilab.deployment.registry import log_model
+from multilab.experiments.arguments import check_method
 from multilab.experiments.environment import environment
+from multilab.experiments.execute import run_cells
+from multilab.experiments.method import Method
+from multilab.experiments.mlflow_store import tracking
 from multilab.experiments.store import Store
-from multilab.experiments.tracking_uri import tracking
-from multilab.experiments.workers import run_cells
 from multilab.metrics import METRICS
-
-_OWN = ("tune", "decision", "calibration", "register", "metric", "level", "output")
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,6 @@ class FitOptions:
 
     Attributes
     ----------
-    tune : int or None
-        Trials of the search.
     decision, calibration : str or None
         See :func:`multilab.deployment.final_fit.decided`.
     register : str or None
@@ -47,7 +45,6 @@ class FitOptions:
         Folder to write the model into.
     """
 
-    tune: int | None = None
     decision: str | None = None
     calibration: str | None = None
     register: str | None = None
@@ -56,59 +53,10 @@ class FitOptions:
     output: str | None = None
 
 
-def fit_options(argv: Sequence[str]) -> tuple[FitOptions, list[str]]:
-    """Return the options of `multilab fit` and the other arguments, which Hydra composes.
-
-    Raises
-    ------
-    DeploymentError
-        A value is missing or wrong.
-    """
-    values: dict[str, Any] = {}
-    rest: list[str] = []
-    stream = iter(argv)
-    for argument in stream:
-        name, equals, value = argument.lstrip("-").partition("=")
-        if name not in _OWN or not (equals or argument.startswith("--")):
-            rest.append(argument)
-            continue
-        value = value if equals else next(stream, "")
-        if not value or value.startswith("--"):
-            raise DeploymentError(f"{argument.rstrip('=')} needs a value, as in {name}={_EXAMPLES[name]}")
-        values[name] = value
-    if "tune" in values:
-        if not values["tune"].isdecimal() or int(values["tune"]) < 1:
-            raise DeploymentError(f"tune={values['tune']}: give a number of trials, at least 1")
-        values["tune"] = int(values["tune"])
-    if "level" in values:
-        try:
-            values["level"] = float(values["level"])
-        except ValueError:
-            values["level"] = 0.0
-        if not 0 < values["level"] < 1:
-            raise DeploymentError("level: give a number between 0 and 1, such as level=0.05")
-    if any(argument in ("-m", "--multirun") for argument in rest):
-        raise DeploymentError("`multilab fit` fits one model; it has no sweep (-m)")
-    return FitOptions(**values), rest
-
-
-_EXAMPLES = {
-    "tune": "20",
-    "decision": "macro_f1",
-    "calibration": "sigmoid",
-    "register": "mine",
-    "metric": "macro_f1",
-    "level": "0.05",
-    "output": "model",
-}
-
-
-def fit(argv: Sequence[str]) -> int:
-    """`multilab fit dataset=NAME method=NAME [tune=20] [decision=macro_f1] [--register NAME] [--output FOLDER]`."""
-    options, rest = fit_options(argv)
-    if options.tune:
-        rest.append(f"tune.n_trials={options.tune}")
-    return compose_and_run(functools.partial(_fit_job, options=options), rest, "multilab fit")
+def fit_and_log(settings: Sequence[str], options: FitOptions) -> int:
+    """Score and fit the method of some settings ``name=value``, log the model and register it; return an exit code."""
+    run_jobs(functools.partial(_fit_job, options=options), settings, "multilab fit").raise_failure()
+    return 0
 
 
 def _fit_job(cfg: Any, options: FitOptions) -> None:
@@ -117,6 +65,7 @@ def _fit_job(cfg: Any, options: FitOptions) -> None:
         raise DeploymentError(f"metric: {unknown_name('metric', options.metric, METRICS)}")
     if options.output and os.path.exists(options.output) and not os.path.isdir(options.output):
         raise DeploymentError(f"--output {options.output} is a file: name a folder")
+    check_method(Method.from_mapping(settings["method"], settings["mapping"]), bool(settings["tune"]))
     cells, store = settings_cells(settings), Store()
     method, dataset = cells[0].method, settings["dataset"]
     failed = run_cells(cells, store, progress=ProgressBar(f"{method.name} on {dataset}"))
@@ -133,7 +82,7 @@ def _fit_job(cfg: Any, options: FitOptions) -> None:
         print(f"saved in {model.save(options.output)}")
     where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
     shown = flat_params(method) | {"protocol": cells[0].split_ref.protocol, **model.metadata.tuning.get("best", {})}
-    tags = run_tags(environment(), cfg.seed) | {"multilab.dataset": dataset, "multilab.method": method.name}
+    tags = run_tags(environment(), cfg.seed) | {"dataset": dataset, "method": method.name}
     logged = log_model(model, where, params=shown, source=dataset_source(dataset), tags=tags)
     print(f"logged as {logged.uri} in MLflow experiment models")
     address = logged.uri
@@ -149,7 +98,7 @@ def _print_scores(model: Any, wanted: Sequence[str]) -> None:
     about = model.metadata
     if often := over_assigned_text(over_assigned_labels(about)):
         objective = about.decision.get("objective")
-        remedy = f" Without decision={objective} the method keeps its own decisions." if objective else ""
+        remedy = f" Without --decision {objective} the method keeps its own decisions." if objective else ""
         print(printable(f"warning: {often}{remedy}"))
     evaluation, data = about.evaluation, about.dataset
     print(f"{about.method['title']} on {data['name']}, {evaluation['splits']} splits, mean and 95 % interval")

@@ -11,8 +11,8 @@ from multilab.commands.stage_keys import STAGES, TABLES, stage_keys
 from multilab.core import changed_files, report_dir, results_dir, write_atomically
 from multilab.experiments.cells import all_cells
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.mlflow_store import is_destination
 from multilab.experiments.study import Study, load_study
-from multilab.experiments.tracking_uri import is_destination
 
 PAGE = "index.html"
 
@@ -78,7 +78,7 @@ def adopt_results(study: Study) -> None:
 
     Notes
     -----
-    The receipt of ``publish`` lasts until the next `multilab keys`, which removes it where the MLflow store is absent.
+    The receipt of ``publish`` lasts until the next stage ``keys``, which removes it where the MLflow store is absent.
     """
     if edited := changed_files(report_dir(study.name)):
         raise ExperimentError(f"{report_dir(study.name) / edited[0]} is missing or was edited; run the study")

@@ -7,9 +7,9 @@ from multilab.commands.receipts import published_keys
 from multilab.core import report_dir
 from multilab.experiments.arguments import check_study
 from multilab.experiments.cells import Cell
+from multilab.experiments.execute import run_cells
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
-from multilab.experiments.workers import run_cells
 
 
 def run_stage(name: str, study: Study, cells: Sequence[Cell]) -> int:

@@ -1,6 +1,5 @@
 """The report folder of a study: what is compared, described and judged, and the page."""
 
-import dataclasses
 import io
 import json
 from pathlib import Path
@@ -12,16 +11,17 @@ from multilab.commands.arena.pages import study_page
 from multilab.commands.comparisons import comparisons, headline_metrics, study_ranks
 from multilab.commands.dvc_files import METRICS_FILE, PLOT_TABLES, write_plots
 from multilab.core import record_checksums, report_dir, write_atomically
+from multilab.core.settings import identity
 from multilab.datasets import prepared_meta
 from multilab.experiments.cells import study_cells
 from multilab.experiments.environment import environment
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluation import dataset_facts, learned
+from multilab.experiments.execute import parallel_map
 from multilab.experiments.ledger import claims_text, counterfactuals_text, judged, learned_file
 from multilab.experiments.method import Method
 from multilab.experiments.store import Store
-from multilab.experiments.study import Study, Variant
-from multilab.experiments.workers import parallel_map
+from multilab.experiments.study import Study
 from multilab.model_selection import split_digests
 from multilab.papers import find
 from multilab.statistics.result_files import read_scores, write_table
@@ -105,9 +105,9 @@ def dataset_description(study: Study, name: str) -> dict[str, Any]:
 def described(study: Study) -> dict[str, Any]:
     """Return what a report says of a study and its columns, from the settings alone."""
     methods = {name: study.method(name) for name in study.all_methods}
-    variants = {name: _plain(v) | {"methods": list(v.columns)} for name, v in study.variants.items()}
+    variants = {name: identity(v) | {"methods": list(v.columns)} for name, v in study.variants.items()}
     return {
-        **_plain(study),
+        **identity(study),
         "variants": variants,
         "all_methods": list(methods),
         "method_titles": {name: m.title for name, m in methods.items()},
@@ -116,18 +116,6 @@ def described(study: Study) -> dict[str, Any]:
         "overrides": [block.to_dict() for block in study.settings],
         "primary_metrics": [study.headline],
     }
-
-
-def _plain(described: Study | Variant) -> dict[str, Any]:
-    """Return the fields of a study or variant, of its search those that decide a result."""
-    fields = dataclasses.asdict(described) | {"tune": described.tune and described.tune.identity()}
-    later = {"limits": None, "settings_for_members": False, "page": "study", "splits": None}
-    for name, default in later.items() if isinstance(described, Study) else ():
-        if fields[name] == default:  # so that other studies are described as before there were the settings
-            del fields[name]
-    if described.observed is None:  # so that a study that hides no label is described as before there was the setting
-        del fields["observed"]
-    return fields
 
 
 def _settings(method: Method) -> dict[str, Any]:
@@ -151,7 +139,7 @@ def save_verdicts(study: Study) -> None:
 def save_learned(study: Study) -> None:
     """Copy what the study's own methods learned on first splits to the report's ``figures`` folder.
 
-    A cell that is not in the store leaves the file that is there: ``multilab cells add`` needs no cells of old columns.
+    A cell that is not in the store leaves the file that is there: ``multilab store add`` needs no cells of old columns.
     """
     store = Store()
     for method in study.methods:

@@ -1,46 +1,132 @@
 """Hyperparameter search on all rows of one dataset, and the text that reports it."""
 
+import csv
+import functools
+import io
 import json
+import math
 import shlex
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import optuna
-from hydra.core.hydra_config import HydraConfig
 
-from multilab.commands.composition import settings_of
+from multilab.commands.composition import run_jobs, settings_of, task_overrides
 from multilab.commands.progress import ProgressBar
-from multilab.commands.publication import publish_tuning
+from multilab.core import json_digest, read_json, write_atomically
 from multilab.core.shell import short_path
+from multilab.experiments.arguments import check_method
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import plain
 from multilab.experiments.databases import load_search, safe_url
+from multilab.experiments.environment import environment
 from multilab.experiments.method import Method
+from multilab.experiments.mlflow_store import tracking
 from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.running import inner_inputs
 from multilab.experiments.search import default_trial, search, search_name
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning
+from multilab.metrics import METRICS
 
 
-def tune_job(cfg: Any) -> float:
-    """Search a method's space on all rows of a dataset; print the result and return the best value."""
-    plan = _plan(cfg)
-    settings, store = settings_of(cfg), Store()
-    method = Method.from_mapping(settings["method"], settings["mapping"])
-    known = split_refs(settings["dataset"], settings["protocol"])[0]
-    every_row = SplitRef(known.dataset, known.dataset_digest, known.protocol, -1, "all rows")
-    cell = Cell("train", every_row, method, cfg.seed, observed=ObservedShare.from_setting(settings["observed"]))
-    name = search_name(cell, plan)
-    journal, progress = store.journal(name), ProgressBar(f"tuning {method.name} on {known.dataset}")
+@dataclass(frozen=True)
+class Search:
+    """A search on all rows of a dataset.
+
+    Attributes
+    ----------
+    settings : dict
+        See :func:`multilab.commands.composition.settings_of`.
+    plan : Tuning
+    best : dict
+        The best arguments.
+    trials : str
+        The trials as CSV; the column named like the metric holds their values.
+    where : dict
+        The MLflow store, see :func:`multilab.experiments.mlflow_store.tracking`.
+    """
+
+    settings: dict[str, Any]
+    plan: Tuning
+    best: dict[str, Any]
+    trials: str
+    where: dict[str, str]
+
+    @functools.cached_property
+    def cell(self) -> Cell:
+        """What was tuned."""
+        method = Method.from_mapping(self.settings["method"], self.settings["mapping"])
+        known = split_refs(self.settings["dataset"], self.settings["protocol"])[0]
+        every_row = SplitRef(known.dataset, known.dataset_digest, known.protocol, -1, "all rows")
+        observed = ObservedShare.from_setting(self.settings["observed"])
+        return Cell("train", every_row, method, self.settings["seed"], observed=observed)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of MLflow's runs table."""
+        return [f"best.{self.plan.metric}"]
+
+    def record(self) -> Any:
+        """Return the run for MLflow: the value of each trial as a step, the best value, and the best arguments."""
+        from multilab.commands.publication import dataset_source, flat_params, observed_param, run_tags
+        from multilab.experiments.evaluation import dataset_facts
+        from multilab.experiments.track import RunRecord  # imports MLflow
+
+        cell, plan = self.cell, self.plan
+        trials = [float(row[plan.metric]) for row in csv.DictReader(io.StringIO(self.trials))]
+        finite = [value for value in trials if math.isfinite(value)]
+        best = min(finite) if METRICS[plan.metric].direction == "min" else max(finite)
+        tuning = {f"tune.{name}": value for name, value in vars(plan).items()}
+        return RunRecord(
+            study="tuning",
+            method=f"{cell.method.name} {plan.metric} {plan.n_trials} {plan.sampler}",
+            dataset=cell.split_ref.dataset,
+            title=cell.method.title,
+            params={**flat_params(cell.method), **observed_param(cell), **self.best, **tuning},
+            metrics={},
+            measured={},
+            facts=dataset_facts(cell.split_ref.dataset),
+            cells=[cell.key],
+            source=dataset_source(cell.split_ref.dataset),
+            curves={f"trial.{plan.metric}": trials, f"best.{plan.metric}": [best]},
+            tags=run_tags(environment(), cell.seed),
+            artifacts=lambda: {"trials.csv": self.trials.encode()},
+        )
+
+
+def tune(overrides: Sequence[str]) -> int:
+    """`multilab tune [-m] dataset=... method=...`: run the searches and show them in MLflow."""
+    jobs = run_jobs(tune_job, overrides, "multilab tune")
+    if published := [found for found in jobs.results if found.settings["publish"]]:
+        from multilab.commands.publication import publish_now  # imports MLflow
+
+        publish_now(published)
+    jobs.raise_failure()
+    return 0
+
+
+def read_searches(store: Store, where: dict[str, str]) -> list[Search]:
+    """Return the searches that a store of cells has notes of."""
+    notes = [read_json(path) for path in sorted((store.root / ".runs").glob("search-*.json"))]
+    return [Search(**{**note, "plan": Tuning(**note["plan"]), "where": where}) for note in notes]
+
+
+def tune_job(cfg: Any) -> Search:
+    """Search a method's space on all rows of a dataset whose settings Hydra composed; print the result."""
+    plan, settings, store = _plan(cfg), settings_of(cfg), Store()
+    check_method(Method.from_mapping(settings["method"], settings["mapping"]), tuned=True)
+    where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
+    found = Search(settings, replace(plan, storage=None), {}, "", where)
+    cell, name = found.cell, search_name(found.cell, plan)
+    journal, progress = store.journal(name), ProgressBar(f"tuning {cell.method.name} on {settings['dataset']}")
     began = time.time()
     trials = search(cell, plan, inner_inputs(cell, plan, store), journal, progress, name).trials
     study = load_search(plan.storage, journal, name)
     best = study.best_params  # of a longer search that was run before, where there is one
-    if settings["publish"]:
-        publish_tuning(cell, replace(plan, storage=None), best, trials)
     new = sum(t.datetime_start is not None and t.datetime_start.timestamp() >= began for t in study.trials)
     lines = [
         _headline(study, cell, plan, new),
@@ -50,13 +136,18 @@ def tune_job(cfg: Any) -> float:
         f"train with it: {_command(settings, best)}",
     ]
     print("\n".join(lines))
-    return study.best_value
+    found = replace(found, best=best, trials=trials)
+    if settings["publish"]:  # later: the store of MLflow may not answer
+        note = {"settings": settings, "plan": asdict(found.plan), "best": best, "trials": trials}
+        path = store.root / ".runs" / f"search-{json_digest([cell.key, trials])[:16]}.json"
+        write_atomically(path, json.dumps(note))
+    return found
 
 
 def _plan(cfg: Any) -> Any:
     """Return the plan of the search; without ``tune.n_trials=`` on the command line it has the default number."""
     block = plain(cfg.tune)
-    if not any(word.startswith("tune.n_trials=") for word in HydraConfig.get().overrides.task):
+    if not any(word.startswith("tune.n_trials=") for word in task_overrides()):
         block["n_trials"] = block["n_trials"] or Tuning.n_trials
     return Tuning.from_mapping(block)
 

@@ -22,6 +22,12 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     return lowered[matches[0]] if matches else None
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean 'that'?``, or nothing if no known name is close."""
+    match = closest(name[:100], known)
+    return f"; did you mean {match!r}?" if match else ""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str], command: str = "") -> str:
     """Return one line: there is no such name, the closest one, and the names there are.
 
@@ -37,10 +43,8 @@ def unknown_name(kind: str, name: str, known: Iterable[str], command: str = "") 
         The command that lists them. With it, a long list is printed only if no name is close.
     """
     names = [str(other) for other in known]
-    match = closest(name, names)
-    message = f"no {kind} is called {str(name)!r}"
-    if match:
-        message += f"; did you mean {match!r}?"
+    match = did_you_mean(str(name), names)
+    message = f"no {kind} is called {str(name)!r}{match}"
     if match and command and len(names) > _SHORT_LIST:
         return f"{message} (`{command}` lists all {len(names)})"
     return f"{message}{' There are:' if match else '; there are:'} {', '.join(names) or 'none'}"

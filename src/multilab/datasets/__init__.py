@@ -11,7 +11,8 @@ from multilab.core.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "catalogue": ("Card", "card", "card_folders", "cards", "own_dir"),
+        "card_file": ("Card",),
+        "catalogue": ("card", "card_folders", "cards", "own_dir"),
         "characteristics": ("describe",),
         "dataset": ("Dataset",),
         "errors": ("DatasetError", "DatasetWarning"),

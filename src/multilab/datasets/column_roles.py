@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
+from multilab.core.messages import did_you_mean
 from multilab.core.text import excerpt
-from multilab.datasets.card_checks import did_you_mean
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, decode, read_bytes
 from multilab.datasets.labels_xml import read_label_names

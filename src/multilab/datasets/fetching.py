@@ -22,7 +22,8 @@ from urllib.parse import quote, urlsplit
 from multilab.core.digests import sha256_digest
 from multilab.core.files import write_atomically
 from multilab.core.paths import data_dir
-from multilab.datasets.catalogue import Card, CardFile, card
+from multilab.datasets.card_file import Card, CardFile
+from multilab.datasets.catalogue import card
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, read_bytes
 

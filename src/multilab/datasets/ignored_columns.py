@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
-from multilab.datasets.card_checks import did_you_mean
+from multilab.core.messages import did_you_mean
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.raw_data import RawData
 

@@ -14,7 +14,8 @@ import yaml
 from multilab.core.digests import sha256_digest
 from multilab.core.files import PathLike, write_atomically
 from multilab.core.text import excerpt, visible
-from multilab.datasets.catalogue import Card, card, cards, own_dir
+from multilab.datasets.card_file import Card
+from multilab.datasets.catalogue import card, cards, own_dir
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import plain_name, read_bytes, require_file
 from multilab.datasets.reading_plan import ReadingPlan, plan_reading

@@ -19,7 +19,8 @@ from multilab.core import read_json
 from multilab.core.code_digests import code_digest
 from multilab.core.digests import json_digest, sha256_digest
 from multilab.core.paths import data_dir
-from multilab.datasets.catalogue import Card, card
+from multilab.datasets.card_file import Card
+from multilab.datasets.catalogue import card
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.fetching import ProgressCallback, find_files
 from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, read_bytes

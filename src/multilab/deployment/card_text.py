@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from multilab.core.templates import template
 from multilab.core.text import visible
-from multilab.reports.page import template
 
 __all__ = ["CardCode", "CardSection", "CardTable", "ModelCard", "rounded"]
 
@@ -83,7 +83,7 @@ class ModelCard:
 
         Raises
         ------
-        ReportError
+        MultilabError
             If the extra ``lab`` is not installed.
         """
         kinds = {str: "text", tuple: "list", CardTable: "table", CardCode: "code"}

@@ -15,15 +15,16 @@ from multilab.deployment.errors import DeploymentError
 from multilab.deployment.final_fit import decided, evaluated
 from multilab.deployment.loading import model_folder
 from multilab.deployment.metadata import ModelMetadata
+from multilab.deployment.model_card import model_card, score_text
 from multilab.deployment.registry import CHALLENGER, CHAMPION, LoggedModel, register, version_of
 from multilab.deployment.saved_model import SavedModel
 from multilab.deployment.skops_files import TRUSTED_VARIABLE, is_trusted_class
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.conf import package_names, read_settings
+from multilab.experiments.execute import run_cells
 from multilab.experiments.method import Method, class_names
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning
-from multilab.experiments.workers import run_cells
 from multilab.metrics import METRICS
 from multilab.statistics import corrected_resampled_p
 
@@ -113,15 +114,20 @@ def _challenge_once(
     chosen = metric or known or model.metadata.decision.get("objective") or _DEFAULT_METRIC
     if chosen not in METRICS:
         raise DeploymentError(f"{name}: the champion was compared by {chosen!r}, which is no metric; give metric=")
-    tags = {"multilab.metric": chosen, "multilab.dataset_digest": str(model.metadata.dataset["digest"])}
+    tags = {
+        chosen: score_text(model.metadata.metrics[chosen]),
+        "multilab.metric": chosen,
+        "multilab.dataset_digest": str(model.metadata.dataset["digest"]),
+    }
+    card = model_card(model.metadata).markdown()
     if champion is None:
-        version = register(logged, name, where, tags, CHAMPION, None)
+        version = register(logged, name, where, tags, CHAMPION, None, card)
         if version is None:
             return None
         return Registration(version, CHAMPION, f"registered as {name} version {version}: the first one, so @{CHAMPION}")
     verdict, better = _verdict(model, name, int(champion.version), where, store, chosen, level)
     alias = CHAMPION if better else CHALLENGER
-    version = register(logged, name, where, tags, alias, int(champion.version))
+    version = register(logged, name, where, tags, alias, int(champion.version), card)
     if version is None:
         return None
     stays = "" if better else f"; version {champion.version} stays @{CHAMPION}"

@@ -83,14 +83,14 @@ def _sentences(about: ModelMetadata) -> Iterator[str]:
     rows = [{**row, "positives": labels[row["label"]]["positives"]} for row in about.per_label]
     never_seen = [row["label"] for row in rows if row["positives"] == 0]
     if never_seen:
-        yield f"No training row has {_listed(never_seen)}: the model cannot know {_them(never_seen)}."
+        yield f"No training row has {listed(never_seen, _SHOWN)}: the model cannot know {_them(never_seen)}."
     for text, applies in _CHECKS:
         names = [row["label"] for row in rows if row["positives"] > 0 and applies(row)]
         if names:
-            yield text.format(labels=_listed(names), n=len(names), of=len(rows))
+            yield text.format(labels=listed(names, _SHOWN), n=len(names), of=len(rows))
     never_assigned = [name for name, threshold in about.thresholds.items() if threshold is None]
     if never_assigned:
-        yield f"The decision rule never assigns {_listed(never_assigned)}."
+        yield f"The decision rule never assigns {listed(never_assigned, _SHOWN)}."
     if about.score_kind != "probability":
         yield "The scores are no probabilities: they order the rows of a label and nothing more."
     evaluation = about.evaluation
@@ -143,11 +143,6 @@ _CHECKS: Sequence[tuple[str, Callable[[Mapping[str, Any]], bool]]] = (
         _at_least("calibration_error", _MISCALIBRATED),
     ),
 )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_SHOWN])
-    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _them(names: Sequence[Any]) -> str:

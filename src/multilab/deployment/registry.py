@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import logging
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import mlflow
-from mlflow.entities import Dataset, DatasetInput, InputTag, LoggedModelInput, Param
+from mlflow.entities import LoggedModelInput, Metric
 from mlflow.exceptions import MlflowException
 from mlflow.models import ModelSignature
 from mlflow.types import ColSpec, DataType, Schema
 from mlflow.types.schema import AnyType
 
 from multilab.deployment.errors import DeploymentError
+from multilab.deployment.model_card import main_metric, model_card
 from multilab.deployment.saved_model import SavedModel
-from multilab.experiments.tracking_store import open_client, readable_errors, writer_lock
-from multilab.experiments.tracking_uri import sqlite_path, tracking, without_password
+from multilab.experiments.mlflow_store import (
+    experiment_id,
+    log_dataset,
+    log_values,
+    open_client,
+    readable_errors,
+    share_view,
+    sqlite_path,
+    tracking,
+    without_password,
+    writer_lock,
+)
 
 __all__ = [
     "CHAMPION",
@@ -71,7 +82,7 @@ def log_model(
     ----------
     model : SavedModel
     where : mapping
-        ``uri`` and ``artifacts``, see :func:`multilab.experiments.tracking_uri.tracking`.
+        ``uri`` and ``artifacts``, see :func:`multilab.experiments.mlflow_store.tracking`.
     params : mapping
         Settings to show, flat.
     source : (str, str)
@@ -83,16 +94,16 @@ def log_model(
     name = f"{about.method['name']} on {about.dataset['name']}"
     with _store(where["uri"]) as client, writer_lock(where["uri"]), tempfile.TemporaryDirectory() as scratch:
         folder = model.save(Path(scratch) / "model")
-        experiment = _experiment(client, where)
-        dataset = _dataset_entity(model, source)
+        experiment = experiment_id(client, EXPERIMENT, where)
         with mlflow.start_run(experiment_id=experiment, run_name=name) as run:
             run_id = run.info.run_id
             mlflow.set_tags({**tags, "multilab.cells": " ".join(about.evaluation["cells"])[:4900]})
-            texts = [Param(str(key)[:250], str(value)[:6000]) for key, value in params.items()]
-            for start in range(0, len(texts), 100):
-                client.log_batch(run_id, params=texts[start : start + 100])
             info = mlflow.pyfunc.log_model(name="model", **_package(model, folder))
-            _log_links(client, run_id, info.model_id, dataset, model)
+            inputs = [LoggedModelInput(info.model_id)]
+            dataset = log_dataset(client, run_id, about.dataset["name"], about.dataset, source, inputs)
+            log_values(client, run_id, params, _metrics(model, info.model_id, run_id, dataset))
+            client.log_text(run_id, model_card(about).markdown(), "card.md")
+        share_view(client, experiment, list(dict.fromkeys([main_metric(about), *about.metrics]))[:4])
     return LoggedModel(info.model_uri, info.model_id, run_id)
 
 
@@ -115,17 +126,14 @@ def _package(model: SavedModel, folder: Path) -> dict[str, Any]:
     }
 
 
-def _log_links(client: Any, run_id: str, model_id: str, dataset: Dataset, model: SavedModel) -> None:
-    """Log the dataset of the run, and the metrics with the model and the dataset that they belong to."""
-    context = [InputTag("mlflow.data.context", "evaluation")]
-    client.log_inputs(run_id, datasets=[DatasetInput(dataset, context)], models=[LoggedModelInput(model_id)])
-    for name, row in model.metadata.metrics.items():
-        link = {"dataset_name": dataset.name, "dataset_digest": dataset.digest, "model_id": model_id}
-        if row["mean"] is not None:
-            client.log_metric(run_id, name, row["mean"], **link)
-        for split, value in enumerate(row["values"]):
-            if value is not None:
-                client.log_metric(run_id, f"fold/{name}", value, step=split, **link)
+def _metrics(model: SavedModel, model_id: str, run_id: str, dataset: Any) -> list[Metric]:
+    """Return the means over the splits, linked to the model and the dataset, and the splits of one metric as steps."""
+    now, about = int(time.time() * 1000), model.metadata
+    link = {"dataset_name": dataset.name, "dataset_digest": dataset.digest, "model_id": model_id, "run_id": run_id}
+    means = [(name, row["mean"], 0) for name, row in about.metrics.items()]
+    main = main_metric(about)
+    splits = [(f"split/{main}", value, split) for split, value in enumerate(about.metrics[main]["values"])]
+    return [Metric(name, value, now, step, **link) for name, value, step in (*means, *splits) if value is not None]
 
 
 def signature(model: SavedModel) -> ModelSignature:
@@ -162,23 +170,6 @@ def _described(model: SavedModel) -> dict[str, Any]:
     }
 
 
-def _dataset_entity(model: SavedModel, source: tuple[str, str]) -> Dataset:
-    facts = model.metadata.dataset
-    profile = {key: facts[key] for key in ("instances", "features", "labels", "cardinality")}
-    return Dataset(facts["name"], str(facts["digest"])[:36], *source, profile=json.dumps(profile))
-
-
-def _experiment(client: Any, where: Mapping[str, str]) -> str:
-    entry = client.get_experiment_by_name(EXPERIMENT)
-    if entry is None:
-        remote = where["uri"].startswith("http")
-        location = None if remote else (Path(where["artifacts"]).resolve() / EXPERIMENT).as_uri()
-        return client.create_experiment(EXPERIMENT, artifact_location=location)
-    if entry.lifecycle_stage == "deleted":
-        client.restore_experiment(entry.experiment_id)
-    return entry.experiment_id
-
-
 def register(
     logged: LoggedModel,
     name: str,
@@ -186,6 +177,7 @@ def register(
     tags: Mapping[str, str],
     alias: str,
     champion: int | None,
+    card: str,
 ) -> int | None:
     """Register a logged model under a name and give it an alias, unless another version became the champion.
 
@@ -200,6 +192,8 @@ def register(
         Alias of the new version.
     champion : int or None
         The version that the model was compared with, None if there was none.
+    card : str
+        Model card in Markdown, which describes the version.
 
     Returns
     -------
@@ -212,8 +206,16 @@ def register(
         if (int(current.version) if current else None) != champion:
             return None
         entry = mlflow.register_model(logged.uri, name, tags={**tags, "multilab.model_id": logged.model_id})
+        client.update_model_version(name, str(entry.version), _shortened(card))
         client.set_registered_model_alias(name, alias, str(entry.version))
     return int(entry.version)
+
+
+def _shortened(card: str) -> str:
+    """Return the first sections of a card that fit into the 5000 characters of MLflow's description."""
+    if len(card) <= 5000:
+        return card
+    return card[:4900].rpartition("\n## ")[0] + "\nThe rest is in the artifact `card.md` of the source run.\n"
 
 
 def version_of(name: str, alias: str, where: Mapping[str, str]) -> Any:

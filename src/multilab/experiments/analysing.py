@@ -13,9 +13,9 @@ from typing import Any
 import pandas as pd
 
 from multilab.experiments.analysis_units import Unit, module_of
+from multilab.experiments.execute import jobs, side_by_side
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.threads import blas_libraries, one_thread
-from multilab.experiments.workers import jobs, side_by_side
 
 __all__ = ["run_units", "tables"]
 

@@ -34,6 +34,7 @@ __all__ = [
     "split_refs",
     "study_cells",
     "study_split_refs",
+    "with_reads",
 ]
 
 SCHEMA = 3
@@ -259,17 +260,23 @@ def gate_case_cells(study: Study, method: str) -> list[Cell]:
     return cells
 
 
+def with_reads(cells: Iterable[Cell]) -> list[Cell]:
+    """Return cells and those they read, each once, a cell before those that read it."""
+    ordered: dict[str, Cell] = {}
+
+    def add(cell: Cell) -> None:
+        if cell.key not in ordered:
+            for read in cell.reads:
+                add(read)
+            ordered[cell.key] = cell
+
+    for cell in cells:
+        add(cell)
+    return list(ordered.values())
+
+
 def base_score_cells(study: Study, refs: Iterable[SplitRef] | None = None) -> list[Cell]:
     """Return the cells that other cells of a study read, each once, a cell before those that read it."""
     chosen = study_split_refs(study) if refs is None else list(refs)
-    read: dict[str, Cell] = {}
-
-    def add(cells: Iterable[Cell]) -> None:
-        for cell in cells:
-            add(cell.reads)
-            read.setdefault(cell.key, cell)
-
-    for method in study.all_methods:
-        for cell in study_cells(study, method, chosen):
-            add(cell.reads)
-    return list(read.values())
+    cells = (cell for method in study.all_methods for cell in study_cells(study, method, chosen))
+    return with_reads(read for cell in cells for read in cell.reads)

@@ -7,22 +7,18 @@ confirms that Hydra composes the same values.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from multilab.core import conf_dir
 from multilab.core.files import not_a_file
-from multilab.core.messages import closest
-from multilab.core.yaml_text import check_yaml_depth, parse_yaml
+from multilab.core.messages import did_you_mean
+from multilab.core.settings import YAMLError, check_yaml_depth, parse_yaml
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.own_settings import entrant_names, own_conf_dir, own_names, settings_path
 
 __all__ = [
-    "check_integer",
     "check_names",
     "check_setting_names",
     "load_protocol",
@@ -72,7 +68,9 @@ def read_settings(group: str, name: str) -> dict[str, Any]:
         if kind := not_a_file(candidate):
             raise ExperimentError(f"{candidate}: it is {kind}; settings are a YAML file")
     if not path.is_file():
-        raise ExperimentError(f"no {group} is called {name!r}{_hint(name, names(group))}; they are in {path.parent}")
+        raise ExperimentError(
+            f"no {group} is called {name!r}{did_you_mean(name, names(group))}; they are in {path.parent}"
+        )
     return read_settings_file(path)
 
 
@@ -92,8 +90,8 @@ def read_settings_file(path: Path) -> dict[str, Any]:
 def _parse(path: Path, content: bytes) -> dict[str, Any]:
     try:
         text = content.decode()
-        values = _interpolated(text) if "${" in text else parse_yaml(text, _Loader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        values = _interpolated(text) if "${" in text else parse_yaml(text)
+    except (YAMLError, UnicodeDecodeError) as error:
         raise ExperimentError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     values = {} if values is None else values
     if not isinstance(values, dict):
@@ -113,27 +111,7 @@ def _interpolated(text: str) -> Any:
     try:
         return plain(OmegaConf.create(text))
     except OmegaConfBaseException as error:
-        raise yaml.YAMLError(str(error)) from None
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML as Hydra reads it, ten times as fast: ``1e-3`` is a number, a key given twice is an error."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        names = [key.value for key, _ in node.value if key.tag == "tag:yaml.org,2002:str"]
-        for name in names:
-            if names.count(name) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"found duplicate key {name}", node.start_mark)
-        return dict(super().construct_mapping(node, deep))
-
-
-_Loader.yaml_implicit_resolvers = {  # a date stays text
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
-)
+        raise YAMLError(str(error)) from None
 
 
 def check_setting_names(location: str, kind: str, block: Any, known: Collection[str]) -> None:
@@ -142,26 +120,11 @@ def check_setting_names(location: str, kind: str, block: Any, known: Collection[
         raise ExperimentError(f"{location}: expected the settings of a {kind} ({', '.join(known)}), got {block!r}")
     for key in block:
         if key not in known:
-            raise ExperimentError(f"{location}: {key!r} is not a setting of a {kind}{_hint(key, known)}")
+            raise ExperimentError(f"{location}: {key!r} is not a setting of a {kind}{did_you_mean(str(key), known)}")
 
 
-def check_names(location: str, kind: str, values: Any, known: Collection[str]) -> tuple[str, ...]:
-    """Return a list of names as a tuple; refuse anything else, and names that do not exist."""
-    if not isinstance(values, list | tuple):
-        raise ExperimentError(f"{location}: expected a list of names, got {values!r}")
+def check_names(location: str, kind: str, values: Iterable[str], known: Collection[str]) -> None:
+    """Refuse names that do not exist."""
     for name in values:
         if name not in known:
-            raise ExperimentError(f"{location}: no {kind} is called {name!r}{_hint(name, known)}")
-    return tuple(values)
-
-
-def check_integer(location: str, value: Any, least: int) -> int:
-    """Return an integer; refuse anything else, and a smaller one than ``least``."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ExperimentError(f"{location} must be an integer >= {least}, got {value!r}")
-    return value
-
-
-def _hint(name: Any, known: Iterable[str]) -> str:
-    match = closest(str(name), known)
-    return f"; did you mean {match!r}?" if match else ""
+            raise ExperimentError(f"{location}: no {kind} is called {name!r}{did_you_mean(name, known)}")

@@ -1,26 +1,24 @@
-"""From stored cells to tables of numbers.
-
-Metrics are computed from the stored scores, so adding a metric never retrains.
-"""
+"""From stored cells to the tables of a study."""
 
 from __future__ import annotations
 
 import functools
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from multilab.datasets import load, prepared_meta
+from multilab.datasets import prepared_meta
+from multilab.experiments.cell_metrics import evaluate_cell, labels_of
 from multilab.experiments.cells import Cell
-from multilab.experiments.fitting import indices
+from multilab.experiments.execute import parallel_map
 from multilab.experiments.measuring import RECALL
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
-from multilab.experiments.workers import parallel_map
-from multilab.metrics import METRICS, score_all
+from multilab.metrics import METRICS
+from multilab.metrics.registry import defined, paper_metrics
 
 if TYPE_CHECKING:  # every train stage imports this file, and needs neither
     import numpy as np
@@ -32,7 +30,7 @@ __all__ = [
     "MEASURED",
     "dataset_facts",
     "evaluate",
-    "evaluate_cell",
+    "extra_quantities",
     "learned",
     "measurements",
     "sampling_errors",
@@ -48,37 +46,17 @@ MEASURED = ("fit_seconds", "input_seconds", "predict_seconds", "peak_mb", "model
 """Measurements of a cell; ``input_seconds`` is the time of fitting the cells that it reads."""
 
 
-@functools.lru_cache(maxsize=2)
-def _labels(dataset: str, digest: str) -> np.ndarray:
-    """Return the labels of a dataset; its files are read and verified once, not for each of thousands of cells.
+def extra_quantities(
+    study: Study, published: PublishedTables | None = None
+) -> Callable[[str], tuple[tuple[str, str], ...]]:
+    """Return the function that gives the ``extra`` pairs of a method, see `evaluate_cell`.
 
-    The digest makes data that changed under their name another entry of the cache.
+    These are the metrics of papers that the study lists, and what ``published`` tables have under other conventions.
     """
-    return load(dataset).Y
-
-
-def evaluate_cell(
-    cell: Cell, store: Store, conventions: str = "default", extra: Iterable[tuple[str, str]] = ()
-) -> dict[str, float]:
-    """Return all metrics of one finished train cell.
-
-    ``extra`` are (metric, preset) pairs: ``ranking_loss.mulan`` is the ranking loss under the preset ``mulan``. Where a
-    method predicts for single metrics, each of these is taken from its own prediction.
-    """
-    _, test = indices(cell.split_ref)
-    Y, arrays = _labels(cell.split_ref.dataset, cell.split_ref.dataset_digest)[test], store.arrays(cell.key)
-    extra = tuple(extra)
-    presets = [conventions, *{preset for _, preset in extra}]
-
-    def score(suffix: str) -> dict[str, dict[str, float]]:
-        scores, decisions = arrays[f"scores{suffix}"], arrays[f"decisions{suffix}"]
-        return {preset: score_all(Y, scores, decisions, conventions=preset) for preset in presets}
-
-    results = score("")
-    for measure in (name.partition(".")[2] for name in arrays if name.startswith("scores.")):
-        for preset, values in score(f".{measure}").items():
-            results[preset][measure] = values[measure]
-    return results[conventions] | {f"{metric}.{preset}": results[preset][metric] for metric, preset in extra}
+    listed = tuple((name, study.conventions) for name in study.metrics if name in paper_metrics())
+    if published is None:
+        return lambda method: listed
+    return functools.cache(lambda method: (*listed, *published.quantities(method, study.conventions)))
 
 
 def _evaluate(work: tuple[Cell, Iterable[tuple[str, str]]], store: Store, conventions: str) -> dict[str, float]:
@@ -91,12 +69,12 @@ def evaluate(
 ) -> pd.DataFrame:
     """Return every (dataset, split, method, metric) of a study's cells in a fixed order, with the cell key.
 
-    With ``published`` tables also the metrics that they have under other conventions.
+    Metrics are those of :data:`multilab.metrics.METRICS` and of `extra_quantities`.
     """
     cells = list(cells)
     distinct = {(cell.key, cell.method.name): cell for cell in cells}  # a cell may be that of many repetitions
-    extra = functools.cache(published.quantities) if published else lambda method, conventions: ()
-    work = [(cell, extra(cell.method.name, study.conventions)) for cell in distinct.values()]
+    extra = extra_quantities(study, published)
+    work = [(cell, extra(cell.method.name)) for cell in distinct.values()]
     metrics = parallel_map(functools.partial(_evaluate, store=store, conventions=study.conventions), work)
     known = dict(zip(distinct, metrics, strict=True))
     rows = []
@@ -188,13 +166,12 @@ def _sampling_errors(work: tuple[Cell, tuple[str, ...]], store: Store, conventio
     import numpy as np
 
     cell, names = work
-    _, test = indices(cell.split_ref)
-    Y, arrays = _labels(cell.split_ref.dataset, cell.split_ref.dataset_digest)[test], store.arrays(cell.key)
-    draws = np.random.default_rng(0).integers(0, len(test), (_DRAWS, len(test)))
+    Y, arrays = labels_of(cell), store.arrays(cell.key)
+    draws = np.random.default_rng(0).integers(0, len(Y), (_DRAWS, len(Y)))
     errors = {}
     for name in names:
         measure, _, preset = name.partition(".")
-        metric = METRICS[measure]
+        metric = defined(measure)
         values = arrays.get(f"{metric.needs}.{measure}", arrays[metric.needs])
         drawn = [metric.function(Y[rows], values[rows], preset or conventions) for rows in draws]
         errors[name] = float(np.nanstd(drawn, ddof=1))

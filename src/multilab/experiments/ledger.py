@@ -16,12 +16,12 @@ from multilab.claims import (
     PublishedTables,
     check_claims,
     data_rows,
+    judge_tables,
     published_evidence,
     summarised,
 )
-from multilab.claims.checks import Check
-from multilab.claims.counterfactual import Counterfactual, run_counterfactuals
-from multilab.claims.erratum import check_errata
+from multilab.claims.checks import Check, check_errata, run_counterfactuals
+from multilab.claims.statements import Counterfactual
 from multilab.datasets import load
 from multilab.experiments.cells import Cell, study_cells
 from multilab.experiments.evaluation import MEASURED, learned
@@ -46,7 +46,7 @@ def judged(study: Study, folder: Path, published: PublishedTables) -> pd.DataFra
     cells = published.cells
     ours += _data(sorted(set(cells["dataset"]) & set(study.datasets)), cells)
     measured = pd.concat(ours).merge(_sampling(folder, published), on=_CELL, how="left")
-    return published.judge(measured, study.conventions, unavailable(cells["dataset"].unique()))
+    return judge_tables(published, measured, study.conventions, unavailable(cells["dataset"].unique()))
 
 
 def _sampling(folder: Path, published: PublishedTables) -> pd.DataFrame:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
-from multilab.experiments.conf import check_setting_names
-from multilab.experiments.errors import ExperimentError
+from msgspec import Meta
 
 if TYPE_CHECKING:
     from multilab.experiments.cells import Cell
@@ -31,19 +29,8 @@ class CellLimits:
         Memory (GiB) in addition to what the process has when the cell begins.
     """
 
-    seconds: float
-    gigabytes: float
-
-    @classmethod
-    def from_mapping(cls, block: Any, location: str = "limits") -> CellLimits:
-        """Build limits from their block; anything but two positive numbers is refused."""
-        names = [field.name for field in fields(cls)]
-        check_setting_names(location, "block of limits", block, names)
-        for name in names:
-            value = block.get(name) if isinstance(block, Mapping) else None
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-                raise ExperimentError(f"{location}.{name} must be a number > 0, got {value!r}")
-        return cls(float(block["seconds"]), float(block["gigabytes"]))
+    seconds: Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+    gigabytes: Annotated[float, Meta(gt=0, le=sys.float_info.max)]
 
     def seconds_of(self, cell: Cell) -> float:
         """Return the processor time of a cell: that of one fit, times the number of fits it makes."""

@@ -16,13 +16,13 @@ from typing import Any
 import yaml
 
 from multilab import datasets, model_selection
-from multilab.core import MultilabError, canonical_json, code_digest, conf_dir, read_json, write_atomically
-from multilab.core.yaml_text import parse_yaml
+from multilab.core import MultilabError, canonical_json, conf_dir, read_json
+from multilab.core.settings import parse_yaml
 from multilab.datasets.catalogue import files_dir, own_dir
+from multilab.experiments.cell_metrics import cell_metrics, kept_metrics
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol, names
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.evaluation import evaluate_cell
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.store import Store
@@ -227,24 +227,18 @@ class Inventory:
     def metrics(self, cell: StoredCell, conventions: str = "default") -> dict[str, float]:
         """Return all metrics of a finished train cell, from its stored scores.
 
-        They are kept in the store under the digest of the metrics' code, so that a second listing reads text only.
+        They are kept in the store, so that a second listing reads text only.
         """
-        code = code_digest("multilab.metrics", within="multilab.metrics")[:16]
-        path = self.store.root / ".metrics" / f"{conventions}-{code}" / f"{cell.key}.json"
-        try:
-            return {name: float(value) for name, value in read_json(path).items()}
-        except (OSError, ValueError, AttributeError):
-            pass
+        kept = kept_metrics(cell.key, self.store, conventions)
+        if kept is not None:
+            return kept
         if cell.protocol is None:
             raise ExperimentError(f"{self.store.path(cell.key)}: config.yaml is missing or names no protocol")
         split_refs(cell.dataset, cell.protocol)  # prepares the data where that was not done yet
         reason = Inventory(self.store).outdated(cell)
         if reason:
             raise ExperimentError(f"{cell.record.get('label', cell.key)}: the result is out of date ({reason})")
-        values = evaluate_cell(self.rebuilt(cell), self.store, conventions)
-        with contextlib.suppress(OSError):  # a store that may only be read
-            write_atomically(path, json.dumps({name: float(value) for name, value in values.items()}))
-        return values
+        return cell_metrics(self.rebuilt(cell), self.store, conventions)
 
 
 def _observed(parts: Mapping[str, Any]) -> ObservedShare | None:

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import functools
-import math
-import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, Literal, get_args
 
-from multilab.core.messages import unknown_name
-from multilab.experiments.conf import (
-    check_integer,
-    check_names,
-    check_setting_names,
-    load_protocol,
-    names,
-    package_names,
-    read_settings,
-)
+from msgspec import Meta
+
+from multilab.core.settings import NOT_IN_FILE, NOT_IN_KEY, OMITTED_AT_DEFAULT, convert, identity
+from multilab.experiments.conf import check_names, load_protocol, names, package_names, read_settings
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.limits import CellLimits
 from multilab.experiments.method import Method, load_method
@@ -26,10 +18,15 @@ from multilab.experiments.observed_share import ObservedShare
 
 __all__ = ["KINDS", "SAMPLERS", "Override", "Repetitions", "Study", "Tuning", "Variant", "load_study", "study_from"]
 
-SAMPLERS = ("tpe", "random", "grid")
-PAGES = ("study", "arena")
-_PRUNERS = ("none", "median")
-KINDS = ("as_printed", "fair", "counterfactual", "ablation")
+AtLeastOne = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[  # an integer stays one: it is part of keys
+    Annotated[int, Meta(gt=0)] | Annotated[float, Meta(gt=0)] | None, Meta(description="a number of seconds > 0")
+]
+VariantName = Annotated[str, Meta(pattern="^[a-z0-9_]+$", description="lower-case letters, digits and _")]
+Sampler = Literal["tpe", "random", "grid"]
+SAMPLERS: tuple[str, ...] = get_args(Sampler)
+Kind = Literal["as_printed", "fair", "counterfactual", "ablation"]
+KINDS: tuple[str, ...] = get_args(Kind)
 """What a column is for: ``as_printed``, the best reconstruction of what the authors ran, which may be set with sight
 of their results and is compared with the published cells only; ``fair``, set without sight of test results, which
 methods are compared by; ``counterfactual``, the explanation of a difference; ``ablation``, anything else."""
@@ -59,44 +56,24 @@ class Tuning:
         Optuna storage URL (``sqlite:///trials.db``); default: a journal file in the store of cells.
     """
 
-    n_trials: int = 20
-    folds: int = 3
-    order: int = 1
+    n_trials: AtLeastOne = 20
+    folds: Annotated[int, Meta(ge=2)] = 3
+    order: AtLeastOne = 1
     metric: str = "ranking_loss"
     conventions: str = "default"
-    sampler: str = "tpe"
-    timeout: float | None = None
-    pruner: str = "none"
-    storage: str | None = None
-
-    def __post_init__(self) -> None:
-        for name, least in (("n_trials", 1), ("folds", 2), ("order", 1)):
-            check_integer(f"tune.{name}", getattr(self, name), least)
-        for name, allowed in (("sampler", SAMPLERS), ("pruner", _PRUNERS)):
-            if getattr(self, name) not in allowed:
-                raise ExperimentError(f"tune.{name}: {unknown_name(name, getattr(self, name), allowed)}")
-        timeout = self.timeout
-        if timeout is not None and (isinstance(timeout, bool | str) or not timeout > 0 or math.isnan(timeout)):
-            raise ExperimentError(f"tune.timeout must be a number of seconds > 0, got {timeout!r}")
+    sampler: Sampler = "tpe"
+    timeout: Seconds = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    pruner: Literal["none", "median"] = field(default="none", metadata=OMITTED_AT_DEFAULT)
+    storage: str | None = field(default=None, metadata=NOT_IN_KEY)
 
     @classmethod
     def from_mapping(cls, block: Any, location: str = "tune") -> Tuning:
         """Build the settings of a search from a ``tune`` block; an unknown key is refused."""
-        check_setting_names(location, "search", block, [field.name for field in fields(cls)])
-        try:
-            return cls(**block)
-        except ExperimentError as error:
-            raise ExperimentError(str(error).replace("tune", location, 1)) from None
+        return convert(block, cls, at=location, error=ExperimentError)
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings that decide a result, for the key of a cell.
-
-        Fields that were added later are left out at their defaults, so that the keys of cells that do not use them
-        stay as they are.
-        """
-        later = {"timeout": None, "pruner": "none"}
-        settings = {name: value for name, value in asdict(self).items() if name != "storage"}
-        return {name: value for name, value in settings.items() if name not in later or value != later[name]}
+        """Return the settings that decide a result, for the key of a cell."""
+        return identity(self)
 
 
 @dataclass(frozen=True)
@@ -106,17 +83,8 @@ class Repetitions:
     The named methods have another seed in each repetition; one result of every other method counts for all.
     """
 
-    n_repeats: int = 1
-    methods: tuple[str, ...] = ()
-
-    @classmethod
-    def from_mapping(cls, block: Any, location: str) -> Repetitions:
-        """Build repetitions from their block; anything but ``{n_repeats, methods}`` is refused."""
-        check_setting_names(location, "block of repetitions", block, [field.name for field in fields(cls)])
-        if missing := {"n_repeats", "methods"} - set(block):
-            raise ExperimentError(f"{location}: {' and '.join(sorted(missing))} missing in {dict(block)}")
-        n_repeats = check_integer(f"{location}.n_repeats", block["n_repeats"], 1)
-        return cls(n_repeats, check_names(f"{location}.methods", "method", block["methods"], names("method")))
+    n_repeats: AtLeastOne
+    methods: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -129,19 +97,6 @@ class Override:
     set: dict[str, Any]
     methods: tuple[str, ...] | None = None
     datasets: tuple[str, ...] | None = None
-
-    @classmethod
-    def from_mapping(cls, block: Any, location: str, datasets: tuple[str, ...]) -> Override:
-        """Build an override from its block; ``datasets`` are those of the study."""
-        check_setting_names(location, "block of settings", block, [field.name for field in fields(cls)])
-        if not isinstance(block.get("set"), Mapping):
-            raise ExperimentError(f"{location}.set: expected arguments (name: value), got {block.get('set')!r}")
-        chosen = {
-            key: check_names(f"{location}.{key}", key[:-1], block[key], known)
-            for key, known in (("methods", names("method")), ("datasets", datasets))
-            if key in block
-        }
-        return cls(dict(block["set"]), **chosen)
 
     def applies_to(self, method: str, dataset: str | None) -> bool:
         """Tell whether the override changes a method on a dataset (``None``: on no particular dataset)."""
@@ -162,7 +117,9 @@ class Variant:
     share of the training labels is hidden.
     """
 
-    name: str
+    name: Annotated[str, Meta(pattern="^[a-z0-9_]+$", description="lower-case letters, digits and _")] = field(
+        metadata=NOT_IN_FILE
+    )
     methods: tuple[str, ...]
     datasets: tuple[str, ...]
     description: str = ""
@@ -170,9 +127,9 @@ class Variant:
     tune: Tuning | None = None
     repetitions: Repetitions | None = None
     show_with_main: bool = False
-    kind: str = "ablation"
-    splits: int | None = None
-    observed: ObservedShare | None = None
+    kind: Kind = "ablation"
+    splits: AtLeastOne | None = None
+    observed: ObservedShare | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -227,7 +184,7 @@ class Study:
         Display only.
     """
 
-    name: str
+    name: str = field(metadata=NOT_IN_FILE)
     datasets: tuple[str, ...]
     methods: tuple[str, ...]
     protocol: dict[str, Any]
@@ -245,17 +202,17 @@ class Study:
     gate_cases: tuple[Override, ...] = ()
     tune: Tuning | None = None
     repetitions: Repetitions | None = None
-    measure: str = "shared"
+    measure: Literal["shared", "alone"] = "shared"
     notes: str = ""
     paper: str | None = None
     variants: dict[str, Variant] = field(default_factory=dict)
-    kind: str = "fair"
+    kind: Kind = "fair"
     label_counts: bool = False
-    observed: ObservedShare | None = None
-    limits: CellLimits | None = None
-    settings_for_members: bool = False
-    page: str = "study"
-    splits: int | None = None
+    observed: ObservedShare | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    limits: CellLimits | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    settings_for_members: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    page: Literal["study", "arena"] = field(default="study", metadata=OMITTED_AT_DEFAULT)
+    splits: AtLeastOne | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
     @property
     def all_methods(self) -> tuple[str, ...]:
@@ -302,7 +259,7 @@ class Study:
 
     def repetitions_of(self, column: str) -> tuple[int, bool]:
         """Return the number of repetitions of a column, and whether each has another seed."""
-        block = (self.variant_of(column) or self).repetitions or Repetitions()
+        block = (self.variant_of(column) or self).repetitions or Repetitions(1, ())
         return block.n_repeats, self.base(column) in block.methods
 
     def method(self, column: str, dataset: str | None = None) -> Method:
@@ -361,73 +318,58 @@ def study_from(name: str, mapping: Mapping[str, Any]) -> Study:
         Naming the file and the key that is wrong.
     """
     location = f"conf/study/{name}.yaml"
-    check_setting_names(location, "study", mapping, [field.name for field in fields(Study)])
-    values = dict(mapping)
-    protocol, methods = values.pop("protocol", "kfold5"), values.pop("methods", "all")
-    variants = values.pop("variants", None) or {}
-    values["kind"] = _kind(location, values.get("kind", "fair"))
-    datasets = tuple(values.pop("datasets", ()))
-    if values.get("page", "study") not in PAGES:
-        raise ExperimentError(f"{location}: page: {unknown_name('page', values['page'], PAGES)}")
-    if "metrics" in values:
-        values["metrics"] = tuple(values["metrics"])
-    for key in ("settings", "gate_cases"):
-        values[key] = _overrides(f"{location}: {key}", values.get(key), datasets)
-    if values.get("splits") is not None:
-        check_integer(f"{location}: splits", values["splits"], 1)
-    study = Study(
-        **values | _typed_blocks(location, values),
-        name=name,
-        datasets=datasets,
-        methods=tuple(package_names("method") if methods == "all" else methods),
-        protocol=load_protocol(protocol) if isinstance(protocol, str) else dict(protocol),
+    values = _with_share(mapping, location)
+    protocol, methods = values.get("protocol", "kfold5"), values.get("methods", "all")
+    values["protocol"] = load_protocol(protocol) if isinstance(protocol, str) else protocol
+    values["methods"] = package_names("method") if methods == "all" else methods
+    for key in ("settings", "gate_cases", "variants"):
+        if values.get(key, ()) is None:
+            del values[key]
+    variants = values.pop("variants", {})
+    study: Study = convert(values, Study, location, error=ExperimentError, name=name)
+    if not isinstance(variants, Mapping):
+        raise ExperimentError(f"{location}: variants must be a mapping of names to settings, got {variants!r}")
+    study = replace(study, variants={key: _variant(study, key, block) for key, block in variants.items()})
+    for key, blocks in (("settings", study.settings), ("gate_cases", study.gate_cases)):
+        _check_overrides(f"{location}: {key}", blocks, study)
+    _check_repetitions(location, study.repetitions)
+    return study
+
+
+def _variant(study: Study, name: str, block: Any) -> Variant:
+    """Build a variant from its block in the YAML of a study; what it omits is the study's."""
+    at = f"variants.{name}"
+    location = f"conf/study/{study.name}.yaml: {at}"
+    inherited = {key: getattr(study, key) for key in ("methods", "datasets", "splits")}
+    blocks = {"tune": study.tune, "repetitions": study.repetitions, "observed": study.observed}
+    inherited |= {key: block and asdict(block) for key, block in blocks.items()}
+    own = _with_share(block, location)
+    if "settings" in own and own["settings"] is None:
+        del own["settings"]
+    variant: Variant = convert(
+        {**inherited, **own}, Variant, f"conf/study/{study.name}.yaml", at, ExperimentError, name=name
     )
-    return replace(study, variants={key: _variant(study, key, block) for key, block in variants.items()})
+    check_names(f"{location}.datasets", "dataset here", variant.datasets, study.datasets)
+    check_names(f"{location}.methods", "method", variant.methods, names("method"))
+    _check_overrides(f"{location}.settings", variant.settings, study)
+    _check_repetitions(location, variant.repetitions)
+    return variant
 
 
-def _variant(study: Study, name: str, block: Mapping[str, Any]) -> Variant:
-    """Build a variant from its block in the YAML of a study; what it leaves out is the study's."""
-    location = f"conf/study/{study.name}.yaml: variants.{name}"
-    if not re.fullmatch("[a-z0-9_]+", name):
-        raise ExperimentError(f"{location}: the name of a variant has lower-case letters, digits and _ only")
-    check_setting_names(location, "variant", block, [field.name for field in fields(Variant) if field.name != "name"])
-    datasets = check_names(location, "dataset here", block.get("datasets", study.datasets), study.datasets)
-    return Variant(
-        name,
-        check_names(location, "method", block.get("methods", study.methods), names("method")),
-        datasets,
-        block.get("description", ""),
-        _overrides(f"{location}.settings", block.get("settings"), study.datasets),
-        **{"tune": study.tune, "repetitions": study.repetitions, "observed": study.observed}
-        | _typed_blocks(location, block),
-        show_with_main=bool(block.get("show_with_main", False)),
-        kind=_kind(location, block.get("kind", "ablation")),
-        splits=check_integer(f"{location}.splits", block["splits"], 1) if "splits" in block else study.splits,
-    )
+def _with_share(block: Any, location: str) -> Any:
+    """Return a block with the short form of ``observed``, a number, written out."""
+    if not isinstance(block, Mapping) or "observed" not in block:
+        return dict(block) if isinstance(block, Mapping) else block
+    observed = ObservedShare.from_setting(block["observed"], f"{location}: observed")
+    return {**block, "observed": observed and observed.to_dict()}
 
 
-def _kind(location: str, kind: Any) -> str:
-    if kind not in KINDS:
-        raise ExperimentError(f"{location}: kind: {unknown_name('kind of columns', kind, KINDS)}")
-    return str(kind)
+def _check_overrides(location: str, blocks: tuple[Override, ...], study: Study) -> None:
+    for index, block in enumerate(blocks):
+        check_names(f"{location}[{index}].methods", "method", block.methods or (), names("method"))
+        check_names(f"{location}[{index}].datasets", "dataset", block.datasets or (), study.datasets)
 
 
-def _overrides(location: str, blocks: Any, datasets: tuple[str, ...]) -> tuple[Override, ...]:
-    if not isinstance(blocks or [], list | tuple):
-        raise ExperimentError(f"{location}: expected a list of blocks {{methods, datasets, set}}, got {blocks!r}")
-    return tuple(Override.from_mapping(b, f"{location}[{i}]", datasets) for i, b in enumerate(blocks or ()))
-
-
-def _typed_blocks(location: str, block: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the typed ``tune``, ``repetitions``, ``observed`` and ``limits`` of a block, as far as it has them."""
-    readers: dict[str, Callable[[Any, str], Any]] = {
-        "tune": Tuning.from_mapping,
-        "repetitions": Repetitions.from_mapping,
-        "observed": ObservedShare.from_setting,
-        "limits": CellLimits.from_mapping,
-    }
-    return {
-        key: None if block[key] is None else read(block[key], f"{location}: {key}")
-        for key, read in readers.items()
-        if key in block
-    }
+def _check_repetitions(location: str, block: Repetitions | None) -> None:
+    if block:
+        check_names(f"{location}: repetitions.methods", "method", block.methods, names("method"))

@@ -15,18 +15,16 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
-from multilab.claims.claim import Claim
-from multilab.claims.errors import ClaimsError, check_keys
+from multilab.claims.errors import ClaimsError
 from multilab.core import code_digest, json_digest, read_json
-from multilab.core.messages import unknown_name
-from multilab.core.yaml_text import parse_yaml
+from multilab.core.messages import did_you_mean, unknown_name
+from multilab.core.settings import TextLoader, convert, read
 from multilab.experiments.analysis_units import Analysis
 
 if TYPE_CHECKING:
@@ -34,14 +32,36 @@ if TYPE_CHECKING:
 
     from multilab.claims import Aliases, Erratum, Layout, PublishedTables
     from multilab.claims.checks import Check
-    from multilab.claims.counterfactual import Counterfactual
+    from multilab.claims.statements import Claim, Counterfactual
     from multilab.experiments.study import Study
     from multilab.reports.figures import FigureSource
 
 __all__ = ["Paper", "analyses_of", "find", "paper_names", "paper_of"]
 
 _FOLDER = Path(__file__).parent
-_CONTENT = ("title", "citation", "doi", "proposes", "result", "analyses", "claims")
+
+
+class AnalysisBlock(TypedDict):
+    """An analysis of ``claims.yaml``."""
+
+    analysis: str
+    datasets: list[str]
+    methods: NotRequired[list[str]]
+    splits: NotRequired[int]
+    settings: NotRequired[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class PaperContent:
+    """Content of ``claims.yaml``; claims are read one by one, see :class:`~multilab.claims.statements.Claim`."""
+
+    title: str = ""
+    citation: str = ""
+    doi: str = ""
+    proposes: str = ""
+    result: str = ""
+    analyses: tuple[AnalysisBlock, ...] = ()
+    claims: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,27 +84,27 @@ class Paper:
     @property
     def title(self) -> str:
         """Title of the paper."""
-        return str(self._content.get("title") or self.name)
+        return self._content.title or self.name
 
     @property
     def proposes(self) -> str:
         """What the paper proposes, in two sentences."""
-        return str(self._content.get("proposes") or "").strip()
+        return self._content.proposes.strip()
 
     @property
     def result(self) -> str:
         """What the study found, in three sentences."""
-        return str(self._content.get("result") or "").strip()
+        return self._content.result.strip()
 
     @property
     def citation(self) -> str:
         """The paper's citation."""
-        return str(self._content.get("citation") or "").strip()
+        return self._content.citation.strip()
 
     @property
     def doi(self) -> str:
         """The paper's DOI, empty if it has none."""
-        return str(self._content.get("doi") or "")
+        return self._content.doi
 
     @functools.cached_property
     def tables(self) -> PublishedTables:
@@ -95,10 +115,8 @@ class Paper:
         ClaimsError
             If a file is not well formed: with the file and the key.
         """
-        from multilab.claims.erratum import read_errata
-        from multilab.claims.layouts import check_layouts
-        from multilab.claims.naming import Aliases
-        from multilab.claims.published import PublishedTables, read_cells
+        from multilab.claims.published import Aliases, PublishedTables, check_layouts, read_cells
+        from multilab.claims.statements import read_errata
 
         return PublishedTables(
             self.name,
@@ -130,13 +148,14 @@ class Paper:
     @functools.cached_property
     def claims(self) -> tuple[Claim, ...]:
         """The claims, in the order of ``claims.yaml``."""
-        blocks = self._content.get("claims") or []
-        return tuple(Claim.from_mapping(block, self._location("claims.yaml")) for block in blocks)
+        from multilab.claims.statements import Claim
+
+        return tuple(Claim.from_mapping(block, self._location("claims.yaml")) for block in self._content.claims)
 
     @functools.cached_property
     def counterfactuals(self) -> tuple[Counterfactual, ...]:
         """The counterfactuals, in the order of ``counterfactuals.yaml``."""
-        from multilab.claims.counterfactual import read_counterfactuals
+        from multilab.claims.statements import read_counterfactuals
 
         return read_counterfactuals(self._read("counterfactuals.yaml") or [], self._location("counterfactuals.yaml"))
 
@@ -151,7 +170,7 @@ class Paper:
     @functools.cached_property
     def analyses(self) -> tuple[Analysis, ...]:
         """The analyses, in the order of ``claims.yaml``."""
-        return tuple(self._analysis(block) for block in self._content.get("analyses") or [])
+        return tuple(self._analysis(block) for block in self._content.analyses)
 
     @property
     def figures(self) -> tuple[FigureSource, ...]:
@@ -174,17 +193,14 @@ class Paper:
         ClaimsError
         """
         from multilab.claims.checks import verify, verify_check
-        from multilab.claims.counterfactual import check_known
+        from multilab.claims.statements import refuse_repeated
 
-        ids = [claim.id for claim in self.claims]
-        repeated = next((name for name in ids if ids.count(name) > 1), None)
-        if repeated:
-            raise ClaimsError(f"{self._location('claims.yaml')}: two claims have the id {repeated!r}")
+        refuse_repeated(self.claims, self._location("claims.yaml"), "claims")
         try:
             verify(self.claims, self.checks)
         except ClaimsError as error:
             raise ClaimsError(f"{self._location('claims.yaml')}: {error}") from None
-        known = [*ids, *(one.id for one in self.errata)]
+        known = [one.id for one in (*self.claims, *self.errata)]
         evidence = {one.id for one in self.counterfactuals} | {one.id for one in self.errata if one.check}
         for erratum in self.errata:
             if erratum.check:
@@ -193,11 +209,11 @@ class Paper:
         for one in self.counterfactuals:
             at = f"{self._location('counterfactuals.yaml')}: counterfactual {one.id}"
             verify_check(at, one.check, one.arguments, self.checks)
-            check_known(one.explains, known, f"{self._location('counterfactuals.yaml')}: {one.id}", "claims and errata")
+            _check_known(one.explains, known, f"{self._location('counterfactuals.yaml')}: {one.id}", "claim or erratum")
         for claim in self.claims:
             if claim.explanation:
                 at = f"{self._location('claims.yaml')}: claim {claim.id}: evidence"
-                check_known(claim.explanation.evidence, evidence, at, "counterfactuals and errata with a check")
+                _check_known(claim.explanation.evidence, evidence, at, "counterfactual or erratum with a check")
         assert self.tables is not None
         assert self.analyses is not None
 
@@ -215,39 +231,25 @@ class Paper:
         return json_digest([self.texts(), code])
 
     @functools.cached_property
-    def _content(self) -> Mapping[str, Any]:
-        content = self._read("claims.yaml") or {}
-        check_keys(self._location("claims.yaml"), "claims.yaml", content, _CONTENT)
-        return content
+    def _content(self) -> PaperContent:
+        return convert(self._read("claims.yaml") or {}, PaperContent, self._location("claims.yaml"), error=ClaimsError)
 
-    def _analysis(self, block: Mapping[str, Any]) -> Analysis:
-        location = self._location("claims.yaml")
-        keys = ("analysis", "methods", "datasets", "splits", "settings")
-        check_keys(f"{location}: analyses", "an analysis", block, keys)
-        for key in ("analysis", "datasets"):
-            if key not in block:
-                raise ClaimsError(f"{location}: analyses: {dict(block)} has no {key}")
+    def _analysis(self, block: AnalysisBlock) -> Analysis:
         known = [path.stem for path in self.folder.glob("*.py") if "\nFILE = " in path.read_text(encoding="utf-8")]
         if block["analysis"] not in known:
+            location = self._location("claims.yaml")
             raise ClaimsError(f"{location}: {unknown_name('analysis', block['analysis'], sorted(known))}")
         return Analysis(
             f"{__package__}.{self.name}.{block['analysis']}",
             tuple(block["datasets"]),
-            tuple(block.get("methods") or ()),
+            tuple(block.get("methods", ())),
             block.get("splits"),
-            block.get("settings") or {},
+            block.get("settings", {}),
         )
 
     def _read(self, name: str) -> Any:
-        import yaml
-
         path = self.folder / name
-        if not path.is_file():
-            return None
-        try:
-            return parse_yaml(path.read_text(encoding="utf-8"), _loader())
-        except yaml.YAMLError as error:
-            raise ClaimsError(f"{self._location(name)}: not valid YAML: {' '.join(str(error).split())}") from None
+        return read(path, self._location(name), TextLoader, ClaimsError) if path.is_file() else None
 
     def _location(self, name: str) -> str:
         return f"papers/{self.name}/{name}"
@@ -257,21 +259,10 @@ class Paper:
         return importlib.import_module(path) if importlib.util.find_spec(path) else None
 
 
-@functools.cache
-def _loader() -> Any:
-    """Return a YAML loader to which ``on``, ``off``, ``yes`` and ``no`` are text: ``on`` is a key of checks."""
-    import yaml
-
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        pass
-
-    booleans = "tag:yaml.org,2002:bool"
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != booleans]
-        for first, resolvers in Loader.yaml_implicit_resolvers.items()
-    }
-    Loader.add_implicit_resolver(booleans, re.compile("(true|false)$", re.IGNORECASE), list("tTfF"))
-    return Loader
+def _check_known(names: Iterable[str], known: Collection[str], location: str, what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise ClaimsError(f"{location}: no {what} is called {name!r}{did_you_mean(name, known)}")
 
 
 def paper_names() -> list[str]:

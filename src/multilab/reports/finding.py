@@ -1,5 +1,6 @@
 """Finding of a study in up to three sentences, written from its numbers."""
 
+from multilab.core.text import listed
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.tables.control import control_view
 from multilab.reports.tables.entry import number, p_text
@@ -43,7 +44,7 @@ def _leader(report: ReportData, metric: str, comparison: Comparison, order: list
     def described(method: str) -> str:
         return f"average rank {comparison.ranks[method]:.2f}, mean {number(float(means[method]))}"
 
-    names = _listed([report.method_title(method) for method in leaders])
+    names = listed(map(report.method_title, leaders), len(leaders))
     verb = "leads" if len(leaders) == 1 else "lead"
     text = f"{metric_title(metric)}: {names} {verb} {comparison.k} methods over {sets} ({described(leaders[0])})"
     if len(leaders) == len(order):
@@ -60,12 +61,12 @@ def _by_dataset(report: ReportData, comparison: Comparison) -> str:
         ranks = comparison.dataset_ranks[dataset]
         top = [method for method in comparison.methods if ranks[method] == min(ranks.values())]
         value = float(mean.loc[dataset, top[0]])
-        names = _listed([report.method_title(m) for m in top]) if len(top) <= 3 else f"{len(top)} methods"
+        names = listed(map(report.method_title, top)) if len(top) <= 3 else f"{len(top)} methods"
         best[dataset] = (names, f"{dataset} ({number(value)})")
     different = sorted({name for name, _ in best.values()})
     if len(different) == 1:
-        return f"The best is {different[0]} on {_listed([where for _, where in best.values()])}."
-    return f"The best is {_listed([f'{name} on {where}' for name, where in best.values()])}."
+        return f"The best is {different[0]} on {listed((where for _, where in best.values()), len(best))}."
+    return f"The best is {listed((f'{name} on {where}' for name, where in best.values()), len(best))}."
 
 
 def _significance(report: ReportData, comparison: Comparison, first: str, second: str, cd: float) -> str:
@@ -80,7 +81,3 @@ def _significance(report: ReportData, comparison: Comparison, first: str, second
         return f"{text}."
     verdict = "differ" if comparison.rejected else "are not shown to differ"
     return f"{text}; taken together, the methods {verdict} (Iman\u2013Davenport, {p_text(comparison.p)})."
-
-
-def _listed(texts: list[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

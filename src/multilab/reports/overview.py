@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from multilab.claims.verdicts import Agreement
-from multilab.core import write_atomically
 from multilab.reports.arena.data import LEADERBOARD, load_arena
-from multilab.reports.arena.finding import arena_finding
+from multilab.reports.arena.panels import finding as arena_finding
 from multilab.reports.data import ReportData, load_report
 from multilab.reports.finding import finding
-from multilab.reports.page import template
+from multilab.reports.page import write_page
 from multilab.reports.paper.cells import tally
 from multilab.reports.paper.claims import claim_views, outcomes
 from multilab.reports.paper.names import ReportedPaper
@@ -34,18 +33,16 @@ def write_overview(reports: Path | str, paper_of: Callable[[Path], ReportedPaper
     ----------
     reports : path
         The folder of the studies' folders; those without ``scores.csv`` and the quick study are left out. The studies
-        of the arena are one line with the first sentence of its page.
+        of the arena are one line that says who leads.
     paper_of : callable
         Returns the paper of a study's folder, ``None`` if it has none.
     """
     ranked = (Path(reports) / "arena" / LEADERBOARD).is_file()
     folders = sorted(path.parent for path in Path(reports).glob("*/scores.csv") if _listed(path.parent.name))
     lines = [_line(load_report(folder), paper_of(folder)) for folder in folders]
-    arena = arena_finding(load_arena(Path(reports) / "arena"))[:1] if ranked else None
-    content = template("overview.html.j2").render(studies=lines, rows=_ranks(lines), arena=arena)
-    target = Path(reports) / "index.html"
-    write_atomically(target, content)
-    return target
+    arena = arena_finding(load_arena(Path(reports) / "arena")) if ranked else None
+    content = {"studies": lines, "rows": _ranks(lines), "arena": arena}
+    return write_page(Path(reports) / "index.html", "overview.html.j2", content)
 
 
 def _listed(study: str) -> bool:

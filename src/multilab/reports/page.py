@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from multilab.core import write_atomically
-from multilab.metrics import METRICS
-from multilab.reports.data import ReportData, load_report, metric_title
-from multilab.reports.errors import ReportError
+from multilab.core.templates import template as jinja_template
+from multilab.metrics import find_metric
+from multilab.reports.data import load_report, metric_title
 from multilab.reports.paper.cells import MARKS
 from multilab.reports.paper.names import ReportedPaper
-from multilab.reports.sections import Section, header, plain_text, sections
+from multilab.reports.sections import header, plain_text, sections
 from multilab.reports.tables.entry import number, p_text
 from multilab.reports.tables.scores import MANY_METHODS, method_rows
 
@@ -39,45 +39,42 @@ def build_report(
     Raises
     ------
     ReportError
-        If ``scores.csv`` is missing, a file cannot be read or contradicts the scores, or the extra ``lab``
-        is not installed.
+        If ``scores.csv`` is missing, or a file cannot be read or contradicts the scores.
     """
     report = load_report(study_dir)
-    target = report.folder / "index.html"
-    write_atomically(target, _render(report, header(report, paper), sections(report, paper, each)))
-    return target
+    common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "find_metric": find_metric}
+    shown = sections(report, paper, each)
+    rendered = [(section, template(section.template, common).render(section.content)) for section in shown]
+    return write_page(
+        report.folder / "index.html", "page.html.j2", {**header(report, paper), "sections": rendered}, common
+    )
 
 
-def _render(report: ReportData, head: Mapping[str, Any], shown: Iterable[Section]) -> str:
-    from markupsafe import Markup
+def write_page(path: Path, name: str, content: Mapping[str, Any], common: Mapping[str, Any] | None = None) -> Path:
+    """Write a page from a template of this package, and return its path.
 
-    common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "definitions": METRICS}
-    page = template("page.html.j2", common)
-    rendered = [(section, Markup(template(section.template, common).render(section.content))) for section in shown]
-    return page.render(head, sections=rendered)
-
-
-def template(name: str, common: Mapping[str, Any] | None = None) -> Any:
-    """Return a template of this package; ``common`` are variables that it and what it imports see.
+    Parameters
+    ----------
+    path : Path
+    name : str
+        Of the template.
+    content : mapping
+        Its variables.
+    common : mapping, optional
+        Variables that the templates it imports see, too.
 
     Raises
     ------
-    ReportError
+    MultilabError
         If the extra ``lab`` is not installed.
     """
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as error:
-        raise ReportError("a report needs Jinja2: pip install 'multilab[lab]'") from error
-    engine = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    engine.filters |= {
+    write_atomically(path, template(name, common).render(content))
+    return path
+
+
+def template(name: str, common: Mapping[str, Any] | None = None) -> Any:
+    """Return a template with the filters of reports; ``common`` are variables that it and what it imports see."""
+    filters: dict[str, Callable[..., Any]] = {
         "number": number,
         "metric_title": metric_title,
         "p_value": p_text,
@@ -85,5 +82,4 @@ def template(name: str, common: Mapping[str, Any] | None = None) -> Any:
         "method_rows": method_rows,
         "headline_of": lambda report: metric_title(report.primary[0]),
     }
-    engine.globals |= common or {}
-    return engine.get_template(name)
+    return jinja_template(name, common, filters)

@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "errors": ("StatisticsError",),
         "omnibus": ("friedman", "iman_davenport"),
         "posthoc": ("RankPair", "bonferroni_dunn_cd", "cliques", "nemenyi_cd"),
-        "ranks": ("average_ranks", "rank_rows"),
+        "ranks": ("average_ranks", "pareto_front", "rank_rows"),
         "resampled_t": ("corrected_resampled_interval", "corrected_resampled_p", "corrected_unpaired_interval"),
         "signed_rank": (
             "BayesPair",

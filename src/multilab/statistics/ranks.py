@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -85,3 +87,27 @@ def average_ranks(table: pd.DataFrame, direction: str) -> pd.Series:
     {'a': 1.0, 'b': 2.33, 'c': 2.67}
     """
     return rank_rows(table, direction).mean(axis=0)
+
+
+def pareto_front(quality: Mapping[str, float], cost: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the Pareto front of quality and cost, the cheapest first.
+
+    Parameters
+    ----------
+    quality : mapping of str to float
+        The larger the better, such as Elo.
+    cost : mapping of str to float
+        The smaller the better. Names with a cost or quality that is missing or NaN are left out.
+
+    Examples
+    --------
+    >>> from multilab.statistics import pareto_front
+    >>> pareto_front({"a": 1000, "b": 1200, "c": 1100}, {"a": 0.1, "b": 3.0, "c": 4.0})
+    ('a', 'b')
+    """
+    both = [name for name in quality if np.isfinite(quality[name]) and np.isfinite(cost.get(name, np.nan))]
+    front: list[str] = []
+    for name in sorted(both, key=lambda each: (cost[each], -quality[each], each)):
+        if not front or quality[name] > quality[front[-1]]:
+            front.append(name)
+    return tuple(front)

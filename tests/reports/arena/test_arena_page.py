@@ -15,15 +15,14 @@ import pytest
 from helpers.arena_sample import METHODS, SETS, write_arena
 from helpers.html_page import Page
 from multilab.arena import leaderboard_means, rank_methods
+from multilab.cli import main
 from multilab.commands.arena.pages import study_page
-from multilab.core import MultilabError
 from multilab.reports.arena.data import OutdatedLeaderboardError, load_arena
 from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, rank_ladder
-from multilab.reports.arena.finding import arena_finding
-from multilab.reports.arena.page import build_arena_pages, picker_data
+from multilab.reports.arena.page import build_arena_pages
+from multilab.reports.arena.panels import finding, picker_data
 from multilab.reports.errors import ReportError
 from multilab.reports.overview import write_overview
-from multilab.stages.arena import main as arena_command
 
 
 class ArenaPage(Page):
@@ -120,32 +119,36 @@ def test_methods_marked_as_equal_are_those_within_the_critical_difference(conten
         assert sum("≈" in row[2]["text"] for row in rows) == len(near)
 
 
-def test_the_finding_names_the_leaders_the_cheap_and_the_unfinished(folder):
+def test_the_finding_names_the_leaders_the_champion_the_cheap_and_the_unfinished(folder, text):
     arena = load_arena(folder)
-    first, champion, second, third = arena_finding(arena)
+    found = finding(arena)
     pool = arena.pools["ensembled"]  # of the pools with all sets, the one with the most methods
-    best = pool["columns"][int(np.argmax(pool["boards"]["overall"]["elo"]))]
-    assert first.startswith(f"{arena.columns[best].title} leads 9 methods on 7 sets by all metrics together (Elo ")
-    assert all(f"{title}: " in first for title in ("example-based decisions", "label-based", "example-based ranking"))
-    assert champion.startswith("Portfolio stack (ensembled): on all sets (7) first by mean rank in 2 of 19 metrics")
-    assert "; on the 5 unseen sets first by mean rank in 1 of 19 metrics" in champion
-    assert "unseen" not in first  # no stack leads
-    assert second.startswith("Of the 3 methods that are fitted in at most 1 s per 1,000 rows, BR, logistic regression")
-    assert third.startswith("2.1 % of the cells ")
-    assert third.endswith("2 of 11 methods have any: MLDF (17 %) and BOOMER (3 %).")
+    board = pool["boards"]["overall"]
+    best = pool["columns"][int(np.argmax(board["elo"]))]
+    (leaders,) = found["leaders"]  # no stack leads, so that the unseen sets are not shown
+    assert (leaders["columns"], leaders["sets"]) == (9, 7)
+    first, *others = leaders["rows"]
+    assert (first["group"], first["method"]) == ("All metrics", arena.columns[best].title)
+    tied = sum(rank <= min(board["rank"]) + board["cd"] for rank in board["rank"])
+    assert first["tied"] == tied
+    assert [row["group"] for row in others] == ["Example-based decisions", "Label-based", "Example-based ranking"]
+    assert f"<b>No single method wins: {tied} of 9 are statistically tied for first on 7 sets.</b>" in text
+    assert [(each["sets"], each["first"], each["metrics"]) for each in found["champion"]] == [(7, 1, 16), (5, 0, 16)]
+    assert "is first by mean rank in 1 of 16 metrics on 7 sets and in 0 of 16 metrics on 5 unseen sets." in text
+    assert (found["cheap"]["methods"], found["cheap"]["best"]) == (3, "BR, logistic regression")
+    assert found["unfinished"] == {"share": "2.1", "methods": 2, "of": 11, "most": [("MLDF", "17"), ("BOOMER", "3")]}
 
 
 def test_the_finding_counts_sets_of_one_source_once(folder):
     arena = load_arena(folder)
-    assert "sources" not in arena_finding(arena)[0]
+    assert finding(arena)["sources"] is None
     one, *others = arena.content["sets"]
     for facts in others:
         facts["source"] = "crawl"
     ranks = rank_methods(leaderboard_means(arena.content, "ensembled"), "overall").dataset_ranks
     expected = (ranks.loc[one["name"]] + ranks.drop(one["name"]).mean()) / 2
     best = arena.columns[expected.idxmin()].title
-    sentence = f"The sets are of 2 sources; with the sets of one source as one, {best} has the best mean rank "
-    assert f"{sentence}({expected.min():.2f})." in arena_finding(arena)[0]
+    assert finding(arena)["sources"] == {"sources": 2, "method": best, "rank": pytest.approx(expected.min(), abs=0.005)}
 
 
 def test_a_set_page_has_all_methods_and_metrics_with_spread_and_reasons(folder, pages):
@@ -193,7 +196,7 @@ def test_methods_without_results_and_libraries_are_listed(page):
 def test_the_champion_has_a_table_per_pool_and_the_gain_by_tuning_is_shown(content, page):
     tables = [table for table in page.tables if table[0][0]["text"] == "Metric"]
     pools = [pool for pool in content["pools"] if pool["name"].startswith(("ensembled", "all"))]
-    assert [len(table) - 1 for table in tables] == [19] * 4
+    assert [len(table) - 1 for table in tables] == [16] * 4
     for pool, table in zip(pools, tables, strict=True):
         for name, row in zip(pool["champion"]["tests"], table[1:], strict=True):
             board, test, own = pool["boards"][name], pool["champion"]["tests"][name], pool["champion"]["column"]
@@ -214,7 +217,7 @@ def test_elo_and_sets_won_of_the_tuned_methods_sort_as_numbers(text):
     values = re.findall(r'<td class="left" data-v="([^"]*)">(\d+)', section)
     assert len(values) == 2 * 3
     assert all(round(float(value)) == int(shown) for value, shown in values)
-    assert "no difference is detected, nor can it be with 4 sets (the smallest p is 0.25)" in section
+    assert "with 4 sources of sets it can detect nothing (the smallest p is 0.25)" in section
 
 
 def test_text_in_names_is_escaped(text):
@@ -281,7 +284,7 @@ def test_ratings_costs_and_tables_may_be_absent(own_folder):
     for name in ("scores.csv", "measured.csv", "unfinished.csv", "study.json"):
         (folder / name).unlink()
     text = build_arena_pages(folder)[0].read_text(encoding="utf-8")
-    assert "(mean rank 1.29)" in text
+    assert "<td>1.29</td>" in text
     assert "Seconds and megabytes were not measured." in text
     assert "±</span>" not in (folder / "sets" / "yeast.html").read_text(encoding="utf-8")
 
@@ -304,7 +307,7 @@ def test_a_leaderboard_that_cannot_be_used_is_refused_in_one_line(own_folder):
 
 def test_the_command_and_the_report_of_the_study_write_these_pages(own_folder, monkeypatch, capsys):
     monkeypatch.chdir(own_folder.parent.parent)
-    assert arena_command(["page"]) == arena_command(["page", "out=reports/arena"]) == 0
+    assert main(["arena", "page"]) == main(["arena", "page", "--output", "reports/arena"]) == 0
     assert capsys.readouterr().out.endswith("index.html, and 7 pages of sets next to it\n")
     text = (own_folder / "index.html").read_text(encoding="utf-8")
     (own_folder / "study.json").write_text('{"page": "arena", "limits": {"seconds": 9, "gigabytes": 4}}')
@@ -313,16 +316,14 @@ def test_the_command_and_the_report_of_the_study_write_these_pages(own_folder, m
     (own_folder / "leaderboard.json").unlink()
     assert study_page(own_folder) == own_folder / "index.html"
     assert "leaderboard.json does not exist: run `multilab arena rank`, then `" in capsys.readouterr().out
-    with pytest.raises(OutdatedLeaderboardError, match="does not exist"):
-        arena_command(["page"])
-    with pytest.raises(MultilabError, match="'now' is not an argument here; expected out="):
-        arena_command(["page", "now"])
+    assert main(["arena", "page"]) == 2
+    assert "leaderboard.json does not exist" in capsys.readouterr().err
 
 
 def test_the_page_over_all_studies_has_one_line_for_the_arena(folder, pages):
     text = write_overview(folder.parent, lambda path: None).read_text(encoding="utf-8")
     assert re.findall(r'<h2><a href="(.*?)">', text) == ["arena/index.html"]
-    assert arena_finding(load_arena(folder))[0].replace("<", "&lt;").replace(">", "&gt;") in text
+    assert "of 9 are statistically tied for first on 7 sets." in text
     assert "arena-tuned" not in text
 
 

@@ -14,8 +14,8 @@ pytest.importorskip("jinja2")
 
 from helpers.html_page import Page
 from multilab import papers
-from multilab.claims import ClaimsError
-from multilab.claims.layouts import check_layouts
+from multilab.claims import ClaimsError, judge_tables
+from multilab.claims.published import check_layouts
 from multilab.claims.verdicts import compared
 from multilab.papers import find
 from multilab.reports import ReportError, build_report, load_report
@@ -52,7 +52,7 @@ def study(tmp_path_factory):
     scores.to_csv(folder / "scores.csv", index=False)
     ours = scores.groupby(["dataset", "method", "metric"])["value"].agg(["mean", "std"]).reset_index()
     ours["method"] = ours["method"].replace(PAPER.aliases.names["method"])  # the columns as printed
-    PAPER.tables.judge(ours).to_csv(folder / "cells.csv", index=False)
+    judge_tables(PAPER.tables, ours).to_csv(folder / "cells.csv", index=False)
     info = {
         "datasets": SETS,
         "methods": NINE,

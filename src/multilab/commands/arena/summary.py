@@ -1,4 +1,4 @@
-"""What the arena shows: the summary of its leaderboard as numbers and as a page of the documentation."""
+"""The summary of the arena's leaderboard: its numbers, and a page of the documentation."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from multilab.arena.errors import ArenaError
-from multilab.arena.summaries.page import summary_page
-from multilab.arena.summaries.proposals import PROPOSALS
-from multilab.arena.summaries.summary import arena_summary
+from multilab.arena.summary import PROPOSALS, arena_summary
 from multilab.commands.arena.tables import STUDIES, arena_settings, tables_of_costs
-from multilab.commands.arguments import arguments
 from multilab.core import report_dir, write_atomically
 from multilab.core.shell import command
 from multilab.experiments.conf import names
 from multilab.experiments.study import load_study
 from multilab.reports.arena.data import read_leaderboard_file
+from multilab.reports.arena.page import summary_page
 
 PAGE = "docs/arena-results.md"
 
 
-def summarise_arena(argv: list[str]) -> int:
+def summarise_arena() -> None:
     """Write ``reports/arena/summary.json`` and the page of the documentation."""
-    arguments(argv)
     summary = summary_of_reports()
     if summary is None:
         raise ArenaError(
@@ -38,7 +35,6 @@ def summarise_arena(argv: list[str]) -> int:
         print(page)
     else:
         print(f"{page} is not written: there is no folder {page.parent}")
-    return 0
 
 
 def summary_of_reports() -> dict[str, Any] | None:

@@ -13,7 +13,10 @@ from multilab.claims.errors import NotYet
 from multilab.claims.evidence import Evidence, Finding
 
 
-@check("By {metrics}, on {datasets}: {methods} differ by at most {tolerance}{of_means: in the means| on every split}.")
+@check(
+    "By {metrics}, on {datasets}: {methods} differ by at most {tolerance} {where}.",
+    where=lambda a: "in the means" if a["of_means"] else "on every split",
+)
 def agree_within(
     evidence: Evidence,
     methods: Sequence[str],
@@ -38,7 +41,10 @@ def agree_within(
     return Finding.of(parts, numbers)
 
 
-@check("On {datasets}: {table} of each of {methods} by {y} rises with {x}, Spearman's rho {least:at least %s|above 0}.")
+@check(
+    "On {datasets}: {table} of each of {methods} by {y} rises with {x}, Spearman's rho {bound}.",
+    bound=lambda a: f"at least {a['least']:g}" if a["least"] is not None else "above 0",
+)
 def rises_with(
     evidence: Evidence,
     methods: Sequence[str],
@@ -68,8 +74,8 @@ def rises_with(
 
 
 @check(
-    "On every dataset: the log-log slope of the cost of {variant} is above that of each of {others}"
-    "{margin: by more than %s}."
+    "On every dataset: the log-log slope of the cost of {variant} is above that of each of {others} "
+    "by more than {margin}."
 )
 def steeper(evidence: Evidence, variant: str, others: Sequence[str], table: str, margin: float = 0.0) -> Finding:
     """Holds for a dataset and another variant if the log-log slope of the variant's cost is above by the margin."""

@@ -10,7 +10,7 @@ import pandas as pd
 
 from multilab.claims.checks import check
 from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of
-from multilab.claims.naming import half_unit
+from multilab.claims.published import rounds_to
 from multilab.statistics import compare_methods
 
 _CURVES = "feature_curves"
@@ -148,7 +148,7 @@ def critical_difference(
     table = evidence.means(metric, methods, datasets)
     cd = compare_methods(table, direction_of(metric), alpha, control=methods[0], metric=metric).cd_bonferroni_dunn
     number = float("nan") if cd is None else float(cd)
-    fits = {text: abs(number - float(text)) <= half_unit(text) for text in (right, wrong)}
+    fits = {text: rounds_to(number, text) for text in (right, wrong)}
     return Finding.of(fits[right] and not fits[wrong], {"CD": round(number, 4), "datasets": len(table)})
 
 
@@ -263,6 +263,10 @@ def faster(
     return Finding.of(list(ratio > times), {str(d): f"{r:.3g}x" for d, r in ratio.items()})
 
 
+def _ranges(excepted: Mapping[str, Sequence[int]]) -> str:
+    return ", ".join(f"{dataset} at {low} to {high}" for dataset, (low, high) in excepted.items())
+
+
 @check("On every dataset: {others} keep as many features as {method}.")
 def kept_as_many(evidence: Evidence, method: str, others: Sequence[str]) -> Finding:
     """Holds if on every dataset the others keep as many features as the method."""
@@ -275,7 +279,8 @@ def kept_as_many(evidence: Evidence, method: str, others: Sequence[str]) -> Find
 
 @check(
     "On each of {datasets}: {metric} of {method} is better than that of each of {others} at every number of features "
-    "that both have{excepted:, except on %s}, or lower by at most {tolerance}."
+    "that both have{exceptions}, or lower by at most {tolerance}.",
+    exceptions=lambda a: f", except on {_ranges(a['excepted'])}" if a["excepted"] is not None else "",
 )
 def curve_above(
     evidence: Evidence,

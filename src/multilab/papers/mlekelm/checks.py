@@ -10,9 +10,24 @@ import pandas as pd
 
 from multilab.claims.checks import check
 from multilab.claims.evidence import Evidence, Finding, direction_of
-from multilab.claims.naming import half_unit
+from multilab.claims.published import printed_number
+from multilab.claims.published import rounds_to as is_rounded_to  # `rounds_to` is a check here
 from multilab.statistics import nemenyi_cd, rank_rows
 from multilab.statistics.summary import exact_mean
+
+
+def _relatively(arguments: Mapping[str, Any]) -> str:
+    return f", or a share of {arguments['relative']:g} of its value" if arguments["relative"] is not None else ""
+
+
+def _near(arguments: Mapping[str, Any]) -> str:
+    relative, deviations = arguments["relative"], arguments["deviations"]
+    share = f"within a share of {relative:g} of" if relative is not None else ""
+    return (
+        share
+        + (f"within {deviations:g} standard deviations of" if deviations is not None else "")
+        + (" equal to" if arguments["exact"] else "")
+    )
 
 
 @check(
@@ -127,7 +142,10 @@ def costs_between(
     return Finding.of(dearer and all(means[method] < means[other] for other in less_than), numbers)
 
 
-@check("On each of {datasets}: weights of {methods} are exactly 0, {at_least:on the median a share of at least %s}.")
+@check(
+    "On each of {datasets}: weights of {methods} are exactly 0, {share}.",
+    share=lambda a: f"on the median a share of at least {a['at_least']:g}" if a["at_least"] is not None else "",
+)
 def zero_weights(
     evidence: Evidence, methods: Sequence[str], at_least: float | None = None, datasets: Sequence[str] | None = None
 ) -> Finding:
@@ -152,8 +170,9 @@ def zero_weights(
 
 
 @check(
-    "On {most:more than half of|every one of} {datasets}: {y} of {method} has settled (to {tolerance}"
-    "{relative:, or a share of %s of its value}) after at most {limit} sweeps."
+    "On {share} {datasets}: {y} of {method} has settled (to {tolerance}{relatively}) after at most {limit} sweeps.",
+    share=lambda a: "more than half of" if a["most"] else "every one of",
+    relatively=_relatively,
 )
 def settles_within(
     evidence: Evidence,
@@ -176,8 +195,8 @@ def settles_within(
 
 
 @check(
-    "{y} of {method} has settled (to {tolerance}{relative:, or a share of %s of its value}) after this many sweeps, "
-    "give or take {slack}: {at}."
+    "{y} of {method} has settled (to {tolerance}{relatively}) after this many sweeps, give or take {slack}: {at}.",
+    relatively=_relatively,
 )
 def settles_near(
     evidence: Evidence,
@@ -249,9 +268,10 @@ def _numbers(sweeps: Mapping[str, int | None]) -> dict[str, Any]:
 
 
 @check(
-    "By {metrics}, on {datasets}: {at_least} or more cells{at_most:, and at most %s,} of {method} are "
-    "{relative:within a share of %s of}{deviations:within %s standard deviations of}{exact: equal to|} the published "
-    "ones of {printed}."
+    "By {metrics}, on {datasets}: {at_least} or more cells{limit} of {method} are {near} the published "
+    "ones of {printed}.",
+    limit=lambda a: f", and at most {a['at_most']}," if a["at_most"] is not None else "",
+    near=_near,
 )
 def reproduces(
     evidence: Evidence,
@@ -280,7 +300,7 @@ def reproduces(
             gap = abs(exact_mean(runs) - cell["mean"])
             spread = float(np.hypot(np.nan_to_num(cell["std"]), runs.std(ddof=1) if runs.nunique() > 1 else 0.0))
             limits = (
-                half_unit(cell["printed_mean"]) if exact else 0.0,
+                printed_number(cell["printed_mean"]).half if exact else 0.0,
                 (relative or 0.0) * cell["mean"],
                 (deviations or 0.0) * spread,
             )
@@ -327,7 +347,7 @@ def leads(
 def rounds_to(evidence: Evidence, metric: str, method: str, dataset: str, right: str) -> Finding:
     """Holds if one of our means rounds to a number."""
     value = float(evidence.means(metric, [method], [dataset]).iloc[0, 0])
-    return Finding.of(abs(value - float(right)) <= half_unit(right), {"value": round(value, 6)})
+    return Finding.of(is_rounded_to(value, right), {"value": round(value, 6)})
 
 
 @check("By {metric}, on {dataset}: the ranks among {methods} are {ranks}.")
@@ -349,8 +369,8 @@ def saves(evidence: Evidence, metric: str, method: str, other: str, dataset: str
     """Holds if 1 - cost / other cost rounds to ``right``; ``wrong`` is other cost / cost - 1."""
     own, others = (float(evidence.means(metric, [name], [dataset]).iloc[0, 0]) for name in (method, other))
     numbers = {"1 - a / b": round(1 - own / others, 4), "b / a - 1": round(others / own - 1, 4)}
-    fits = abs(1 - own / others - float(right)) <= half_unit(right)
-    fits = fits and abs(others / own - 1 - float(wrong)) <= half_unit(wrong)
+    fits = is_rounded_to(1 - own / others, right)
+    fits = fits and is_rounded_to(others / own - 1, wrong)
     return Finding.of(fits, numbers)
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import f, spearmanr
 
-from multilab.claims.checks import check
+from multilab.claims.checks import check, text_of
 from multilab.claims.errors import NotYet
 from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of
-from multilab.methods.stacking._affinity import cosine_affinity
+from multilab.methods.stacking.objective import cosine_affinity
 from multilab.statistics import nemenyi_cd, rank_rows, signed_rank_p
 
 
@@ -46,7 +46,8 @@ def worse_beyond(
 
 @check(
     "On every dataset: {metric} of {method} is best inside the range of {parameter}, better than at both ends by at "
-    "least {margins}{fixed: (%s)}."
+    "least {margins}{others}.",
+    others=lambda a: f" ({text_of(a['fixed'])})" if a["fixed"] is not None else "",
 )
 def rises_then_falls(
     evidence: Evidence,
@@ -75,8 +76,8 @@ def rises_then_falls(
 
 
 @check(
-    "On every dataset: at the best value of {at_best}, {metric} of {method} ranges over at most {tolerance}"
-    "{up_to:, the other parameters up to given values|}."
+    "On every dataset: at the best value of {at_best}, {metric} of {method} ranges over at most {tolerance}{limits}.",
+    limits=lambda a: ", the other parameters up to given values" if a["up_to"] else "",
 )
 def flat_in(
     evidence: Evidence,

@@ -1,4 +1,4 @@
-"""Data of the arena's pages: ``leaderboard.json`` and the tables of its studies, read once and checked."""
+"""What the pages of the arena show: the leaderboard file, and the tables of its studies."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from multilab.arena import SCHEMA, DataProfile, Means, leaderboard_means
+from multilab.arena.tracks import UNSEEN
 from multilab.core import read_json
 from multilab.reports.errors import ReportError
+from multilab.reports.tables.entry import number
 from multilab.statistics.result_files import read_measured, read_scores
-
-__all__ = ["LEADERBOARD", "ArenaColumn", "ArenaData", "OutdatedLeaderboardError", "load_arena"]
 
 LEADERBOARD = "leaderboard.json"
 _KEYS = ("created", "studies", "sets", "methods", "metrics", "groups", "tracks", "pools", "costs")
@@ -74,7 +75,7 @@ class ArenaData:
     folder : Path
         ``reports/arena``.
     content : dict
-        ``leaderboard.json``, see :mod:`multilab.arena.leaderboard_file`.
+        ``leaderboard.json``, see :mod:`multilab.arena.leaderboard`.
     columns : dict of str to ArenaColumn
         By name, in the order of the file.
     """
@@ -288,3 +289,45 @@ def _columns(content: Mapping[str, Any]) -> dict[str, ArenaColumn]:
 def _title(method: Mapping[str, Any]) -> str:
     title = method.get("title") or method["name"]
     return title if method["track"] == "default" else f"{title} ({method['track']})"
+
+
+POOL_TITLES = {
+    "default": "Default settings",
+    "tuned": "Default and tuned",
+    "ensembled": "Default and ensembled",
+    "all": "All tracks",
+}
+
+
+def shown_column(arena: ArenaData, name: str, sets: Collection[str] = ()) -> dict[str, Any]:
+    """Return a column as the tables show it; some sets may have decided its rules."""
+    column = arena.columns[name]
+    return {
+        "name": column.name,
+        "title": arena.title_on(name, sets),
+        "family": column.family,
+        "track": column.track,
+        "licence": column.licence,
+        "costs": [
+            {"text": number(value, 2), "value": "" if value is None else f"{value:g}"}
+            for value in (column.fit_seconds, column.predict_ms, column.model_mb)
+        ],
+    }
+
+
+def pool_title(name: str) -> str:
+    """Return the display name of a pool."""
+    title = POOL_TITLES.get(name.removesuffix(UNSEEN), name)
+    return f"{title}, unseen sets" if name.endswith(UNSEEN) else title
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent, a dash for NaN."""
+    return "–" if np.isnan(share) else f"{100 * share:.1f}"
+
+
+def limits_text(arena: ArenaData) -> str:
+    """Return the limits of a cell."""
+    path = arena.folder / "study.json"
+    limits = read_json(path).get("limits") if path.is_file() else None
+    return f"{limits['seconds']:g} s or {limits['gigabytes']:g} GiB" if limits else "the limit of time or memory"

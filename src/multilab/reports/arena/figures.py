@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from multilab.arena import pareto_front
+from multilab.statistics import pareto_front
 
 __all__ = ["CostPoint", "RankPoint", "cost_figure", "rank_ladder"]
 

@@ -1,27 +1,36 @@
-"""Pages of the arena: ``index.html`` over all sets, and ``sets/<set>.html``, each one self-contained file."""
+"""Pages of the arena, each one self-contained file, and the Markdown page of its summary."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from multilab.arena.pools import UNSEEN
-from multilab.core import write_atomically
-from multilab.reports.arena.boards import board_panel, cost_panel
-from multilab.reports.arena.data import LEADERBOARD, ArenaData, load_arena
-from multilab.reports.arena.finding import arena_finding, main_pool
-from multilab.reports.arena.methods import absent_row, method_row
-from multilab.reports.arena.picker import counted_metrics, picker_data
-from multilab.reports.arena.sets import set_page, set_row
-from multilab.reports.arena.texts import limits_text, pool_title, thousands
-from multilab.reports.arena.tracks import champion_panels, tuning_panel
-from multilab.reports.page import template
+import numpy as np
 
-__all__ = ["build_arena_pages"]
+from multilab.arena.tracks import UNSEEN
+from multilab.reports.arena.data import LEADERBOARD, ArenaData, limits_text, load_arena, pool_title
+from multilab.reports.arena.panels import (
+    absent_row,
+    board_panel,
+    champion_panels,
+    cost_panel,
+    counted_metrics,
+    finding,
+    main_pool,
+    method_row,
+    picker_data,
+    set_page,
+    set_row,
+    tuning_panel,
+)
+from multilab.reports.page import template, write_page
+from multilab.reports.tables.entry import thousands
 
 _SECONDS = (0.01, 0.1, 1, 10, 100)
 _FILES = (LEADERBOARD, "scores.csv", "measured.csv", "unfinished.csv")
@@ -56,9 +65,8 @@ def build_arena_pages(folder: Path | str, step: Callable[[str], None] = lambda n
     common = _common(arena, script)
     target = arena.folder / "index.html"
     step("index")
-    write_atomically(target, template("arena.html.j2", common).render(_index(arena)))
+    write_page(target, "arena.html.j2", _index(arena), common)
     written, names = [target], list(arena.sets)
-    page = template("arena_set.html.j2", common)
     for index, name in enumerate(names):
         step(name)
         path = arena.folder / "sets" / f"{name}.html"
@@ -67,7 +75,7 @@ def build_arena_pages(folder: Path | str, step: Callable[[str], None] = lambda n
             "previous": names[index - 1] if index else "",
             "following": names[index + 1] if index + 1 < len(names) else "",
         }
-        write_atomically(path, page.render(set_page(arena, name) | neighbours))
+        write_page(path, "arena_set.html.j2", set_page(arena, name) | neighbours, common)
         written.append(path)
     for path in sorted((arena.folder / "sets").glob("*.html")):
         if path not in written:
@@ -95,7 +103,7 @@ def _index(arena: ArenaData) -> dict[str, Any]:
     costs = [cost_panel(arena, pool, group) for pool in pools.values() for group in groups if group in pool["boards"]]
     data = json.dumps(picker_data(arena), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     return {
-        "finding": arena_finding(arena),
+        "finding": finding(arena),
         "facts": _facts(arena),
         "origin": _origin(arena),
         "scale": _scale(arena),
@@ -163,3 +171,34 @@ def _scale(arena: ArenaData) -> str:
 def _commands(arena: ArenaData) -> list[str]:
     studies = list(dict.fromkeys(arena.studies.values()))
     return [*(f"dvc repro reports/{study}/dvc.yaml" for study in studies), "multilab arena rank", "multilab arena page"]
+
+
+def summary_page(summary: Mapping[str, Any]) -> str:
+    """Return the page of a summary, in Markdown.
+
+    Parameters
+    ----------
+    summary : mapping
+        From :func:`multilab.arena.arena_summary`.
+
+    Raises
+    ------
+    ReportError
+        If the extra ``lab`` is not installed.
+    """
+    cheap = [_cheap(metric, rows) for metric, rows in (summary["cheap"] or {"metrics": {}})["metrics"].items() if rows]
+    text = template("arena_results.md.j2").render(summary=summary, cheap=cheap)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def _cheap(metric: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return by one metric how much longer the best method takes than the cheapest that suffices (median)."""
+    factors = [row["best_seconds"] / row["seconds"] for row in rows if row["seconds"] > 0]
+    counts = Counter(row["cheapest"] for row in rows)
+    return {
+        "metric": metric,
+        "sets": len(rows),
+        "factor": float(np.median(factors)) if factors else None,
+        "same": sum(row["cheapest"] == row["best"] for row in rows),
+        "often": [name for name, count in counts.items() if count == max(counts.values())],
+    }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from multilab.leaderboard import Leaderboard
+from multilab.comparison import Leaderboard
 from multilab.metrics.registry import defined
 from multilab.reports.figures.figure import Figure
 from multilab.reports.figures.style import COLD, INK, PALE, SOFT, WARM, decades, new_axes, style_axes, styled

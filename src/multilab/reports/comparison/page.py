@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from multilab.core import write_atomically
-from multilab.leaderboard import Leaderboard, Recommendation
+from multilab.comparison import Leaderboard, Recommendation
+from multilab.comparison.curve import curve_remark
+from multilab.comparison.decisions import Effects, tuned_name
+from multilab.comparison.plan import PlannedMethod, duration
+from multilab.comparison.results import Results
+from multilab.core.text import listed
+from multilab.experiments.environment import environment
+from multilab.experiments.execute import jobs
+from multilab.experiments.stored import setting_text
+from multilab.metrics import over_assigned
 from multilab.metrics.registry import defined
 from multilab.reports.comparison.figures import (
     curve_figure,
@@ -19,106 +25,82 @@ from multilab.reports.comparison.figures import (
     seconds_figure,
     threshold_figure,
 )
-from multilab.reports.page import template
+from multilab.reports.page import write_page
 from multilab.reports.sections import flat
-from multilab.reports.tables.entry import number
+from multilab.reports.tables.entry import number, thousands
 
-__all__ = ["ComparisonPage", "write_comparison_page"]
+__all__ = ["write_comparison_page"]
 
-_SHOWN = {"as predicted": "own decisions", "tuned": "tuned thresholds"}
-
-
-@dataclass(frozen=True, eq=False)
-class ComparisonPage:
-    """What the page of a comparison shows.
-
-    Attributes
-    ----------
-    title : str
-        Of the dataset.
-    facts : list of (name, value)
-        The comparison in numbers.
-    board : Leaderboard
-        The methods with their own decisions.
-    final : Leaderboard
-        What is recommended from: with tuned thresholds too.
-    baseline : str
-    recommendation : Recommendation
-    commands : sequence of str
-        What to run next.
-    methods : list of dict
-        ``name``, ``title``, ``reason``, ``settings``, ``estimate``, ``spent``, ``status`` and ``note`` of every method.
-    thresholds, calibration : DataFrame
-        See :class:`multilab.commands.leaderboard.effects.Effects`; may be empty.
-    objective : str
-        What the thresholds are tuned for.
-    left_out : dict of str to str
-        Why a method has no tuned thresholds.
-    method : str
-        The method of the per-label table and the learning curve; empty without them.
-    tuned : bool
-        Whether the per-label table is that of tuned thresholds.
-    labels, curve : DataFrame or None
-    remarks : dict of str to str
-        A sentence by section.
-    origin : dict
-        Dataset, protocol and environment.
-    files : sequence of str
-        Names of the files next to the page.
-    """
-
-    title: str
-    facts: Sequence[tuple[str, str]]
-    board: Leaderboard
-    final: Leaderboard
-    baseline: str
-    recommendation: Recommendation
-    commands: Sequence[str]
-    methods: Sequence[Mapping[str, Any]]
-    thresholds: pd.DataFrame
-    calibration: pd.DataFrame
-    objective: str
-    left_out: Mapping[str, str]
-    method: str
-    tuned: bool
-    labels: pd.DataFrame | None
-    curve: pd.DataFrame | None
-    origin: Mapping[str, Any]
-    files: Sequence[str]
-    remarks: Mapping[str, str] = field(default_factory=dict)
+_NAMED = 10
+"""Of more labels than this a sentence names the first ones and counts the others."""
 
 
-def write_comparison_page(page: ComparisonPage, folder: Path) -> Path:
-    """Write ``index.html`` into a folder and return its path.
+def write_comparison_page(results: Results) -> Path:
+    """Write ``index.html`` into the folder of the report and return its path.
 
     Raises
     ------
     ReportError
         If the extra ``lab`` is not installed.
     """
-    board = page.board
+    request, facts, board, final, baseline = (
+        results.request,
+        results.facts,
+        results.board,
+        results.final,
+        results.baseline,
+    )
+    effects = results.effects or Effects.empty(request.metric)
     ranked = len(board.table) > 0
+    reference = (results.recommendation.method or final.best[0]) if ranked else ""
+    counted = [("rows", facts["rows"]), ("features", facts["features"]), ("labels", facts["labels"])]
+    counted += [("splits", request.cv), ("methods", len(results.entries)), ("finished", len(board.table))]
     content = {
-        "page": page,
+        "title": facts["title"],
+        "facts": [(name, thousands(value)) for name, value in counted],
+        "board": board,
+        "final": final,
+        "baseline": baseline,
+        "recommendation": results.recommendation,
+        "commands": results.commands,
+        "methods": [_method_row(entry) for entry in results.entries],
+        "left_out": effects.left_out,
+        "method": results.chosen,
+        "tuned": results.recommendation.method == tuned_name(results.chosen),
+        "changes": _threshold_numbers(results, effects),
+        "flagged": _flagged_labels(results.labels),
+        "remark": "" if results.curve is None else curve_remark(results.curve, request.metric),
+        "files": [f"{name}.csv" for name in results.tables] + ["leaderboard.json"],
         "leaderboard": _leaderboard_rows(board) if ranked else [],
         "metrics": [(name, defined(name).title) for name in board.directions],
-        "reference": _reference(page) if ranked else "",
-        "tests": _test_rows(page.final, _reference(page)) if ranked else [],
-        "paid": _paid_rows(page.recommendation),
-        "intervals": interval_figure(page.final, page.baseline) if ranked else None,
-        "seconds": seconds_figure(page.final, page.baseline) if ranked else None,
-        "thresholds": threshold_figure(page.thresholds, page.objective) if len(page.thresholds) else None,
-        "decisions": _effect_table(page.thresholds, "decision"),
-        "probabilities": _effect_table(page.calibration, "scores"),
-        "labels": label_figure(page.labels, page.method) if page.labels is not None else None,
-        "label_rows": _label_rows(page.labels),
-        "curve": curve_figure(page.curve, board.headline, page.method) if page.curve is not None else None,
-        "origin": flat(page.origin),
-        "objective": defined(page.objective).title,
+        "reference": reference,
+        "tests": _test_rows(final, reference) if ranked else [],
+        "paid": _paid_rows(results.recommendation),
+        "intervals": interval_figure(final, baseline) if ranked else None,
+        "seconds": seconds_figure(final, baseline) if ranked else None,
+        "thresholds": threshold_figure(effects.thresholds, effects.objective) if len(effects.thresholds) else None,
+        "decisions": _effect_table(effects.thresholds, "decision"),
+        "probabilities": _effect_table(effects.calibration, "scores"),
+        "labels": label_figure(results.labels, results.chosen) if results.labels is not None else None,
+        "label_rows": _label_rows(results.labels),
+        "curve": curve_figure(results.curve, board.headline, results.chosen) if results.curve is not None else None,
+        "origin": flat({"dataset": facts, "protocol": request.protocol, "environment": environment()}),
+        "objective": defined(effects.objective).title,
     }
-    target = folder / "index.html"
-    write_atomically(target, template("comparison.html.j2", {"many_methods": 0}).render(content))
-    return target
+    return write_page(request.out / "index.html", "comparison.html.j2", content, {"many_methods": 0})
+
+
+def _method_row(entry: PlannedMethod) -> dict[str, str]:
+    """Return why a method is compared, with which settings, what it was estimated to take, and how it ended."""
+    return {
+        "name": entry.name,
+        "reason": entry.member.reason,
+        "settings": " ".join(f"{name}={setting_text(value)}" for name, value in entry.member.changes.items()),
+        "estimate": entry.expected(jobs()),
+        "spent": duration(entry.spent) if entry.spent else "",
+        "status": entry.status,
+        "note": entry.note,
+    }
 
 
 def _leaderboard_rows(board: Leaderboard) -> list[dict[str, Any]]:
@@ -142,11 +124,6 @@ def _leaderboard_rows(board: Leaderboard) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _reference(page: ComparisonPage) -> str:
-    """Return the method that the tests compare with the others: the recommended one, else the best."""
-    return page.recommendation.method or page.final.best[0]
 
 
 def _test_rows(board: Leaderboard, reference: str) -> list[dict[str, Any]]:
@@ -208,3 +185,35 @@ def _label_rows(labels: pd.DataFrame | None) -> list[dict[str, Any]]:
         | {name: number(float(row[name])) for name in columns}
         for row in ordered.to_dict("records")
     ]
+
+
+def _threshold_numbers(results: Results, effects: Effects) -> dict[str, Any]:
+    """Return what tuned thresholds and calibration change for the chosen method, and what thresholds alone reach."""
+    board, method, baseline, metric = results.board, results.chosen, results.baseline, effects.objective
+    if effects.thresholds.empty:
+        return {}
+    tuned = effects.board(board, metric)
+    numbers: dict[str, Any] = dict.fromkeys(("gain", "alone", "calibration"))
+    if method in effects.methods:
+        gain = tuned.difference(tuned_name(method), method, level=1 - board.alpha)
+        numbers["gain"] = {"mean": gain["mean"], "interval": (gain["low"], gain["high"]) if board.n_splits > 1 else ()}
+    if baseline in effects.methods:
+        value = tuned.table.loc[tuned_name(baseline), metric]
+        own = board.table.loc[board.table.index != baseline, metric]
+        below = own < value if defined(metric).direction == "max" else own > value
+        numbers["alone"] = {"name": tuned_name(baseline), "value": value, "below": int(below.sum()), "of": len(own)}
+    rows = effects.calibration
+    rows = rows[(rows["method"] == method) & (rows["metric"] == "expected_calibration_error")]
+    if len(rows):
+        numbers["calibration"] = rows.groupby("scores")["value"].mean().to_dict()
+    return numbers
+
+
+def _flagged_labels(labels: pd.DataFrame | None) -> dict[str, str]:
+    """Return which labels the decisions of the shown method assign far too often, and which never."""
+    if labels is None:
+        return {"often": "", "never": ""}
+    seen = labels[labels["observed"] > 0]
+    often = [*map(str, over_assigned(seen["label"], seen["predicted"] / seen["observed"], seen["prevalence"]))]
+    never = seen.loc[(seen["predicted"] == 0) & (seen["count"] > 0), "label"].tolist()
+    return {kind: listed(names, _NAMED) if names else "" for kind, names in (("often", often), ("never", never))}

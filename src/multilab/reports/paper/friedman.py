@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from multilab.claims.naming import Derived, any_of
-from multilab.claims.selectors import mask
+from multilab.claims.published import Derived, any_of, mask
 from multilab.reports.data import ReportData, metric_direction, metric_title
 from multilab.reports.figures import Figure
 from multilab.reports.figures.ranks import rank_figure, rank_text

@@ -13,7 +13,7 @@ from multilab.claims import Erratum, Layout
 from multilab.reports.data import ReportData, metric_title
 
 if TYPE_CHECKING:
-    from multilab.claims.naming import Aliases
+    from multilab.claims.published import Aliases
     from multilab.reports.figures import FigureSource
 
 

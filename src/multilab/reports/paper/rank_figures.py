@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from multilab.claims.naming import any_of
+from multilab.claims.published import any_of
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.figures import Figure
 from multilab.reports.paper.friedman import compare_cells, rank_diagram
@@ -58,5 +58,5 @@ def paper_rank_figures(report: ReportData, paper: ReportedPaper | None) -> tuple
                     drawn.append(rank_diagram(comparison, values, names))
             diagrams.append((metric_title(str(metric)), tuple(drawn)))
         heads = tuple(names("method", name) for name in methods)
-        shown.append(RankFigure(figure.figure, figure.title, heads, tuple(rows), tuple(diagrams)))
+        shown.append(RankFigure(str(figure.figure), figure.title, heads, tuple(rows), tuple(diagrams)))
     return tuple(shown)

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from multilab.claims import Layout
-from multilab.claims.layouts import layout_of
-from multilab.claims.naming import any_of, decimals
+from multilab.claims.published import any_of, layout_of, printed_number
 from multilab.claims.verdicts import BEYOND, MISSING, compared
-from multilab.metrics import METRICS
+from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.paper.cells import Block, PaperCell, tally
 from multilab.reports.paper.errata import Note, cited_notes
@@ -51,11 +50,11 @@ def _table(
 ) -> PaperTable:
     form = paper.layout(number, table) if paper is not None else layout_of({}, table)
     unfinished = any_of(table, paper.aliases.dnf if paper is not None else ())
-    usual = max(map(decimals, table["printed_mean"]), default=0) or 4
+    usual = max((printed_number(text).decimals for text in table["printed_mean"] if text), default=0) or 4
     records: list[Any] = table.to_dict("records")
     aliases = paper.aliases.names.get("method", {}) if paper is not None else {}
     columns = {
-        name: f"multilab train study={report.name} method={aliases.get(name, name)}"
+        name: f"multilab study train --study {report.name} --method {aliases.get(name, name)}"
         for name in table["method"].unique()
         if aliases.get(name, name) in report.all_titles
     }
@@ -89,7 +88,7 @@ def _cell(
     row: Mapping[str, Any], unfinished: bool, usual: int, names: PaperNames, commands: Mapping[str, str]
 ) -> PaperCell:
     printed, ours = row["printed_mean"] or ("DNF" if unfinished else ""), row["our_mean"]
-    digits = decimals(printed) if row["printed_mean"] else usual
+    digits = printed_number(printed).decimals if row["printed_mean"] else usual
     if ours and digits == 0 and not float(ours).is_integer():  # printed 0 where its neighbours have decimals
         digits = usual
     return PaperCell(
@@ -165,7 +164,8 @@ def _quantities(table: pd.DataFrame, names: PaperNames) -> tuple[tuple[str, str]
 def quantity_title(quantity: str) -> str:
     """Return the name of one of our quantities, such as ``ranking_loss.mulan``: ranking loss, Mulan's conventions."""
     metric, _, preset = quantity.partition(".")
-    title = METRICS[metric].title if metric in METRICS else metric.replace("_", " ")
+    known = find_metric(metric)
+    title = known.title if known else metric.replace("_", " ")
     return f"{title} (conventions: {preset})" if preset else title
 
 

@@ -60,3 +60,8 @@ def p_text(value: float | None, sign: str = "p = ") -> str:
 def signed_text(value: float, digits: int) -> str:
     """Return a difference with its sign and a fixed number of decimals."""
     return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def thousands(value: float) -> str:
+    """Return a number with thin spaces between thousands."""
+    return f"{value:,.0f}".replace(",", "\u202f")

@@ -1,0 +1,490 @@
+"""The file ``reports/arena/leaderboard.json``: all that a page needs to show, sort, filter and re-rank.
+
+Every key, in the order of the file. A *column* is a method of a track: ``mlknn`` of the track default, ``mlknn@tuned``
+of the track tuned. Arrays of numbers are parallel to the list of names mentioned with them; ``null`` is an absent
+value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.1, ranks, rates and probabilities to
+0.001. Boards are computed from the rounded means, so that a reader who ranks the means gets the same ranks.
+
+``schema``
+    Version of this description, an integer.
+``created``
+    ``YYYY-MM-DD HH:MM UTC``: when the newest of the studies was evaluated.
+``studies``
+    A list, one per study: ``track`` (``default``, ``tuned``, ``ensembled``, ``costs``), ``study`` (its name: tables in
+    ``reports/<study>/``), ``title``, ``description``, and from its ``environment.json`` ``created``, ``commit``,
+    ``machine``, ``python``, ``blas``, ``versions`` (package to version). ``null`` where the study has no such file.
+    ``tune``: the search of a tuned study (``n_trials``, ``folds``, ``metric``, ``sampler``), else ``null``.
+``sets``
+    A list, one per dataset of a pool: ``name``, ``title``, ``domain`` (``text``, ``image``, ``audio``, ``biology``,
+    ``medicine``, ``environment``, ``synthetic``, ``other``), ``text`` (true or false), ``source`` (one name for sets
+    that ``related`` of ``conf/arena.yaml`` puts together, else that of the set), ``n`` (rows), ``d`` (features, after
+    one-hot coding), ``q`` (labels), ``cardinality`` (labels per row), ``density`` (cardinality / q), ``distinct``
+    (distinct label sets), ``nominal`` (nominal features), ``sparse`` (true or false).
+``methods``
+    An object, one per column: ``name`` (of the method), ``track``, ``title``, ``family``, ``licence``, ``requires``
+    (list of the extras or packages it needs in addition to the core), ``reference``, ``base_scores`` (methods that a
+    stack reads, a list), ``libraries`` (the libraries of its estimator in the suite: package to version), ``chosen_on``
+    (``null``, or ``sets`` whose results decided rules of the method, with the ``reason``: there its rows are
+    optimistic).
+``absent``
+    A list, one per method of ``conf/entrant`` without results: ``name``, ``title``, ``family``, ``licence``,
+    ``requires``, ``reference`` and ``reason``.
+``metrics``
+    A list, one per metric: ``name``, ``title``, ``direction`` (``min`` or ``max``), ``low``, ``high`` (``null``:
+    grows with q), ``group`` (``example``, ``label``, ``ranking`` or ``probability``; ``null``: no group counts it),
+    ``ordered_like`` (another metric that orders methods alike on every dataset, else ``null``; groups do not count
+    such a metric).
+``groups``
+    A list, one per group of metrics: ``name`` (``overall`` first), ``title``, ``metrics`` (those that count).
+``tracks``
+    An object by track: ``sets`` and ``columns`` (lists of names); ``splits`` (number of splits by
+    dataset); ``values`` (by metric a list per dataset of a list per column: the mean over the splits; ``null`` where
+    the cell is unfinished or the metric undefined); ``undefined`` (by metric the datasets on which it is undefined:
+    they leave this metric for all; metrics without any are absent); ``unfinished`` (a list of ``{"set", "column",
+    "splits", "reason"}``: how many splits are missing, and why; the method is ranked last on that dataset).
+``pools``
+    A list, one per pool of tracks that are ranked together:
+
+    ``name`` (``default``, ``tuned``, ``ensembled``, ``all``; with ``-unseen`` the same columns without the sets of
+    ``chosen_on`` of the champion, if there are such and others), ``tracks``, ``sets`` (those that all its tracks have),
+    ``columns``; ``values`` (an object like ``tracks[...]["values"]`` by track, metric and then by *dataset*, only for
+    datasets of which this pool averages fewer splits than the track, else empty: look here first, then in the track);
+    ``undefined`` (as in a track, on the splits of the pool);
+    ``other_splits`` (datasets that the tracks split differently); ``unfinished`` (share of the cells a column did not
+    finish, parallel to ``columns``); ``anchor`` (the column with Elo 1000, ``null``: the median is 1000).
+
+    ``boards``: an object by group and metric. ``sets`` (number of datasets), ``left_out`` (names of those without a
+    defined metric); parallel to the columns of the pool ``elo``, ``elo_low``, ``elo_high`` (95 % interval, a bootstrap
+    over sources), ``rank`` (mean over datasets), ``win_rate``, ``improvability``; ``cd`` (Nemenyi's critical difference
+    of ranks at .05), ``chi2`` (Friedman's), ``p`` (Iman and Davenport's), ``cliques`` (lists of columns that ``cd``
+    does not separate). Boards of groups also have ``wins``: a list per column of per-cent integers, the share of
+    (dataset, metric) pairs won against each column.
+
+    ``pareto``: an object by cost (``fit_seconds``, ``predict_ms``, ``model_mb``): the columns than which none has
+    both a higher Elo on ``overall`` and a lower cost, the cheapest first; absent without costs.
+
+    ``champion``: ``null``, or ``column``, ``rope`` (in units of the metric; of coverage divided by q), ``tests`` by
+    metric: parallel to ``columns`` ``better``, ``equal``, ``worse``, the probabilities that the champion is better
+    than, practically equal to and worse than the column (``null`` for itself), ``first`` (whether no column has a
+    better average rank), ``surely_better`` (number of columns with
+    ``better`` >= .95), ``surely_not_worse`` (number of columns with ``better + equal`` >= .95).
+``costs``
+    ``null``, or ``study``, ``alone`` (false: measured with other work on the machine), ``columns`` and, parallel to
+    them, ``fit_seconds`` (median per 1,000 training rows), ``predict_ms`` (median per row), ``model_mb``,
+    ``peak_mb``, ``cells``. Of a stack, all but ``peak_mb`` include its base methods.
+
+To rank on some datasets: per metric and dataset, order the columns by value (``direction``), unfinished last, ties
+averaged; a metric undefined on a dataset is left out there. A group then ranks each dataset by the mean of these
+ranks over its metrics. ``rank`` is the mean over datasets. The share of wins against a column counts every dataset
+alike.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from multilab.arena.boards import GROUP_TITLES, METRIC_GROUPS, Board, Rating, boards_of, metrics_of, rank_methods
+from multilab.arena.champion import ROPE, SURE, champion_tests
+from multilab.arena.errors import ArenaError
+from multilab.arena.sets import sources_of
+from multilab.arena.tracks import Means, Pool, Track, all_pools
+from multilab.core.messages import unknown_name
+from multilab.metrics import METRICS
+from multilab.statistics import pareto_front
+
+SCHEMA = 2
+"""Version of the file."""
+
+Run = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+
+
+def _in_turn(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    return [work(item) for item in items]
+
+
+COSTS = ("fit_seconds", "predict_ms", "model_mb")
+
+
+def arena_leaderboard(
+    tracks: Sequence[Track],
+    facts: Sequence[Mapping[str, Any]],
+    methods: Mapping[str, Mapping[str, Any]],
+    studies: Sequence[Mapping[str, Any]],
+    digests: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    costs: pd.DataFrame | None = None,
+    rating: Rating | None = None,
+    anchor: str | None = None,
+    champion: str | None = None,
+    run: Run = _in_turn,
+    absent: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """Return the content of the leaderboard file.
+
+    Parameters
+    ----------
+    tracks : sequence of Track
+        ``default`` first.
+    facts : sequence of mapping
+        One per dataset, as in ``sets`` of the file.
+    methods : mapping of str to mapping
+        By name of a method what ``methods`` of the file has, without name and track.
+    studies : sequence of mapping
+        As in the file.
+    digests : mapping, optional
+        Of the splits, see :func:`pooled_tracks`.
+    costs : DataFrame, optional
+        From :func:`method_costs`; ``attrs["study"]`` names the study.
+    rating : callable, optional
+        :func:`elo_ratings`; without it there is no Elo and no Pareto front.
+    anchor : str, optional
+        Column with Elo 1000 where it is in the pool.
+    champion : str, optional
+        The column that is tested against every other one where it is in the pool; by default the best of the track
+        ``ensembled`` on all sets, without such a track the best of each pool, by its rank over all metrics.
+    run : callable, optional
+        ``run(work, items)`` returns ``work(item)`` of all items, in their order; by default one after the other.
+    absent : sequence of mapping
+        Methods without results, as in the file.
+
+    Returns
+    -------
+    dict
+        See the module.
+
+    Raises
+    ------
+    ArenaError
+        If no metric that counts is defined on any dataset.
+    """
+    by_name = {track.name: track for track in tracks}
+    pools = all_pools(tracks, methods, digests, champion)
+    anchors = [anchor if anchor in pool.means.columns else None for pool in pools]
+    sources = sources_of(facts)
+    boards = _boards(pools, anchors, rating, sources, run)
+    if "overall" not in boards[pools[0].name]:
+        counted = ", ".join(metrics_of("overall"))
+        raise ArenaError(f"no metric that a leaderboard counts is defined on any set; these are {counted}")
+    champions = [_chosen(pool, boards, champion) for pool in pools]
+    labels = {str(each["name"]): int(each["q"]) for each in facts}
+    tests = _tests(pools, champions, boards, labels, sources, run)
+    described = [
+        _pool(pool, by_name)
+        | {"anchor": at}
+        | {"boards": {name: _board(board, pool.means.columns) for name, board in boards[pool.name].items()}}
+        | _fronts(boards[pool.name], costs)
+        | {"champion": column and _champion(pool.means, column, tests[pool.name], boards[pool.name])}
+        for pool, at, column in zip(pools, anchors, champions, strict=True)
+    ]
+    used = [each for each in facts if any(each["name"] in pool.means.datasets for pool in pools)]
+    metrics = [name for name in METRICS if any(name in track.metrics for track in tracks)]
+    return {
+        "schema": SCHEMA,
+        "created": max((each["created"] for each in studies if each.get("created")), default=None),
+        "studies": list(studies),
+        "sets": [{key: _rounded(value, 4) for key, value in each.items()} for each in used],
+        "methods": {
+            column: {"name": name, "track": track.name, **methods.get(name, {})}
+            for track in tracks
+            for column, name in zip(track.columns, track.methods, strict=True)
+        },
+        "absent": list(absent),
+        "metrics": [_metric(name) for name in metrics],
+        "groups": [
+            {
+                "name": name,
+                "title": GROUP_TITLES[name],
+                "metrics": [each for each in metrics_of(name) if each in metrics],
+            }
+            for name in METRIC_GROUPS
+            if name in boards[pools[0].name]
+        ],
+        "tracks": {track.name: _track(track) for track in tracks},
+        "pools": described,
+        "costs": None if costs is None else _costs(costs),
+    }
+
+
+def leaderboard_text(content: Mapping[str, Any]) -> str:
+    """Return the text of the file: JSON without blanks, one line per top-level key and per pool.
+
+    Examples
+    --------
+    >>> from multilab.arena import leaderboard_text
+    >>> print(leaderboard_text({"schema": 1, "pools": [{"name": "default"}]}), end="")
+    {
+    "schema":1,
+    "pools":[
+    {"name":"default"}
+    ]
+    }
+    """
+    lines = []
+    for key, value in content.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            text = "[\n" + ",\n".join(_compact(each) for each in value) + "\n]"
+        else:
+            text = _compact(value)
+        lines.append(f"{json.dumps(key)}:{text}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _metric(name: str) -> dict[str, Any]:
+    metric = METRICS[name]
+    return {
+        "name": name,
+        "title": metric.title,
+        "direction": metric.direction,
+        "low": _rounded(metric.low, 4),
+        "high": _rounded(metric.high, 4),
+        "group": metric.group,
+        "ordered_like": metric.ordered_like,
+    }
+
+
+def _track(track: Track) -> dict[str, Any]:
+    means, missing = track.means(), track.unfinished_splits()
+    return {
+        "sets": list(track.datasets),
+        "columns": list(track.columns),
+        "splits": {name: len(numbers) for name, numbers in track.splits.items()},
+        "values": {
+            metric: [_finite_or_none(row) for row in means.values[at]] for at, metric in enumerate(track.metrics)
+        },
+        "undefined": _undefined(means),
+        "unfinished": [
+            {
+                "set": track.datasets[i],
+                "column": track.columns[j],
+                "splits": int(missing[i, j]),
+                "reason": track.reasons[track.datasets[i], track.methods[j]],
+            }
+            for i, j in np.argwhere(missing)
+        ],
+    }
+
+
+def _undefined(means: Means) -> dict[str, list[str]]:
+    """Return by metric the datasets on which it is undefined; nothing of a metric without any."""
+    absent = zip(means.metrics, means.undefined, strict=True)
+    return {metric: [means.datasets[at] for at in np.flatnonzero(each)] for metric, each in absent if each.any()}
+
+
+def _boards(
+    pools: Sequence[Pool],
+    anchors: Sequence[str | None],
+    rating: Rating | None,
+    sources: Mapping[str, str],
+    run: Run,
+) -> dict[str, dict[str, Board]]:
+    """Return the boards of each pool by name; a metric that is undefined on all datasets has none."""
+    jobs = [
+        (pool.name, name, pool.means, anchor)
+        for pool, anchor in zip(pools, anchors, strict=True)
+        for name in boards_of(pool.means.metrics)
+        if not pool.means.undefined[
+            [pool.means.metrics.index(m) for m in metrics_of(name) if m in pool.means.metrics]
+        ].all()
+    ]
+    boards: dict[str, dict[str, Board]] = {pool.name: {} for pool in pools}
+    for job, board in zip(jobs, run(functools.partial(_ranked, rating, sources), jobs), strict=True):
+        boards[job[0]][job[1]] = board
+    return boards
+
+
+def _ranked(rating: Rating | None, sources: Mapping[str, str], job: tuple[str, str, Means, str | None]) -> Board:
+    _, name, means, anchor = job
+    return rank_methods(means, name, rating, anchor, sources)
+
+
+def _chosen(pool: Pool, boards: Mapping[str, Mapping[str, Board]], champion: str | None) -> str | None:
+    """Return the column that is tested: the one named, else the best ensemble on all sets, else the best of the pool.
+
+    The same ensemble is tested in every pool that has it.
+    """
+    if champion in pool.means.columns:
+        return champion
+    if "ensembled" not in boards:
+        return str(boards[pool.name]["overall"].table.index[0])
+    best = next(name for name in boards["ensembled"]["overall"].table.index if name.endswith("@ensembled"))
+    return str(best) if best in pool.means.columns else None
+
+
+def _tests(
+    pools: Sequence[Pool],
+    champions: Sequence[str | None],
+    boards: Mapping[str, Mapping[str, Board]],
+    labels: Mapping[str, int],
+    sources: Mapping[str, str],
+    run: Run,
+) -> dict[str, dict[str, pd.DataFrame]]:
+    jobs = [
+        (pool.name, metric, pool.means, champion)
+        for pool, champion in zip(pools, champions, strict=True)
+        if champion is not None
+        for metric in pool.means.metrics
+        if metric in boards[pool.name]
+    ]
+    tests: dict[str, dict[str, pd.DataFrame]] = {pool.name: {} for pool in pools}
+    for job, table in zip(jobs, run(functools.partial(_tested, labels, sources), jobs), strict=True):
+        tests[job[0]][job[1]] = table
+    return tests
+
+
+def _tested(labels: Mapping[str, int], sources: Mapping[str, str], job: tuple[str, str, Means, str]) -> pd.DataFrame:
+    _, metric, means, champion = job
+    return champion_tests(means, champion, metric, labels, sources)
+
+
+def _pool(pool: Pool, tracks: Mapping[str, Track]) -> dict[str, Any]:
+    """Return the description of a pool; where it averages fewer splits than a track, with its own means."""
+    means, own = pool.means, {}
+    for name in pool.tracks:
+        fewer = [each for each, used in pool.splits[name].items() if len(used) < len(tracks[name].splits[each])]
+        at = [means.columns.index(column) for column in tracks[name].columns]
+        if fewer:
+            own[name] = {
+                metric: {each: _finite_or_none(means.values[m, means.datasets.index(each), at]) for each in fewer}
+                for m, metric in enumerate(means.metrics)
+            }
+    return {
+        "name": pool.name,
+        "tracks": list(pool.tracks),
+        "sets": list(means.datasets),
+        "columns": list(means.columns),
+        "values": own,
+        "undefined": _undefined(means),
+        "other_splits": list(pool.other_splits),
+        "unfinished": [_rounded(pool.unfinished[column], 4) for column in means.columns],
+    }
+
+
+def _fronts(boards: Mapping[str, Board], costs: pd.DataFrame | None) -> dict[str, Any]:
+    overall = boards["overall"].table
+    if costs is None or "elo" not in overall:
+        return {}
+    elo = {name: overall.loc[name, "elo"] for name in overall.index if name in costs.index}
+    return {"pareto": {cost: list(pareto_front(elo, costs[cost].to_dict())) for cost in COSTS}}
+
+
+def _board(board: Board, columns: Sequence[str]) -> dict[str, Any]:
+    table = board.table.reindex(list(columns))
+    digits = {"elo": 3, "elo_low": 3, "elo_high": 3, "rank": 6, "win_rate": 6, "improvability": 6}
+    entry: dict[str, Any] = {"sets": len(board.datasets), "left_out": list(board.left_out)}
+    entry |= {name: _rounded_list(table[name], places) for name, places in digits.items() if name in table}
+    entry |= {
+        "cd": _rounded(board.cd, 3),
+        "chi2": _rounded(board.chi2, 2),
+        "p": None if board.p is None else float(f"{board.p:.3g}"),
+        "cliques": [list(group) for group in board.groups],
+    }
+    if board.name in METRIC_GROUPS:
+        entry["wins"] = np.rint(100 * board.wins.to_numpy()).astype(int).tolist()
+    return entry
+
+
+def _champion(
+    means: Means, champion: str, tests: Mapping[str, pd.DataFrame], boards: Mapping[str, Board]
+) -> dict[str, Any]:
+    described = {}
+    for metric, table in tests.items():
+        ranks, aligned = boards[metric].table, table.reindex(list(means.columns))
+        better, equal = table["better"].to_numpy(dtype=float), table["equal"].to_numpy(dtype=float)
+        described[metric] = {
+            **{name: _rounded_list(aligned[name], 6) for name in ("better", "equal", "worse")},
+            "first": bool(ranks.loc[champion, "rank"] <= ranks["rank"].min() + 1e-9),
+            "surely_better": int((better >= SURE).sum()),
+            "surely_not_worse": int((better + equal >= SURE).sum()),
+        }
+    return {"column": champion, "rope": ROPE, "tests": described}
+
+
+def _costs(costs: pd.DataFrame) -> dict[str, Any]:
+    return {
+        "study": costs.attrs.get("study"),
+        "alone": bool(costs["alone"].all()),
+        "columns": [str(name) for name in costs.index],
+        **{name: [_significant(value) for value in costs[name]] for name in (*COSTS, "peak_mb")},
+        "cells": [int(value) for value in costs["cells"]],
+    }
+
+
+def _rounded(value: Any, places: int) -> Any:
+    if isinstance(value, bool | str) or not isinstance(value, float | np.floating):
+        return value
+    return round(float(value), places) if math.isfinite(value) else None
+
+
+def _rounded_list(values: Iterable[Any], places: int) -> list[Any]:
+    return [_rounded(value, places) for value in values]
+
+
+def _finite_or_none(values: Iterable[float]) -> list[float | None]:
+    return [float(value) if math.isfinite(value) else None for value in values]
+
+
+def _significant(value: float) -> float | None:
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def leaderboard_means(content: Mapping[str, Any], pool: str = "default") -> Means:
+    """Return the means of a pool of tracks of a leaderboard.
+
+    Parameters
+    ----------
+    content : mapping
+        Of ``leaderboard.json``, see :mod:`multilab.arena.leaderboard`.
+    pool : str, default="default"
+        ``default``, ``tuned``, ``ensembled`` or ``all``.
+
+    Returns
+    -------
+    Means
+        On the datasets and columns of the pool, with the metrics that all its tracks have.
+
+    Raises
+    ------
+    ArenaError
+        If there is no such pool.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from multilab.arena import arena_leaderboard, leaderboard_means, track_results
+    >>> rows = [("x", 0, "a", "macro_f1", 0.6), ("x", 0, "b", "macro_f1", 0.7), ("y", 0, "a", "macro_f1", 0.5)]
+    >>> scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+    >>> facts = [{"name": "x", "q": 6}, {"name": "y", "q": 6}]
+    >>> leaderboard_means(arena_leaderboard([track_results("default", scores)], facts, {}, [])).table("macro_f1")
+         a    b
+    x  0.6  0.7
+    y  0.5  NaN
+    """
+    known = {each["name"]: each for each in content["pools"]}
+    if pool not in known:
+        raise ArenaError(unknown_name("pool of the leaderboard", pool, known))
+    entry = known[pool]
+    tracks = [(name, content["tracks"][name]) for name in entry["tracks"]]
+    metrics = [name for name in tracks[0][1]["values"] if all(name in track["values"] for _, track in tracks)]
+    values = np.full((len(metrics), len(entry["sets"]), len(entry["columns"])), np.nan)
+    absent = entry["undefined"]
+    undefined = np.array([[name in absent.get(metric, ()) for name in entry["sets"]] for metric in metrics])
+    for name, track in tracks:
+        columns = [entry["columns"].index(column) for column in track["columns"]]
+        for m, metric in enumerate(metrics):
+            own = entry["values"].get(name, {}).get(metric, {})
+            for i, dataset in enumerate(entry["sets"]):
+                row = own[dataset] if dataset in own else track["values"][metric][track["sets"].index(dataset)]
+                values[m, i, columns] = np.array(row, dtype=float)
+    values[undefined] = np.nan
+    unfinished = np.isnan(values).all(axis=0)
+    return Means(tuple(metrics), tuple(entry["sets"]), tuple(entry["columns"]), values, undefined, unfinished)

@@ -1,1 +1,0 @@
-"""Submissions of methods: archives, declarations of method files, and changes of the ranks."""

@@ -1,1 +1,0 @@
-"""Summary of a leaderboard: a module per section, with its numbers and its sentences."""

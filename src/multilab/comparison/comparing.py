@@ -1,0 +1,215 @@
+"""Fit and score several estimators on the same splits of one dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+
+from multilab.comparison.leaderboard import DECIDED, ComparisonError, Leaderboard
+from multilab.core.messages import printable
+from multilab.decision import TunedThresholdClassifier
+from multilab.metrics import per_label
+from multilab.metrics.conventions import Conventions, resolve
+from multilab.metrics.registry import defined
+from multilab.metrics.scorers import label_outputs
+from multilab.metrics.scoring import score_all
+from multilab.model_selection import IterativeStratifiedKFold
+
+__all__ = ["compare"]
+
+METRICS = ("ranking_loss", "macro_average_precision", "macro_f1", "micro_f1", "hamming_loss")
+
+
+def compare(
+    estimators: Sequence[BaseEstimator] | Mapping[str, BaseEstimator],
+    X: Any,
+    Y: Any,
+    *,
+    cv: Any = 5,
+    metrics: Iterable[str] = METRICS,
+    conventions: str | Conventions = "default",
+    alpha: float = 0.05,
+    n_jobs: int | None = None,
+    progress: Callable[[str], object] | None = None,
+) -> Leaderboard:
+    """Fit estimators on the same splits and compare their scores on the held-out rows.
+
+    Parameters
+    ----------
+    estimators : list of estimators, or dict of str to estimator
+        Multi-label classifiers or pipelines that end in one: ours, scikit-learn's, or anybody's with ``fit`` and
+        ``predict_proba``, ``decision_function`` or ``predict``. Those of a list are named after their last step.
+    X : array-like, sparse matrix or DataFrame of shape (n, d)
+    Y : array-like, sparse matrix or DataFrame of shape (n, q)
+        0/1; NaN where a label was not observed, which the metrics leave out.
+    cv : int or splitter, default=5
+        Number of iteratively stratified folds (seed 0), or any splitter of scikit-learn or
+        `multilab.model_selection`. More splits, as of ``RepeatedIterativeStratifiedKFold``, give sharper tests.
+    metrics : iterable of str
+        Names of `multilab.metrics`. The first one orders the table.
+    conventions : str or Conventions, default="default"
+        Preset or rules of the metrics.
+    alpha : float, default=0.05
+        Level of the tests, after Holm's correction.
+    n_jobs : int, optional
+        Fits in parallel; 1 by default, also for honest seconds.
+    progress : callable, optional
+        Called with one line after each fit.
+
+    Returns
+    -------
+    Leaderboard
+        An estimator that fails is listed with the reason and has no values; the others go on.
+
+    Raises
+    ------
+    ComparisonError
+        If there is no estimator, two have the same name, or a metric is unknown (MetricError).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from multilab import compare
+    >>> from multilab.methods import BinaryRelevance, MLkNN
+    >>> X, Y = make_multilabel_classification(n_samples=120, n_classes=4, random_state=0)
+    >>> linear = BinaryRelevance(LogisticRegression(), calibration="none")
+    >>> board = compare([MLkNN(), linear], X, Y, cv=3, metrics=["ranking_loss", "macro_f1"])
+    >>> board.table.index.tolist()
+    ['BinaryRelevance', 'MLkNN']
+    """
+    named = _named(estimators)
+    names = tuple(dict.fromkeys(metrics))
+    if not names:
+        raise ComparisonError("name at least one metric")
+    chosen = resolve(conventions)
+    directions = {name: defined(name).direction for name in names}
+    splitter = IterativeStratifiedKFold(cv, random_state=0) if isinstance(cv, int) else check_cv(cv)
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, Y)]
+    jobs = [(name, number) for name in named for number in range(len(splits))]
+    results = Parallel(n_jobs=n_jobs)(
+        delayed(_run)(named[name], X, Y, *splits[number], names, chosen) for name, number in _announced(jobs, progress)
+    )
+    rows = [
+        {"split": number, "method": name, "metric": metric, "value": value}
+        for (name, number), (values, _, _) in zip(jobs, results, strict=True)
+        for metric, value in values.items()
+    ]
+    failures: dict[str, str] = {}
+    decided = []
+    for (name, number), (_, labels, reason) in zip(jobs, results, strict=True):
+        if reason:
+            failures.setdefault(name, f"split {number}: {reason}")
+        else:
+            decided.append(labels.assign(method=name))
+    return Leaderboard(
+        scores=pd.DataFrame(rows, columns=["split", "method", "metric", "value"]),
+        methods=tuple(named),
+        directions=directions,
+        test_to_train=float(np.mean([len(test) / len(train) for train, test in splits])),
+        n_splits=len(splits),
+        alpha=alpha,
+        failures=failures,
+        decided=summed(decided),
+        untuned=_untuned(named),
+    )
+
+
+def summed(decided: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the counts of each split, with the columns of `Leaderboard.decided`, as their sums over the splits."""
+    if not decided:
+        return pd.DataFrame(columns=list(DECIDED))
+    counts = ["observed", "count", "predicted"]
+    return pd.concat(decided).groupby(["method", "label"], sort=False, as_index=False)[counts].sum()
+
+
+def _untuned(named: Mapping[str, BaseEstimator]) -> dict[str, str]:
+    """Return the names of estimators that others wrap to tune their thresholds."""
+    plain = {joblib.hash(estimator): name for name, estimator in named.items()}
+    wrapped = {n: e.estimator for n, e in named.items() if isinstance(e, TunedThresholdClassifier)}
+    return {n: plain[joblib.hash(e)] for n, e in wrapped.items() if joblib.hash(e) in plain}
+
+
+def _announced(jobs: list[tuple[str, int]], progress: Callable[[str], object] | None) -> Iterable[tuple[str, int]]:
+    """Yield the jobs, and say which one begins."""
+    for position, (name, number) in enumerate(jobs, start=1):
+        if progress:
+            progress(f"{position} of {len(jobs)}: {name}, split {number}")
+        yield name, number
+
+
+def _named(estimators: Sequence[BaseEstimator] | Mapping[str, BaseEstimator]) -> dict[str, BaseEstimator]:
+    if isinstance(estimators, Mapping):
+        named = {str(name): estimator for name, estimator in estimators.items()}
+    else:
+        given = [estimators] if isinstance(estimators, BaseEstimator) else list(estimators)
+        titles = [_title(estimator) for estimator in given]
+        totals, seen = {title: titles.count(title) for title in titles}, dict.fromkeys(titles, 0)
+        named = {}
+        for title, estimator in zip(titles, given, strict=True):
+            seen[title] += 1
+            named[title if totals[title] == 1 else f"{title} {seen[title]}"] = estimator
+    for name, estimator in named.items():
+        if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+            raise ComparisonError(f"{name} is no estimator: pass objects with fit, for example MLkNN(), not MLkNN")
+    if not named:
+        raise ComparisonError("there is no estimator to compare")
+    return named
+
+
+def _title(estimator: Any) -> str:
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return last.__name__ if isinstance(last, type) else type(last).__name__
+
+
+def _run(
+    estimator: Any,
+    X: Any,
+    Y: Any,
+    train: np.ndarray,
+    test: np.ndarray,
+    metrics: tuple[str, ...],
+    conventions: Conventions,
+) -> tuple[dict[str, float], pd.DataFrame, str]:
+    """Return the metrics and seconds of one fit, how often it assigns each label, and why it failed, if it did."""
+    try:
+        model = clone(estimator)
+        start = perf_counter()
+        model.fit(_safe_indexing(X, train), _safe_indexing(Y, train))
+        fitted = perf_counter()
+        scores, decisions = _predictions(model, _safe_indexing(X, test))
+        predicted = perf_counter()
+        known = metrics if hasattr(model, "predict_proba") else _without_probabilities(metrics)
+        truth = _safe_indexing(Y, test)
+        values = score_all(truth, scores, decisions, conventions=conventions, metrics=known)
+        decided = per_label(truth, decisions=decisions)[["label", "observed", "count", "predicted"]]
+    except Exception as error:  # an estimator of anybody may raise anything; its name and reason are in the result
+        return {}, pd.DataFrame(), printable(f"{type(error).__name__}: {error}")
+    seconds = {"fit_seconds": fitted - start, "predict_seconds": predicted - fitted}
+    return {name: values.get(name, np.nan) for name in metrics} | seconds, decided, ""
+
+
+def _without_probabilities(metrics: tuple[str, ...]) -> list[str]:
+    """Return the metrics that an estimator without probabilities has."""
+    return [name for name in metrics if defined(name).needs != "probabilities"]
+
+
+def _predictions(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return scores (None where the estimator has decisions only) and decisions."""
+    if hasattr(model, "predict_with_scores"):
+        return model.predict_with_scores(X)
+    decisions = label_outputs(model.predict(X), model)
+    for name in ("predict_proba", "decision_function"):
+        if hasattr(model, name):
+            return label_outputs(getattr(model, name)(X), model), decisions
+    return None, decisions

@@ -1,0 +1,107 @@
+"""Learning curve: one method fitted on fewer rows."""
+
+import time
+
+import numpy as np
+import pandas as pd
+
+from multilab.comparison.plan import PlannedMethod, Sizes
+from multilab.comparison.scores import CellScores
+from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.execute import run_cells_within
+from multilab.experiments.fitting import indices
+from multilab.metrics.registry import defined
+from multilab.statistics import corrected_unpaired_interval
+
+__all__ = ["curve_remark", "learning_curve"]
+
+_SHARES = (0.1, 0.2, 0.4)
+_REPEATS = 3
+_LEAST_ROWS = 20
+
+
+def learning_curve(
+    entry: PlannedMethod, scores: CellScores, sizes: Sizes, deadline: float, n_jobs: int
+) -> pd.DataFrame:
+    """Fit a method on random shares of the rows, score the other rows, and add the folds of the comparison.
+
+    Sizes that do not fit before the deadline are left out.
+
+    Parameters
+    ----------
+    entry : PlannedMethod
+        A finished method.
+    scores : CellScores
+    sizes : Sizes
+    deadline : float
+        By ``time.monotonic``.
+    n_jobs : int
+
+    Returns
+    -------
+    DataFrame
+        Columns share, rows, split, metric, value; the last share is that of the folds.
+    """
+    frames = []
+    for share in (share for share in _SHARES if share < sizes.train_share and share * sizes.n >= _LEAST_ROWS):
+        protocol = {"holdout": {"train_size": share}, "stratify": 1, "seed": 0, "repeats": _REPEATS}
+        refs = split_refs(entry.cells[0].split_ref.dataset, protocol)
+        cells = [Cell("train", ref, entry.member.method) for ref in refs]
+        outcome = run_cells_within(cells, scores.store, deadline - time.monotonic(), n_jobs)
+        if outcome.stopped:
+            break
+        if not outcome.failures:
+            frames.append(_rows(share, cells, scores))
+    frames.append(_rows(sizes.train_share, entry.cells, scores))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _rows(share: float, cells: list[Cell], scores: CellScores) -> pd.DataFrame:
+    rows = []
+    for position, cell in enumerate(cells):
+        n = len(indices(cell.split_ref)[0])
+        values = scores.values(cell) or {}
+        rows += [(share, n, position, metric, values.get(metric, np.nan)) for metric in scores.metrics]
+    return pd.DataFrame(rows, columns=["share", "rows", "split", "metric", "value"])
+
+
+def curve_remark(curve: pd.DataFrame, metric: str) -> str:
+    """Return whether more rows would help, as far as the learning curve shows it.
+
+    More rows help, it states, only if the metric got better with each of the last two steps of the curve, and the last
+    step has a 95 % interval without 0; its ends are those of the corrected resampled t distribution, as the splits of
+    two sizes are not paired.
+
+    Parameters
+    ----------
+    curve : DataFrame
+        See :func:`learning_curve`.
+    metric : str
+    """
+    own = curve[curve["metric"] == metric].dropna(subset="value")
+    sizes = [rows for _, rows in own.groupby("share") if len(rows) > 1]
+    if len(sizes) < 3:
+        return "There are too few rows, or too little of the budget was left, for a curve of three sizes."
+    sign = 1 if defined(metric).direction == "max" else -1
+    values = [sign * rows["value"].to_numpy() for rows in sizes]
+    ratios = [1 / rows["share"].iloc[0] - 1 for rows in sizes]
+    before = values[-2].mean() - values[-3].mean()
+    gain, low, high = corrected_unpaired_interval(values[-2], ratios[-2], values[-1], ratios[-1])
+    start, end = (f"{rows['rows'].mean():.0f}" for rows in sizes[-2:])
+    title = defined(metric).title
+    if before > 0 and low > 0:
+        return (
+            f"More rows would probably still help: {title} got better with each of the last two steps of the curve, by "
+            f"{gain:.4f} from {start} to {end} training rows (95 % interval {low:+.4f} to {high:+.4f})."
+        )
+    reason = (
+        "the last two steps of the curve have different signs"
+        if before * gain < 0
+        else f"the gain in {title} from {start} to {end} rows may be chance"
+        if low <= 0 <= high
+        else f"{title} did not get better with each of the last two steps"
+    )
+    return (
+        f"The curve does not show whether more rows would help: {reason} (last step: {gain:+.4f}, 95 % interval "
+        f"{low:+.4f} to {high:+.4f})."
+    )

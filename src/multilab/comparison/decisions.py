@@ -1,0 +1,204 @@
+"""What thresholds and calibration would change: both learned on out-of-fold scores of the training rows only."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from multilab.comparison import Leaderboard
+from multilab.comparison.comparing import summed
+from multilab.comparison.plan import PlannedMethod, Sizes, held_out_seconds
+from multilab.comparison.scores import CellScores, metric_values
+from multilab.core import MultilabError
+from multilab.decision import CalibratedMultiLabelClassifier, TunedThresholdClassifier
+from multilab.deployment.final_fit import DECISIONS, INNER_FOLDS
+from multilab.experiments.cells import Cell, scores_cell
+from multilab.experiments.execute import run_cells_within
+from multilab.experiments.fitting import indices
+from multilab.experiments.store import Store
+from multilab.metrics.registry import defined
+
+__all__ = ["Effects", "held_out_effects", "objective_of", "tuned_decisions", "tuned_name"]
+
+_INNER = {"folds": INNER_FOLDS, "order": 1}
+"""As many as `multilab fit` has, so that both tune on models that saw equally many rows."""
+_CALIBRATION = ("log_loss", "brier_score", "expected_calibration_error")
+_Values = dict[str, dict[str, float]]
+
+
+@dataclass
+class Effects:
+    """Effects of thresholds and of calibration on the held-out rows.
+
+    Attributes
+    ----------
+    objective : str
+        What the thresholds are tuned for.
+    thresholds : DataFrame
+        Columns split, method, decision ("as predicted" or "tuned"), metric, value.
+    calibration : DataFrame
+        Columns split, method, scores ("as predicted" or "sigmoid"), metric, value.
+    seconds : dict of str to float
+        Mean seconds of the out-of-fold scores by method.
+    left_out : dict of str to str
+        Why a method has no effects.
+    decided : DataFrame
+        How often tuned thresholds assign each label, see `multilab.comparison.Leaderboard`.
+    """
+
+    objective: str
+    thresholds: pd.DataFrame
+    calibration: pd.DataFrame
+    seconds: dict[str, float]
+    left_out: dict[str, str]
+    decided: pd.DataFrame
+
+    @classmethod
+    def empty(cls, metric: str) -> "Effects":
+        """Return no effects."""
+        thresholds = pd.DataFrame(columns=["split", "method", "decision", "metric", "value"])
+        calibration = pd.DataFrame(columns=["split", "method", "scores", "metric", "value"])
+        return cls(objective_of(metric), thresholds, calibration, {}, {}, summed([]))
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods whose thresholds were tuned."""
+        return list(dict.fromkeys(self.thresholds["method"]))
+
+    def board(self, board: Leaderboard, headline: str) -> Leaderboard:
+        """Return the leaderboard of the decision metrics, ordered by one of them, with rows for tuned thresholds."""
+        tuned = self.thresholds[self.thresholds["decision"] == "tuned"].drop(columns="decision")
+        decided = [name for name in board.directions if defined(name).needs == "decisions"]
+        metrics = list(dict.fromkeys([headline, *decided]))
+        cost = board.scores[board.scores["metric"].isin(["fit_seconds", "predict_seconds"])]
+        cost = cost[cost["method"].isin(self.methods)].copy()
+        added = cost["method"].map(self.seconds).where(cost["metric"] == "fit_seconds", 0.0)
+        cost["value"] += added
+        extra = pd.concat([tuned[tuned["metric"].isin(metrics)], cost])
+        scores = board.scores[board.scores["metric"].isin([*metrics, "fit_seconds", "predict_seconds"])]
+        names = [tuned_name(name) for name in self.methods]
+        return replace(
+            board,
+            scores=pd.concat([scores, extra.assign(method=extra["method"].map(tuned_name))], ignore_index=True),
+            methods=(*board.methods, *names),
+            directions={name: board.directions[name] for name in metrics},
+            decided=pd.concat([board.decided, self.decided.assign(method=self.decided["method"].map(tuned_name))]),
+            untuned=dict(zip(names, self.methods, strict=True)),
+        )
+
+
+def tuned_name(method: str) -> str:
+    """Return the name of a method with tuned thresholds."""
+    return f"{method} + thresholds"
+
+
+def objective_of(metric: str) -> str:
+    """Return what thresholds are tuned for: the metric itself where it can be maximised exactly, else macro F1."""
+    return metric if metric in DECISIONS else "macro_f1"
+
+
+def held_out_effects(
+    entries: Sequence[PlannedMethod], scores: CellScores, sizes: Sizes, metric: str, deadline: float, n_jobs: int
+) -> Effects:
+    """Score the training rows out of fold, method by method until the deadline, and tune thresholds and calibration.
+
+    Parameters
+    ----------
+    entries : sequence of PlannedMethod
+        Finished methods, the most interesting first.
+    scores : CellScores
+    sizes : Sizes
+    metric : str
+        First metric of the comparison.
+    deadline : float
+        By ``time.monotonic``.
+    n_jobs : int
+
+    Returns
+    -------
+    Effects
+    """
+    objective, store = objective_of(metric), scores.store
+    thresholds: list[tuple[object, ...]] = []
+    calibration: list[tuple[object, ...]] = []
+    decisions: list[pd.DataFrame] = []
+    effects = Effects.empty(metric)
+    for entry in entries:
+        reason = _run(entry, store, sizes, deadline, n_jobs)
+        if reason:
+            effects.left_out[entry.name] = reason
+            continue
+        try:
+            rows = [_effects(cell, scores, objective) for cell in entry.cells]
+        except MultilabError as error:  # labels that were not observed
+            effects.left_out[entry.name] = str(error)
+            continue
+        for cell, (decided, calibrated, labels) in zip(entry.cells, rows, strict=True):
+            decisions.append(labels.assign(method=entry.name))
+            where = (cell.split_ref.split, entry.name)
+            thresholds += [(*where, kind, name, value) for kind, v in decided.items() for name, value in v.items()]
+            calibration += [(*where, kind, name, value) for kind, v in calibrated.items() for name, value in v.items()]
+        effects.seconds[entry.name] = float(
+            np.mean([store.record(held_out_cell(c).key)["fit_seconds"] for c in entry.cells])
+        )
+    effects.thresholds = pd.DataFrame(thresholds, columns=effects.thresholds.columns)
+    effects.calibration = pd.DataFrame(calibration, columns=effects.calibration.columns)
+    effects.decided = summed(decisions)
+    return effects
+
+
+def held_out_cell(cell: Cell) -> Cell:
+    """Return the cell of the out-of-fold scores of the training rows of a train cell."""
+    return scores_cell(cell, _INNER)
+
+
+def _run(entry: PlannedMethod, store: Store, sizes: Sizes, deadline: float, n_jobs: int) -> str:
+    """Compute the out-of-fold scores; return why they are not there, empty if they are."""
+    if entry.member.method.base_scores:
+        return "it reads out-of-fold scores itself; `multilab fit` tunes it"
+    cells = [held_out_cell(cell) for cell in entry.cells]
+    missing = [cell for cell in cells if not store.has(cell.key)]
+    left = deadline - time.monotonic()
+    needed = held_out_seconds(entry, sizes, _INNER["folds"]) * len(missing) / min(n_jobs, len(cells))
+    if missing and needed > left:
+        return "the budget is used up"
+    outcome = run_cells_within(missing, store, left, n_jobs)
+    if outcome.failures:
+        return next(iter(outcome.failures.values()))
+    return "the budget is used up" if outcome.stopped else ""
+
+
+def tuned_decisions(cell: Cell, scores: CellScores, objective: str) -> np.ndarray:
+    """Return the decisions of a cell by thresholds tuned on the stored out-of-fold scores of its training rows."""
+    train, _ = indices(cell.split_ref)
+    held, predicted, _ = _held_out_scores(cell, scores.store)
+    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=DECISIONS[objective])
+    return np.asarray(tuned.fit(held, scores.Y[train]).predict(predicted))  # type: ignore[index]
+
+
+def _held_out_scores(cell: Cell, store: Store) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return the scores of the training rows and of the test rows in [0, 1], and whether they are probabilities."""
+    held, predicted = store.arrays(held_out_cell(cell).key)["scores"], store.arrays(cell.key)["scores"]
+    if min(held.min(), predicted.min()) >= 0 and max(held.max(), predicted.max()) <= 1:
+        return held, predicted, True
+    return expit(held), expit(predicted), False  # thresholds depend on the order of the scores only
+
+
+def _effects(cell: Cell, scores: CellScores, objective: str) -> tuple[_Values, _Values, pd.DataFrame]:
+    """Return the metrics of decisions and of probabilities of one split, as predicted and tuned, and the labels."""
+    train, test = indices(cell.split_ref)
+    Y_train, Y_test = scores.Y[train], scores.Y[test]  # type: ignore[index]
+    held, predicted, probabilities = _held_out_scores(cell, scores.store)
+    own = scores.store.arrays(cell.key)["decisions"]
+    decided = {"as predicted": own, "tuned": tuned_decisions(cell, scores, objective)}
+    names = [name for name in scores.metrics if name not in _CALIBRATION]
+    thresholds = {kind: metric_values(Y_test, predicted, decisions, names) for kind, decisions in decided.items()}
+    labels = scores.decided(cell, decided["tuned"])
+    if not probabilities:
+        return thresholds, {}, labels
+    calibrated = CalibratedMultiLabelClassifier("precomputed", method="sigmoid").fit(held, Y_train)
+    known = {"as predicted": predicted, "sigmoid": calibrated.predict_proba(predicted)}
+    return thresholds, {kind: metric_values(Y_test, p, own, _CALIBRATION) for kind, p in known.items()}, labels

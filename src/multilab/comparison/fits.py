@@ -1,0 +1,83 @@
+"""Fits of a comparison: cheap methods first, each with a limit, inside the budget."""
+
+import math
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from multilab.comparison.display import Display
+from multilab.comparison.plan import PlannedMethod, duration, refused_for_memory
+from multilab.experiments.execute import run_cells_within
+from multilab.experiments.store import Store
+
+__all__ = ["run_methods"]
+
+_TOLERANCE = 4.0
+"""A method is stopped after this many times its estimate, so that one wrong estimate does not take the budget."""
+_LEAST_SHARE = 0.1
+"""No limit is below this share of the budget."""
+_TIMED = 0.5
+"""Methods with a shorter estimate say nothing about the speed of the machine."""
+
+
+def run_methods(
+    entries: Sequence[PlannedMethod], store: Store, budget: float, deadline: float, n_jobs: int, display: Display
+) -> None:
+    """Run the methods in order and set the status of each; what was stopped continues if time is left at the end.
+
+    The estimates are scaled by what the methods so far took compared with theirs: the curves were measured on another
+    machine.
+    """
+    ratios: list[float] = []
+    for entry in entries:
+        if entry.status == "left out":  # by the plan
+            display.finished(entry)
+            continue
+        wall = entry.wall(n_jobs) * math.exp(float(np.median(ratios)) if ratios else 0.0)
+        left = deadline - time.monotonic()
+        if any(not store.has(cell.key) for cell in entry.cells):
+            refusal = refused_for_memory(entry, n_jobs) or _refused_for_time(entry, wall, left)
+            if refusal:
+                entry.status, entry.note = "left out", refusal
+                display.finished(entry)
+                continue
+        limit = left if entry.seconds is None else min(left, max(_TOLERANCE * wall, _LEAST_SHARE * budget))
+        _run(entry, store, limit, wall, n_jobs, display)
+        if entry.status in ("done", "stopped") and entry.spent and entry.wall(n_jobs) >= _TIMED:
+            ratios.append(math.log(entry.spent / entry.wall(n_jobs)))
+    for entry in entries:
+        left = deadline - time.monotonic()
+        if entry.status == "stopped" and left > 0:
+            _run(entry, store, left, entry.wall(n_jobs), n_jobs, display)
+
+
+def _refused_for_time(entry: PlannedMethod, wall: float, left: float) -> str:
+    """Return why a method does not fit into the time that is left, empty if it does."""
+    if left > 0 and wall <= left:
+        return ""
+    if entry.seconds is None:
+        return "the budget is used up"
+    return f"needs about {duration(wall)}, {duration(max(left, 0))} of the budget left for fits"
+
+
+def _run(entry: PlannedMethod, store: Store, limit: float, wall: float, n_jobs: int, display: Display) -> None:
+    """Run the missing cells of a method for at most some seconds and set its status."""
+    entry.status, entry.note = "running", ""
+    display.refresh()
+    outcome = run_cells_within(entry.cells, store, limit, n_jobs, display.refresh)
+    entry.spent += outcome.seconds
+    if outcome.failures:
+        entry.status, (label, reason) = "failed", next(iter(outcome.failures.items()))
+        entry.note = f"{label}: {reason}"
+    elif outcome.stopped:
+        stored = sum(store.has(cell.key) for cell in entry.cells)
+        expected = f" (estimated {duration(wall)})" if entry.seconds is not None else ""
+        entry.status = "stopped"
+        entry.note = (
+            f"after {duration(entry.spent)}{expected} with {stored} of {len(entry.cells)} splits; "
+            "a run with more budget continues"
+        )
+    else:
+        entry.status = "done"
+    display.finished(entry)

@@ -1,0 +1,206 @@
+"""What a comparison will run: its methods with estimates of seconds and memory from the size of the table."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import psutil
+
+from multilab.comparison.portfolio import PortfolioMethod
+from multilab.experiments.cells import Cell
+from multilab.experiments.fitting import build
+from multilab.experiments.store import Store
+from multilab.methods.labels import learns_from_missing
+
+TABLE = Path(__file__).with_name("costs.csv")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Estimated cost of one fit with its prediction.
+
+    Attributes
+    ----------
+    seconds : float
+        On one thread.
+    megabytes : float
+        Rise of memory.
+    factor : float
+        By which half of the estimates of left-out data sets were off; larger for sizes beyond those measured.
+    """
+
+    seconds: float
+    megabytes: float
+    factor: float
+
+
+def cost_of(method: str, n: float, d: float, q: float) -> Cost | None:
+    """Return the estimated cost of a fit on n rows, d features and q labels, None for a method without a curve."""
+    row = _curves().get(method)
+    if row is None:
+        return None
+    sizes = {"n": n, "d": d, "q": q}
+
+    def at(column: str) -> float:
+        return math.exp(
+            row[f"{column}_log"] + sum(row[f"{column}_{k}"] * math.log(max(v, 1)) for k, v in sizes.items())
+        )
+
+    return Cost(at("seconds"), at("megabytes"), row["factor"])
+
+
+@cache
+def _curves() -> dict[str, dict[str, float]]:
+    return pd.read_csv(TABLE, index_col="method").to_dict("index")
+
+
+_OVERHEAD = 0.15  # seconds of a cell besides fit and prediction: a process, reading the data, writing the result
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Rows, features and labels of a dataset, and the share of the rows that a fit sees."""
+
+    n: int
+    d: int
+    q: int
+    train_share: float
+
+
+@dataclass
+class PlannedMethod:
+    """A method of a comparison with its cells, its estimate and what became of it.
+
+    Attributes
+    ----------
+    member : PortfolioMethod
+    cells : list of Cell
+        One per split.
+    seconds : float or None
+        Estimated seconds of all missing fits on one thread; None without a cost curve.
+    megabytes : float or None
+        Estimated memory of one fit.
+    factor : float
+        By which half of such estimates are off.
+    status : str
+        "planned", "running", "done", "failed", "stopped" or "left out".
+    note : str
+        Why it failed, was stopped or left out.
+    spent : float
+        Wall seconds that it took in this run.
+    """
+
+    member: PortfolioMethod
+    cells: list[Cell]
+    seconds: float | None = None
+    megabytes: float | None = None
+    factor: float = math.nan
+    status: str = "planned"
+    note: str = ""
+    spent: float = 0.0
+    keys: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def name(self) -> str:
+        """Name of the method."""
+        return self.member.name
+
+    def wall(self, n_jobs: int) -> float:
+        """Return the estimated wall seconds with cells in parallel; 0 without an estimate."""
+        return (self.seconds or 0.0) / min(n_jobs, len(self.cells))
+
+    def expected(self, n_jobs: int) -> str:
+        """Return the estimate as text, wall time and memory of one fit: ``12 s, 40 MB``."""
+        if self.seconds is None:
+            return "no estimate"
+        if not self.keys:
+            return "stored"
+        memory = f", {self.megabytes:.0f} MB" if self.megabytes and self.megabytes >= 1 else ""
+        return duration(self.wall(n_jobs)) + memory
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as text with two digits: ``0.4 s``, ``12 s``, ``3.5 min``, ``2.1 h``."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.{0 if seconds >= 10 * size else 1}f} {unit}"
+    return f"{seconds:.{0 if seconds >= 10 else 1}f} s"
+
+
+def plan_methods(entries: Sequence[PlannedMethod], sizes: Sizes, store: Store) -> list[PlannedMethod]:
+    """Estimate all methods and return them in running order: the cheapest first, those without an estimate last.
+
+    Methods that are left out already have no estimate.
+    """
+    planned: set[str] = set()
+    for entry in entries:
+        if entry.status != "left out":
+            estimate(entry, sizes, store, planned)
+    ordered = sorted(entries, key=lambda entry: math.inf if entry.seconds is None else entry.seconds)
+    planned.clear()
+    for entry in ordered:  # again in this order, in which cells that several methods read are counted once
+        if entry.status != "left out":
+            estimate(entry, sizes, store, planned)
+            planned |= entry.keys
+    return ordered
+
+
+def estimate(entry: PlannedMethod, sizes: Sizes, store: Store, planned: set[str]) -> None:
+    """Set the estimate of a method: its fits, and the cells it reads, but for those that are stored or planned."""
+    costs: dict[str, Cost | None] = {}
+    for cell in entry.cells:
+        _add(cell, sizes, store, planned, costs)
+    known = [cost for cost in costs.values() if cost is not None]
+    entry.keys = frozenset(costs)
+    complete = len(known) == len(costs)
+    entry.seconds = sum(cost.seconds + _OVERHEAD for cost in known) if complete else None
+    entry.megabytes = max((cost.megabytes for cost in known), default=0.0) if complete else None
+    entry.factor = max((cost.factor for cost in known), default=1.0)
+
+
+def _add(cell: Cell, sizes: Sizes, store: Store, planned: set[str], costs: dict[str, Cost | None]) -> None:
+    if cell.key in costs or cell.key in planned or store.has(cell.key):
+        return
+    n = sizes.n * sizes.train_share
+    if cell.kind == "scores":
+        folds = cell.method.inner_cv["folds"]
+        one = cost_of(cell.method.name, n * (1 - 1 / folds), sizes.d, sizes.q)
+        costs[cell.key] = one and Cost(folds * one.seconds, one.megabytes, one.factor)
+        return
+    d = len(cell.method.base_scores) * sizes.q or sizes.d
+    costs[cell.key] = cost_of(cell.method.name, n, d, sizes.q)
+    for read in cell.reads:
+        _add(read, sizes, store, planned, costs)
+
+
+def refused_for_missing_labels(entry: PlannedMethod) -> str:
+    """Return which classifier of a method cannot learn from missing labels, empty if all can."""
+    first = entry.cells[0]
+    for method in (first.method, *(read.method for read in first.reads)):
+        estimator = build(method)
+        if not learns_from_missing(estimator):
+            return f"{type(estimator).__name__} cannot learn from missing labels"
+    return ""
+
+
+def refused_for_memory(entry: PlannedMethod, n_jobs: int) -> str:
+    """Return why a method does not fit in the free memory, empty if it does."""
+    free = psutil.virtual_memory().available / 2**20
+    needed = (entry.megabytes or 0.0) * min(n_jobs, len(entry.cells))
+    if needed <= 0.8 * free:
+        return ""
+    return f"needs about {needed:.0f} MB of {free:.0f} MB free memory"
+
+
+def total(entries: Sequence[PlannedMethod], n_jobs: int) -> float:
+    """Return the estimated wall seconds of all methods that have an estimate."""
+    return sum(entry.wall(n_jobs) for entry in entries)
+
+
+def held_out_seconds(entry: PlannedMethod, sizes: Sizes, folds: int) -> float:
+    """Return the estimated seconds of the out-of-fold scores of one training set, 0 without a cost curve."""
+    cost = cost_of(entry.name, sizes.n * sizes.train_share * (1 - 1 / folds), sizes.d, sizes.q)
+    return folds * cost.seconds + _OVERHEAD if cost else 0.0

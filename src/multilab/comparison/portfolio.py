@@ -1,0 +1,131 @@
+"""The methods of a comparison: those of ``conf/portfolio.yaml``, or any others by name and glob."""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from multilab.core import conf_dir
+from multilab.core.messages import unknown_name
+from multilab.core.shell import command
+from multilab.experiments.arguments import check_method
+from multilab.experiments.conf import names, read_settings_file
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.method import Method, load_method
+
+__all__ = ["Portfolio", "PortfolioMethod", "load_portfolio"]
+
+_BLOCK = {"reason", "set", "define"}
+
+
+@dataclass(frozen=True)
+class PortfolioMethod:
+    """A method of a comparison.
+
+    Attributes
+    ----------
+    method : Method
+        With the arguments that the portfolio changes.
+    reason : str
+        Why it is in the portfolio; empty for a method that is not.
+    changes : dict
+        The arguments that the portfolio changes.
+    in_conf : bool
+        Whether it has a file ``conf/method/<name>.yaml``; the baseline is defined in the portfolio itself.
+    """
+
+    method: Method
+    reason: str
+    changes: dict[str, Any]
+    in_conf: bool = True
+
+    @property
+    def name(self) -> str:
+        """Name of the method."""
+        return self.method.name
+
+
+@dataclass(frozen=True)
+class Portfolio:
+    """The content of ``conf/portfolio.yaml``.
+
+    Attributes
+    ----------
+    members : dict of str to PortfolioMethod
+    metrics : tuple of str
+        What a comparison measures.
+    baseline : str
+        The method that reads no features.
+    alpha : float
+        Level of the tests.
+    """
+
+    members: dict[str, PortfolioMethod]
+    metrics: tuple[str, ...]
+    baseline: str
+    alpha: float
+
+    def select(self, patterns: str | None) -> list[PortfolioMethod]:
+        """Return the methods that a comma-separated list of names and globs selects, all of the portfolio for None.
+
+        A method that is in the portfolio has the portfolio's arguments.
+
+        Raises
+        ------
+        ExperimentError
+            If there is no such method, or its arguments are wrong.
+        """
+        if patterns is None:
+            chosen = list(self.members)
+        else:
+            known = [*dict.fromkeys([*self.members, *names("method")])]
+            chosen = list(dict.fromkeys(name for pattern in _split(patterns) for name in _matching(pattern, known)))
+        members = [self.members.get(name) or PortfolioMethod(load_method(name), "", {}) for name in chosen]
+        for member in members:
+            check_method(member.method)
+        return members
+
+
+def _split(patterns: str) -> list[str]:
+    parts = [part.strip() for part in patterns.strip("[]").split(",") if part.strip()]
+    if not parts:
+        raise ExperimentError("--method is empty; name methods, as in --method br_logistic,mlknn,'decide_*'")
+    return parts
+
+
+def _matching(pattern: str, known: list[str]) -> list[str]:
+    matches = [name for name in known if fnmatchcase(name, pattern)]
+    if not matches:
+        raise ExperimentError(
+            f"--method: {unknown_name('method', pattern, known, command('multilab') + ' methods list')}"
+        )
+    return matches
+
+
+def load_portfolio() -> Portfolio:
+    """Read ``conf/portfolio.yaml``.
+
+    Raises
+    ------
+    ExperimentError
+        If the file is missing or is not a portfolio.
+    """
+    path = conf_dir() / "portfolio.yaml"
+    if not path.is_file():
+        raise ExperimentError(f"{path}: there is no portfolio; copy conf/portfolio.yaml of multilab into this folder")
+    content = read_settings_file(path)
+    for key in ("methods", "metrics", "baseline"):
+        if key not in content:
+            raise ExperimentError(f"{path}: {key} is missing")
+    if not isinstance(content["methods"], dict):
+        raise ExperimentError(f"{path}: methods must be a mapping of names to settings")
+    members = {name: _member(str(path), str(name), block or {}) for name, block in content["methods"].items()}
+    return Portfolio(members, tuple(content["metrics"]), content["baseline"], float(content.get("alpha", 0.05)))
+
+
+def _member(path: str, name: str, block: Any) -> PortfolioMethod:
+    if not isinstance(block, dict) or set(block) - _BLOCK:
+        raise ExperimentError(f"{path}: methods.{name} may have {', '.join(sorted(_BLOCK))}; got {block!r}")
+    changes = block.get("set") or {}
+    defined = block.get("define")
+    method = Method.from_mapping(name, defined) if defined else load_method(name)
+    return PortfolioMethod(method.with_params(changes), block.get("reason", ""), changes, in_conf=not defined)

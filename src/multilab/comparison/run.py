@@ -1,0 +1,205 @@
+"""A comparison within a budget of time: plan, fit, tune, recommend."""
+
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from multilab.comparison import Leaderboard, Recommendation, recommend
+from multilab.comparison.curve import learning_curve
+from multilab.comparison.decisions import Effects, held_out_effects, objective_of, tuned_decisions, tuned_name
+from multilab.comparison.display import Display
+from multilab.comparison.fits import run_methods
+from multilab.comparison.plan import (
+    PlannedMethod,
+    Sizes,
+    duration,
+    plan_methods,
+    refused_for_missing_labels,
+    total,
+)
+from multilab.comparison.portfolio import Portfolio, load_portfolio
+from multilab.comparison.request import DEFAULT_FOLDS, Request
+from multilab.comparison.results import Results
+from multilab.comparison.scores import CellScores
+from multilab.datasets import card, load
+from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.execute import jobs
+from multilab.experiments.fitting import indices
+from multilab.experiments.store import Store
+from multilab.methods.labels import has_unobserved
+from multilab.metrics import per_label
+from multilab.metrics.registry import defined
+
+__all__ = ["closing_text", "compare_within_budget"]
+
+_SHARE_OF_FITS = 0.7
+"""Share of the budget for the fits; the rest is for thresholds and the learning curve."""
+
+
+def compare_within_budget(request: Request) -> Results:
+    """Print the plan, fit the methods on the same folds, tune thresholds, and recommend one."""
+    began, store, n_jobs = time.monotonic(), Store(), jobs()
+    portfolio = load_portfolio()
+    entries, sizes, facts = _entries(request, portfolio)
+    entries = plan_methods(entries, sizes, store)
+    entries.sort(key=lambda entry: entry.name != portfolio.baseline)  # it decides whether any other is worth its time
+    print(_plan_text(request, entries, sizes, n_jobs), flush=True)
+
+    metrics = tuple(dict.fromkeys([request.metric, *portfolio.metrics]))
+    data = load(request.dataset)
+    scores = CellScores(data.Y, store, metrics, data.label_names)
+    end = began + request.budget
+    fits_end = began + _SHARE_OF_FITS * request.budget
+    with Display(entries, scores, f"{request.dataset}, {request.cv} folds", end, n_jobs) as display:
+        run_methods(entries, store, request.budget, fits_end, n_jobs, display)
+        board = scores.leaderboard(entries, portfolio.alpha)
+        effects = labels = curve = None
+        finished = {entry.name: entry for entry in entries if entry.name not in board.failures}
+        if set(finished) - {portfolio.baseline}:
+            display.message("thresholds and calibration on held-out scores")
+            order = [portfolio.baseline, *board.table.index]
+            ordered = [finished[name] for name in dict.fromkeys(map(str, order)) if name in finished]
+            middle = time.monotonic() + 0.6 * max(end - time.monotonic(), 0)
+            effects = held_out_effects(ordered, scores, sizes, request.metric, middle, n_jobs)
+        final = _final_board(board, effects)
+        recommendation = recommend(final, (portfolio.baseline, tuned_name(portfolio.baseline)))
+        chosen = finished.get((recommendation.method or "").partition(" + ")[0])
+        if chosen is None and set(finished) - {portfolio.baseline}:  # the best, though not better than the baseline
+            chosen = next(finished[str(n)] for n in board.table.index if n != portfolio.baseline)
+        if chosen is not None:
+            tuned = recommendation.method == tuned_name(chosen.name)
+            labels = label_table(chosen, scores, request, tuned)
+            display.message(f"learning curve of {chosen.name}")
+            curve = learning_curve(chosen, scores, sizes, end, n_jobs)
+    recommendation = _completed(recommendation, chosen, effects, request)
+    commands = _commands(request, chosen, recommendation.method)
+    return Results(
+        request,
+        entries,
+        scores,
+        board,
+        final,
+        recommendation,
+        commands,
+        facts,
+        portfolio.baseline,
+        time.monotonic() - began,
+        chosen.name if chosen else "",
+        effects,
+        labels,
+        curve,
+    )
+
+
+def _entries(request: Request, portfolio: Portfolio) -> tuple[list[PlannedMethod], Sizes, dict[str, object]]:
+    """Return the methods with their cells, the sizes of the dataset, and what identifies it."""
+    chosen = portfolio.select(request.methods)
+    if all(member.name != portfolio.baseline for member in chosen):
+        chosen = [portfolio.members[portfolio.baseline], *chosen]
+    refs = split_refs(request.dataset, request.protocol)
+    data = load(request.dataset)
+    train, test = indices(refs[0])  # also keeps the data in this process, from which the workers are forked
+    share = len(train) / (len(train) + len(test))
+    sizes = Sizes(data.X.shape[0], data.X.shape[1], data.Y.shape[1], share)
+    entries = [PlannedMethod(member, [Cell("train", ref, member.method) for ref in refs]) for member in chosen]
+    if has_unobserved(data.Y):
+        for entry in entries:
+            entry.note = refused_for_missing_labels(entry)
+            entry.status = "left out" if entry.note else entry.status
+    facts = {
+        "name": request.dataset,
+        "title": card(request.dataset).title,
+        "digest": refs[0].dataset_digest,
+        "rows": sizes.n,
+        "features": sizes.d,
+        "labels": sizes.q,
+    }
+    return entries, sizes, facts
+
+
+def _plan_text(request: Request, entries: Sequence[PlannedMethod], sizes: Sizes, n_jobs: int) -> str:
+    """Return the plan: an estimate per method in running order, and what will not fit."""
+    lines = [
+        f"{request.dataset}: {sizes.n} rows, {sizes.d} features, {sizes.q} labels; {request.cv} stratified folds, "
+        f"{n_jobs} fits at a time, budget {duration(request.budget)}",
+        f"  {'method':<20}{'estimate for all folds':<38}why",
+    ]
+    left = _SHARE_OF_FITS * request.budget
+    for entry in entries:
+        left -= entry.wall(n_jobs)
+        late = " (beyond the budget)" if left < 0 and entry.keys else ""
+        what = f"left out: {entry.note}; " if entry.status == "left out" else f"{entry.expected(n_jobs) + late:<38}"
+        lines.append(f"  {entry.name:<20}{what}{entry.member.reason}".rstrip())
+    known = [entry.factor for entry in entries if entry.seconds]
+    accuracy = f", half of such estimates are within a factor {max(known):.1f}" if known else ""
+    lines.append(f"  together about {duration(total(entries, n_jobs))}{accuracy}")
+    return "\n".join(lines)
+
+
+def _final_board(board: Leaderboard, effects: Effects | None) -> Leaderboard:
+    """Return the leaderboard that is recommended from: with tuned thresholds where the metric depends on decisions."""
+    if effects is None or effects.thresholds.empty or board.headline != effects.objective:
+        return board
+    return effects.board(board, board.headline)
+
+
+def label_table(entry: PlannedMethod, scores: CellScores, request: Request, tuned: bool) -> pd.DataFrame:
+    """Return the metrics of every label over the held-out rows of all folds, with tuned thresholds or without."""
+    data, objective = load(request.dataset), objective_of(request.metric)
+    rows = np.concatenate([indices(cell.split_ref)[1] for cell in entry.cells])
+    predicted = np.vstack([scores.store.arrays(cell.key)["scores"] for cell in entry.cells])
+    decisions = [tuned_decisions(c, scores, objective) if tuned else scores.decisions(c) for c in entry.cells]
+    return per_label(data.Y[rows], predicted, np.vstack(decisions), label_names=list(data.label_names))
+
+
+def _completed(
+    recommendation: Recommendation, chosen: PlannedMethod | None, effects: Effects | None, request: Request
+) -> Recommendation:
+    """Add why there are no thresholds to compare with, and which of two estimates is to be reported."""
+    if chosen is None or recommendation.method is None:
+        return recommendation
+    added = ""
+    if recommendation.method == tuned_name(chosen.name):
+        added = (
+            f"Report the {defined(request.metric).title} that `multilab fit` prints, not this one: it is of the model "
+            "that is fitted; here the thresholds were tuned on other inner folds."
+        )
+    elif effects and effects.objective == request.metric and chosen.name in effects.left_out:
+        added = f"Tuned thresholds of {chosen.name} were not tried: {effects.left_out[chosen.name]}."
+    return replace(recommendation, sentences=tuple(filter(None, (*recommendation.sentences, added))))
+
+
+def _commands(request: Request, chosen: PlannedMethod | None, recommended: str | None) -> list[str]:
+    """Return the commands that come next."""
+    if chosen is None or recommended is None or not chosen.member.in_conf:
+        return []
+    changes = [("--set", f"{name}={_value(value)}") for name, value in chosen.member.changes.items()]
+    arguments = ["--dataset", request.dataset, "--method", chosen.name, *(word for pair in changes for word in pair)]
+    if recommended == tuned_name(chosen.name):
+        arguments += ["--decision", objective_of(request.metric)]
+    if request.cv != DEFAULT_FOLDS:
+        arguments += ["--cv", str(request.cv)]
+    return [shlex.join(["multilab", "fit", *arguments, "--register", request.dataset])]
+
+
+def _value(value: object) -> str:
+    return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)
+
+
+def closing_text(results: Results) -> str:
+    """Return the leaderboard, what did not finish, the recommendation and what to run next."""
+    board, request = results.board, results.request
+    names = [request.metric, *[m for m in board.directions if m != request.metric][:4]]
+    table = board.table[names].map(lambda v: f"{v:.4f}" if v == v else "-")
+    table["fit seconds"] = board.table["fit_seconds"].map(lambda v: f"{v:.3g}")
+    lines = [table.rename_axis(None).to_string()] if len(table) else []
+    lines += [f"{entry.name}: {entry.status}: {entry.note}" for entry in results.entries if entry.note]
+    lines += ["", str(results.recommendation), ""]
+    lines += [f"next: {line}" for line in results.commands]
+    kept = f"the fits are kept in {results.scores.store.root}, the report is {request.out}/index.html"
+    lines.append(f"{duration(results.seconds)}; {kept}")
+    return "\n".join(lines)

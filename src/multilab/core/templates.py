@@ -1,0 +1,36 @@
+"""Templates of the pages, which are in ``reports/templates``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from multilab.core.errors import MultilabError
+from multilab.core.paths import _PACKAGE
+
+
+def template(
+    name: str, common: Mapping[str, Any] | None = None, filters: Mapping[str, Callable[..., Any]] | None = None
+) -> Any:
+    """Return a template; ``common`` are variables that it and what it imports see.
+
+    Raises
+    ------
+    MultilabError
+        If the extra ``lab`` is not installed.
+    """
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as error:
+        raise MultilabError("a page needs Jinja2: pip install 'multilab[lab]'") from error
+    engine = Environment(
+        loader=FileSystemLoader(_PACKAGE / "reports" / "templates"),
+        autoescape=lambda name: not str(name).endswith(".md.j2"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    engine.filters |= filters or {}
+    engine.globals |= common or {}
+    return engine.get_template(name)

@@ -1,0 +1,95 @@
+"""Metrics of a cell, computed from its stored scores: adding a metric never retrains.
+
+Light on purpose: a run whose cells and metrics are stored needs no NumPy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from multilab.core import code_digest, read_json, write_atomically
+from multilab.experiments.cells import Cell
+from multilab.experiments.store import Store
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["cell_metrics", "evaluate_cell", "kept_metrics", "labels_of"]
+
+
+def cell_metrics(cell: Cell, store: Store, conventions: str = "default") -> dict[str, float]:
+    """Return all metrics of a finished train cell, each computed once in the life of a store."""
+    values = kept_metrics(cell.key, store, conventions)
+    if values is None:
+        values = evaluate_cell(cell, store, conventions)
+        with contextlib.suppress(OSError):  # a store that may only be read
+            content = json.dumps({name: float(value) for name, value in values.items()})
+            write_atomically(_metrics_file(cell.key, store, conventions), content)
+    return values
+
+
+def kept_metrics(key: str, store: Store, conventions: str = "default") -> dict[str, float] | None:
+    """Return the metrics of a cell that the store keeps from an earlier evaluation, ``None`` if there are none."""
+    try:
+        content = read_json(_metrics_file(key, store, conventions))
+        return {name: float(value) for name, value in content.items()}
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _metrics_file(key: str, store: Store, conventions: str) -> Path:
+    """Return the file of kept metrics: under the digest of the code that computes them, so that none is out of date."""
+    code = code_digest(__name__, within=(__name__, "multilab.metrics"))[:16]
+    return store.root / ".metrics" / f"{conventions}-{code}" / f"{key}.json"
+
+
+def evaluate_cell(
+    cell: Cell, store: Store, conventions: str = "default", extra: Iterable[tuple[str, str]] = ()
+) -> dict[str, float]:
+    """Return all metrics of one finished train cell.
+
+    ``extra`` are (metric, preset) pairs: ``ranking_loss.mulan`` is the ranking loss under the preset ``mulan``. A
+    metric of a paper comes with the preset ``conventions`` itself. Where a method predicts for single metrics, each of
+    these is taken from its own prediction.
+    """
+    from multilab.metrics import METRICS, score_all
+
+    Y, arrays = labels_of(cell), store.arrays(cell.key)
+    extra = tuple(extra)
+    presets = [conventions, *{preset for _, preset in extra} - {conventions}]
+    names = [*METRICS, *(metric for metric, _ in extra if metric not in METRICS)]
+
+    def score(suffix: str) -> dict[str, dict[str, float]]:
+        scores, decisions = arrays[f"scores{suffix}"], arrays[f"decisions{suffix}"]
+        return {preset: score_all(Y, scores, decisions, conventions=preset, metrics=names) for preset in presets}
+
+    results = score("")
+    for measure in (name.partition(".")[2] for name in arrays if name.startswith("scores.")):
+        for preset, values in score(f".{measure}").items():
+            results[preset][measure] = values[measure]
+    others = {f"{metric}.{preset}": results[preset][metric] for metric, preset in extra if preset != conventions}
+    return results[conventions] | others
+
+
+def labels_of(cell: Cell) -> np.ndarray:
+    """Return the labels of the test rows of a cell."""
+    from multilab.experiments.fitting import indices
+
+    _, test = indices(cell.split_ref)
+    return _labels(cell.split_ref.dataset, cell.split_ref.dataset_digest)[test]
+
+
+@functools.lru_cache(maxsize=2)
+def _labels(dataset: str, digest: str) -> np.ndarray:
+    """Return the labels of a dataset; its files are read and verified once, not for each of thousands of cells.
+
+    The digest makes data that changed under their name another entry of the cache.
+    """
+    from multilab.datasets import load
+
+    return load(dataset).Y

@@ -1,0 +1,528 @@
+"""Parts of the arena's page: leaderboards, costs, champion, tuning, methods, sets, and the data of its script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from multilab.arena import champion_verdict, leaderboard_means, rank_methods
+from multilab.arena.boards import ALPHA
+from multilab.arena.summary import first_of_sources, tuning_numbers
+from multilab.arena.tracks import UNSEEN
+from multilab.reports.arena.data import (
+    ArenaColumn,
+    ArenaData,
+    limits_text,
+    percent,
+    pool_title,
+    shown_column,
+)
+from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, rank_ladder
+from multilab.reports.tables.entry import number, p_text, thousands
+
+_ELO = ["elo_low", "elo", "elo_high"]
+_NUMBERS = (*_ELO, "rank", "win_rate", "improvability")
+CHEAP = 1.0
+"""Seconds per 1,000 training rows up to which the finding calls a method cheap."""
+
+_COSTS = {"fit_seconds": "seconds to fit 1,000 rows", "model_mb": "size of the model, MB"}
+
+
+def board_panel(arena: ArenaData, pool: Mapping[str, Any], group: str) -> dict[str, Any]:
+    """Return a leaderboard with its diagram."""
+    board, first = pool["boards"][group], leader(pool, group)
+    table = pd.DataFrame({key: board.get(key) for key in _NUMBERS}, index=pool["columns"], dtype=float)
+    table["unfinished"] = pool["unfinished"]
+    table = table.sort_values(
+        ["elo", "rank"] if rated(board) else "rank", ascending=[False, True] if rated(board) else True
+    )
+    low, high = table[_ELO].min().min(), table[_ELO].max().max()
+    limit = table["rank"].min() + (-1.0 if board["cd"] is None else board["cd"])
+    points = [RankPoint(arena.title_on(name, pool["sets"]), rank) for name, rank in table["rank"].items()]
+    title = _title(arena, pool, group)
+    best = ", ".join(f"{point.title} {point.mean_rank:.2f}" for point in sorted(points, key=lambda p: p.mean_rank)[:10])
+    return {
+        "track": pool["name"],
+        "group": group,
+        "title": title,
+        "note": _board_note(arena, pool, group),
+        "marked": any(set(arena.columns[name].chosen_on) & set(pool["sets"]) for name in pool["columns"]),
+        "rows": [
+            _interval(row, low, high - low)
+            | {
+                "method": shown_column(arena, name, pool["sets"]),
+                "first": name == first,
+                "mean_rank": f"{row['rank']:.2f}",
+                "mean_rank_value": f"{row['rank']:g}",
+                "same": row["rank"] <= limit,
+                "win_rate": percent(row["win_rate"]),
+                "improvability": percent(row["improvability"]),
+                "unfinished": percent(row["unfinished"]),
+                "late": row["unfinished"] > 0,
+            }
+            for name, row in table.iterrows()
+        ],
+        "diagram": rank_ladder(points, board["cd"], f"Mean ranks, {title}: {best}") if board["cd"] else "",
+        "cd_note": f"CD = {board['cd']:.2f} ranks, {board['sets']} sets" if board["cd"] else "",
+    }
+
+
+def _interval(row: pd.Series, low: float, span: float) -> dict[str, str]:
+    """Return Elo and its interval as text, and where the bar of the interval begins and ends, in per cent."""
+    if np.isnan(row["elo"]):
+        return dict.fromkeys(("elo_value", "interval", "left", "width", "middle"), "") | {"elo": "–"}
+    ends = (row["elo_low"], row["elo_high"])
+    left, right = (row["elo"] if np.isnan(end) else end for end in ends)
+
+    def share(value: float) -> str:
+        return f"{100 * value / span if span else 0.0:.1f}".removesuffix(".0")
+
+    return {
+        "elo": f"{row['elo']:.0f}",
+        "elo_value": f"{row['elo']:g}",
+        "interval": "" if np.isnan(ends[0]) else f"{left:.0f}–{right:.0f}",
+        "left": share(left - low),
+        "width": share(right - left),
+        "middle": share(row["elo"] - low),
+    }
+
+
+def _title(arena: ArenaData, pool: Mapping[str, Any], group: str) -> str:
+    return f"{pool_title(pool['name'])} · {arena.groups[group]['title']}"
+
+
+def _board_note(arena: ArenaData, pool: Mapping[str, Any], group: str) -> str:
+    board = pool["boards"][group]
+    text = f"{len(pool['columns'])} methods, {board['sets']} sets, {len(arena.groups[group]['metrics'])} metrics."
+    if board["left_out"]:
+        text += f" Not defined on {', '.join(board['left_out'])}."
+    if pool["other_splits"]:
+        text += f" The tracks split {', '.join(pool['other_splits'])} differently."
+    if board["p"] is not None:
+        differ = "differ" if board["p"] < 0.05 else "are not shown to differ"
+        text += f" Taken together, the methods {differ} (Iman–Davenport, {p_text(board['p'])})."
+    return text
+
+
+def cost_panel(arena: ArenaData, pool: Mapping[str, Any], group: str) -> dict[str, Any]:
+    """Return the figures of quality against costs that were measured."""
+    board, title = pool["boards"][group], _title(arena, pool, group)
+    if rated(board):
+        name, values = "Elo", board["elo"]
+    else:
+        name, values = "Win rate, %", [100 * share for share in board["win_rate"]]
+    figures = []
+    for cost, unit in _COSTS.items():
+        points = [
+            CostPoint(arena.title_on(column, pool["sets"]), amount, quality)
+            for column, quality in zip(pool["columns"], values, strict=True)
+            if (amount := getattr(arena.columns[column], cost)) and quality is not None
+        ]
+        if points:
+            text = f"{name} against {unit}"
+            svg = cost_figure(points, f"{unit} (logarithmic)", name, f"{text}, {title}")
+            figures.append({"title": text, "svg": svg, "caption": f"{text}, {len(points)} methods."})
+    return {"track": pool["name"], "group": group, "title": title, "figures": figures}
+
+
+def tuning_panel(arena: ArenaData) -> dict[str, Any] | None:
+    """Return the search of the track tuned and the gain of each method; ``None`` without the track."""
+    numbers = tuning_numbers(arena.content, list(arena.groups))
+    if numbers is None:
+        return None
+    rows = []
+    for each in numbers["methods"]:
+        overall, gain = each["groups"]["overall"], each["gain"]
+        rows.append(
+            {
+                "title": arena.columns[each["name"]].title,
+                "elo": [(_elo(each[key]), each[key].get("elo")) for key in ("default", "tuned")],
+                "wins": f"{100 * overall['wins']:.0f}",
+                "sets_won": overall["sets_won"],
+                "sets": f"{overall['sets_won']} of {overall['sets']}",
+                "verdict": f"{overall['verdict']} ({p_text(overall['p_holm'])})",
+                "gain": None if gain is None or gain["median"] is None else f"{gain['median']:+.4f}",
+            }
+        )
+    metric = (numbers["search"] or {}).get("metric")
+    return {
+        "sets": numbers["sets"],
+        "search": numbers["search"] or {},
+        "metric": arena.metrics[metric]["title"] if metric in arena.metrics else "",
+        "test": numbers["methods"][0]["groups"]["overall"] if numbers["methods"] else None,
+        "alpha": ALPHA,
+        "rows": rows,
+    }
+
+
+def champion_panels(arena: ArenaData) -> list[dict[str, Any]]:
+    """Return the verdicts on the champion: on all sets and on the unseen ones, among each pool that has ensembles.
+
+    Without ensembles, the verdict on the best method of the pool with the most tracks.
+    """
+    pools = [name for name, pool in arena.pools.items() if "ensembled" in pool["tracks"]] or list(arena.pools)[-1:]
+    verdicts = [verdict for name in pools if (verdict := champion_verdict(arena.content, name))]
+    return [_verdict(arena, verdict) for verdict in verdicts]
+
+
+def _verdict(arena: ArenaData, verdict: Mapping[str, Any]) -> dict[str, Any]:
+    pool, elo = arena.pools[verdict["pool"]], verdict["elo"]
+    tests = pool["champion"]["tests"]
+    return {
+        "title": arena.title_on(verdict["column"], verdict["sets"]),
+        "pool": pool_title(verdict["pool"]),
+        "sets": len(verdict["sets"]),
+        "unseen": verdict["pool"].endswith(UNSEEN),
+        "rope": f"{verdict['rope']:g}",
+        "first": verdict["first"],
+        "decided": verdict["decided"],
+        "decided_single": verdict["decided_single"],
+        "apart_from_stacks": any(each["any"] != each["single"] for each in verdict["metrics"]),
+        "others": len(pool["columns"]) - 1,
+        "rows": [
+            {
+                "metric": arena.metrics[each["name"]]["title"],
+                "rank": f"{each['rank']:.2f}",
+                "first": each["first"],
+                "against": [_against(arena, each[kind], verdict["sets"]) for kind in ("any", "single")],
+                "better": tests[each["name"]]["surely_better"],
+                "not_worse": tests[each["name"]]["surely_not_worse"],
+            }
+            for each in verdict["metrics"]
+        ],
+        "own": _elo(elo["own"]) if elo else "",
+        "above": sum(each["above"] for each in elo["tuned"]) if elo else 0,
+        "apart": sum(each["apart"] for each in elo["tuned"]) if elo else 0,
+        "tuned": [
+            {"title": arena.columns[each["column"]].title, "elo": _elo(each)}
+            | {key: each[key] for key in ("above", "apart")}
+            for each in (elo["tuned"] if elo else ())
+        ],
+    }
+
+
+def _against(arena: ArenaData, test: Mapping[str, Any] | None, sets: list[str]) -> dict[str, Any] | None:
+    """Return the comparison with one column: its name, how many ranks the champion is behind, the probabilities."""
+    if test is None:
+        return None
+    probabilities = ["–" if test[key] is None else f"{test[key]:.2f}" for key in ("better", "equal", "worse")]
+    return {
+        "title": arena.title_on(test["against"], sets),
+        "rank": f"{test['rank']:.2f}",
+        "behind": f"{test['behind']:+.2f}",
+        "probabilities": probabilities,
+        "decided": test["decided"],
+    }
+
+
+def _elo(entry: Mapping[str, Any]) -> str:
+    if entry.get("elo") is None:
+        return "–"
+    interval = "" if entry.get("elo_low") is None else f" ({entry['elo_low']:.0f}–{entry['elo_high']:.0f})"
+    return f"{entry['elo']:.0f}{interval}"
+
+
+def method_row(arena: ArenaData, column: ArenaColumn) -> dict[str, Any]:
+    """Return the row of a column in the table of the methods."""
+    track = arena.tracks[column.track]
+    missing = sum(each["splits"] for each in track["unfinished"] if each["column"] == column.name)
+    return {
+        "method": shown_column(arena, column.name, track["sets"]) | {"name": column.method},
+        "sets": len(track["sets"]),
+        "unfinished": missing,
+        "libraries": ", ".join(f"{name} {version}" for name, version in column.libraries.items()) or "–",
+        "remarks": _remarks(column.requires, column.reference),
+    }
+
+
+def absent_row(method: Mapping[str, Any]) -> dict[str, str]:
+    """Return the row of a method without results, with the reason."""
+    texts = {key: method.get(key) or "–" for key in ("name", "title", "family", "licence", "reason")}
+    return texts | {"remarks": _remarks(method.get("requires") or (), method.get("reference") or "")}
+
+
+def _remarks(requires: Sequence[str], reference: str) -> str:
+    needs = f"Needs {', '.join(requires)}. " if requires else ""
+    return f"{needs}{reference}".strip() or "–"
+
+
+def set_page(arena: ArenaData, name: str) -> dict[str, Any]:
+    """Return the page of a set: all methods by all metrics."""
+    facts, means = arena.sets[name], arena.set_means(name)
+    metrics = [arena.metrics[metric] for metric in means.metrics]
+    table = rank_methods(means, next(iter(arena.groups))).table
+    reasons = {
+        each["column"]: f"{each['splits']} of {track['splits'][name]} splits: {each['reason']}"
+        for track in arena.tracks.values()
+        for each in track["unfinished"]
+        if each["set"] == name
+    }
+    best = [
+        None if np.isnan(row).all() else (np.nanmax(row) if metric["direction"] == "max" else np.nanmin(row))
+        for metric, row in zip(metrics, means.values[:, 0], strict=True)
+    ]
+    spreads, seconds = arena.spreads, arena.seconds
+    rows = []
+    for column in table.index:
+        at = means.columns.index(column)
+        entries = []
+        for metric, row, top in zip(metrics, means.values[:, 0], best, strict=True):
+            value, spread = row[at], spreads.get((name, column, metric["name"]), math.nan)
+            entries.append(
+                {
+                    "text": "–" if math.isnan(value) else f"{value:.4f}",
+                    "value": "" if math.isnan(value) else f"{value:g}",
+                    "std": "" if math.isnan(value) or math.isnan(spread) else f"{spread:.4f}",
+                    "best": top is not None and value == top,
+                }
+            )
+        took = seconds.get((name, column), math.nan)
+        rows.append(
+            {
+                "method": shown_column(arena, column, [name]),
+                "rank": f"{table.loc[column, 'rank']:g}",
+                "entries": entries,
+                "seconds": number(took, 2),
+                "seconds_value": "" if math.isnan(took) else f"{took:g}",
+                "reason": reasons.get(column, ""),
+            }
+        )
+    return {
+        "item": facts | {"title": facts.get("title") or name},
+        "first": [arena.title_on(column, [name]) for column in table.index[:3]],
+        "late": int(table["unfinished"].gt(0).sum()),
+        "facts": [
+            ("rows (n)", thousands(facts["n"])),
+            ("features (d)", thousands(facts["d"])),
+            ("labels (q)", thousands(facts["q"])),
+            ("labels per row", f"{facts['cardinality']:.3f}"),
+            ("density", f"{facts['density']:.3f}"),
+            ("domain", facts.get("domain") or "–"),
+            ("splits compared", arena.compared_splits(name)),
+        ],
+        "card": f"../../../conf/dataset/{name}.yaml",
+        "metrics": metrics,
+        "rows": rows,
+        "limits": limits_text(arena),
+        "chosen_notes": arena.chosen_notes(name),
+    }
+
+
+def set_row(arena: ArenaData, name: str) -> dict[str, Any]:
+    """Return the row of a set in the table of all sets."""
+    facts, means = arena.sets[name], arena.set_means(name)
+    table = rank_methods(means, next(iter(arena.groups))).table
+    return {
+        "name": name,
+        "best": arena.title_on(table.index[0], [name]),
+        "numbers": [
+            *((thousands(facts[key]), f"{facts[key]}") for key in ("n", "d", "q")),
+            *((f"{facts[key]:.3f}", f"{facts[key]}") for key in ("cardinality", "density")),
+        ],
+        "text": "yes" if facts["text"] else "no",
+        "methods": len(means.columns),
+        "unfinished": int(means.unfinished.sum()),
+    }
+
+
+def picker_data(arena: ArenaData) -> dict[str, Any]:
+    """Return what the script of the page reads: sets, columns, metrics, pools, and means as integers of 10^-6.
+
+    ``means`` is indexed by set, metric and column; ``pools`` hold the positions of their columns and sets, the
+    metrics that are undefined on a set, and their own means on sets of which they average fewer splits.
+    """
+    sets, columns = list(arena.sets), list(arena.columns)
+    metrics = [each["name"] for each in counted_metrics(arena)]
+    pools, means = {}, np.full((len(sets), len(metrics), len(columns)), np.nan)
+    for track in arena.tracks.values():
+        for i, name in enumerate(sets):
+            if name in track["sets"]:
+                for j, metric in enumerate(metrics):
+                    row = track["values"].get(metric, [[None] * len(track["columns"])] * len(sets))
+                    at = [columns.index(column) for column in track["columns"]]
+                    means[i, j, at] = np.array(row[track["sets"].index(name)], dtype=float)
+    for name, pool in arena.pools.items():
+        own = leaderboard_means(arena.content, name)
+        fewer = sorted({dataset for track in pool["values"].values() for rows in track.values() for dataset in rows})
+        used = [metric for metric in metrics if metric in own.metrics]
+        pools[name] = {
+            "columns": [columns.index(column) for column in own.columns],
+            "sets": [sets.index(dataset) for dataset in own.datasets],
+            "metrics": [metrics.index(metric) for metric in used],
+            "undefined": {
+                sets.index(dataset): absent
+                for i, dataset in enumerate(own.datasets)
+                if (absent := [metrics.index(m) for m in used if own.undefined[own.metrics.index(m), i]])
+            },
+            "own": {
+                sets.index(dataset): {
+                    metrics.index(m): _integers(own.values[own.metrics.index(m), own.datasets.index(dataset)])
+                    for m in used
+                }
+                for dataset in fewer
+            },
+        }
+    return {
+        "sets": [
+            {
+                "name": name,
+                "rows": profile.rows,
+                "features": profile.features,
+                "labels": profile.labels,
+                "cardinality": profile.cardinality,
+                "density": profile.density,
+                "text": profile.text,
+            }
+            for name, profile in arena.profiles.items()
+        ],
+        "methods": [
+            shown_column(arena, name) | {"chosen": [sets.index(each) for each in column.chosen_on if each in sets]}
+            for name, column in arena.columns.items()
+        ],
+        "metrics": [{key: arena.metrics[name][key] for key in ("name", "title", "direction")} for name in metrics],
+        "groups": {
+            **{name: [metrics.index(m) for m in group["metrics"]] for name, group in arena.groups.items()},
+            **{name: [index] for index, name in enumerate(metrics)},
+        },
+        "pools": pools,
+        "means": [[_integers(row) for row in table] for table in means],
+    }
+
+
+def counted_metrics(arena: ArenaData) -> list[dict[str, Any]]:
+    """Return the metrics that groups count: without those that order the methods as another one does."""
+    return [each for each in arena.metrics.values() if not each["ordered_like"]]
+
+
+def _integers(values: np.ndarray) -> list[int | None]:
+    return [None if math.isnan(value) else round(1e6 * value) for value in values]
+
+
+def finding(arena: ArenaData) -> dict[str, Any]:
+    """Return who leads by which metrics, how far the champion is first, what cheap methods reach, what is unfinished.
+
+    Leaders are those of the pool with the most sets; where results on some of its sets decided rules of a leader, also
+    those on the unseen sets.
+    """
+    pool = main_pool(arena)
+    leaders = {leader(pool, group) for group in arena.groups if group in pool["boards"]}
+    marked = any(set(arena.columns[column].chosen_on) & set(pool["sets"]) for column in leaders)
+    unseen = arena.pools.get(f"{pool['name']}{UNSEEN}") if marked else None
+    return {
+        "leaders": [_leaders(arena, each) for each in (pool, unseen) if each],
+        "optimistic": marked and unseen is None,
+        "sources": _by_source(arena, pool),
+        "champion": _champion_counts(arena),
+        "cheap": _cheap(arena, pool),
+        "unfinished": _unfinished_shares(arena),
+    }
+
+
+def main_pool(arena: ArenaData) -> Mapping[str, Any]:
+    """Return the pool with the most sets, of equal ones that with the most columns."""
+    return max(arena.content["pools"], key=lambda pool: (len(pool["sets"]), len(pool["columns"])))
+
+
+def leader(pool: Mapping[str, Any], group: str) -> str:
+    """Return the first column of a board: the highest Elo, without ratings the best mean rank."""
+    board = pool["boards"][group]
+    if rated(board):
+        return max(zip(board["elo"], pool["columns"], strict=True), key=lambda pair: pair[0])[1]
+    return min(zip(board["rank"], pool["columns"], strict=True), key=lambda pair: pair[0])[1]
+
+
+def rated(board: Mapping[str, Any]) -> bool:
+    """Return whether a board has Elo ratings."""
+    return any(value is not None for value in board.get("elo", ()))
+
+
+def _leaders(arena: ArenaData, pool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the first method of each group of metrics, and how many are tied with it by Nemenyi's test."""
+    rows = []
+    for name in arena.groups:
+        if board := pool["boards"].get(name):
+            first = leader(pool, name)
+            at = pool["columns"].index(first)
+            limit = None if board["cd"] is None else min(board["rank"]) + board["cd"]
+            entry = {key: board[key][at] for key in ("elo", "elo_low", "elo_high")} if rated(board) else {}
+            rows.append(
+                {
+                    "group": arena.groups[name]["title"],
+                    "method": arena.title_on(first, pool["sets"]),
+                    "elo": _elo(entry),
+                    "rank": f"{board['rank'][at]:.2f}",
+                    "tied": None if limit is None else sum(rank <= limit for rank in board["rank"]),
+                }
+            )
+    return {
+        "sets": len(pool["sets"]),
+        "unseen": pool["name"].endswith(UNSEEN),
+        "columns": len(pool["columns"]),
+        "rows": rows,
+    }
+
+
+def _by_source(arena: ArenaData, pool: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return who has the best mean rank where the sets of one source count as one, if there are such sets."""
+    overall = next(iter(arena.groups))
+    ranks = rank_methods(leaderboard_means(arena.content, pool["name"]), overall).dataset_ranks
+    entry = first_of_sources({overall: ranks}, arena.content["sets"]).get(overall)
+    return entry and {"sources": entry["sets"], "method": arena.columns[entry["first"]].title, "rank": entry["rank"]}
+
+
+def _champion_counts(arena: ArenaData) -> list[dict[str, Any]]:
+    """Return in how many metrics the champion of the ensembles is first, on all sets and on the unseen ones."""
+    names = ("ensembled", f"ensembled{UNSEEN}") if "ensembled" in arena.tracks else ()
+    return [
+        {
+            "title": arena.columns[verdict["column"]].title,
+            "sets": len(verdict["sets"]),
+            "unseen": name.endswith(UNSEEN),
+            "metrics": len(verdict["metrics"]),
+            "first": verdict["first"],
+        }
+        for name in names
+        if (verdict := champion_verdict(arena.content, name))
+    ]
+
+
+def _cheap(arena: ArenaData, pool: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the best method among those that are fitted in a second per 1,000 rows, and how far it is behind."""
+    board = pool["boards"][next(iter(arena.groups))]
+    quality = board["elo"] if rated(board) else [-rank for rank in board["rank"]]
+    values = dict(zip(pool["columns"], quality, strict=True))
+    seconds = {name: arena.columns[name].fit_seconds for name in pool["columns"]}
+    cheap = [name for name, took in seconds.items() if took is not None and took <= CHEAP]
+    if not cheap:
+        return None
+    best, first = (max(names, key=lambda name: values[name]) for names in (cheap, values))
+    gap = values[first] - values[best]
+    return {
+        "limit": f"{CHEAP:g}",
+        "methods": len(cheap),
+        "best": arena.columns[best].title,
+        "seconds": number(seconds[best], 2),
+        "gap": "" if best == first else f"{gap:.0f} Elo" if rated(board) else f"{number(gap, 2)} ranks",
+        "first_seconds": "" if seconds[first] is None else number(seconds[first], 2),
+    }
+
+
+def _unfinished_shares(arena: ArenaData) -> dict[str, Any]:
+    """Return the share of cells without a result, and the methods with the largest shares."""
+    cells = {column: sum(track["splits"].values()) for track in arena.tracks.values() for column in track["columns"]}
+    missing = dict.fromkeys(cells, 0)
+    for track in arena.tracks.values():
+        for each in track["unfinished"]:
+            missing[each["column"]] += each["splits"]
+    shares = {name: missing[name] / cells[name] for name in cells if missing[name]}
+    most = sorted(shares, key=lambda name: (-shares[name], name))
+    return {
+        "share": f"{100 * sum(missing.values()) / sum(cells.values()):.1f}",
+        "methods": len(most),
+        "of": len(cells),
+        "most": [(arena.columns[name].title, f"{100 * shares[name]:.0f}") for name in most[:3]],
+    }
