@@ -14,7 +14,7 @@ import zipfile
 import pytest
 import yaml
 
-from multilab.datasets import DatasetError, fetch, load, prepare
+from multilab.datasets import DatasetError, fetch, fetching, load, prepare
 
 CONTENT = b"wind,sun,rain,warm\n1.5,3,1,0\n2,0.25,0,0\n0,4,0,1\n"
 COMMIT = "0123456789" * 4
@@ -27,8 +27,12 @@ SOURCE = {
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers with what a test put into ``pages``: path -> (status, promised length, body)."""
+    """Answers with what a test put into ``pages``: path -> (status, promised length, body).
 
+    The first answers are those of ``busy``, whatever the path.
+    """
+
+    busy: list[int]
     pages: dict[str, tuple[int, int, bytes]]
     requests: list[str]
 
@@ -39,7 +43,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.requests.append(self.path)
         status, length, body = self.server.pages.get(self.path, (404, 0, b""))
+        if self.server.busy:
+            status, length, body = self.server.busy.pop(0), 0, b""
         self.send_response(status)
+        if status in (429, 503):
+            self.send_header("Retry-After", "3600")
         self.send_header("Content-Length", str(length))
         self.end_headers()
         self.wfile.write(body)
@@ -51,7 +59,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server():
     with Server(("127.0.0.1", 0), Handler) as running:
-        running.pages, running.requests = {}, []
+        running.pages, running.requests, running.busy = {}, [], []
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         yield running
@@ -109,6 +117,37 @@ def test_a_download_is_verified_cached_and_not_repeated(weather, server, tmp_pat
     assert fetch("weather") == [path]
     assert server.requests == [PATH]
     assert prepare("weather").meta["source"] == "cache"
+
+
+def test_a_busy_server_is_asked_again(weather, server, monkeypatch):
+    """Its wish that we wait an hour is not heard."""
+    monkeypatch.setattr(fetching, "_PAUSE", 0)
+    weather()
+    server.pages[PATH] = (200, len(CONTENT), CONTENT)
+    server.busy = [503, 503]
+    assert fetch("weather")[0].read_bytes() == CONTENT
+    assert server.requests == [PATH] * 3
+
+
+def test_a_server_that_stays_busy_is_given_up(weather, server, monkeypatch, tmp_path):
+    monkeypatch.setattr(fetching, "_PAUSE", 0)
+    weather()
+    server.busy = [429] * 100
+    with pytest.raises(DatasetError, match="the server answered 429"):
+        fetch("weather")
+    assert len(server.requests) == 5
+    assert kept(tmp_path) == []
+
+
+@pytest.mark.parametrize("excepted", [False, True])
+def test_a_proxy_of_the_environment_is_used(excepted, weather, server, base, monkeypatch):
+    weather()
+    server.pages |= dict.fromkeys((PATH, f"http://localhost:9{PATH}"), (200, len(CONTENT), CONTENT))
+    monkeypatch.setenv("MULTILAB_DOWNLOAD_BASE", base if excepted else "http://localhost:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9" if excepted else base)
+    monkeypatch.setenv("no_proxy", "127.0.0.1" if excepted else "")
+    assert fetch("weather")[0].read_bytes() == CONTENT
+    assert server.requests == [PATH if excepted else f"http://localhost:9{PATH}"]
 
 
 def test_loading_downloads_what_is_not_there(weather, server):

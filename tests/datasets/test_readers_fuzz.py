@@ -1,6 +1,6 @@
 """Randomly damaged files: each is a valid data set or a `DatasetError` of one line, and nothing else ever happens.
 
-500 files in every run, 12,000 with ``-m nightly``. They are read in a separate process, so that a crash of the
+500 files in every run, 32,000 with ``-m nightly``. They are read in a separate process, so that a crash of the
 interpreter, a hang or a huge allocation fails the test. A failure prints kind and number of the file: the file is
 ``mutant(kind, number, seeds()[kind][1])``.
 """
@@ -20,10 +20,13 @@ from helpers.readers_worker import run_jobs
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits and peak memory are Linux's")
 
 
-def read_mutants(first: int, count: int, folder: Path) -> Counter[tuple[str, str]]:
+TABLES = ["csv", "csv quoted", "tsv", "parquet", "svmlight", "xc"]
+
+
+def read_mutants(first: int, count: int, folder: Path, kinds: list[str] | None = None) -> Counter[tuple[str, str]]:
     """Read ``count`` files, numbered from ``first`` within each kind, and return how often each kind ended how."""
     samples = seeds()
-    kinds = list(samples)
+    kinds = kinds or list(samples)
     arff = folder / "complete.arff"
     arff.write_text(DENSE, "utf-8")
     names, jobs = [], []
@@ -77,3 +80,9 @@ def test_damaged_files(tmp_path):
 def test_many_damaged_files(tmp_path):
     counts = read_mutants(1_000_000, 12_000, tmp_path)
     assert {kind for kind, outcome in counts if outcome == "refused"} == set(seeds())
+
+
+@pytest.mark.nightly
+def test_many_damaged_tables(tmp_path):
+    counts = read_mutants(2_000_000, 20_000, tmp_path, TABLES)
+    assert set(counts) == {(kind, outcome) for kind in TABLES for outcome in ("ok", "refused")}

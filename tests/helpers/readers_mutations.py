@@ -23,6 +23,10 @@ Y = np.array([[1, 0], [0, 1], [1, 1], [0, 0], [1, 0]], dtype=np.uint8)
 CSV = "height,width,depth,sun,rain\n" + "".join(
     ",".join(map(str, [*x, *y])) + "\n" for x, y in zip(X.tolist(), Y.tolist(), strict=True)
 )
+QUOTED = 'town,"size, m",note,sun,rain\n' + "".join(
+    f'"{town}",{size},"said ""{k}"",\n\nno more",{k % 2},{(k + 1) % 2}\n'
+    for k, (town, size) in enumerate([("Köln", 1.5), ("Łódź, old", 2), ("NA", "?"), ("Köln", 7e-3), ("x;y", -4)])
+)
 SVM = "1,2 1:0.5 3:-1e2\n2 2:1 # a comment\n 1:3\n1 1:1 2:2 3:3\n"
 XC = "4 3 2\n0,1 0:0.5 2:-1\n1 1:1\n\n0 0:1 1:2 2:3\n"
 TOKENS = [b"nan", b"inf", b"-1", b"1e999", b"0x1f", b"1_0", b"?", b"'", b'"', b"{", b"}", b",", b";", b"\t", b"%",
@@ -66,6 +70,7 @@ def seeds() -> dict[str, tuple[str, bytes, dict[str, object]]]:
         "mat compressed": ("a.mat", mat(True), {}),
         "mat sparse": ("a.mat", mat(False, sparse=True), {}),
         "csv": ("a.csv", CSV.encode(), last),
+        "csv quoted": ("a.csv", QUOTED.encode(), {**last, "text": "one_hot"}),
         "tsv": ("a.tsv", CSV.replace(",", "\t").encode(), last),
         "gz": ("a.arff.gz", DENSE.encode(), dense),
         "bz2": ("a.csv.bz2", CSV.encode(), last),

@@ -69,6 +69,9 @@ def check_content(raw: Any) -> str:
     if sp.issparse(raw.X):
         raw.X.check_format(full_check=True)
     values = raw.X.data if sp.issparse(raw.X) else raw.X
+    if not sp.issparse(raw.X):  # a missing text is missing in each of its columns, and counted once
+        repeated = [j for _, start, stop in raw.nominal for j in range(start + 1, stop)]
+        values = np.delete(raw.X, repeated, axis=1)
     n, q = raw.Y.shape
     right = {
         "shape": raw.X.shape == (n, len(raw.feature_names)) and q == len(raw.label_names) and min(n, q) > 0,

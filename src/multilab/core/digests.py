@@ -20,6 +20,11 @@ def json_digest(value: Any) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
+def sha256_digest(content: bytes) -> str:
+    """Return the sha256 (64 hex digits) of bytes."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def array_digest(*arrays: np.ndarray) -> str:
     """Return one sha256 for dense arrays: their dtypes (little endian), shapes and values in C order."""
     import numpy as np

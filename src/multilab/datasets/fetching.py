@@ -8,21 +8,18 @@ from __future__ import annotations
 import bz2
 import functools
 import gzip
-import hashlib
-import http.client
 import io
 import lzma
 import os
-import urllib.error
-import urllib.request
 import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
+from multilab.core.digests import sha256_digest
 from multilab.core.files import write_atomically
 from multilab.core.paths import data_dir
 from multilab.datasets.card_file import Card, CardFile
@@ -35,6 +32,8 @@ _PUBLIC = "https://raw.githubusercontent.com"
 _ENDINGS = ("", ".xz", ".bz2", ".gz")
 _OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 _CHUNK = 1 << 16
+_RETRIED = (429, 502, 503, 504)  # answers of a server that is busy
+_PAUSE = 0.5  # seconds; doubled for every attempt after the second
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"PK")
 _MOST_FOR_A_MESSAGE = 1 << 28
 _OVERHEAD = 1 << 12  # a compressed file may be this much larger than its content
@@ -162,7 +161,7 @@ def _verified(content: bytes, file: CardFile, location: Path | str, payload: byt
 
     The compressed file, ``payload``, is read from ``location`` if it is None, and only for the error message.
     """
-    actual = _sha256(content)
+    actual = sha256_digest(content)
     size_is_right = file.bytes is None or len(content) == file.bytes
     if size_is_right and file.sha256 in (None, actual):
         return actual
@@ -184,16 +183,12 @@ def _both_forms(payload: bytes, content: bytes, file: CardFile) -> str:
     """
     if not payload or payload == content or not (content or payload.startswith(_COMPRESSED)):
         return ""
-    packed = _sha256(payload)
-    inside = f"{len(content)} bytes, sha256 {_sha256(content)}" if content else "larger"
+    packed = sha256_digest(payload)
+    inside = f"{len(content)} bytes, sha256 {sha256_digest(content)}" if content else "larger"
     hint = "a card gives those of the content"
     if file.sha256 == packed or file.bytes == len(payload):
         hint = "the card gives those of the compressed file, it must give those of the content"
     return f" (content: {inside}; compressed file: {len(payload)} bytes, sha256 {packed}; {hint})"
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _bytes_of(location: Path | str) -> bytes:
@@ -221,13 +216,34 @@ def _address(file: CardFile, base: str) -> str:
 
 
 def _download(wanted: Card, file: CardFile, url: str, timeout: float, progress: ProgressCallback | None) -> bytes:
+    import urllib3  # here, so that the keys of prepared data are computed without it
+
     assert file.bytes is not None
     limit = file.archive_bytes if file.member and file.archive_bytes else file.bytes + _OVERHEAD
+    # The server does not decide how long we wait, and its last answer is shown.
+    retries = urllib3.Retry(
+        total=4,
+        connect=1,
+        read=1,
+        status_forcelist=_RETRIED,
+        backoff_factor=_PAUSE,
+        respect_retry_after_header=False,
+        raise_on_status=False,
+    )
     buffer = io.BytesIO()
     try:
-        request = urllib.request.Request(url, headers={"User-Agent": "multilab"})
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
-            while chunk := answer.read(_CHUNK):
+        with _connections(url) as pool:
+            answer = pool.request(
+                "GET",
+                url,
+                headers={"User-Agent": "multilab"},
+                timeout=timeout,
+                retries=retries,
+                preload_content=False,
+            )
+            if answer.status != 200:
+                raise DatasetError(f"the server answered {answer.status} {answer.reason}", url)
+            for chunk in answer.stream(_CHUNK, decode_content=False):
                 buffer.write(chunk)
                 if buffer.tell() > limit:
                     raise DatasetError(
@@ -235,9 +251,7 @@ def _download(wanted: Card, file: CardFile, url: str, timeout: float, progress: 
                     )
                 if progress is not None:
                     progress(file.path, buffer.tell(), file.archive_bytes or file.bytes)
-    except urllib.error.HTTPError as error:
-        raise DatasetError(f"the server answered {error.code} {error.reason}", url) from None
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, urllib3.exceptions.HTTPError) as error:
         why = getattr(error, "reason", None) or error
         raise DatasetError(
             f"{wanted.name}: could not be downloaded ({why}). Connect to the network, or set MULTILAB_DATA "
@@ -245,6 +259,17 @@ def _download(wanted: Card, file: CardFile, url: str, timeout: float, progress: 
             url,
         ) from None
     return buffer.getvalue()
+
+
+def _connections(url: str) -> Any:
+    """Return urllib3's connections to an address, through the proxy that the environment names for it, if any."""
+    from urllib.request import getproxies, proxy_bypass
+
+    import urllib3
+
+    address = urlsplit(url)
+    proxy = None if proxy_bypass(address.netloc) else getproxies().get(address.scheme)
+    return urllib3.ProxyManager(proxy) if proxy else urllib3.PoolManager()
 
 
 def _unpacked(payload: bytes, file: CardFile, url: str) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -12,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from multilab.core.digests import sha256_digest
 from multilab.core.files import PathLike, write_atomically
 from multilab.core.text import excerpt, visible
 from multilab.datasets.card_file import Card
@@ -86,7 +86,7 @@ def write_dataset(folder: Path, name: str, plan: ReadingPlan, reference: bool) -
     for role, file in files:
         transfer(file, folder, name, reference)
         content = read_bytes(file)
-        checksum = hashlib.sha256(content).hexdigest()
+        checksum = sha256_digest(content)
         entries.append(
             {"role": role, "path": f"{name}{plain_name(file)[1]}", "bytes": len(content), "sha256": checksum}
         )

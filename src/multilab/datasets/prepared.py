@@ -10,7 +10,6 @@ Importing this module, and :func:`prepared_meta`, need neither NumPy nor SciPy.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from multilab.core import read_json
 from multilab.core.code_digests import code_digest
-from multilab.core.digests import json_digest
+from multilab.core.digests import json_digest, sha256_digest
 from multilab.core.paths import data_dir
 from multilab.datasets.card_file import Card
 from multilab.datasets.catalogue import card
@@ -179,7 +178,7 @@ def _key(wanted: Card) -> str:
 
 def _names_digest(path: Path) -> str:
     """Return the digest of the content of a file of label names."""
-    return hashlib.sha256(read_bytes(path, Limits(max_bytes=MAX_NAMES_BYTES))).hexdigest()
+    return sha256_digest(read_bytes(path, Limits(max_bytes=MAX_NAMES_BYTES)))
 
 
 def _folder(wanted: Card, key: str) -> Path:
@@ -211,7 +210,7 @@ def _intact(wanted: Card, key: str) -> tuple[Prepared, dict[str, bytes]] | None:
         content = {name: (folder / name).read_bytes() for name in meta["files"]}
     except OSError:
         return None
-    if any(hashlib.sha256(content[name]).hexdigest() != meta["files"][name]["sha256"] for name in content):
+    if any(sha256_digest(content[name]) != meta["files"][name]["sha256"] for name in content):
         return None
     return Prepared(wanted.name, key, folder, meta), content
 
@@ -249,9 +248,7 @@ def _store(wanted: Card, key: str, progress: ProgressCallback | None) -> None:
         "label_names": dataset.label_names,
         "splits": sorted(dataset.splits),
         "source": next((origin for origin in _ORIGINS if origin in origins), "embedded"),
-        "files": {
-            name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in content.items()
-        },
+        "files": {name: {"bytes": len(data), "sha256": sha256_digest(data)} for name, data in content.items()},
     }
     meta["seal"] = json_digest(meta)
     content["meta.json"] = json.dumps(meta, indent=1, sort_keys=True).encode()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from multilab.core.digests import sha256_digest
 from multilab.core.files import PathLike
 from multilab.datasets.arff import read_arff
 from multilab.datasets.cell_coding import one_hot_text
@@ -331,7 +331,7 @@ def check(path: PathLike, **options: Any) -> dict[str, Any]:
         "path": os.fspath(path),
         "format": kind,
         "bytes": len(content),
-        "sha256": hashlib.sha256(content).hexdigest(),
+        "sha256": sha256_digest(content),
         **describe(raw),
         "label_names": raw.label_names,
         "refused": refused,

@@ -6,12 +6,11 @@ A file is registered under a name that its content and the options of its reader
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from multilab.core.digests import json_digest
+from multilab.core.digests import json_digest, sha256_digest
 from multilab.core.files import PathLike
 from multilab.datasets.catalogue import files_dir, own_dir
 from multilab.datasets.errors import DatasetError
@@ -59,7 +58,7 @@ def register_file(path: PathLike, **options: Any) -> RegisteredFile:
     """
     source = require_file(path)
     options = {key: value for key, value in options.items() if value is not None}
-    checksum = _sha256(source)
+    checksum = sha256_digest(read_bytes(source))
     if not options:
         known = list(_cards_of(own_dir(), checksum)) or list(_cards_of(files_dir(), checksum))
         if len(known) == 1:
@@ -67,7 +66,8 @@ def register_file(path: PathLike, **options: Any) -> RegisteredFile:
         if len(known) > 1:
             raise DatasetError(f"it is read in several ways ({', '.join(known)}): name the label columns", source)
     xml = with_labels_xml(source, options).get("labels_xml")
-    described = {**options, "labels_xml": xml and _sha256(xml), "extension": plain_name(source)[1], "sha256": checksum}
+    described = {**options, "extension": plain_name(source)[1], "sha256": checksum}
+    described["labels_xml"] = xml and sha256_digest(read_bytes(xml))
     name = f"{file_stem(source)[:40] or 'file'}-{json_digest(described)[:8]}"
     if not (files_dir() / f"{name}.yaml").is_file():
         plan = plan_reading(source, **options)
@@ -76,10 +76,6 @@ def register_file(path: PathLike, **options: Any) -> RegisteredFile:
     for file in filter(None, (source, xml)):  # it may have another path than last time
         transfer(Path(file), files_dir(), name, reference=True)
     return RegisteredFile(name, None)
-
-
-def _sha256(path: PathLike) -> str:
-    return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 def _cards_of(folder: Path, checksum: str) -> Iterator[str]:

@@ -121,8 +121,8 @@ def parse_sparse_rows(lines: Sequence[str], numbers: Sequence[int], path: PathLi
 
     Notes
     -----
-    ``sklearn.datasets.load_svmlight_file`` is no help: it takes twice as long as this, refuses rows whose indices are
-    not in ascending order, and accepts labels such as 1.5 and 1_0 and infinite values.
+    ``sklearn.datasets.load_svmlight_file`` takes twice as long as this, refuses rows whose indices are not in ascending
+    order, and accepts labels such as 1.5 and 1_0 and infinite values.
     """
     heads, rests = list[str](), list[str]()
     for text in lines:
