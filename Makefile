@@ -32,7 +32,7 @@ setup-arena: $(READY) ## the packages of other libraries that are entrants of th
 
 reproduce: $(READY) ## the quick study from nothing to a report: dvc repro, publication to MLflow
 	@dvc repro -q || { echo "stopped; 'PATH=$(BIN):\$$PATH dvc repro' prints the error; of a damaged dvc.lock: git checkout dvc.lock" >&2; exit 1; }
-	@multilab report study=quick --headline
+	@multilab study report --study quick --headline
 
 test: $(READY) ## the fast tests (real-data tests run when MULTILAB_DATA is set)
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
@@ -50,10 +50,10 @@ ui: $(READY) ## print the addresses of the runs and serve the MLflow UI; another
 	@$(BIN)/python scripts/mlflow_ui.py $(PORT)
 
 readme: $(READY) ## regenerate the figure and the table of the README from the committed report
-	@multilab report study=mlwse-core --readme
+	@multilab study report --study mlwse-core --readme
 
 pages: $(READY) ## regenerate every committed page, table and figure from the committed results (minutes)
-	@multilab report --all
+	@multilab study report --all
 
 docs: $(READY) ## build the documentation site in docs/_build/html; warnings and dead links are errors, no network is used
 	@rm -rf docs/_build/html # pages that are no longer written would be checked too

@@ -157,7 +157,7 @@ def checkout_copy() -> Iterator[tuple[Path, dict[str, str]]]:
                 shutil.copy2(CHECKOUT / name, root / name)
         programs = Path(folder) / "bin"
         programs.mkdir()
-        (programs / "multilab").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m multilab.cli "$@"\n')
+        (programs / "multilab").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m multilab "$@"\n')
         (programs / "multilab").chmod(0o755)
         kept = {k: v for k, v in os.environ.items() if not k.startswith("MULTILAB") or k == "MULTILAB_DATA"}
         path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])

@@ -29,9 +29,8 @@ from sklearn.linear_model import ElasticNet
 from threadpoolctl import threadpool_limits
 
 from common import Line, arguments, race, show
-from multilab.methods._kernels import kernel_matrix
-from multilab.methods.elm._elastic_net import elastic_net
-from multilab.methods.elm._kernel_loss import KernelLoss
+from multilab.methods.elm._elastic_net import KernelLoss, elastic_net
+from multilab.methods.kernels import kernel_matrix
 from multilab.methods.solvers.certificates import Solution
 from multilab.methods.solvers.penalties import RowSparsePenalty
 

@@ -28,10 +28,9 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier, Random
 
 from common import Line, arguments, race, show
 from multilab.experiments.measuring import Meter, model_bytes
-from multilab.methods.forests._compact import CompactForest
-from multilab.methods.forests._growing import grow_forest, single_precision
-from multilab.methods.forests._paths import ABOVE, BELOW, TreeStack
+from multilab.methods.forests.compact_forest import CompactForest, grow_forest, single_precision
 from multilab.methods.forests.imldf import IMLDF
+from multilab.methods.forests.interactions import ABOVE, BELOW, TreeStack
 from multilab.methods.forests.mldf import MLDF
 from multilab.papers.imldf.table4 import plain_bytes
 

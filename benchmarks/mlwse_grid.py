@@ -26,8 +26,7 @@ from threadpoolctl import threadpool_limits
 from common import Line, arguments, show
 from multilab.methods.solvers.penalties import SparseGroupPenalty, soft_threshold
 from multilab.methods.solvers.solve import solve
-from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
-from multilab.methods.stacking._objective import StackingLoss
+from multilab.methods.stacking.objective import StackingLoss, cosine_affinity, label_coupling
 
 GRID = 10.0 ** np.arange(-5, 5)
 GAP = 1e-4
@@ -55,7 +54,7 @@ def base_scores(name: str) -> tuple[np.ndarray, np.ndarray, str]:
     from sklearn.svm import SVC
 
     from multilab.datasets import load
-    from multilab.methods.stacking._out_of_fold import out_of_fold_scores
+    from multilab.methods.out_of_fold import out_of_fold_scores
     from multilab.methods.transformation.binary_relevance import BinaryRelevance
     from multilab.methods.transformation.classifier_chain import ClassifierChain
     from multilab.methods.transformation.label_powerset import LabelPowerset

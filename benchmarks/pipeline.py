@@ -87,7 +87,7 @@ def core(jobs: int, cells: Path | None) -> tuple[list[Line], list[str]]:
         if store.is_dir() and any(store.iterdir()):
             raise SystemExit(f"{store} is not empty; what is stored there would not be computed")
         env |= {"MULTILAB_JOBS": str(jobs), "MULTILAB_CELLS": str(store)}
-        prepare = ["multilab", "preprocess", "study=mlwse-core"]  # parsing data is no overhead
+        prepare = ["multilab", "study", "preprocess", "--study", "mlwse-core"]  # parsing data is no overhead
         subprocess.run(prepare, cwd=root, env=env, check=True, capture_output=True)
         wall, used, stages = repro(root, env)
         count, inside, fitting = computing(store)

@@ -21,9 +21,9 @@ from threadpoolctl import threadpool_limits
 
 from common import Line, arguments, race, show
 from multilab import datasets
-from multilab.methods.reduction._exact_equations import KernelSpectrum
-from multilab.methods.reduction._label_problem import centred_labels, group_means, label_directions
-from multilab.methods.reduction._training_kernel import equal_rows, training_kernel
+from multilab.methods.reduction.equations import KernelSpectrum
+from multilab.methods.reduction.kernel_reducer import equal_rows, training_kernel
+from multilab.methods.reduction.label_problem import centred_labels, group_means, label_directions
 from multilab.methods.reduction.ls_kernel_mddm import LSKernelMDDM
 from multilab.methods.reduction.nystroem_ls_kernel_mddm import NystroemLSKernelMDDM
 

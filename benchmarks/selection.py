@@ -19,10 +19,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from common import Line, Peers, arguments, peers, race, show
-from multilab.methods.neighbours._feature_path import mlknn_path
+from multilab.methods.neighbours.feature_path import mlknn_path
 from multilab.methods.neighbours.mlknn import MLkNN
-from multilab.methods.selection._differences import scaled
-from multilab.methods.selection._hits import nearest_of_classes
+from multilab.methods.selection._distances import nearest_of_classes, scaled
 from multilab.methods.selection.lwmf import LWMF
 from multilab.methods.selection.ppt_relieff import PPTReliefF
 

@@ -1,4 +1,4 @@
-"""How long ``import multilab``, ``multilab --help``, ``multilab keys`` and a ``dvc repro`` with nothing to do take.
+"""How long ``import multilab``, ``multilab --help``, the stage ``keys`` and a ``dvc repro`` with nothing to do take.
 
     python benchmarks/startup.py
 
@@ -25,7 +25,7 @@ def light_commands(repeats: int) -> list[Line]:
     env = {**os.environ, "PYTHONPATH": str(CHECKOUT / "src")}
     python = clock([sys.executable, "-c", "pass"], repeats, env=env)
     imported = clock([sys.executable, "-c", "import multilab"], repeats, env=env)
-    helped = clock([sys.executable, "-m", "multilab.cli", "--help"], repeats, env=env)
+    helped = clock([sys.executable, "-m", "multilab", "--help"], repeats, env=env)
     return [
         Line("python -c pass", f"{python:.2f} s"),
         below("import multilab", imported, 0.3),
@@ -39,13 +39,13 @@ def in_a_checkout(repeats: int) -> list[Line]:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         subprocess.run(["dvc", "repro"], cwd=root, env=env, check=True, **quiet)
         before = (root / "dvc.lock").read_bytes()
-        keys = clock(["multilab", "keys", "study=quick"], repeats, root, env)
+        keys = clock(["multilab", "study", "keys", "--study", "quick"], repeats, root, env)
         nothing = clock(["dvc", "repro"], repeats, root, env)
         output = subprocess.run(["dvc", "repro"], cwd=root, env=env, check=True, capture_output=True, text=True).stdout
         ran = [line for line in output.splitlines() if line.startswith("Running stage") and "'keys'" not in line]
         same = not ran and (root / "dvc.lock").read_bytes() == before
     check = "only keys ran, dvc.lock unchanged" if same else f"DIFFERENT: ran {ran or 'nothing'}, or dvc.lock changed"
-    return [below("multilab keys", keys, 0.5), below("dvc repro, nothing to do", nothing, 2.0, check)]
+    return [below("multilab study keys", keys, 0.5), below("dvc repro, nothing to do", nothing, 2.0, check)]
 
 
 def main(argv: list[str] | None = None) -> None:

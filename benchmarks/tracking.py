@@ -1,4 +1,4 @@
-"""Start-up and write rates of MLflow stores, as `multilab publish` uses them.
+"""Start-up and write rates of MLflow stores, as `multilab study publish` uses them.
 
     python benchmarks/tracking.py URI [WRITERS] [RUNS]
 

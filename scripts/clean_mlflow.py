@@ -20,7 +20,7 @@ def contents(path: Path) -> list[str]:
     lines = [f"{len(models)} registered models: {', '.join(models)}"] if models else []
     for name, runs in experiments:
         study = Path("conf", "study", f"{name}.yaml").is_file()
-        again = f", which `multilab publish study={name}` makes again" if study else ""
+        again = f", which `multilab study publish --study {name}` makes again" if study else ""
         lines.append(f"{runs} runs of the experiment {name}{again}")
     return lines
 

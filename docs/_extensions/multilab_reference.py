@@ -6,19 +6,18 @@ functions, layers. The pages are written to ``docs/reference/generated`` and are
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import inspect
-import io
 import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -413,32 +412,38 @@ def card_entry(card: dict[str, Any]) -> str:
 
 @page
 def commands() -> str:
-    """Return the page of commands: the help of the program and of each command, as printed."""
-    from multilab import cli
+    """Return the page of commands: those of the parser, with their options."""
+    from multilab.cli.main import root
 
-    verbs = re.findall(r"^  (\w+) {2,}", help_of().partition("First steps")[0], flags=re.M)
-    verbs = [verb for verb in verbs if verb in cli._VERBS] or list(cli._VERBS)
-    parts = [
-        heading("Commands"),
-        "What ``multilab --help`` and ``multilab COMMAND --help`` print.\n",
-        code(help_of()),
-    ]
-    for verb in verbs:
-        parts += [f".. _command-{target(verb)}:\n", heading(f"multilab {verb}", "-"), code(help_of(verb))]
+    parts = [heading("Commands"), "Every command explains itself: ``multilab COMMAND --help``.\n"]
+    for words, command in commands_of(root):
+        hidden = ["Called by DVC.\n"] if command.hidden else []
+        line = "-" if len(words) == 1 else "~"
+        name = f"multilab {' '.join(words)}"
+        parts += [f".. _command-{target('-'.join(words))}:\n", heading(name, line), *hidden, *described(command, name)]
     return "\n".join(parts)
 
 
-def help_of(*verb: str) -> str:
-    """Return what a command prints for ``--help``."""
-    from multilab.cli import main
+def commands_of(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield the commands below a group with the words that call them; those that only DVC calls are last."""
+    context = click.Context(group)
+    found = [(name, group.get_command(context, name)) for name in group.list_commands(context)]
+    for name, command in sorted(((n, c) for n, c in found if c), key=lambda one: one[1].hidden):
+        yield (*words, name), command
+        if isinstance(command, click.Group):
+            yield from commands_of(command, (*words, name))
 
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
-        main([*verb, "--help"])
-    text = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
-    if not text.strip():
-        raise RuntimeError(f"multilab {' '.join(verb)} --help prints nothing")
-    return text
+
+def described(command: click.Command, name: str) -> list[str]:
+    """Return the text of a command, its examples as code, and a table of its options."""
+    context = click.Context(command, info_name=name)
+    parts = [code(command.get_usage(context).removeprefix("Usage: "))]
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+        literal = paragraph.removeprefix("\b\n")
+        parts.append(code(literal) if literal != paragraph else plain(paragraph) + "\n")
+    records = [p.get_help_record(context) for p in command.params]
+    rows = [(f"``{option}``", plain(text)) for option, text in filter(None, records) if text]
+    return [*parts, *([table(("option", "meaning"), rows)] if rows else [])]
 
 
 # ---------------------------------------------------------------- checks of claims, functions, layers

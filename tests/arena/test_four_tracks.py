@@ -125,16 +125,16 @@ def test_entrants_without_results_are_listed_with_the_reason(content):
 
 def test_the_terminal_marks_stacks_on_the_sets_that_decided_their_rules(reports, monkeypatch, capsys):
     monkeypatch.chdir(reports.parent)
-    assert main(["arena", "rank", "metric=macro_f1", "sets=flags,scene", "pool=ensembled"]) == 0
+    assert main(["arena", "rank", "--metric", "macro_f1", "--sets", "flags,scene", "--pool", "ensembled"]) == 0
     text = capsys.readouterr().out
     assert "stack@ensembled †" in text
     assert "† optimistic: results on flags decided rules of the method" in text
-    for arguments in (["sets=yeast,scene", "pool=ensembled"], ["pool=ensembled-unseen"]):
-        assert main(["arena", "rank", "metric=macro_f1", *arguments]) == 0
+    for arguments in (["--sets", "yeast,scene", "--pool", "ensembled"], ["--pool", "ensembled-unseen"]):
+        assert main(["arena", "rank", "--metric", "macro_f1", *arguments]) == 0
         text = capsys.readouterr().out
         assert "stack@ensembled" in text
         assert "†" not in text
-    assert main(["arena", "rank", "metric=macro_f1"]) == 0  # of the pools with the most sets the widest
+    assert main(["arena", "rank", "--metric", "macro_f1"]) == 0  # of the pools with the most sets the widest
     assert "4 sets, 5 methods (default + ensembled)" in capsys.readouterr().out
 
 

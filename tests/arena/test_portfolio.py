@@ -135,7 +135,7 @@ def test_the_command_writes_a_study_that_loads(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conf" / "study").mkdir(parents=True)
     out = tmp_path / "conf" / "study" / "stacks.yaml"
-    assert main(["arena", "portfolio", "k=2", f"out={out}"]) == 0
+    assert main(["arena", "portfolio", "--k", "2", "--output", str(out)]) == 0
     assert "emotions: " in capsys.readouterr().out
     study = load_study("stacks")
     listed = load_study("arena").datasets
@@ -151,18 +151,18 @@ def test_the_command_writes_a_study_that_loads(tmp_path, monkeypatch, capsys):
     # other results: a set keeps its portfolio unless its block is removed
     before, others = out.read_text(), tables(1)[0]
     others.replace({"yahoo-arts": "chd-49", "yahoo-health": "birds"}).to_csv(folder / "scores.csv", index=False)
-    assert main(["arena", "portfolio", "k=3", f"out={out}"]) == 0
+    assert main(["arena", "portfolio", "--k", "3", "--output", str(out)]) == 0
     assert out.read_text() == before
     assert "emotions: kept, " in capsys.readouterr().out
     removed = yaml.safe_load(before)
     removed["settings"] = [block for block in removed["settings"] if block.get("datasets") != ["emotions"]]
     out.write_text(yaml.safe_dump(removed))
-    assert main(["arena", "portfolio", "k=3", f"out={out}"]) == 0
+    assert main(["arena", "portfolio", "--k", "3", "--output", str(out)]) == 0
     again = load_study("stacks")
     assert set(again.datasets) == set(study.datasets)
     assert len(again.method("stack", "emotions").base_scores) == 3
     assert again.method("stack", "flags").base_scores == study.method("stack", "flags").base_scores
-    assert main(["arena", "portfolio", "k=0", f"out={out}"]) == 2
+    assert main(["arena", "portfolio", "--k", "0", "--output", str(out)]) == 2
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def members_of(path):
 
 def test_the_command_leaves_out_related_sets_stacks_and_late_methods(results, tmp_path, capsys):
     out = tmp_path / "stacks.yaml"
-    assert main(["arena", "portfolio", "k=2", f"out={out}"]) == 0
+    assert main(["arena", "portfolio", "--k", "2", "--output", str(out)]) == 0
     before = members_of(out)
     scores, measured = pd.read_csv(results / "scores.csv"), pd.read_csv(results / "measured.csv")
     changed = scores.copy()
@@ -196,7 +196,7 @@ def test_the_command_leaves_out_related_sets_stacks_and_late_methods(results, tm
     changed.loc[health, "value"] = 1 - changed.loc[health, "value"]
     changed.to_csv(results / "scores.csv", index=False)
     out.unlink()
-    assert main(["arena", "portfolio", "k=2", f"out={out}"]) == 0
+    assert main(["arena", "portfolio", "--k", "2", "--output", str(out)]) == 0
     assert members_of(out)["yahoo-arts"] == before["yahoo-arts"]  # related by conf/arena.yaml
 
     best = before["emotions"][0]
@@ -206,7 +206,7 @@ def test_the_command_leaves_out_related_sets_stacks_and_late_methods(results, tm
     for name, parts in (("scores", (scores, stacks[0])), ("measured", (measured, stacks[1].assign(fit_seconds=0.1)))):
         pd.concat(parts).to_csv(results / f"{name}.csv", index=False)
     out.unlink()
-    assert main(["arena", "portfolio", "k=5", "seconds=10m", f"out={out}"]) == 0
+    assert main(["arena", "portfolio", "--k", "5", "--seconds", "10m", "--output", str(out)]) == 0
     assert best not in members_of(out)["emotions"]  # two fits of 31 s do not fit into the 60 s of a cell
     assert best in members_of(out)["flags"]
     assert not any("mlwse_l1" in each for each in members_of(out).values())
@@ -218,7 +218,7 @@ def test_the_command_leaves_out_related_sets_stacks_and_late_methods(results, tm
 def test_a_file_of_portfolios_that_is_none_is_refused_in_one_line(results, tmp_path, capsys, text):
     out = tmp_path / "stacks.yaml"
     out.write_text(text)
-    assert main(["arena", "portfolio", f"out={out}"]) == 2
+    assert main(["arena", "portfolio", "--output", str(out)]) == 2
     error = capsys.readouterr().err
     assert "stacks.yaml" in error
     assert error.count("\n") == 1
@@ -228,7 +228,7 @@ def test_a_file_of_portfolios_that_is_none_is_refused_in_one_line(results, tmp_p
 @pytest.mark.parametrize("name", ["scores", "measured", "unfinished"])
 def test_tables_without_their_columns_are_refused_in_one_line(results, tmp_path, capsys, name):
     (results / f"{name}.csv").write_text("dataset,split\nflags,0\n")
-    assert main(["arena", "portfolio", f"out={tmp_path / 'stacks.yaml'}"]) == 2
+    assert main(["arena", "portfolio", "--output", str(tmp_path / "stacks.yaml")]) == 2
     error = capsys.readouterr().err
     assert f"{name}.csv" in error
     assert "lacks the column" in error

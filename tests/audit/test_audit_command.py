@@ -8,7 +8,7 @@ import pytest
 
 from multilab.audit import AuditError, derived_kind, read_audit_cells, read_sizes
 from multilab.cli import main
-from multilab.commands.audit import audited_table
+from multilab.cli.audit import audited_table
 
 LONG = "dataset,method,metric,mean,std\n"
 GOOD = "emotions,a,hamming_loss,0.194,0.010\nemotions,b,hamming_loss,0.210,0.012\n"

@@ -15,7 +15,7 @@ import yaml
 from multilab.audit import AuditCell, AuditFinding, AuditTable, TestSize, audit_table, parse_number
 from multilab.claims.published import KEYS
 from multilab.claims.statements import Erratum, read_errata
-from multilab.commands.audit import audited_table
+from multilab.cli.audit import audited_table
 from multilab.core.settings import TextLoader, read
 from multilab.papers.paper import paper_names
 

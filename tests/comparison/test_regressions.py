@@ -151,7 +151,7 @@ def test_markdown_is_a_table_that_names_cannot_break():
     [
         (lambda b: b["splits"][0].update(digest="other"), [], "other splits"),
         (lambda b: None, ["--metric", "macro_f2"], "did you mean 'macro_f1'"),
-        (lambda b: None, ["--alpha", "1.5"], "alpha must be between 0 and 1, got 1.5"),
+        (lambda b: None, ["--level", "1.5"], "1.5 is not in the range 0<x<1"),
         (lambda b: None, ["--tolerance", "-1"], "tolerance must be >= 0, got -1"),
         (lambda b: b.update(format=7), [], "format 7; this version of multilab reads format 1"),
         (lambda b: b.pop("splits"), [], "not a leaderboard.json"),

@@ -218,7 +218,7 @@ LIGHT = (
 
 
 @pytest.mark.parametrize(
-    "module", ["multilab", "multilab.cli", "multilab.experiments.cells", "multilab.stages.keys", "multilab.methods"]
+    "module", ["multilab", "multilab.cli", "multilab.cli.study", "multilab.experiments.cells", "multilab.methods"]
 )
 def test_light_modules_import_nothing_heavy(module):
     run = subprocess.run([sys.executable, "-c", LIGHT.format(module=module)], capture_output=True, text=True)

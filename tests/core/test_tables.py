@@ -12,7 +12,8 @@ from multilab.datasets.errors import DatasetError
 from multilab.datasets.imbalance import irlbl
 from multilab.decision import TunedThresholdClassifier, macro_f1_thresholds
 from multilab.methods import MLkNN
-from multilab.methods.base import MethodError, check_labels
+from multilab.methods.base import MethodError
+from multilab.methods.labels import check_labels
 from multilab.metrics import bootstrap, bounds, confusion_counts, get_scorer, macro_f1, per_label, score_all
 from multilab.metrics.errors import MetricError
 from multilab.model_selection import IterativeStratifiedGroupKFold, IterativeStratifiedKFold, train_test_split

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from multilab.datasets import sparse
 from multilab.datasets.characteristics import data_digest, describe
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits
@@ -106,6 +107,22 @@ def test_svmlight_fault_names_its_line(write, text, line, reason):
         read(path)
     assert str(caught.value).startswith(f"{path}:{line}: ")
     assert reason in str(caught.value)
+
+
+def test_rows_that_pandas_reads_are_those_of_the_careful_reader(write, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 30)) * 10.0 ** rng.integers(-300, 300, (200, 30)) * (rng.random((200, 30)) < 0.3)
+    rows = []
+    for row in X:
+        entries = [f"{j}:{float(row[j])!r}" for j in rng.permutation(30).tolist() if row[j] or rng.random() < 0.1]
+        rows.append(",".join(map(str, rng.integers(0, 5, rng.integers(0, 3)))) + " " + " ".join(entries))
+    path = write("\n".join([*rows, "0,4 0:1 29:1 # the end"]), "set.svm")
+    plain = read(path)
+    np.testing.assert_array_equal(plain.X.toarray()[:200], X)
+    monkeypatch.setattr(sparse, "_plain_entries", lambda *_: None)
+    careful = read(path)
+    np.testing.assert_array_equal(careful.X.toarray(), plain.X.toarray())
+    np.testing.assert_array_equal(careful.Y, plain.Y)
 
 
 def test_svmlight_absurd_sizes(write):

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multilab.datasets import svmlight
+from multilab.datasets import sparse as sparse_rows
 from multilab.datasets.characteristics import data_digest, describe
 from multilab.datasets.dataset import build_dataset
 from multilab.datasets.file_access import Limits
@@ -22,7 +22,7 @@ Y = np.array([[1, 0, 0, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0], [1, 0, 0, 0, 1]
 @pytest.fixture
 def sparse(monkeypatch):
     """Read every label matrix as a sparse one."""
-    monkeypatch.setattr(svmlight, "DENSE_LABELS", 0)
+    monkeypatch.setattr(sparse_rows, "DENSE_LABELS", 0)
 
 
 @pytest.mark.parametrize(("text", "name"), [(XC, "set.txt"), (SVMLIGHT, "set.svm")])
@@ -30,7 +30,7 @@ def test_sparse_labels_are_the_dense_ones(tmp_path, monkeypatch, text, name):
     path = tmp_path / name
     path.write_text(text)
     dense = read(path)
-    monkeypatch.setattr(svmlight, "DENSE_LABELS", 0)
+    monkeypatch.setattr(sparse_rows, "DENSE_LABELS", 0)
     given = read(path)
     np.testing.assert_array_equal(dense.Y, Y)
     assert given.Y.format == "csr"
@@ -64,11 +64,11 @@ def test_a_set_of_two_files_with_sparse_labels(tmp_path, sparse, monkeypatch):
     assert again.Y[split.train].shape == (4, 5)
     paths["full"] = tmp_path / "full.txt"
     both, _ = build_dataset("toy", paths, {})
-    monkeypatch.setattr(svmlight, "DENSE_LABELS", 2**24)
+    monkeypatch.setattr(sparse_rows, "DENSE_LABELS", 2**24)
     dense, _ = build_dataset("toy", paths, {})
     assert isinstance(dense.Y, np.ndarray)
     assert both.digest == dense.digest == data.digest
-    monkeypatch.setattr(svmlight, "DENSE_LABELS", 30)  # the complete file sparse, its parts dense
+    monkeypatch.setattr(sparse_rows, "DENSE_LABELS", 30)  # the complete file sparse, its parts dense
     mixed, _ = build_dataset("toy", paths, {})
     for one in (both, mixed):
         assert sp.issparse(one.Y)

@@ -12,10 +12,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from multilab.decision import CalibratedMultiLabelClassifier
-from multilab.decision._calibration import METHODS, fit_calibration
+from multilab.decision.calibrated import METHODS, fit_calibration
 from multilab.methods import BinaryRelevance
 from multilab.methods.base import MethodError
-from multilab.methods.transformation._platt import fit_sigmoid
+from multilab.methods.transformation._binary import fit_sigmoid
 
 rng = np.random.default_rng(0)
 TRUE = rng.beta(1, 3, (400, 3))

@@ -8,9 +8,8 @@ from scipy.stats import binom
 from sklearn.metrics import f1_score
 
 from multilab.decision import TunedThresholdClassifier
-from multilab.decision._cuts import LOWEST, f1_ratio
-from multilab.decision._guarantees import guaranteed, precision_ranks
-from multilab.decision.label_thresholds import LabelCurves
+from multilab.decision.thresholds import LOWEST, LabelCurves, f1_ratio
+from multilab.decision.tuned_threshold import guaranteed, precision_ranks
 
 POSITIVES, LEVEL, CONFIDENCE, LABELS = 0.3, 0.8, 0.9, 600
 

@@ -19,8 +19,7 @@ from multilab.decision import (
     macro_f1_thresholds,
     micro_f1_thresholds,
 )
-from multilab.decision._cuts import LOWEST
-from multilab.decision.nested_decisions import OBJECTIVES, label_ranks
+from multilab.decision.thresholds import LOWEST, OBJECTIVES, label_ranks
 from multilab.methods.base import MethodError
 
 exact = settings(max_examples=25, deadline=None, derandomize=True)

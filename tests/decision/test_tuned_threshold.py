@@ -29,7 +29,7 @@ from multilab.decision import (
     global_threshold,
     macro_f1_thresholds,
 )
-from multilab.decision._cuts import LOWEST
+from multilab.decision.thresholds import LOWEST
 from multilab.methods import BinaryRelevance, MLkNN
 from multilab.methods.base import MethodError
 

@@ -10,7 +10,6 @@ import pytest
 
 from helpers.models_for_use import LABELS, fit_settings, model_of
 from multilab.cli import main
-from multilab.commands.final_fits import fit_options
 from multilab.deployment import DeploymentError, SavedModel
 from multilab.deployment.explaining import coefficient_table, labels_of_rows, permutation_table
 from multilab.metrics import METRICS
@@ -26,7 +25,8 @@ def folder(tmp_path, monkeypatch, own_csv):
 
 
 def test_fit_registers_and_predict_reads(folder, own_csv, capsys):
-    command = ["fit", "dataset=mine", "method=mlknn", "protocol.kfold=2", "decision=micro_f1", "tune=2", "tune.folds=2"]
+    model = ["--dataset", "mine", "--method", "mlknn", "--decision", "micro_f1"]
+    command = ["fit", *model, "--cv", "2", "--tune", "2", "--tune-folds", "2"]
     assert main([*command, "--register", "mine", "--output", "model"]) == 0
     text = capsys.readouterr().out
     assert "ML-kNN, micro f1 on mine, 2 splits, mean and 95 % interval" in text
@@ -128,11 +128,11 @@ def test_no_command_overwrites_what_it_reads(model_path, own_csv, folder, capsys
         for argv in (
             ["predict", "model", "rows.csv", "-o", name],
             ["explain", "model", "rows.csv", "-o", name],
-            ["monitor", "model", "rows.csv", "--json", name],
+            ["monitor", "model", "rows.csv", "-o", name],
         ):
             assert main(argv) == 2, argv
             assert f"{name} is read by this command: name another file" in capsys.readouterr().err
-    assert main(["monitor", "model", "rows.csv", "--json", "model/metadata.json"]) == 2
+    assert main(["monitor", "model", "rows.csv", "--output", "model/metadata.json"]) == 2
     os.rename("model", "model.md")
     os.rename("model.md/metadata.json", "model.md/metadata.md")
     assert main(["card", "model.md", "-o", "model.md/metadata.md"]) == 2
@@ -142,22 +142,18 @@ def test_no_command_overwrites_what_it_reads(model_path, own_csv, folder, capsys
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-def test_own_arguments_are_taken_out_before_hydra():
-    options, rest = fit_options(["dataset=mine", "--register", "mine", "tune=5", "level=0.1", "--cfg", "job"])
-    assert (options.register, options.tune, options.level) == ("mine", 5, 0.1)
-    assert rest == ["dataset=mine", "--cfg", "job"]
-
-
 WRONG = [
-    (["fit", "dataset=mine", "tune=many"], "tune=many: give a number of trials"),
-    (["fit", "dataset=mine", "level=2"], "level: give a number between 0 and 1"),
-    (["fit", "dataset=mine", "--register"], "--register needs a value"),
-    (["fit", "-m", "dataset=mine"], "no sweep"),
-    (["fit", "dataset=mine", "decision=f1"], "no objective is called 'f1'"),
-    (["fit", "dataset=mine", "calibration=platt"], "no calibration is called 'platt'"),
-    (["fit", "dataset=mine", "metric=f1"], "no metric is called 'f1'"),
-    (["fit", "dataset=mines"], "no dataset is called 'mines'; did you mean 'mine'?"),
-    (["fit", "dataset=mine", "method=knn"], "no method is called 'knn'"),
+    (["fit", "--dataset", "mine"], "Missing option '--method'"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--tune", "many"], "'--tune': 'many' is not a valid integer"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--level", "2"], "2.0 is not in the range 0<x<1"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--register"], "'--register' requires an argument"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--set", "k"], "'k' is not of the form k=10"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--set", "kk=3"], "mlknn has no argument kk"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--decision", "f1"], "no objective is called 'f1'"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--calibration", "platt"], "no calibration is called 'platt'"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--metric", "f1"], "no metric is called 'f1'"),
+    (["fit", "--dataset", "mines", "--method", "mlknn"], "no dataset is called 'mines'; did you mean 'mine'?"),
+    (["fit", "--dataset", "mine", "--method", "knn"], "no method is called 'knn'"),
     (["predict", "nothing", "{csv}"], "nothing: no such folder"),
     (["predict", ".", "{csv}"], "no model of `multilab fit`"),
     (["predict", "models:/mine@champion", "{csv}"], "there is no MLflow store"),
@@ -174,7 +170,7 @@ WRONG = [
     (["predict", "{model}", "{csv}", "-o", "out.csv.gz"], "out.csv.gz: tables are written as .csv, .tsv, .json"),
     (["explain", "{model}", "{csv}", "-o", "out.html"], "out.html: tables are written as .csv, .tsv, .json"),
     (["card", "{model}", "-o", "card.pdf"], "card.pdf: a card is written as .md or .html, not as .pdf"),
-    (["fit", "dataset=mine", "method=mlknn", "--output", "rows.docx"], "--output rows.docx is a file"),
+    (["fit", "--dataset", "mine", "--method", "mlknn", "--output", "rows.docx"], "--output rows.docx is a file"),
     (["serve", "{model}", "--max-mb", "0"], "max-mb 0: give a number above 0"),
     (["serve", "nothing"], "nothing: no such folder"),
     (["serve", "{model}", "--port", "70000"], "port 70000: give a number from 0 to 65535"),

@@ -37,7 +37,8 @@ def test_the_card_states_the_metadata(model):
     assert "tuned for Macro F1 on out-of-fold scores" in section(text, "Decision rule")
     assert "it was not measured itself" in section(text, "Intended use and limits")
     reproduction = section(text, "Versions and reproduction")
-    assert "multilab fit dataset=mine method=mlknn decision=macro_f1" in reproduction
+    assert "multilab fit --dataset mine --method mlknn" in reproduction
+    assert " --decision macro_f1" in reproduction
     assert all(key in reproduction for key in about.evaluation["cells"])
     assert f"| scikit-learn | {about.versions['scikit-learn']} |" in reproduction
 

@@ -48,7 +48,7 @@ def through_every_door(folder, csv, *, code):
     for argv in (
         ["predict", folder, str(csv), "-o", "decisions.csv"],
         ["explain", folder, str(csv), "--label", "tag_a", "--repeats", "1"],
-        ["monitor", folder, str(csv), "--alpha", "1e-9"],
+        ["monitor", folder, str(csv), "--level", "1e-9"],
         ["card", folder, "-o", "card.md"],
         ["serve", folder, "--port", "0"],
     ):

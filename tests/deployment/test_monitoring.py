@@ -147,7 +147,7 @@ def test_exit_codes_table_and_json(model_path, tmp_path, capsys):
     assert "calm.csv: 60 rows, compared with 90 training rows" in text
     assert "no drift: 15 tests; without drift the probability of any report is at most 0.05" in text
     target = tmp_path / "drift.json"
-    assert cli.main(["monitor", str(model_path), str(changed), "--json", str(target)]) == 1
+    assert cli.main(["monitor", str(model_path), str(changed), "--output", str(target)]) == 1
     assert "income  values" in " ".join(capsys.readouterr().out.split()).replace(" values", "  values")
     content = json.loads(target.read_text())
     assert content["drift"] is True
@@ -180,7 +180,7 @@ def wrong_uses(tmp_path):
         (["monitor", "MODEL", path["extra.csv"]], "columns that the training data did not have: 'weight'"),
         (["monitor", "MODEL", path["text.csv"]], "column 'income', row 1: 'much' is not a finite number"),
         (["monitor", "MODEL", path["label.csv"]], "label column 'tag_a', row 1: 2 is not 0 or 1"),
-        (["monitor", "MODEL", path["good.csv"], "--alpha", "0"], "`alpha` must be in (0, 1), got 0.0"),
+        (["monitor", "MODEL", path["good.csv"], "--level", "0"], "`alpha` must be in (0, 1), got 0.0"),
         (["monitor", "MODEL", path["good.csv"], "--min-effect", "3"], "`min_effect` must be in [0, 1], got 3.0"),
         (["card", str(tmp_path / "nothing")], "no such folder"),
         (["card", "MODEL", "-o", "/proc/nowhere/card.md"], "card.md"),

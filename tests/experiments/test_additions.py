@@ -1,4 +1,4 @@
-"""`multilab cells add`: new columns join the committed results of a study, and nothing else is fitted."""
+"""`multilab store add`: new columns join the committed results of a study, and nothing else is fitted."""
 
 import shutil
 
@@ -46,7 +46,7 @@ def study(tmp_path, monkeypatch, checkout):
 
 def run(*stages):
     for stage in stages:
-        assert main([*stage.split(), "study=small"]) == 0
+        assert main([*stage.split(), "--study", "small"]) == 0
 
 
 def stored():
@@ -55,12 +55,12 @@ def stored():
 
 def test_only_new_columns_are_fitted_and_the_tables_are_those_of_a_full_run(study, tmp_path, capsys):
     study(ONE)
-    run("train", "evaluate")
+    run("study train", "study evaluate")
     tables = tmp_path / "reports" / "small"
     before = pd.read_csv(tables / "scores.csv")
     shutil.rmtree(Store().root)
     described = study(RENAMED)
-    run("cells add")
+    run("store add")
     assert "3 of 9 cells are not in" in capsys.readouterr().out
     assert len(stored()) == 3
     added = {name: (tables / name).read_bytes() for name in ("scores.csv", "keys.csv")}
@@ -68,15 +68,15 @@ def test_only_new_columns_are_fitted_and_the_tables_are_those_of_a_full_run(stud
     assert list(dict.fromkeys(scores["method"])) == list(described.all_methods)
     old = before[before["method"] == "mlknn-five"]["value"].to_numpy()
     assert np.array_equal(scores[scores["method"] == "mlknn-few"]["value"].to_numpy(), old, equal_nan=True)
-    run("train", "evaluate")
+    run("study train", "study evaluate")
     assert {name: (tables / name).read_bytes() for name in added} == added
-    run("cells add")
+    run("store add")
     assert {name: (tables / name).read_bytes() for name in added} == added
 
 
 def test_quantities_that_no_published_cell_is_compared_with_are_left_out(study, tmp_path):
     described = study("{}", "{holdout: {train_size: 0.7}, repeats: 1}", "rakel_d")
-    run("train", "evaluate")
+    run("study train", "study evaluate")
     tables = tmp_path / "reports" / "small"
     complete = {name: (tables / name).read_bytes() for name in ("scores.csv", "sampling.csv")}
     for name, value in (("scores.csv", "value"), ("sampling.csv", "error")):
@@ -84,29 +84,29 @@ def test_quantities_that_no_published_cell_is_compared_with_are_left_out(study, 
         stale = rows[rows["metric"] == "one_error.lamda"].assign(metric="one_error.matlab", **{value: 0.5})
         assert len(stale) == len(described.all_methods)
         pd.concat([rows, stale]).to_csv(tables / name, index=False)
-    run("cells add")
+    run("store add")
     assert {name: (tables / name).read_bytes() for name in complete} == complete
 
 
 def test_columns_of_one_key_keep_their_own_quantities(study, tmp_path):
     """The fair column comes first and is compared with nothing; the one as printed is compared by conventions."""
     study("{as_printed: {kind: as_printed, settings: [set: {vigilance: 0.9}]}}", "kfold3", "mlaram")
-    run("train", "evaluate")
+    run("study train", "study evaluate")
     file = tmp_path / "reports" / "small" / "scores.csv"
     complete = file.read_bytes()
     scores, keys = pd.read_csv(file), pd.read_csv(file.with_name("keys.csv"))
     assert keys["key"].nunique() == 3
     assert set(scores.loc[scores["metric"].str.contains(".", regex=False), "method"]) == {"mlaram-as_printed"}
-    run("cells add")
+    run("store add")
     assert file.read_bytes() == complete
     scores[~scores["metric"].isin(["one_error.lamda"])].to_csv(file, index=False)
-    assert main(["cells", "add", "study=small"]) == 2
+    assert main(["store", "add", "--study", "small"]) == 2
 
 
 def test_what_a_search_chose_stays_as_it_is(study, tmp_path):
     search = "{tuned: {methods: [elm], tune: {n_trials: 1, folds: 2, metric: hamming_loss}}}"
     study(search)
-    run("train", "evaluate")
+    run("study train", "study evaluate")
     file = tmp_path / "reports" / "small" / "tuned.csv"
     lines = file.read_text().splitlines()
     lines[1] = lines[1].replace(
@@ -114,13 +114,13 @@ def test_what_a_search_chose_stays_as_it_is(study, tmp_path):
     )  # as a search over an argument that may be None writes
     file.write_text("\n".join(lines) + "\n")
     study(search.replace("{tuned", "{five: {settings: [set: {k: 5}]}, tuned"))
-    run("cells add")
+    run("store add")
     assert file.read_text().splitlines() == lines
 
 
 def test_a_single_test_part_has_the_sampling_error_of_its_rows(study, tmp_path):
     described = study("{}", "{holdout: {train_size: 0.7}, repeats: 1}", "rakel_d")
-    run("train", "evaluate")
+    run("study train", "study evaluate")
     errors = pd.read_csv(tmp_path / "reports" / "small" / "sampling.csv")
     assert set(errors["metric"]) >= {"hamming_loss.lamda", "one_error.lamda", "average_precision.lamda"}
     (cell,) = all_cells(described)
@@ -132,5 +132,5 @@ def test_a_single_test_part_has_the_sampling_error_of_its_rows(study, tmp_path):
 
 
 def test_the_study_must_be_named(capsys):
-    assert main(["cells", "add"]) != 0
-    assert "study=NAME" in capsys.readouterr().err
+    assert main(["store", "add"]) != 0
+    assert "Missing option '--study'" in capsys.readouterr().err

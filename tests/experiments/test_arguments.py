@@ -119,7 +119,7 @@ def test_a_wrong_name_in_a_study_is_refused(changes, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("argv", [["new", "study", "mine"], ["run", "study=mine"]])
+@pytest.mark.parametrize("argv", [["study", "new", "mine"], ["study", "run", "--study", "mine"]])
 def test_a_wrong_study_is_refused_before_anything_is_written(argv, tmp_path, monkeypatch, capsys, checkout):
     import shutil
 
@@ -144,7 +144,7 @@ def test_a_train_stage_refuses_an_edited_method_before_its_cells_run(tmp_path, m
     monkeypatch.setenv("MULTILAB_CONF", str(tmp_path / "conf"))
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     monkeypatch.chdir(tmp_path)
-    assert main(["train", "study=mine", "method=mlknn"]) == 2
+    assert main(["study", "train", "--study", "mine", "--method", "mlknn"]) == 2
     assert "mlknn has no argument kk" in capsys.readouterr().err
     assert not list((tmp_path / "cells").glob("*"))
 

@@ -76,7 +76,7 @@ ALL_CHOSEN = {*STACKS, "hamming_loss", "macro_f1", "ranking_loss", "macro_auc", 
         (F1, F1.replace("mean", "-mean"), {*PER_METRIC, "macro_f1"}),
         ("auc, one_class = label_auc(ranking", "auc, one_class = label_auc(1 * ranking", {*PER_METRIC, "macro_auc"}),
         ("losses[np.isneginf(p)] = 0", "losses[np.isneginf(p)] = 1", {*STACKS, "by hamming"}),
-        ("return 1.0 - counts.share_wrong", "return 1.5 - counts.share_wrong", PER_METRIC),
+        ("(rows.true == rows.hits) & (rows", "(rows.true == rows.hits) | (rows", PER_METRIC),
         ("errors[entries.lists, entries.positions] -= 1", "errors[entries.lists] -= 1", set()),
         ("counts.by_label.recall(conventions.macro", "counts.by_label.precision(conventions.macro", set()),
         ('@metric("Hamming loss"', f'{ADDED}\n\n@metric("Hamming loss"', set()),
@@ -134,8 +134,8 @@ CELLS = {"plain", "tuned", "out-of-fold", "on base scores", "hidden labels", "an
 @pytest.mark.parametrize(
     ("old", "new", "folder", "moved"),
     [
-        ("MaxAbsScaler() if issparse(X_train) else MinMaxScaler()", "MinMaxScaler()", "experiments", CELLS),
-        ("train = scaler.fit_transform(X_train)", "train = scaler.fit_transform(X_train * 1.0)", "experiments", CELLS),
+        ("MaxAbsScaler() if issparse(X) else MinMaxScaler()", "MinMaxScaler()", "experiments", CELLS),
+        ("X_test = scaler.transform(X_train), (", "X_test = scaler.transform(X_train * 1.0), (", "experiments", CELLS),
         ("np.hstack(scores[0::2])", "np.hstack(scores[0:1])", "experiments", CELLS),
         ("X, estimator = estimator[:-1].transform(X), estimator[-1]", "pass", "experiments", CELLS),
         ("decisions = decisions.toarray()", "decisions = 1 - decisions.toarray()", "experiments", CELLS),
@@ -143,7 +143,7 @@ CELLS = {"plain", "tuned", "out-of-fold", "on base scores", "hidden labels", "an
         ("split = splits[ref.split % len(splits)]", "split = splits[0]", "experiments", CELLS),
         ('"inner folds")', '"folds")', "experiments", CELLS),
         (".generate_state(1)[0] >> 1", ".generate_state(1)[0] >> 2", "experiments", CELLS),
-        ("fit_seeded(estimator, X[train], Y", "fit_seeded(estimator, X, Y", "methods/stacking", CELLS),
+        ("fit_seeded(estimator, X[train], Y", "fit_seeded(estimator, X, Y", "methods", CELLS),
         ("if index < len(first)", "if index < 0", "experiments", {"tuned"}),
         (
             'scaling = changes.pop("preprocessing", self.p',
@@ -167,7 +167,7 @@ def test_an_edit_of_code_that_decides_a_result_moves_the_keys_it_decides(source,
 @pytest.mark.parametrize(
     ("old", "new", "folder"),
     [
-        ('"""Scale X with', '"""Scale it with', "experiments"),
+        ('"""Return the scaler of', '"""Make the scaler of', "experiments"),
         ("def predict_with_scores(", "# how a prediction is made\ndef predict_with_scores(", "experiments"),
         ("self.seconds = time.perf_counter() - self._start", "self.seconds = 0.0", "experiments"),
         ('    "host": socket.gethostname(),', '    "host": "",', "experiments"),

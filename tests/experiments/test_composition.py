@@ -40,7 +40,7 @@ def write_card(folder, name: str) -> None:
 def run(folder, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Run ``multilab`` in a folder, with a store of its own."""
     variables = {**os.environ, "MULTILAB_CELLS": str(folder / "cells"), **env}
-    command = [sys.executable, "-m", "multilab.cli", *arguments]
+    command = [sys.executable, "-m", "multilab", *arguments]
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
 
 
@@ -107,10 +107,6 @@ def test_sweeps_expand_globs_against_the_catalogue(tmp_path):
     assert " ± 0." in result.stdout
     single = run(tmp_path, "train", "dataset=glob(toy-*)", *settings, **more)
     assert "names 2 datasets; add -m" in one_line(single)
-    listed = run(tmp_path, "train", "--help", **more).stdout
-    assert "dataset: " in listed
-    assert "toy-a, toy-b" in listed
-    assert "mlknn" in listed
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,6 @@ pytestmark = pytest.mark.xdist_group("gate")
 @pytest.mark.parametrize(("core", "threads"), [("Haswell", 2), ("Sandybridge", 1), ("SkylakeX", 1)])
 def test_the_gate_passes_on_other_kernels(core, threads, tmp_path):
     skip_unless_available(core)
-    done = run(core, threads, "-m", "multilab.cli", "gate", "--methods", METHODS, "--store", str(tmp_path))
+    done = run(core, threads, "-m", "multilab", "gate", "--method", METHODS, "--store", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "gate passed: " in done.stdout

@@ -17,7 +17,7 @@ from multilab.experiments.fitting import build, predict_with_scores
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.own_settings import entrant_names
 from multilab.experiments.seeds import seed_estimator
-from multilab.methods.stacking._out_of_fold import score_matrix
+from multilab.methods.out_of_fold import score_matrix
 
 MODULES = {
     "lightgbm": "lightgbm",

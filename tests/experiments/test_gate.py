@@ -71,7 +71,7 @@ MUTATIONS = (
     Mutation(
         "Laplacian with the wrong sign",
         "mlwse_l21",
-        ((f"{METHODS}/stacking/_affinity.py", "np.diag(R.sum(axis=1)) - R", "np.diag(R.sum(axis=1)) + R"),),
+        ((f"{METHODS}/stacking/objective.py", "np.diag(R.sum(axis=1)) - R", "np.diag(R.sum(axis=1)) + R"),),
     ),
     Mutation("KELM's C doubled", "mlkelm", ((f"{METHODS}/elm/kernel_elm.py", "ridge = 1.0 / (", "ridge = 0.5 / ("),)),
     Mutation(
@@ -96,7 +96,7 @@ MUTATIONS = (
         "mlwse_l1",
         (
             (
-                f"{METHODS}/stacking/_out_of_fold.py",
+                f"{METHODS}/out_of_fold.py",
                 "fit_seeded(estimator, X[train], Y[train], seed, weight)",
                 "fit_seeded(estimator, X, Y, seed)",
             ),
@@ -125,9 +125,8 @@ MUTATIONS = (
         (
             (
                 "src/multilab/experiments/fitting.py",
-                "    train = scaler.fit_transform(X_train)\n",
-                "    import numpy as np\n\n"
-                "    train = scaler.fit(np.vstack([X_train, 1.5 * X_test])).transform(X_train)\n",
+                "fitted_scaler(cell.method.preprocessing, X_train)",
+                "fitted_scaler(cell.method.preprocessing, np.vstack([X_train, 1.5 * X_test]))",
             ),
         ),
         fresh=True,
@@ -146,7 +145,7 @@ MUTATIONS = (
                 "import MaxAbsScaler, MinMaxScaler, StandardScaler",
                 "import FunctionTransformer, MinMaxScaler, StandardScaler",
             ),
-            ("src/multilab/experiments/fitting.py", "= MaxAbsScaler() if", "= FunctionTransformer() if"),
+            ("src/multilab/experiments/fitting.py", "(MaxAbsScaler() if", "(FunctionTransformer() if"),
         ),
         fresh=True,
         line="topics-toy/0/br: ",
@@ -248,7 +247,7 @@ def copy(tmp_path_factory, checkout) -> Path:
 def gate(root: Path, *argv: str, jobs: str = "2") -> subprocess.CompletedProcess:
     env = {k: v for k, v in os.environ.items() if k != "MULTILAB_CONF"}
     env |= {"PYTHONPATH": str(root / "src"), "MULTILAB_JOBS": jobs}
-    command = [sys.executable, "-m", "multilab.cli", "gate", *argv]
+    command = [sys.executable, "-m", "multilab", "gate", *argv]
     return subprocess.run(command, cwd=root, env=env, capture_output=True, text=True)
 
 
@@ -272,7 +271,7 @@ def test_the_gate_passes_and_every_method_beats_the_constant_predictor(clean):
 
 
 def test_the_gate_lists_by_how_much_methods_beat_the_constant_predictor_on_request(copy, clean):
-    run = gate(copy, "--methods", "mlknn,br", "--store", str(copy / "cells"), "--verbose")
+    run = gate(copy, "--method", "mlknn,br", "--store", str(copy / "cells"), "--verbose")
     assert run.returncode == 0, run.stdout + run.stderr
     header = run.stdout.splitlines().index(
         "ranking loss of the constant predictor minus that of the method (larger is better):"
@@ -303,7 +302,7 @@ def test_the_gate_catches(mutation, copy, clean, tmp_path):
         (copy / file).write_text(text.replace(old, new))
     try:
         store = tmp_path / "cells" if mutation.fresh else copy / "cells"
-        run = gate(copy, "--methods", mutation.method, "--store", str(store))
+        run = gate(copy, "--method", mutation.method, "--store", str(store))
     finally:
         for file, _, _ in mutation.edits:
             shutil.copy(tmp_path / file, copy / file)
@@ -348,7 +347,7 @@ def test_a_cell_that_is_expected_and_not_computed_is_named():
 
 @pytest.mark.slow
 def test_only_a_complete_run_becomes_the_reference(copy, clean, tmp_path):
-    partly = gate(copy, "--methods", "mlknn", "--accept", str(tmp_path))
+    partly = gate(copy, "--method", "mlknn", "--accept", str(tmp_path))
     assert partly.returncode == 2
     assert "leave out --methods" in partly.stderr
     path = copy / "conf/method/mlknn.yaml"
@@ -387,7 +386,7 @@ def test_rows_are_compared_by_their_pairs_and_a_tie_is_an_error():
 def test_a_method_no_better_than_the_constant_predictor_fails(copy, clean):
     (copy / "conf/method/constant.yaml").write_text("_target_: sklearn.dummy.DummyClassifier\nstrategy: prior\n")
     try:
-        run = gate(copy, "--methods", "constant", "--store", str(copy / "cells"))
+        run = gate(copy, "--method", "constant", "--store", str(copy / "cells"))
     finally:
         (copy / "conf/method/constant.yaml").unlink()
     assert run.returncode == 1, run.stdout + run.stderr
@@ -404,12 +403,12 @@ def test_a_sample_is_drawn_from_the_methods_that_are_named(tmp_path, monkeypatch
         "{title: Tiny, description: x, datasets: [genes-toy], methods: [br_logistic, mlknn], protocol: kfold3,"
         " metrics: [hamming_loss], headline: hamming_loss, rope: null}"
     )
-    assert main(["cells", "add", "study=tiny"]) == 0
+    assert main(["store", "add", "--study", "tiny"]) == 0
     path = tmp_path / "reports" / "tiny" / "scores.csv"
     scores = pd.read_csv(path)
     scores.loc[(scores["method"] == "mlknn") & (scores["metric"] == "hamming_loss"), "value"] = 0.5
     scores.to_csv(path, index=False)
-    assert main(["gate", "--study", "tiny", "--methods", "br_logistic", "--sample", "9"]) == 0
+    assert main(["gate", "--study", "tiny", "--method", "br_logistic", "--sample", "9"]) == 0
     assert "gate passed: 3 cells of tiny recomputed" in capsys.readouterr().out
-    assert main(["gate", "--study", "tiny", "--methods", "mlknn,br_logistic", "--sample", "9"]) == 1
+    assert main(["gate", "--study", "tiny", "--method", "mlknn,br_logistic", "--sample", "9"]) == 1
     assert "GATE: genes-toy/0/mlknn: hamming_loss is" in capsys.readouterr().out

@@ -266,7 +266,7 @@ def laboratory(root: Path) -> Laboratory:
     lab.edit("conf/study/quick.yaml", "kfold: 2", "kfold: 4")
     lab.edit("conf/study/quick.yaml", "[ranking_loss, hamming_loss, macro_auc]", "[hamming_loss]")
     lab.edit("conf/method/mlwse_l1.yaml", "base_scores: [br, cc, lp]", "base_scores: [br]")
-    lab.run("multilab", "preprocess", "study=quick")
+    lab.run("multilab", "study", "preprocess", "--study", "quick")
     return lab
 
 
@@ -295,9 +295,8 @@ def stage_of(processes: list[psutil.Process]) -> str:
     for process in processes:
         with contextlib.suppress(psutil.Error):
             argv = process.cmdline()
-            if "multilab.cli" in argv:
-                verb, *more = argv[argv.index("multilab.cli") + 1 :]
-                return " ".join([verb, *(option.partition("=")[2] for option in more if option.startswith("method="))])
+            if "study" in argv:
+                return argv[argv.index("study") + 1]
     return "dvc itself"
 
 
@@ -428,10 +427,13 @@ def test_the_mlflow_database_is_complete_or_absent(tmp_path):
 # The commands of a person under kills: 200 kills in all (``-m nightly``).
 
 COMMANDS = {
-    "run": (60, ("multilab", "run", "study=quick")),
+    "run": (60, ("multilab", "study", "run", "--study", "quick")),
     "repro": (20, ("dvc", "repro", "-q")),
     "tune": (60, ("multilab", "tune", "dataset=digit-segments", "method=mlknn", "tune.n_trials=12")),
-    "fit": (60, ("multilab", "fit", "dataset=digit-segments", "method=mlknn", "tune=4", "--output", "model")),
+    "fit": (
+        60,
+        ("multilab", "fit", "--dataset", "digit-segments", "--method", "mlknn", "--tune", "4", "--output", "model"),
+    ),
 }
 KILLS_IN_A_ROW = 4
 """How often a command is killed before it runs to its end: resumed runs are killed as well."""
@@ -471,7 +473,7 @@ def small_laboratory(root: Path) -> Laboratory:
     shutil.copy(CHECKOUT / ".dvcignore", root / ".dvcignore")
     lab.study("quick", "scenario1, scenario2", "mlknn, mlkelm, br, mlwse_l1")
     lab.edit("conf/method/mlwse_l1.yaml", "base_scores: [br, cc, lp]", "base_scores: [br]")
-    lab.run("multilab", "preprocess", "study=quick")
+    lab.run("multilab", "study", "preprocess", "--study", "quick")
     lab.run("multilab", "datasets", "show", "digit-segments")
     return lab
 

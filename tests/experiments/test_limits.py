@@ -221,7 +221,7 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
     own = running.run_cell
     slow = {cell.key for cell in all_cells(load_study("small")) if cell.method.name == "relm"}
     monkeypatch.setattr(running, "run_cell", lambda c, store: (spin if c.key in slow else own)(c, store))
-    run("cells add")
+    run("store add")
     tables = report_dir("small")
     missing = pd.read_csv(tables / "unfinished.csv")
     assert list(missing["method"]) == ["relm"] * 3
@@ -232,9 +232,9 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
     assert [(record.method, len(record.cells)) for record in records] == [("mlknn", 3)]
     before = {name: (tables / name).read_bytes() for name in ("scores.csv", "keys.csv", "unfinished.csv")}
     monkeypatch.setattr(running, "run_cell", refuse)
-    run("cells add")  # nothing is tried again
+    run("store add")  # nothing is tried again
     assert {name: (tables / name).read_bytes() for name in before} == before
-    run("train", "evaluate")
+    run("study train", "study evaluate")
     assert {name: (tables / name).read_bytes() for name in before} == before
     matches = rekeying.match_cells(load_study("small"), tables)
     assert {match.key for match in matches} == {match.cell.key for match in matches} > slow
@@ -245,7 +245,7 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
     monkeypatch.setattr(running, "run_cell", own)
     path.write_text(path.read_text().replace("seconds: 1", "seconds: 60"))
     capsys.readouterr()
-    assert main(["cells", "add", "study=small", "retry=unfinished"]) == 0
+    assert main(["store", "add", "--study", "small", "--retry-unfinished"]) == 0
     assert "3 of 6 cells are not in" in capsys.readouterr().out
     assert not (tables / "unfinished.csv").exists()
     assert set(pd.read_csv(tables / "scores.csv")["method"]) == {"mlknn", "relm"}

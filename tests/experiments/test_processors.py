@@ -19,8 +19,8 @@ import pytest
 import scipy.sparse as sp
 
 from multilab.methods import ELM, MLRBF, ElasticNetKernelELM, KernelELM, MLkNN
-from multilab.methods._ties import merge_ties
 from multilab.methods.neighbours._search import exact_neighbours
+from multilab.methods.ties import merge_ties
 
 CORES = ("Haswell", "SkylakeX", "Zen", "Sandybridge")
 TOLERANCE = 1e-6

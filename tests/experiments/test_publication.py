@@ -14,8 +14,8 @@ mlflow = pytest.importorskip("mlflow")
 
 from multilab.cli import main  # noqa: E402
 from multilab.commands import publication  # noqa: E402
-from multilab.experiments.errors import TrackingError  # noqa: E402
-from multilab.stages import publish  # noqa: E402
+from multilab.commands.tuning import read_searches  # noqa: E402
+from multilab.experiments.store import Store  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("tracking")
 
@@ -25,7 +25,7 @@ RUN = ["dataset=scenario1", "method=mlknn", "protocol={kfold: 2, stratify: 1, se
 def multilab(folder, *argv):
     """Run a command in a folder with the settings of the checkout."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("MULTILAB_", "MLFLOW_TRACKING"))}
-    command = [sys.executable, "-m", "multilab.cli", *argv]
+    command = [sys.executable, "-m", "multilab", *argv]
     return subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300
     )
@@ -54,16 +54,16 @@ def test_a_server_that_is_down_costs_one_line_and_no_result(unreachable):
     lines = [line for line in done.stderr.splitlines() if "MLflow" in line]
     assert len(lines) == 1
     assert uri in lines[0]
-    assert "publish later: multilab publish runs" in lines[0]
+    assert "publish later: multilab study publish --runs" in lines[0]
     assert not (folder / "mlflow.db").exists(), "tracking.uri was ignored"
 
 
 def test_a_run_that_is_published_twice_stays(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
-    assert main(["train", *RUN, "metrics=[macro_f1]", "tracking.uri=sqlite:///m.db"]) == 0
+    assert main(["train", *RUN, "metrics=[macro_f1]", f"tracking.uri=sqlite:///{tmp_path}/m.db"]) == 0
     assert "1 created" in capsys.readouterr().out
-    assert publish.main(["runs", "tracking.uri=sqlite:///m.db"]) == 0
+    assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{tmp_path}/m.db"]) == 0
     assert "0 created, 1 kept, 0 superseded, 0 deleted" in capsys.readouterr().out
 
 
@@ -72,11 +72,11 @@ def test_runs_are_published_later_and_only_once(unreachable, monkeypatch, capsys
     monkeypatch.chdir(folder)
     monkeypatch.delenv("MULTILAB_CELLS", raising=False)
     monkeypatch.delenv("MULTILAB_CACHE", raising=False)
-    assert publish.main(["runs", f"tracking.uri=sqlite:///{folder / 'later.db'}"]) == 0
+    assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{folder / 'later.db'}"]) == 0
     assert "1 created" in capsys.readouterr().out
     title = "ML-kNN protocol={kfold: 2, stratify: 1, seed: 0}"
     assert names(folder / "later.db") == [f"{title} on scenario1"]
-    assert publish.main(["runs", f"tracking.uri=sqlite:///{folder / 'later.db'}"]) == 0
+    assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{folder / 'later.db'}"]) == 0
     assert "0 created, 1 kept" in capsys.readouterr().out
 
 
@@ -91,7 +91,7 @@ def test_a_run_whose_cells_are_gone_is_left_out(unreachable, monkeypatch, capsys
     content["settings"]["seed"] = 5
     other.write_text(json.dumps(content))
     try:
-        assert publish.main(["runs", f"tracking.uri=sqlite:///{folder / 'some.db'}"]) == 0
+        assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{folder / 'some.db'}"]) == 0
     finally:
         other.unlink()
     printed = capsys.readouterr().out
@@ -101,21 +101,22 @@ def test_a_run_whose_cells_are_gone_is_left_out(unreachable, monkeypatch, capsys
 
 def test_a_study_is_published_to_the_store_of_the_command_line(monkeypatch):
     where = {}
-    monkeypatch.setattr(publish, "publish_study", lambda study, store: where.update({study.name: store["uri"]}))
-    assert publish.main(["study=quick", "tracking.uri=sqlite:///own.db"]) == 0
+    monkeypatch.setattr(publication, "publish_study", lambda study, store: where.update({study.name: store["uri"]}))
+    assert main(["study", "publish", "--tracking-uri", "sqlite:///own.db"]) == 0
     assert where == {"quick": "sqlite:///own.db"}
 
 
-def test_a_study_can_be_published_when_the_server_is_back(unreachable):
-    with pytest.raises(TrackingError, match="publish later: multilab publish study=quick") as caught:
-        publish.main(["study=quick", f"tracking.uri={unreachable[2]}"])
-    assert "\n" not in str(caught.value)
+def test_a_study_can_be_published_when_the_server_is_back(unreachable, capsys):
+    assert main(["study", "publish", "--tracking-uri", unreachable[2]]) == 2
+    error = capsys.readouterr().err
+    assert "publish later: multilab study publish --study quick" in error
+    assert error.count("\n") == 1
 
 
 def test_nothing_to_publish_is_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
-    assert publish.main(["runs"]) == 0
+    assert main(["study", "publish", "--runs"]) == 0
     assert "nothing to publish" in capsys.readouterr().out
     assert not (tmp_path / "mlflow.db").exists()
 
@@ -124,11 +125,12 @@ def test_a_search_is_published_from_its_note(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     argv = ["dataset=scenario1", "method=mlknn", "protocol={kfold: 2, stratify: 1, seed: 0}", "tracking.artifacts=a"]
-    argv += ["tune.n_trials=3", "tune.metric=hamming_loss", "tracking.uri=sqlite:///m.db"]
+    argv += ["tune.n_trials=3", "tune.metric=hamming_loss", f"tracking.uri=sqlite:///{tmp_path}/m.db"]
     assert main(["tune", *argv]) == 0
-    (found,) = publication.read_searches(tmp_path / "cells", {})
+    (found,) = read_searches(Store(), {})
     trials = [float(line.rpartition(",")[2]) for line in found.trials.splitlines()[1:]]
-    assert publish.main(["runs", "tracking.uri=sqlite:///later.db", "tracking.artifacts=b"]) == 0
+    where = ["--tracking-uri", f"sqlite:///{tmp_path}/later.db", "--tracking-artifacts", "b"]
+    assert main(["study", "publish", "--runs", *where]) == 0
     for name in ("m.db", "later.db"):
         client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path / name}")
         experiment = client.get_experiment_by_name("tuning").experiment_id

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from multilab.cli import main
 from multilab.commands import additions, rekeying
 from multilab.commands.study_report import described
 from multilab.core import changed_files
@@ -87,7 +88,7 @@ def test_after_a_pure_change_of_code_keys_and_stored_cells_move(rekey, tmp_path,
     assert "0 of 8 results" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("sample", "recomputed"), [("1", 2), ("3", 6), ("10", 8)])
+@pytest.mark.parametrize(("sample", "recomputed"), [(1, 2), (3, 6), (10, 8)])
 def test_the_number_of_recomputed_cells_per_method_can_be_chosen(rekey, tmp_path, capsys, sample, recomputed):
     shutil.rmtree(tmp_path / "cells")
     assert rekey(sample=sample) == 0
@@ -95,9 +96,9 @@ def test_the_number_of_recomputed_cells_per_method_can_be_chosen(rekey, tmp_path
 
 
 @pytest.mark.parametrize("sample", ["0", "-1", "two"])
-def test_a_sample_that_is_no_number_of_cells_is_refused(rekey, sample):
-    with pytest.raises(ExperimentError, match="`sample` one >= 1"):
-        rekey(sample=sample)
+def test_a_sample_that_is_no_number_of_cells_is_refused(sample, capsys):
+    assert main(["store", "rekey", "--study", "quick", "--sample", sample]) == 2
+    assert "Invalid value for '--sample'" in capsys.readouterr().err
 
 
 def test_methods_whose_numbers_changed_keep_their_keys_and_are_fitted_again(rekey, tmp_path, monkeypatch, capsys):
@@ -189,6 +190,6 @@ def test_a_study_with_other_cells_is_refused(rekey):
         rekey(replace(STUDY, protocol={**STUDY.protocol, "kfold": 3}, methods=("mlknn", "mlwse_l1")))
 
 
-def test_the_command_names_what_it_needs(tmp_path):
-    with pytest.raises(ExperimentError, match="Usage: multilab cells rekey study=NAME"):
-        rekeying.rekey(Store(tmp_path))
+def test_the_command_names_what_it_needs(capsys):
+    assert main(["store", "rekey"]) == 2
+    assert "Missing option '--study'" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`multilab cells push` and `pull`: copies of the store, verified on arrival."""
+"""`multilab store push` and `pull`: copies of the store, verified on arrival."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def here(tmp_path, monkeypatch):
 
 
 def cells(capsys, *argv, code=0):
-    assert main(["cells", *argv]) == code
+    assert main(["store", *argv]) == code
     return capsys.readouterr()
 
 
@@ -87,19 +87,19 @@ def test_a_remote_of_dvc_and_the_cells_of_one_study(here, tmp_path, monkeypatch,
     assert "5 copied" in cells(capsys, "push").out
     assert sorted(path.stem for path in (tmp_path / "far" / "cells").iterdir()) == keys
     other = other_store(monkeypatch, tmp_path)
-    monkeypatch.setattr("multilab.commands.cell_transfers._keys_of", lambda study: {keys[1], "0" * 64})
-    assert "1 cells, 0 there already, 1 copied" in cells(capsys, "pull", "backup", "study=mine").out
+    monkeypatch.setattr("multilab.cli.store._keys_of", lambda study: {keys[1], "0" * 64})
+    assert "1 cells, 0 there already, 1 copied" in cells(capsys, "pull", "backup", "--study", "mine").out
     assert other.finished() == [keys[1]]
 
 
 def test_the_keys_of_a_study_are_those_of_its_columns_and_of_what_they_read(tmp_path, monkeypatch):
-    from multilab.commands.cell_transfers import _keys_of
+    from multilab.cli.store import _keys_of
     from multilab.experiments.cells import all_cells
     from multilab.experiments.study import study_from
 
     mapping = {"datasets": ["scenario1"], "methods": ["mlknn", "mlwse_l1"], "protocol": "kfold3"}
     study = study_from("mine", mapping)
-    monkeypatch.setattr("multilab.commands.cell_transfers.load_study", lambda name: study)
+    monkeypatch.setattr("multilab.experiments.study.load_study", lambda name: study)
     keys = _keys_of("mine")
     columns = {cell.key for cell in all_cells(study)}
     assert len(columns) == 6
@@ -242,7 +242,7 @@ sys.exit(main(sys.argv[1:]))
 def test_a_killed_push_leaves_whole_cells_only_and_continues(here, tmp_path, monkeypatch, capsys):
     keys = fill(here, 60)
     remote = tmp_path / "remote"
-    command = [sys.executable, "-c", SLOW_COPY, "cells", "push", str(remote)]
+    command = [sys.executable, "-c", SLOW_COPY, "store", "push", str(remote)]
     partial = 0
     for target in (10, 30):
         process = subprocess.Popen(command, env=os.environ | {"MULTILAB_CELLS": str(here.root)})
@@ -278,7 +278,7 @@ def test_a_killed_pull_leaves_whole_cells_only_and_continues(here, tmp_path, mon
     fill(here, 60)
     cells(capsys, "push", f"{tmp_path}/remote")
     other = other_store(monkeypatch, tmp_path)
-    process = subprocess.Popen([sys.executable, "-c", SLOW_WRITES, "cells", "pull", f"{tmp_path}/remote"])
+    process = subprocess.Popen([sys.executable, "-c", SLOW_WRITES, "store", "pull", f"{tmp_path}/remote"])
     while len(other.finished()) < 20 and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)

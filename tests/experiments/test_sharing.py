@@ -158,18 +158,18 @@ def test_a_cell_that_kills_its_process_twice_fails_and_the_others_are_computed(s
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "expected study=NAME"),
-        (["study=quik"], "did you mean 'quick'"),
-        (["study=quick", "method=mlknn"], "'method=mlknn' is not an argument here"),
-        (["study=quick", "--lease"], "--lease must be a time such as 90s"),
-        (["study=quick", "--lease", "soon"], "--lease must be a time such as 90s"),
-        (["study=quick", "--lease=0.5"], "--lease must be at least 1s"),
-        (["study=quick", "--forever"], "'--forever' is not an option here"),
+        ([], "Give --study NAME, or the settings of a sweep"),
+        (["--study", "quik"], "did you mean 'quick'"),
+        (["--study", "quick", "method=mlknn"], "Give --study NAME, or the settings of a sweep"),
+        (["--study", "quick", "--lease"], "'--lease' requires an argument"),
+        (["--study", "quick", "--lease", "soon"], "'--lease': must be a time such as 90s"),
+        (["--study", "quick", "--lease=0.5"], "must be at least 1s"),
+        (["--study", "quick", "--forever"], "No such option '--forever'"),
         (["dataset=genes-toy", "method=mlknn", "hydra/launcher=joblib"], "a worker needs none"),
     ],
 )
 def test_a_wrong_argument_is_one_line(argv, message, capsys):
-    assert main(["worker", *argv]) == 2
+    assert main(["study", "worker", *argv]) == 2
     error = capsys.readouterr().err
     assert len(error.splitlines()) == 1, error
     assert message in error
@@ -177,7 +177,7 @@ def test_a_wrong_argument_is_one_line(argv, message, capsys):
 
 def start(lab, *argv):
     """Start a worker in a process group."""
-    command = ["multilab", "worker", *argv, "--lease", "2s"]
+    command = ["multilab", "study", "worker", *argv, "--lease", "2s"]
     return subprocess.Popen(command, cwd=lab.root, env=lab.env, start_new_session=True, stdin=subprocess.DEVNULL)
 
 
@@ -190,10 +190,10 @@ def test_workers_killed_at_random_moments_leave_a_complete_store(tmp_path):
     path = lab.root / "conf" / "method" / "br.yaml"
     path.write_text(path.read_text().replace("{_target_: sklearn.linear_model.LogisticRegression, C: 1.0}", slow))
     serial = str(tmp_path / "serial")
-    for verb in ("preprocess", "base_scores", "train"):
-        lab.run("multilab", verb, "study=quick", MULTILAB_CELLS=serial)
+    for stage in ("preprocess", "base-scores", "train"):
+        lab.run("multilab", "study", stage, "--study", "quick", MULTILAB_CELLS=serial)
     expected, store, rng = digests(Store(serial)), Store(lab.root / ".cells"), np.random.default_rng(0)
-    kills, workers = 0, [start(lab, "study=quick") for _ in range(3)]
+    kills, workers = 0, [start(lab, "--study", "quick") for _ in range(3)]
     try:
         deadline = time.monotonic() + 400
         while len(store.finished()) < len(expected) and time.monotonic() < deadline:
@@ -202,7 +202,7 @@ def test_workers_killed_at_random_moments_leave_a_complete_store(tmp_path):
             if kills < 12 and store.root.is_dir() and any((store.root / ".leases").glob("*-[0-9]")):
                 os.killpg(workers[victim].pid, signal.SIGKILL)
                 kills += workers[victim].wait() == -signal.SIGKILL
-                workers[victim] = start(lab, "study=quick")
+                workers[victim] = start(lab, "--study", "quick")
         assert [worker.wait(timeout=200) for worker in workers] == [0, 0, 0]
     finally:
         for worker in workers:
@@ -211,7 +211,7 @@ def test_workers_killed_at_random_moments_leave_a_complete_store(tmp_path):
                 worker.wait()
     assert kills >= 3, "the kills were to fall into the work"
     assert digests(store) == expected
-    printed = lab.run("multilab", "worker", "study=quick")
+    printed = lab.run("multilab", "study", "worker", "--study", "quick")
     assert f"{len(expected)} cells, {len(expected)} reused, 0 computed here" in printed
     assert list((store.root / ".leases").iterdir()) == []
 
@@ -220,7 +220,7 @@ def test_workers_killed_at_random_moments_leave_a_complete_store(tmp_path):
 @pytest.mark.xdist_group("kill")
 def test_a_terminated_worker_gives_its_leases_back(tmp_path):
     lab = Laboratory(tmp_path / "lab")
-    lab.run("multilab", "preprocess", "study=quick")
+    lab.run("multilab", "study", "preprocess", "--study", "quick")
     worker = start(lab, "dataset=scenario1", "method=mlknn,mlwse_l1")
     leases = lab.root / ".cells" / ".leases"
     try:

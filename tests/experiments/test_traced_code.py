@@ -60,7 +60,7 @@ NOT_IN_KEYS = {
     "experiments/study": SETTINGS,
     "experiments/threads": "number of BLAS threads",
     "methods/__init__": NAMES_OF_MODULES,
-    "methods/_discovery": NAMES_OF_MODULES,
+    "methods/discovery": NAMES_OF_MODULES,
     "model_selection/train_test_splits": "digests of splits, which are in the key",
 }
 

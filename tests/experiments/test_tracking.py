@@ -493,7 +493,7 @@ def test_make_clean_keeps_registered_models_and_make_clean_mlflow_needs_a_yes(st
         assert kept()
     assert "1 registered models: patients" in printed
     assert "1 runs of the experiment runs\n" in printed
-    assert "1 runs of the experiment quick, which `multilab publish study=quick` makes again" in printed
+    assert "1 runs of the experiment quick, which `multilab study publish --study quick` makes again" in printed
     assert make("clean-mlflow", "y\n")[0] == 0
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(("mlflow.db", "mlartifacts"))]
 

@@ -47,7 +47,7 @@ class Laboratory:
         self.study("mlwse-core", "scenario1, scenario3", "mlknn, mlkelm, mlwse_l1")
         shim = root / ".bin" / "multilab"
         shim.parent.mkdir()
-        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m multilab.cli "$@"\n')
+        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m multilab "$@"\n')
         shim.chmod(shim.stat().st_mode | stat.S_IXUSR)
         self.env = {
             **{k: v for k, v in os.environ.items() if not k.startswith("MULTILAB")},

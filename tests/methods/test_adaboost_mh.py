@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from helpers.multilabel_checks import make_data
 from multilab.methods.base import MethodError
-from multilab.methods.ensembles._stumps import SplitTable, StumpSplit
-from multilab.methods.ensembles.adaboost_mh import AdaBoostMH
+from multilab.methods.ensembles.adaboost_mh import AdaBoostMH, SplitTable, StumpSplit
 
 
 def all_splits(X: np.ndarray) -> list[StumpSplit]:
@@ -56,7 +55,7 @@ def test_best_split_is_that_of_brute_force(width: int) -> None:
 def test_blocks_of_features_do_not_change_the_split(monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y, X_test = make_data(seed=2)
     unblocked = AdaBoostMH(15).fit(X, Y).predict_proba(X_test)
-    monkeypatch.setattr("multilab.methods.ensembles._stumps._BLOCK_ENTRIES", 8)
+    monkeypatch.setattr("multilab.methods.ensembles.adaboost_mh._BLOCK_ENTRIES", 8)
     np.testing.assert_allclose(AdaBoostMH(15).fit(X, Y).predict_proba(X_test), unblocked, rtol=0, atol=1e-12)
 
 

@@ -13,9 +13,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from multilab.methods import MLWSE, BinaryRelevance, DistilledStack, MLkNN, PortfolioStack, ScoreEnsemble
 from multilab.methods.base import MethodError
-from multilab.methods.forests._packed import PackedForest
-from multilab.methods.stacking._kernel_student import KernelRegression
-from multilab.methods.stacking.distilled_stack import _between_neighbours
+from multilab.methods.forests.compact_forest import PackedForest
+from multilab.methods.stacking.distilled_stack import KernelRegression, _between_neighbours
 from multilab.metrics import log_loss, macro_average_precision
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 

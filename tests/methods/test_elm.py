@@ -11,14 +11,13 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 
 from helpers.multilabel_checks import make_data
-from multilab.methods._kernels import kernel_matrix
 from multilab.methods.base import MethodError
-from multilab.methods.elm._hidden_layer import hidden_output
 from multilab.methods.elm.elastic_net_kernel_elm import ElasticNetKernelELM
-from multilab.methods.elm.elm import ELM
+from multilab.methods.elm.elm import ELM, hidden_output
 from multilab.methods.elm.kernel_elm import KernelELM
 from multilab.methods.elm.nystroem_kernel_elm import NystroemKernelELM
 from multilab.methods.elm.relm import RELM
+from multilab.methods.kernels import kernel_matrix
 from multilab.methods.neighbours.ml_rbf import MLRBF
 
 

@@ -11,17 +11,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, MultiTaskElasticNet
 
 from helpers.multilabel_checks import make_data
-from multilab.methods._kernels import kernel_matrix
 from multilab.methods.base import MethodError
-from multilab.methods.elm._elastic_net import elastic_net
-from multilab.methods.elm._kernel_loss import KernelLoss
+from multilab.methods.elm._elastic_net import KernelLoss, elastic_net
 from multilab.methods.elm.elastic_net_kernel_elm import ElasticNetKernelELM
 from multilab.methods.elm.kernel_elm import KernelELM
-from multilab.methods.solvers import working_sets
+from multilab.methods.kernels import kernel_matrix
+from multilab.methods.solvers import solve as solving
 from multilab.methods.solvers.certificates import Solution
 from multilab.methods.solvers.penalties import RowSparsePenalty
-from multilab.methods.solvers.solve import solve
-from multilab.methods.solvers.working_sets import solve_sparse
+from multilab.methods.solvers.solve import solve, solve_sparse
 
 GAMMA = 1.5
 # As far as rounding allows: a gap of 1e-13 alone leaves weights uncertain by 1e-6.
@@ -262,7 +260,7 @@ def test_working_sets_reach_the_minimum_of_the_full_problem(ridge, by_row, share
         sizes.append(len(start))
         return solve(part, penalty, start, **arguments)
 
-    monkeypatch.setattr(working_sets, "solve", solved)
+    monkeypatch.setattr(solving, "solve", solved)
     fast = solve_sparse(loss, penalty, zeros, tol=1e-7, max_iter=20_000)
     assert (max(sizes) < 0.3 * len(X)) == alone  # else the full problem is solved in the end
     full = solve(loss, penalty, zeros, tol=1e-9, kkt_tol=0.0, max_iter=20_000)

@@ -16,10 +16,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from helpers.multilabel_checks import make_data
 from multilab.methods.base import MethodError
-from multilab.methods.ensembles._dependence import chi_square, conditional_t
 from multilab.methods.ensembles._label_groups import random_partitions, random_subsets
 from multilab.methods.ensembles._members import draw_rows
-from multilab.methods.ensembles.cde import CDE, diverse, partition_scores
+from multilab.methods.ensembles.cde import CDE, chi_square, conditional_t, diverse, partition_scores
 from multilab.methods.ensembles.ebr import EBR
 from multilab.methods.ensembles.ecc import ECC
 from multilab.methods.ensembles.eps import EPS

@@ -20,18 +20,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from helpers import multilabel_checks
 from helpers.estimators import CONF, NOT_ARGUMENTS, build, checks, quick_instances, reasons
 from multilab import methods
-from multilab.methods import _discovery as discovery
-from multilab.methods.base import MethodError, MultiLabelClassifier, MultiLabelTransformer, check_labels
+from multilab.methods import discovery
+from multilab.methods.base import MethodError, MultiLabelClassifier, MultiLabelTransformer
+from multilab.methods.labels import check_labels
 from multilab.testing import check_multilabel_estimator
 
 
 class FirstSeen(MultiLabelTransformer):
     """Keeps the columns whose mean differs where the first label is set: the smallest transformer of its kind."""
 
-    def fit(self, X: Any, y: Any) -> FirstSeen:
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         self.kept_ = np.flatnonzero(np.asarray(X.T @ (Y[:, 0] - Y[:, 0].mean())).ravel() != 0)
-        return self
 
     def transform(self, X: Any) -> Any:
         return self._validate_transform(X)[:, self.kept_]
@@ -125,7 +124,7 @@ def test_a_dropped_file_is_a_method(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     code = (
         "import sys, multilab\n"
-        "import multilab.methods._discovery as d\n"
+        "import multilab.methods.discovery as d\n"
         f"import multilab.methods as m; m.__path__ = [{str(copy)!r}]\n"
         f"d._ROOT = __import__('pathlib').Path({str(copy)!r})\n"
         "assert 'Majority' in dir(m) and m.Majority.__module__ == 'multilab.methods.neighbours.majority'\n"

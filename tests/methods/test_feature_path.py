@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from helpers.toy import tables
-from multilab.methods.neighbours._feature_path import mlknn_path, neighbour_path
 from multilab.methods.neighbours._search import exact_neighbours
+from multilab.methods.neighbours.feature_path import mlknn_path, neighbour_path
 from multilab.methods.neighbours.mlknn import MLkNN
 
 

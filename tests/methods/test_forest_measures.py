@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from multilab.methods.forests._measures import MEASURES, log_confidences, losses
+from multilab.methods.forests._deep_forest import MEASURES, log_confidences, losses
 from multilab.metrics import score_all
 
 

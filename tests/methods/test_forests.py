@@ -13,9 +13,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from helpers.toy import make_data
 from multilab.methods.base import MethodError
-from multilab.methods.forests import _growing
-from multilab.methods.forests._compact import CompactForest, float32_below
-from multilab.methods.forests._growing import grow_forest
+from multilab.methods.forests import compact_forest
+from multilab.methods.forests.compact_forest import CompactForest, float32_below, grow_forest
 from multilab.methods.forests.erf_pct import ERFPCT
 from multilab.methods.forests.rf_pct import RFPCT
 
@@ -43,7 +42,7 @@ def test_a_forest_grows_in_the_given_number_of_threads_but_no_more_than_trees(n_
         asked.append(n_jobs)
         return Parallel(n_jobs, **arguments)
 
-    monkeypatch.setattr(_growing, "Parallel", parallel)
+    monkeypatch.setattr(compact_forest, "Parallel", parallel)
     X, Y = make_data()
     grow_forest("extra", X.astype(np.float32), Y, 0, n_jobs, n_estimators=3)
     assert asked == [threads]

@@ -80,7 +80,7 @@ def test_layers_do_not_depend_on_the_measure_only_the_stop_does() -> None:
 def test_no_fold_knows_its_own_labels() -> None:
     X, Y = make_data(90)
     model = IMLDF(**GROWN).fit(X, Y)
-    from multilab.methods.forests._layers import held_out
+    from multilab.methods.forests._deep_forest import held_out
 
     out = held_out(90, 3, np.random.RandomState(0).randint(2**31 - 1))[1]
     changed = Y.copy()

@@ -9,9 +9,18 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from helpers.toy import make_data
-from multilab.methods.forests._interaction_trees import Trees, _levels, combined, ranked, sampled_sets
-from multilab.methods.forests._paths import ABOVE, BELOW, TreeStack
-from multilab.methods.forests._regions import Regions, chosen_regions
+from multilab.methods.forests.interactions import (
+    ABOVE,
+    BELOW,
+    Regions,
+    Trees,
+    TreeStack,
+    _levels,
+    chosen_regions,
+    combined,
+    ranked,
+    sampled_sets,
+)
 
 NAN = np.nan
 

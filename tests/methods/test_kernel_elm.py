@@ -11,9 +11,9 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from helpers.multilabel_checks import make_data
-from multilab.methods._kernels import kernel_matrix, median_gamma, resolve_gamma, squared_distances
 from multilab.methods.base import MethodError
 from multilab.methods.elm.kernel_elm import KernelELM
+from multilab.methods.kernels import kernel_matrix, median_gamma, resolve_gamma, squared_distances
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "sigmoid"])

@@ -19,12 +19,12 @@ from multilab.methods import (
     MLkNN,
     MLkNNReleased,
     StackedMLWSE,
-    _sparse_labels,
     all_estimators,
     base,
 )
+from multilab.methods import labels as label_matrices
 from multilab.methods.base import MethodError
-from multilab.methods.stacking import _objective
+from multilab.methods.stacking import objective
 
 MODELS = [
     BinaryRelevance(LogisticRegression()),
@@ -59,7 +59,7 @@ def layouts(Y: np.ndarray) -> list:
 @pytest.fixture
 def no_dense_copy(monkeypatch):
     """Refuse every sparse Y that would be made dense."""
-    monkeypatch.setattr(_sparse_labels, "MAX_DENSE_BYTES", 0)
+    monkeypatch.setattr(label_matrices, "MAX_DENSE_BYTES", 0)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
@@ -126,7 +126,7 @@ def test_unobserved_labels_of_a_sparse_y_are_made_dense(no_dense_copy, monkeypat
     model = BinaryRelevance(LogisticRegression())
     with pytest.raises(MethodError, match="BinaryRelevance needs it dense"):
         model.fit(X, sp.csr_array(Y), y_mask=mask)
-    monkeypatch.setattr(_sparse_labels, "MAX_DENSE_BYTES", 2**20)
+    monkeypatch.setattr(label_matrices, "MAX_DENSE_BYTES", 2**20)
     expected = model.fit(X, Y, y_mask=mask).predict_proba(X)
     np.testing.assert_array_equal(model.fit(X, sp.csr_array(Y), y_mask=mask).predict_proba(X), expected)
 
@@ -158,8 +158,8 @@ def test_float32_scores_of_a_stack_are_summed_in_float64_blocks(monkeypatch):
     S, Y = rng.random((300, 12)).astype(np.float32), (rng.random((300, 4)) < 0.3).astype(float)
     expected = S.astype(float).T @ S.astype(float), S.astype(float).T @ Y
     for entries in (1, 100, 10**6):
-        monkeypatch.setattr(_objective, "_BLOCK_SCORES", entries)
-        for product, exact in zip(_objective._products(S, Y), expected, strict=True):
+        monkeypatch.setattr(objective, "_BLOCK_SCORES", entries)
+        for product, exact in zip(objective._products(S, Y), expected, strict=True):
             assert product.dtype == np.float64
             np.testing.assert_allclose(product, exact, rtol=1e-12)
 
@@ -193,10 +193,10 @@ def test_canonical_labels_are_the_matrix(seed, layout):
     rng = np.random.default_rng(seed)
     Y = (rng.random((rng.integers(1, 8), rng.integers(1, 6))) < 0.4).astype(float)
     for y in layouts(Y):
-        labels = _sparse_labels.canonical_labels(y, layout)
+        labels = label_matrices.canonical_labels(y, layout)
         assert labels.format == layout
         assert labels.dtype == np.uint8
         assert labels.has_canonical_format
         assert labels.nnz == Y.sum()
         np.testing.assert_array_equal(labels.toarray(), Y)
-        np.testing.assert_array_equal(list(_sparse_labels.label_columns(sp.csc_array(labels))), Y.T)
+        np.testing.assert_array_equal(list(label_matrices.label_columns(sp.csc_array(labels))), Y.T)

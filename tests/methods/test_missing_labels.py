@@ -42,13 +42,12 @@ from multilab.methods import (
     ReliefFML,
     StackedMLWSE,
 )
-from multilab.methods._observed import centred
-from multilab.methods.base import MethodError, MultiLabelClassifier, MultiLabelTransformer, check_labels
+from multilab.methods.base import MethodError, MultiLabelClassifier, MultiLabelTransformer
 from multilab.methods.bayes._gaussian import HeldOut
-from multilab.methods.ensembles._dependence import chi_square
 from multilab.methods.ensembles._members import draw_rows
-from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
-from multilab.methods.stacking._objective import CoupledLoss, StackingLoss
+from multilab.methods.ensembles.cde import chi_square
+from multilab.methods.labels import centred, check_labels
+from multilab.methods.stacking.objective import CoupledLoss, StackingLoss, cosine_affinity, label_coupling
 
 ESTIMATORS = {n: e for n, e in quick_instances().items() if isinstance(e, MultiLabelClassifier | MultiLabelTransformer)}
 ACCEPTING = {name: e for name, e in ESTIMATORS.items() if e._accepts_missing_labels}

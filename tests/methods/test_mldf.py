@@ -9,10 +9,8 @@ import pytest
 
 from helpers.toy import make_data
 from multilab.methods.base import MethodError
-from multilab.methods.forests._compact import CompactForest
-from multilab.methods.forests._layers import Layer, Settings, grow_layer, held_out
-from multilab.methods.forests._measure_aware import Growth
-from multilab.methods.forests._measures import MEASURES, losses
+from multilab.methods.forests._deep_forest import MEASURES, Growth, Layer, Settings, grow_layer, held_out, losses
+from multilab.methods.forests.compact_forest import CompactForest
 from multilab.methods.forests.mldf import MLDF, _Step
 from multilab.metrics import macro_auc
 

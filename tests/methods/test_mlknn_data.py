@@ -81,7 +81,7 @@ def test_flags_as_scikit_multilearn_but_for_its_order_among_ties(benchmark_data:
     """
     from sklearn.neighbors import NearestNeighbors
 
-    from multilab.methods.neighbours import _nearest
+    from multilab.methods.neighbours import _search
 
     def neighbours(X_train, k, X=None, exclude_self=True, tie_tol=0.0):
         assert tie_tol == 0.0
@@ -91,7 +91,7 @@ def test_flags_as_scikit_multilearn_but_for_its_order_among_ties(benchmark_data:
 
     expected, folds = peer(benchmark_data, "scikit-multilearn-ng", "flags")
     data = load("flags")
-    monkeypatch.setattr(_nearest, "exact_neighbours", neighbours)
+    monkeypatch.setattr(_search, "exact_neighbours", neighbours)
     for fold in folds:
         train, test = np.array(fold["train"]), np.array(fold["test"])
         scores, decisions = (

@@ -12,8 +12,7 @@ from helpers.multilabel_checks import make_data
 from multilab.methods.base import MethodError
 from multilab.methods.bayes import _gaussian as gaussian
 from multilab.methods.bayes._gaussian import HeldOut, LabelGaussians
-from multilab.methods.bayes._genetic import genetic_search
-from multilab.methods.bayes.mlnb import MLNB
+from multilab.methods.bayes.mlnb import MLNB, genetic_search
 from multilab.methods.selection.mlnb_selector import MLNBSelector
 
 

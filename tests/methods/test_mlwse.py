@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from multilab.methods.base import MethodError
-from multilab.methods.stacking._out_of_fold import fold_seed, out_of_fold_scores, score_matrix
+from multilab.methods.out_of_fold import fold_seed, out_of_fold_scores, score_matrix
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.methods.stacking.stacked_mlwse import StackedMLWSE
 from multilab.methods.transformation.binary_relevance import BinaryRelevance

@@ -10,13 +10,18 @@ from sklearn.linear_model import Lasso
 
 from multilab.methods.base import MethodError
 from multilab.methods.solvers.certificates import duality_gap
-from multilab.methods.solvers.path import solve_path
 from multilab.methods.solvers.penalties import RowSparsePenalty, SparseGroupPenalty
 from multilab.methods.solvers.problem import Penalty, SmoothTerm, require
-from multilab.methods.solvers.solve import ALGORITHMS, solve
-from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
-from multilab.methods.stacking._groups import classifier_rows, diagonal_support, unit_l1, unit_l21
-from multilab.methods.stacking._objective import StackingLoss
+from multilab.methods.solvers.solve import ALGORITHMS, solve, solve_path
+from multilab.methods.stacking.objective import (
+    StackingLoss,
+    classifier_rows,
+    cosine_affinity,
+    diagonal_support,
+    label_coupling,
+    unit_l1,
+    unit_l21,
+)
 
 n, m, q = 120, 3, 4
 ROWS = classifier_rows(m * q, q)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from multilab.methods import MLkNN, MLkNNReleased
 from multilab.methods.base import MethodError
-from multilab.methods.neighbours import _nearest
+from multilab.methods.neighbours import _search
 from multilab.methods.neighbours._search import exact_neighbours
 
 
@@ -64,13 +64,13 @@ def test_unobserved_labels_need_exact_neighbours():
 def test_a_large_sparse_x_is_refused_with_its_size():
     X = sp.csr_array((50_000, 20_000))
     with pytest.raises(MethodError, match=r"50,000 x 20,000 would take 3,815 MiB, more than 2,048"):
-        _nearest.ApproximateSearch(X, 3, "hnsw")
+        _search.ApproximateSearch(X, 3, "hnsw")
 
 
 @pytest.mark.parametrize("kind", ["hnsw", "ivf"])
 def test_the_recall_is_that_of_the_sample(faiss, kind):
     X, _ = make_data()
-    search = _nearest.ApproximateSearch(X, 5, kind)
+    search = _search.ApproximateSearch(X, 5, kind)
     rows = np.sort(np.random.default_rng(0).choice(len(X), 200, replace=False))
     near, exact = search.neighbours()[rows], exact_neighbours(X, 5)[0][rows]  # no two distances are equal here
     share = np.mean([np.isin(a, b).mean() for a, b in zip(near, exact, strict=True)])
@@ -98,7 +98,7 @@ def test_equal_rows_do_not_lead_to_a_missing_neighbour(faiss):
     X, _ = make_data()
     X[:300] = X[0]
     for kind in ("hnsw", "ivf"):
-        near = _nearest.ApproximateSearch(X, 5, kind).neighbours()
+        near = _search.ApproximateSearch(X, 5, kind).neighbours()
         assert near.min() >= 0
         assert not (near == np.arange(len(X))[:, None]).any()
 
@@ -106,5 +106,5 @@ def test_equal_rows_do_not_lead_to_a_missing_neighbour(faiss):
 def test_a_low_recall_is_reported(faiss):
     X = np.random.default_rng(0).normal(size=(2000, 64))  # without clusters
     with pytest.warns(UserWarning, match=r"neighbours='ivf' finds \d+% of the nearest neighbours"):
-        search = _nearest.ApproximateSearch(X, 5, "ivf")
+        search = _search.ApproximateSearch(X, 5, "ivf")
     assert search.recall < 0.9

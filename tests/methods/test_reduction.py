@@ -11,13 +11,13 @@ from sklearn.base import clone
 from sklearn.decomposition import KernelPCA as ScikitLearnKernelPCA
 
 from multilab.methods import KLSCCA, KernelMDDM, KernelPCA, LSKernelMDDM, MLkNN, NystroemLSKernelMDDM, OLSKernelMDDM
-from multilab.methods._kernels import kernel_matrix, median_gamma, squared_distances
 from multilab.methods.base import MethodError
-from multilab.methods.reduction._iterative import lsqr
-from multilab.methods.reduction._label_problem import centred_labels, label_directions
+from multilab.methods.kernels import kernel_matrix, median_gamma, squared_distances
 from multilab.methods.reduction._stiefel import global_orthonormal_regression
-from multilab.methods.reduction._training_kernel import equal_rows, kernel_width, training_kernel
+from multilab.methods.reduction.equations import lsqr
 from multilab.methods.reduction.kernel_mddm import _factor_of_constraint
+from multilab.methods.reduction.kernel_reducer import equal_rows, kernel_width, training_kernel
+from multilab.methods.reduction.label_problem import centred_labels, label_directions
 from multilab.metrics import micro_f1
 
 
@@ -358,7 +358,7 @@ def test_all_rows_as_landmarks_are_the_kernel_itself(penalty, monkeypatch):
     assert few.residual_ == pytest.approx(relative(few.transform(X), B), abs=1e-10)
     assert 1e-3 < relative(few.transform(X_test), exact.transform(X_test)) < 1.0
     once = few.transform(X_test)
-    monkeypatch.setattr("multilab.methods.reduction._training_kernel._BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr("multilab.methods.reduction.kernel_reducer._BLOCK_ENTRIES", 1000)
     np.testing.assert_allclose(few.fit(X, Y).transform(X_test), once, rtol=0, atol=1e-8)
 
 
@@ -376,7 +376,7 @@ def test_kernel_width_and_equal_rows(monkeypatch):
         np.testing.assert_array_equal(K, kernel_matrix(rows, gamma=width))
     with pytest.raises(MethodError, match="gamma_factor"):
         kernel_width("median", 0.0, X)
-    monkeypatch.setattr("multilab.methods.reduction._training_kernel._BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr("multilab.methods.reduction.kernel_reducer._BLOCK_ENTRIES", 1000)
     np.testing.assert_allclose(training_kernel(X, 0.3)[0], kernel_matrix(X, gamma=0.3), rtol=0, atol=1e-14)
 
 
@@ -384,7 +384,7 @@ def test_blocks_of_new_rows_are_put_together(monkeypatch):
     X, Y, X_test = sample()
     model = LSKernelMDDM(eta=1.0).fit(X, Y)
     unblocked = model.transform(X_test)
-    monkeypatch.setattr("multilab.methods.reduction._training_kernel._BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr("multilab.methods.reduction.kernel_reducer._BLOCK_ENTRIES", 1000)
     np.testing.assert_allclose(model.transform(X_test), unblocked, rtol=0, atol=1e-12)
 
 

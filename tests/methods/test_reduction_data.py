@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist
 
 from multilab import datasets
 from multilab.methods import KLSCCA, KernelMDDM, LSKernelMDDM, MLkNN
-from multilab.methods.reduction._training_kernel import equal_rows
+from multilab.methods.reduction.kernel_reducer import equal_rows
 from multilab.metrics import score_all
 
 pytestmark = [pytest.mark.data, pytest.mark.usefixtures("benchmark_data")]

@@ -7,11 +7,17 @@ import pytest
 from scipy.linalg import LinAlgError, eigh
 from scipy.sparse.linalg import lsqr as scipy_lsqr
 
-from multilab.methods.reduction._exact_equations import GroupedEquations, KernelSpectrum, equations
 from multilab.methods.reduction._inverse_free import largest_pairs
-from multilab.methods.reduction._iterative import conjugate_gradients, lsqr, lsqr_iterates
-from multilab.methods.reduction._label_problem import group_means, label_directions
 from multilab.methods.reduction._stiefel import orthonormal_regression, polar_factor
+from multilab.methods.reduction.equations import (
+    GroupedEquations,
+    KernelSpectrum,
+    conjugate_gradients,
+    equations,
+    lsqr,
+    lsqr_iterates,
+)
+from multilab.methods.reduction.label_problem import group_means, label_directions
 
 
 def definite(n: int = 40, seed: int = 0, least: float = 0.1) -> np.ndarray:

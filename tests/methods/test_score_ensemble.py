@@ -7,9 +7,8 @@ from sklearn.linear_model import Lasso, LogisticRegression
 
 from multilab.methods import ScoreEnsemble
 from multilab.methods.base import MethodError
-from multilab.methods.stacking._combinations import Calibration, corrections, greedy_weights
-from multilab.methods.stacking._label_logistic import fit_logistic, softened
-from multilab.methods.transformation._platt import fit_sigmoid
+from multilab.methods.stacking._combinations import Calibration, corrections, fit_logistic, greedy_weights, softened
+from multilab.methods.transformation._binary import fit_sigmoid
 from multilab.metrics import log_loss, ranking_loss
 from multilab.metrics.errors import MetricError
 from multilab.metrics.registry import defined

@@ -15,10 +15,8 @@ from scipy.spatial.distance import cdist
 from helpers.multilabel_checks import make_data
 from multilab.methods.base import MethodError
 from multilab.methods.neighbours import _search as search
-from multilab.methods.selection import _differences as differences
-from multilab.methods.selection import _hits as hits
-from multilab.methods.selection import _manhattan as manhattan
-from multilab.methods.selection._hits import nearest_of_classes
+from multilab.methods.selection import _distances as distances
+from multilab.methods.selection._distances import nearest_of_classes
 from multilab.methods.selection.lwmf import LWMF
 from multilab.methods.selection.mddm_selector import MDDMSelector
 
@@ -57,7 +55,7 @@ def written_out(X: np.ndarray, y: np.ndarray, distances: np.ndarray) -> tuple[np
 
 
 def distances_of(X: np.ndarray, space: str, metric: str) -> np.ndarray:
-    Z = differences.scaled(X) if space == "range" else X
+    Z = distances.scaled(X) if space == "range" else X
     return cdist(Z, Z, {"euclidean": "euclidean", "manhattan": "cityblock"}[metric])
 
 
@@ -67,10 +65,9 @@ def distances_of(X: np.ndarray, space: str, metric: str) -> np.ndarray:
 def test_scores_are_the_sums_of_the_paper(data, space, metric, monkeypatch):
     X, Y = data()
     X = np.column_stack([X, np.full(len(X), 2.5)])
-    monkeypatch.setattr(differences, "_ENTRIES", 100)  # several blocks everywhere
-    monkeypatch.setattr(manhattan, "_ENTRIES", 10 * len(X))
+    monkeypatch.setattr(distances, "_ENTRIES", 100)  # several blocks everywhere
     monkeypatch.setattr(search, "_BLOCK_ENTRIES", 20 * len(X))
-    monkeypatch.setattr(hits, "_LISTED", 3)
+    monkeypatch.setattr(distances, "_LISTED", 3)
     F, w = map(np.array, zip(*(written_out(X, y, distances_of(X, space, metric)) for y in Y.T), strict=True))
     model = LWMF(nn_space=space, nn_metric=metric).fit(X, Y)
     np.testing.assert_allclose(model.margins_, w, rtol=0, atol=1e-10 * np.abs(w).max())
@@ -89,7 +86,7 @@ def test_the_nearest_of_a_class_is_the_first_of_a_stable_sort(data, listed, monk
     X, Y = data()
     Y[:, -1] = 0
     Y[3, -1] = 1  # one instance has the last label
-    monkeypatch.setattr(hits, "_LISTED", listed)
+    monkeypatch.setattr(distances, "_LISTED", listed)
     monkeypatch.setattr(search, "_BLOCK_ENTRIES", 7 * len(X))
     D = cdist(X, X)
     np.fill_diagonal(D, np.inf)

@@ -9,8 +9,7 @@ from scipy.spatial.distance import cdist
 
 from helpers.multilabel_checks import make_data
 from multilab.methods.base import MethodError
-from multilab.methods.selection import _differences as differences
-from multilab.methods.selection import _manhattan as manhattan
+from multilab.methods.selection import _distances as distances
 from multilab.methods.selection.ppt_relieff import PPTReliefF
 from multilab.methods.selection.relieff_ml import ReliefFML
 from multilab.methods.selection.rf_ml import RFML
@@ -34,8 +33,7 @@ def nearest(Z: np.ndarray, i: int, members: list[int], k: int) -> list[int]:
 
 @pytest.fixture(autouse=True)
 def _several_blocks(monkeypatch):
-    monkeypatch.setattr(differences, "_ENTRIES", 50)
-    monkeypatch.setattr(manhattan, "_ENTRIES", 600)
+    monkeypatch.setattr(distances, "_ENTRIES", 50)
 
 
 @pytest.mark.parametrize("integers", [False, True], ids=["continuous", "ties"])

@@ -16,8 +16,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from helpers.multilabel_checks import make_data
 from multilab.methods.base import MethodError
+from multilab.methods.transformation._binary import fit_sigmoid
 from multilab.methods.transformation._label_sets import one_vs_rest_scores
-from multilab.methods.transformation._platt import fit_sigmoid
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.methods.transformation.classifier_chain import ClassifierChain
 from multilab.methods.transformation.label_powerset import LabelPowerset

@@ -48,9 +48,9 @@ from multilab.methods import (
     RAkELd,
     StackedMLWSE,
 )
-from multilab.methods._kernels import resolve_gamma
 from multilab.methods._weights import Weights
 from multilab.methods.base import MethodError
+from multilab.methods.kernels import resolve_gamma
 
 LR = LogisticRegression(tol=1e-10, max_iter=2000)
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)

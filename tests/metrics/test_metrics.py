@@ -18,8 +18,7 @@ from multilab.metrics import METRICS, PRESETS, Conventions, MetricError, preset,
 KEYS = [
     "hamming_loss", "subset_accuracy", "jaccard", "example_precision", "example_recall", "example_f1",
     "macro_f1", "micro_f1", "macro_auc", "micro_auc", "average_precision", "ranking_loss", "one_error",
-    "coverage", "coverage_1based", "coverage_normalised", "accuracy_1mHL", "f1_of_means",
-    "macro_f1_example",
+    "coverage", "coverage_1based", "coverage_normalised",
 ]  # fmt: skip
 SKIPPING = [
     "jaccard", "example_precision", "example_recall", "example_f1", "macro_f1", "macro_auc",
@@ -74,19 +73,6 @@ def test_worked_example():
     assert result["coverage"] == (0 + 2 + 2) / 3
     assert result["n_skipped_ranking_loss"] == 2
     assert result["n_skipped_coverage"] == 1
-
-
-def test_legacy_columns_of_the_mlwse_paper():
-    # rows: hit of one true; both empty (0/0 = 0); predicted only; true only; two of three
-    truth = [[1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1]]
-    predicted = [[1, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 0], [1, 1, 0]]
-    for conventions in PRESETS:
-        result = score_all(truth, None, predicted, conventions=conventions)
-        precision, recall = (1 + 0 + 0 + 0 + 1) / 5, (1 + 0 + 0 + 0 + 2 / 3) / 5
-        assert result["accuracy_1mHL"] == 1 - 3 / 15
-        assert result["f1_of_means"] == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-15)
-        assert result["macro_f1_example"] == pytest.approx((1 + 2 * 2 / 5) / 5, abs=1e-15)
-    assert metrics.f1_of_means([[0, 1]], [[1, 0]]) == 0
 
 
 def test_threshold_and_its_rule():

@@ -11,8 +11,8 @@ import pytest
 
 from multilab import metrics
 from multilab.metrics import MetricError, preset
+from multilab.metrics.label_ranks import rank_relevant
 from multilab.metrics.label_sets import LabelSets
-from multilab.metrics.rank_counts import rank_relevant
 
 NAN = math.nan
 NA = None  # the system has no such measure, or the record is blank

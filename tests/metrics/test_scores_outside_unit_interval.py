@@ -17,7 +17,7 @@ from multilab.experiments.conf import load_protocol
 from multilab.experiments.method import load_method
 from multilab.experiments.store import Store
 from multilab.methods.neighbours.mlknn import MLkNN
-from multilab.methods.stacking._out_of_fold import score_matrix
+from multilab.methods.out_of_fold import score_matrix
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.methods.stacking.stacked_mlwse import StackedMLWSE
 from multilab.methods.transformation.binary_relevance import BinaryRelevance

@@ -123,7 +123,7 @@ def test_draws_without_a_second_sort_are_those_with_one(name, conventions, monke
     truth = np.where(np.random.default_rng(3).random(truth.shape) < 0.2, math.nan, truth)
     rules = metrics.preset(conventions, auc_one_class="skip")
     quick = bootstrap(name, truth, scores, rules, n_draws=20, random_state=0)
-    monkeypatch.setattr("multilab.metrics.label_draws._BLOCKS", 0)
+    monkeypatch.setattr("multilab.metrics.label_ranks._BLOCKS", 0)
     slow = bootstrap(name, truth, scores, rules, n_draws=20, random_state=0)
     np.testing.assert_allclose([slow.low, slow.high], [quick.low, quick.high], rtol=1e-13)
 

@@ -74,7 +74,8 @@ def test_a_grid_point_is_what_the_estimator_gives(inputs, method, grid):
     assert len(table) == len(METRICS) * np.prod([len(values) for values in grid.values()])
     for point, rows in table.groupby(list(grid)):
         _, model = fitted(made, inputs, **dict(zip(grid, point, strict=True)))
-        expected = score_all(inputs.Y_test, model.decision_function(inputs.X_test), model.predict(inputs.X_test))
+        scores, decisions = model.decision_function(inputs.X_test), model.predict(inputs.X_test)
+        expected = score_all(inputs.Y_test, scores, decisions, metrics=METRICS)
         got = dict(zip(rows["metric"], rows["value"], strict=True))
         assert got == pytest.approx({name: expected[name] for name in METRICS}, abs=1e-12)
 
@@ -370,7 +371,7 @@ def test_the_papers_point_of_the_grid_is_the_studys_cell(benchmark_data, tmp_pat
     cell = Cell("train", part, mlwse.method("mlwse_l1", "emotions"), mlwse.seed)
     store = Store(tmp_path)
     assert running.run_cell(cell, store) is None
-    expected = evaluate_cell(cell, store)
+    expected = evaluate_cell(cell, store, extra=[("f1_of_means", "default")])
     grid = {"alpha": [1e-4], "beta": [1e-3]}
     made = Unit(sensitivity.__name__, "emotions", 0, cell, None, {"grid": grid, "metrics": METRICS})
     rows = sensitivity.compute(made, store)

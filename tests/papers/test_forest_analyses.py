@@ -20,7 +20,7 @@ from multilab.experiments.cells import Cell, SplitRef, study_cells
 from multilab.experiments.method import load_method
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
-from multilab.methods.forests._compact import CompactForest
+from multilab.methods.forests.compact_forest import CompactForest
 from multilab.metrics import score_all
 from multilab.papers import find
 from multilab.papers.imldf import figures, regions, table4

@@ -11,7 +11,7 @@ from multilab.claims import checks as checks_module
 from multilab.claims.checks import check_errata
 from multilab.experiments.study import load_study
 from multilab.methods import BinaryRelevance, PessimisticTree, RAkEL
-from multilab.methods.stacking._affinity import cosine_affinity
+from multilab.methods.stacking.objective import cosine_affinity
 from multilab.papers import find
 
 SCORES = ["dataset", "split", "method", "metric", "value"]

@@ -101,7 +101,7 @@ def multilab(root: Path, *arguments: str, code: int = 0) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MULTILAB")}
     folders = {"MULTILAB_CELLS": str(root / "cells"), "MULTILAB_CACHE": str(root / "data"), "MULTILAB_JOBS": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "multilab.cli", *arguments],
+        [sys.executable, "-m", "multilab", *arguments],
         cwd=root,
         env=kept | folders | {"PYTHONPATH": str(root / "src")},
         capture_output=True,
@@ -114,7 +114,7 @@ def multilab(root: Path, *arguments: str, code: int = 0) -> str:
 
 def test_a_paper_is_one_folder_and_one_study(root: Path) -> None:
     pytest.importorskip("hydra")
-    assert "report: " in multilab(root, "run", "study=toy")
+    assert "report: " in multilab(root, "study", "run", "--study", "toy")
     page = (root / "reports" / "toy" / "index.html").read_text()
     for text in (
         "0.0001",  # both published cells, with our verdicts
@@ -128,7 +128,7 @@ def test_a_paper_is_one_folder_and_one_study(root: Path) -> None:
         "Training rows by share of the toy paper.",
     ):
         assert text in page, text
-    ledger = multilab(root, "claims", "--study", "toy")
+    ledger = multilab(root, "study", "claims", "--study", "toy")
     assert "2 published cells of the paper toy" in ledger
     assert "T1      holds" in ledger
 
@@ -139,7 +139,7 @@ def test_a_wrong_claim_is_found_before_any_cell_is_computed(root: Path) -> None:
     right = path.read_text()
     path.write_text(right.replace("limit: 0.5", "limits: 0.5"))
     try:
-        message = multilab(root, "preprocess", "study=toy", code=2)
+        message = multilab(root, "study", "preprocess", "--study", "toy", code=2)
     finally:
         path.write_text(right)
     assert "papers/toy/claims.yaml: claim T1: check below: missing a required argument: 'limit'" in message

@@ -117,7 +117,7 @@ def test_the_grid_is_solved_by_both_and_the_check_sees_a_gap(script):
 
 
 def test_kernel_paths_agree_with_their_peers_and_the_checks_see_a_gap(script, monkeypatch):
-    from multilab.methods._kernels import kernel_matrix
+    from multilab.methods.kernels import kernel_matrix
 
     paths = script("elm_path")
     monkeypatch.setattr(paths, "CAP", 50)
@@ -132,8 +132,8 @@ def test_kernel_paths_agree_with_their_peers_and_the_checks_see_a_gap(script, mo
 
 
 def test_the_peer_is_timed_on_the_sweeps_it_needs(script):
-    from multilab.methods._kernels import kernel_matrix
-    from multilab.methods.elm._kernel_loss import KernelLoss
+    from multilab.methods.elm._elastic_net import KernelLoss
+    from multilab.methods.kernels import kernel_matrix
 
     paths = script("elm_path")
     X, Y, _ = paths.simulated(80, 20, 30, 1)
@@ -152,7 +152,7 @@ def test_the_peer_is_timed_on_the_sweeps_it_needs(script):
 
 @pytest.mark.parametrize("ridge", ["rkhs", "frobenius"])
 def test_many_ridges_from_one_eigendecomposition(script, ridge):
-    from multilab.methods._kernels import kernel_matrix
+    from multilab.methods.kernels import kernel_matrix
 
     paths = script("elm_path")
     rng = np.random.default_rng(10)
@@ -237,7 +237,7 @@ def test_stages_are_timed_from_start_to_start(script):
     lines = [
         (0.5, "noise\n"),
         (1.0, "Running stage 'keys':\n"),
-        (1.5, "> multilab keys\n"),
+        (1.5, "> multilab study keys\n"),
         (3.0, "Running stage 'b@c':\n"),
     ]
     assert pipeline.stage_times(lines, 7.0) == {"keys": 2.0, "b@c": 4.0}
@@ -256,9 +256,9 @@ def test_memory_lists_the_largest_cell_first(script, tmp_path):
 @pytest.mark.parametrize("method", ["br", "mlknn-exact"])
 def test_many_labels_run_from_end_to_end(script, monkeypatch, data, method):
     """A small version of the benchmark, in which a dense copy of Y is refused."""
-    from multilab.methods import _sparse_labels
+    from multilab.methods import labels
 
-    monkeypatch.setattr(_sparse_labels, "MAX_DENSE_BYTES", 0)
+    monkeypatch.setattr(labels, "MAX_DENSE_BYTES", 0)
     result = script("many_labels").run(data, method, (300, 60, 40))
     assert list(result["seconds"]) == ["data", "split", "fit", "predict", "metrics"]
     assert 0 < result["micro_f1"] < 1

@@ -27,7 +27,7 @@ import json, os, sys
 from pathlib import Path
 
 if sys.argv[1] == "compare":
-    arguments = dict(a.split("=", 1) for a in sys.argv[2:])
+    arguments = {name[2:]: value for name, value in zip(sys.argv[2::2], sys.argv[3::2])}
     with open(os.environ["LOG"], "a") as log:
         log.write(json.dumps({**arguments, "cwd": os.getcwd(), "path": os.environ["PYTHONPATH"]}) + "\\n")
     quality = float(Path("quality.txt").read_text())
@@ -35,8 +35,8 @@ if sys.argv[1] == "compare":
     board = {"format": 1, "dataset": {"name": "mine"}, "metric": arguments["metric"], "test_to_train": 0.25,
              "directions": {arguments["metric"]: "max"}, "splits": [{"split": k, "digest": str(k)} for k in range(5)],
              "methods": [{"name": "mlknn", "status": "done", "values": {arguments["metric"]: values}}]}
-    Path(arguments["out"]).mkdir(parents=True)
-    (Path(arguments["out"]) / "leaderboard.json").write_text(json.dumps(board))
+    Path(arguments["output"]).mkdir(parents=True)
+    (Path(arguments["output"]) / "leaderboard.json").write_text(json.dumps(board))
     sys.exit(0)
 from multilab.cli import main
 sys.exit(main(sys.argv[1:]))
@@ -174,8 +174,8 @@ def test_both_runs_have_the_same_arguments_and_their_own_code(runner):
     new, old = (json.loads(line) for line in runner.log.read_text().splitlines())
     work = str(runner.work)
     assert new["dataset"] == old["dataset"] == f"{work}/my data.csv"
-    assert {k: new[k] for k in ("labels", "methods", "budget", "metric", "cv")} == {
-        **{"labels": "tag_*", "methods": "mlknn", "budget": "10m", "metric": "macro_f1", "cv": "10"}
+    assert {k: new[k] for k in ("labels", "method", "budget", "metric", "cv")} == {
+        **{"labels": "tag_*", "method": "mlknn", "budget": "10m", "metric": "macro_f1", "cv": "10"}
     }
     assert (new["cwd"], old["cwd"]) == (work, f"{work}/.multilab-compare/baseline")
     assert (new["path"].partition(":")[0], old["path"].partition(":")[0]) == (f"{new['cwd']}/src", f"{old['cwd']}/src")
@@ -263,7 +263,7 @@ def test_a_planted_regression_is_caught_by_the_real_commands(runner, monkeypatch
     """A method of one's own that is broken by a pull request; the data are a file of the repository."""
     runner.program("multilab", "import sys\nfrom multilab.cli import main\nsys.exit(main(sys.argv[1:]))\n")
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / "src")}
-    new = [sys.executable, "-m", "multilab", "new", "method", "mine", "--outside"]
+    new = [sys.executable, "-m", "multilab", "methods", "new", "mine", "--outside"]
     subprocess.run(new, cwd=runner.work, env=environment, check=True, capture_output=True)
     rows = [f"{i % 7},{i % 5},{i % 3},{int(i % 7 > 3)},{int(i % 5 > 2)},{int(i % 3 == 0)}" for i in range(210)]
     (runner.work / "data.csv").write_text("\n".join(["a,b,c,tag_x,tag_y,tag_z", *rows]) + "\n")

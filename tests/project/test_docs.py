@@ -12,8 +12,11 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
+import click
 import pytest
 import yaml
+
+from helpers.command_line import parse
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCS = CHECKOUT / "docs"
@@ -219,13 +222,37 @@ def test_commands_of_getting_started_run(tmp_path: Path) -> None:
         assert "mlknn" in done.stdout
 
 
-def test_every_command_that_the_docs_name_exists() -> None:
-    from multilab.cli import _VERBS
+PLACES = ["README.md", "CONTRIBUTING.md", "Makefile", ".github/**/*.yml", ".github/**/*.sh", ".ci/*", "conf/**/*.yaml"]
 
-    texts = [*pages().values(), (CHECKOUT / "CONTRIBUTING.md").read_text()]
-    named = {verb for text in texts for verb in re.findall(r"(?:`|\$ |&& )multilab ([a-z_]+)", text)}
-    assert len(named) > 8
-    assert named - set(_VERBS) == set()
+
+def command_lines(path: Path) -> list[str]:
+    """Return the commands of this program in a file: lines of code, and code within a line."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        text = "\n".join(re.findall(r"```[^\n]*\n.*?```|`[^`]+`", text, re.DOTALL))
+    shown = re.findall(
+        r"(?:^|[`@\"] *|\$ |&& |then |run: )multilab ([a-z](?:'[^'\n]*'|[^`#\n\"|&;])*)", text, re.MULTILINE
+    )
+    ends = re.compile(r" {2,}.*| -> .*| > .*|(?<!=)\{.*|\$.*|\\\n?.*")
+    return [line for line in (ends.sub("", command).strip() for command in shown) if line]
+
+
+def test_every_command_in_the_docs_and_in_messages_is_one_of_the_parser() -> None:
+    files = [DOCS / f"{name}.md" for name in pages()]
+    files += [path for place in PLACES for path in sorted(CHECKOUT.glob(place)) if path.is_file()]
+    files += [path for ending in ("py", "j2") for path in sorted((CHECKOUT / "src" / "multilab").rglob(f"*.{ending}"))]
+    files.remove(CHECKOUT / "src" / "multilab" / "cli" / "old_spellings.py")
+    lines = {(path, line) for path in files for line in command_lines(path)}
+    assert len(lines) > 150
+    wrong = []
+    for path, line in sorted(lines):
+        try:
+            parse([word for word in shlex.split(line) if word not in ("...", "--help")])
+        except (click.MissingParameter, click.BadOptionUsage):  # a text may name a command without all its arguments
+            pass
+        except (click.UsageError, ValueError) as error:
+            wrong.append(f"{path.relative_to(CHECKOUT)}: multilab {line}: {error}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_the_gallery_has_one_figure_per_script() -> None:

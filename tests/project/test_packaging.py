@@ -287,7 +287,7 @@ def test_a_sweep_fills_the_current_folder(installed):
 def test_a_study_with_own_settings_reports_to_the_current_folder(installed, tmp_path):
     shutil.copytree(installed.own / "conf", tmp_path / "conf")
     (tmp_path / "conf" / "study" / "tiny.yaml").write_text(TINY)
-    installed.multilab("run", "study=tiny", MULTILAB_CONF=str(tmp_path / "conf"))
+    installed.multilab("study", "run", "--study", "tiny", MULTILAB_CONF=str(tmp_path / "conf"))
     report = installed.folder / "reports" / "tiny"
     assert {"index.html", "scores.csv", "measured.csv", "statistics.json"} <= {p.name for p in report.iterdir()}
     assert "tiny" in (report / "index.html").read_text()

@@ -6,14 +6,14 @@ work="$PWD/.multilab-compare"
 mkdir -p "$work/cache"
 export MULTILAB_CELLS="$work/cache/cells" MULTILAB_CACHE="$work/cache/data"
 
-source=("dataset=$DATASET")
+source=(--dataset "$DATASET")
 if [ -f "$DATASET" ]; then # a file: that of the checkout for both runs, so that the rows are the same
-  source=("dataset=$PWD/$DATASET" "labels=$LABELS")
+  source=(--dataset "$PWD/$DATASET" --labels "$LABELS")
 fi
 
 compare() { # compare FOLDER OUT
-  local arguments=("${source[@]}" "budget=$BUDGET" "metric=$METRIC" "cv=$FOLDS" "out=$2")
-  if [ -n "$METHODS" ]; then arguments+=("methods=$METHODS"); fi
+  local arguments=("${source[@]}" --budget "$BUDGET" --metric "$METRIC" --cv "$FOLDS" --output "$2")
+  if [ -n "$METHODS" ]; then arguments+=(--method "$METHODS"); fi
   (cd "$1" && PYTHONPATH="$1/$PYTHON_FOLDER${PYTHONPATH:+:$PYTHONPATH}" multilab compare "${arguments[@]}")
 }
 

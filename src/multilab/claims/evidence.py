@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from multilab.claims.errors import ClaimsError, NotYet
-from multilab.metrics import METRICS
+from multilab.metrics import find_metric
 from multilab.statistics import rank_rows
 from multilab.statistics.summary import exact_mean
 
@@ -30,8 +30,8 @@ def direction_of(metric: str) -> str:
         If the direction is not known.
     """
     name = metric.partition(".")[0]
-    if name in METRICS:
-        return METRICS[name].direction
+    if known := find_metric(name):
+        return known.direction
     if name in _PRINTED_DIRECTIONS:
         return _PRINTED_DIRECTIONS[name]
     raise ClaimsError(f"nothing says whether small or large values of {metric!r} are good")
@@ -324,5 +324,6 @@ def text_of(value: Any, name: str = "") -> str:
     if isinstance(value, list | tuple):
         return ", ".join(text_of(one, name) for one in value)
     if name in ("metric", "metrics"):
-        return METRICS[value].title if value in METRICS else str(value).replace("_", " ")
+        known = find_metric(value)
+        return known.title if known else str(value).replace("_", " ")
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -12,7 +12,7 @@ import pandas as pd
 from multilab.audit import PrintedNumber, parse_number
 from multilab.claims.errors import ClaimsError
 from multilab.core.settings import convert
-from multilab.metrics import METRICS
+from multilab.metrics import find_metric
 
 if TYPE_CHECKING:
     from multilab.claims.statements import Erratum
@@ -281,7 +281,7 @@ class PublishedTables:
         """Return our quantities, ``metric`` or ``metric.preset``, that published cells compare a method by, sorted."""
         ours = self.aliases.named(self.cells, conventions)
         names = ours.loc[ours["method"] == method, "quantity"].unique()
-        return tuple(sorted(name for name in map(str, names) if name.partition(".")[0] in METRICS))
+        return tuple(sorted(name for name in map(str, names) if find_metric(name.partition(".")[0])))
 
     def quantities(self, method: str, conventions: str = "default") -> tuple[tuple[str, str], ...]:
         """Return the (metric, preset) pairs a method is compared by in addition to the study's conventions, sorted."""

@@ -1,4 +1,4 @@
-"""The command `multilab cells add`: a study with new columns, without fitting again what its results hold."""
+"""The command `multilab store add`: a study with new columns, without fitting again what its results hold."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _CELL = ["dataset", "split", "method"]
 
 
-def add(store: Store, study: str = "", retry: str = "") -> int:
+def add(store: Store, study: str, retry: bool = False) -> int:
     """Fit the cells of a study that its committed results lack, and add their results; return an exit code.
 
     A cell of a known key has its numbers in the committed tables, whatever its column is called now. Rows of columns
@@ -41,13 +41,9 @@ def add(store: Store, study: str = "", retry: str = "") -> int:
         New cells are stored here; those of known keys need not be.
     study : str
         Name of the study.
-    retry : str
-        ``"unfinished"`` tries the cells again that passed a limit of the study, or failed.
+    retry : bool
+        Try the cells again that passed a limit of the study, or failed.
     """
-    if not study:
-        raise ExperimentError("expected: multilab cells add study=NAME [retry=unfinished]")
-    if retry not in ("", "unfinished"):
-        raise ExperimentError(f"retry={retry}: only retry=unfinished is known")
     described, folder = load_study(study), report_dir(study)
     published = find(described.paper).tables if described.paper else None
     cells = all_cells(described)

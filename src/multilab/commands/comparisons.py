@@ -3,7 +3,7 @@
 from typing import Any
 
 from multilab.experiments.study import Study
-from multilab.metrics import METRICS
+from multilab.metrics.registry import defined
 from multilab.statistics import average_ranks as ranks_of
 from multilab.statistics import compare_methods, rank_rows, rounded_means, summarise
 
@@ -20,7 +20,7 @@ def comparisons(
     """Return the comparison of some columns over some datasets, by metric of the study."""
     settings = {"alpha": study.alpha, "control": control, "rope": study.rope, "seed": study.seed}
     means = {metric: summarise(scores, metric, datasets, columns).mean for metric in study.metrics}
-    return {m: compare_methods(mean, METRICS[m].direction, metric=m, **settings).to_dict() for m, mean in means.items()}
+    return {m: compare_methods(mean, defined(m).direction, metric=m, **settings).to_dict() for m, mean in means.items()}
 
 
 def headline_metrics(study: Study, scores: Any) -> dict[str, dict[str, float]]:
@@ -41,7 +41,7 @@ def study_ranks(study: Study, scores: Any) -> dict[str, dict[str, float]]:
     ranks: dict[str, dict[str, float]] = {method: {} for method in study.methods}
     for metric in study.metrics if len(study.methods) > 1 else ():
         means = summarise(scores, metric, study.datasets, study.methods).mean
-        for method, rank in ranks_of(means, METRICS[metric].direction).items():
+        for method, rank in ranks_of(means, defined(metric).direction).items():
             ranks[str(method)][metric] = float(rank)
     return ranks
 
@@ -55,6 +55,6 @@ def dataset_ranks(study: Study, scores: Any) -> tuple[dict[tuple[str, str], floa
     means = summarise(scores, study.headline, study.datasets, study.methods).mean.dropna(axis="columns")
     if means.shape[1] < 2:
         return {}, ""
-    ranks = rank_rows(means, METRICS[study.headline].direction)
+    ranks = rank_rows(means, defined(study.headline).direction)
     among = f"among {means.shape[1]} methods by {study.headline}"
     return {(str(method), str(dataset)): float(rank) for (dataset, method), rank in ranks.stack().items()}, among

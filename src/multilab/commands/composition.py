@@ -148,7 +148,6 @@ def run_jobs(task: Callable[[Any], Any], argv: Sequence[str], program: str) -> J
     """
     Plugins.instance()  # registers Hydra's own sources, of which one is replaced
     SourcesRegistry.instance().types["file"] = FileConfigSource
-    OmegaConf.register_new_resolver("multilab_datasets", lambda: ", ".join(cards()), replace=True)
     if experiment_dir() is not None:
         os.environ["MULTILAB_CELLS"] = str(store_dir())  # the folder of a sweep in conf/config.yaml starts from it
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us unchanged
@@ -355,7 +354,8 @@ def _one_line(error: Exception) -> ExperimentError:
         if group == "hydra/launcher" and extra:
             return ExperimentError(f'{group}={name} is not installed: pip install "multilab[{extra}]"')
         if group:
-            return ExperimentError(unknown_name(group, name, error.options or (), f"{program} train --help"))
+            listed = f"{program} methods list" if group == "method" else ""
+            return ExperimentError(unknown_name(group, name, error.options or (), listed))
     key = re.search(r"Could not override '([^']+)'", message)
     known = _known_settings()
     if key and key[1] not in known:

@@ -26,8 +26,6 @@ from multilab.experiments.mlflow_store import tracking
 from multilab.experiments.store import Store
 from multilab.metrics import METRICS
 
-_OWN = ("tune", "decision", "calibration", "register", "metric", "level", "output")
-
 
 @dataclass(frozen=True)
 class FitOptions:
@@ -35,8 +33,6 @@ class FitOptions:
 
     Attributes
     ----------
-    tune : int or None
-        Trials of the search.
     decision, calibration : str or None
         See :func:`multilab.deployment.final_fit.decided`.
     register : str or None
@@ -49,7 +45,6 @@ class FitOptions:
         Folder to write the model into.
     """
 
-    tune: int | None = None
     decision: str | None = None
     calibration: str | None = None
     register: str | None = None
@@ -58,59 +53,9 @@ class FitOptions:
     output: str | None = None
 
 
-def fit_options(argv: Sequence[str]) -> tuple[FitOptions, list[str]]:
-    """Return the options of `multilab fit` and the other arguments, which Hydra composes.
-
-    Raises
-    ------
-    DeploymentError
-        A value is missing or wrong.
-    """
-    values: dict[str, Any] = {}
-    rest: list[str] = []
-    stream = iter(argv)
-    for argument in stream:
-        name, equals, value = argument.lstrip("-").partition("=")
-        if name not in _OWN or not (equals or argument.startswith("--")):
-            rest.append(argument)
-            continue
-        value = value if equals else next(stream, "")
-        if not value or value.startswith("--"):
-            raise DeploymentError(f"{argument.rstrip('=')} needs a value, as in {name}={_EXAMPLES[name]}")
-        values[name] = value
-    if "tune" in values:
-        if not values["tune"].isdecimal() or int(values["tune"]) < 1:
-            raise DeploymentError(f"tune={values['tune']}: give a number of trials, at least 1")
-        values["tune"] = int(values["tune"])
-    if "level" in values:
-        try:
-            values["level"] = float(values["level"])
-        except ValueError:
-            values["level"] = 0.0
-        if not 0 < values["level"] < 1:
-            raise DeploymentError("level: give a number between 0 and 1, such as level=0.05")
-    if any(argument in ("-m", "--multirun") for argument in rest):
-        raise DeploymentError("`multilab fit` fits one model; it has no sweep (-m)")
-    return FitOptions(**values), rest
-
-
-_EXAMPLES = {
-    "tune": "20",
-    "decision": "macro_f1",
-    "calibration": "sigmoid",
-    "register": "mine",
-    "metric": "macro_f1",
-    "level": "0.05",
-    "output": "model",
-}
-
-
-def fit(argv: Sequence[str]) -> int:
-    """`multilab fit dataset=NAME method=NAME [tune=20] [decision=macro_f1] [--register NAME] [--output FOLDER]`."""
-    options, rest = fit_options(argv)
-    if options.tune:
-        rest.append(f"tune.n_trials={options.tune}")
-    run_jobs(functools.partial(_fit_job, options=options), rest, "multilab fit").raise_failure()
+def fit_and_log(settings: Sequence[str], options: FitOptions) -> int:
+    """Score and fit the method of some settings ``name=value``, log the model and register it; return an exit code."""
+    run_jobs(functools.partial(_fit_job, options=options), settings, "multilab fit").raise_failure()
     return 0
 
 
@@ -153,7 +98,7 @@ def _print_scores(model: Any, wanted: Sequence[str]) -> None:
     about = model.metadata
     if often := over_assigned_text(over_assigned_labels(about)):
         objective = about.decision.get("objective")
-        remedy = f" Without decision={objective} the method keeps its own decisions." if objective else ""
+        remedy = f" Without --decision {objective} the method keeps its own decisions." if objective else ""
         print(printable(f"warning: {often}{remedy}"))
     evaluation, data = about.evaluation, about.dataset
     print(f"{about.method['title']} on {data['name']}, {evaluation['splits']} splits, mean and 95 % interval")

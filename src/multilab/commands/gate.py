@@ -10,6 +10,7 @@ from multilab.core import report_dir, write_atomically
 from multilab.experiments import gate
 from multilab.experiments.cells import base_score_cells, gate_case_cells, study_cells
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.evaluation import extra_quantities
 from multilab.experiments.execute import run_cells
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
@@ -36,28 +37,30 @@ def _missing(cells: list[Any], computed: Any, failed: dict[str, str], expected: 
     return reasons + gate.missing_cells(done, map(gate.cell_name, cells), expected, methods)
 
 
-def recompute_study(study: Study, arguments: Any, folder: str) -> int:
-    """Recompute the study and compare it with its reference."""
-    methods = arguments.methods.split(",") if arguments.methods else list(study.all_methods)
-    cells = [cell for method in methods for cell in (*study_cells(study, method), *gate_case_cells(study, method))]
+def recompute_study(
+    study: Study, folder: str, methods: list[str] | None = None, accept: str | None = None, verbose: bool = False
+) -> int:
+    """Recompute the study, or some of its methods, and compare it with its reference, or write that into a folder."""
+    chosen = methods or list(study.all_methods)
+    cells = [cell for method in chosen for cell in (*study_cells(study, method), *gate_case_cells(study, method))]
     wanted = {read.key for cell in cells for read in cell.reads}
     reads = [cell for cell in base_score_cells(study) if cell.key in wanted]
     store, failed = _run([*reads, *cells], folder, study.name)
     done = [cell for cell in cells if store.has(cell.key)]
     computed = gate.fingerprints(done, store)
-    weak = _no_better_than_constant(study, methods, done, store, arguments.verbose)
-    if arguments.accept:
+    weak = _no_better_than_constant(study, chosen, done, store, verbose)
+    if accept:
         incomplete = [*_missing(cells, computed, failed, ()), *weak]
         if incomplete:
             return _verdict(incomplete, f"no reference of {study.name} is written")
-        write_atomically(Path(arguments.accept) / f"{study.name}.json", gate.reference(computed))
+        write_atomically(Path(accept) / f"{study.name}.json", gate.reference(computed))
     committed = gate.load_reference(study.name)
     if committed is None:
         raise ExperimentError(
             f"{gate.REFERENCES}/{study.name}.json is not in this checkout; write it with --accept {gate.REFERENCES}"
         )
     level, allowed = gate.tolerance(committed["versions"])
-    wrong = _missing(cells, computed, failed, committed["cells"], methods if arguments.methods else None)
+    wrong = _missing(cells, computed, failed, committed["cells"], methods)
     wrong += [*weak, *map(str, gate.differences(computed, committed["cells"], allowed))]
     new = sorted({name.split("/", 2)[2] for name in set(computed) - set(committed["cells"])})
     note = f"; no reference yet for {', '.join(new)}" if new else ""
@@ -84,7 +87,9 @@ def _no_better_than_constant(study: Study, methods: list[str], done: list[Any], 
     return weak
 
 
-def recompute_sample(study: Study, arguments: Any, folder: str) -> int:
+def recompute_sample(
+    study: Study, folder: str, size: int, seed: int | None = None, methods: list[str] | None = None
+) -> int:
     """Recompute random cells of a committed study and compare them with its ``scores.csv`` at L1.
 
     Cells that did not finish within the limits of the study are left out.
@@ -92,15 +97,16 @@ def recompute_sample(study: Study, arguments: Any, folder: str) -> int:
     folder_of_study = report_dir(study.name)
     expected = gate.committed_numbers(folder_of_study)
     unfinished = {(row.dataset, row.split, row.method) for row in read_unfinished(folder_of_study).itertuples()}
-    methods = arguments.methods.split(",") if arguments.methods else study.all_methods
-    every = [cell for method in methods for cell in study_cells(study, method)]
+    every = [cell for method in methods or study.all_methods for cell in study_cells(study, method)]
     every = [c for c in every if (c.split_ref.dataset, c.split_ref.split, c.method.name) not in unfinished]
-    seed = arguments.seed if arguments.seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
-    picked = np.random.default_rng(seed).choice(len(every), size=min(arguments.sample, len(every)), replace=False)
+    if seed is None:
+        seed = int(np.random.SeedSequence().generate_state(1)[0])
+    picked = np.random.default_rng(seed).choice(len(every), size=min(size, len(every)), replace=False)
     cells = [every[index] for index in sorted(picked)]
     store, failed = _run(cells, folder, f"{len(cells)} cells of {study.name} (seed {seed})")
     done = [cell for cell in cells if store.has(cell.key)]
-    computed = gate.fingerprints(done, store, study.conventions, find(study.paper).tables if study.paper else None)
+    extra = extra_quantities(study, find(study.paper).tables if study.paper else None)
+    computed = gate.fingerprints(done, store, study.conventions, extra)
     wrong = _missing(cells, computed, failed, ())
     wrong += [f"{name}: not in the committed scores.csv" for name in sorted(set(computed) - set(expected))]
     wrong += [str(difference) for difference in gate.differences(computed, expected, gate.L1)]

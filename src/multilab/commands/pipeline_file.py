@@ -35,7 +35,7 @@ def run_command(study: str) -> str:
     """Return the command that runs a study in the current folder: its pipeline, or without one all its stages."""
     path = pipeline_path(study)
     if not path.is_file():
-        return f"{command('multilab')} run study={study}"
+        return f"{command('multilab')} study run --study {study}"
     return f"{command('dvc')} repro{'' if study == DEFAULT_STUDY else f' {path.as_posix()}'}"
 
 

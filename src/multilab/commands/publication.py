@@ -1,9 +1,5 @@
-"""Publication to MLflow: of studies, and of the runs and searches of `multilab train` and `multilab tune`.
+"""Publication to MLflow: of studies, and of the runs and searches of `multilab train` and `multilab tune`."""
 
-These leave a note in the store of cells, from which `multilab publish runs` publishes them again.
-"""
-
-import csv
 import io
 import json
 import math
@@ -11,19 +7,14 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from multilab.commands.comparisons import dataset_ranks
 from multilab.commands.progress import ProgressBar
 from multilab.commands.receipts import published_to, write_receipt
-from multilab.commands.train import Run, cells_of
-from multilab.commands.tuning import Search
-from multilab.core import MultilabError, experiment_dir, read_json, report_dir
+from multilab.core import experiment_dir, report_dir
 from multilab.datasets import card
-from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, study_cells
 from multilab.experiments.environment import environment
 from multilab.experiments.errors import TrackingError
@@ -32,109 +23,27 @@ from multilab.experiments.measuring import RECALL
 from multilab.experiments.method import Method
 from multilab.experiments.mlflow_store import record_destination, tracking
 from multilab.experiments.store import Store
-from multilab.experiments.study import Study, Tuning
+from multilab.experiments.study import Study
 from multilab.experiments.track import RunRecord, Tracker
-from multilab.metrics import METRICS
-from multilab.reports.figures import heatmap
-from multilab.reports.figures.style import new_axes, png_bytes, styled
-from multilab.statistics.result_files import read_scores
 
 
-def publish_all(where: dict[str, str]) -> int:
-    """Publish all runs and searches that the store of cells has a note of."""
-    root = Store().root
-    if not any((root / ".runs").glob("*.json")):
-        print(f"nothing to publish: no runs of `multilab train` or `multilab tune` in {root}")
-        return 0
-    runs, left_out = read_runs(root, where)
-    _publish(runs, read_searches(root, where), where)
-    if left_out:
-        total = len(runs) + left_out
-        print(f"{left_out} of {total} runs left out: settings, code or data changed since; train them again")
-    return 0
-
-
-def publish_later(runs: Sequence[Run], searches: Sequence[Search], where: dict[str, str]) -> None:
-    """Publish runs and searches that ended just now; where the store does not answer, say how to do it later."""
+def publish_now(results: Sequence[Any]) -> None:
+    """Publish runs or searches that ended just now; where the store does not answer, say how to do it later."""
     try:
-        _publish(runs, searches, where)
+        publish_results(results, results[0].where)
     except TrackingError as error:
-        print(f"{error}; nothing is lost, publish later: multilab publish runs", file=sys.stderr)
+        print(f"{error}; nothing is lost, publish later: multilab study publish --runs", file=sys.stderr)
 
 
-def _publish(runs: Sequence[Run], searches: Sequence[Search], where: dict[str, str]) -> None:
-    """Publish runs to the experiment ``runs`` and searches to ``tuning``, and print what that changed."""
+def publish_results(results: Sequence[Any], where: dict[str, str]) -> None:
+    """Publish runs of `multilab train` and searches of `multilab tune`, and print what that changed."""
     tracker = Tracker(where["uri"], where["artifacts"])  # before anything is read: it may not answer
-    published = {"runs": [_of_run(run) for run in runs], "tuning": [_of_search(found) for found in searches]}
-    columns = {
-        "runs": [metric for run in runs[-1:] for metric in (run.metrics[0], "seconds", "peak_mb", *run.metrics[1:3])],
-        "tuning": [f"best.{found.plan.metric}" for found in searches[-1:]],
-    }
-    for experiment, entries in published.items():
-        if entries:
-            counts = tracker.publish(experiment, entries, prune=False)
-            tracker.share_view(experiment, columns[experiment])
-            print(f"MLflow experiment {experiment}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
-
-
-def read_runs(root: Path, where: dict[str, str]) -> tuple[list[Run], int]:
-    """Return the runs that a store of cells has notes of, and how many there are whose cells are gone."""
-    store = Store(root)
-    runs, left_out = [], 0
-    for note in _notes(root, "run-*.json"):
-        settings = note["settings"]
-        try:
-            cells = cells_of(settings)
-        except MultilabError:  # its dataset or protocol is gone
-            cells = []
-        if cells and all(store.has(cell.key) for cell in cells):
-            scores = [cell_metrics(cell, store, settings["conventions"]) for cell in cells]
-            runs.append(Run(settings, cells, scores, note["metrics"], where))
-        else:
-            left_out += 1
-    return runs, left_out
-
-
-def read_searches(root: Path, where: dict[str, str]) -> list[Search]:
-    """Return the searches that a store of cells has notes of."""
-    notes = _notes(root, "search-*.json")
-    return [Search(**{**note, "plan": Tuning(**note["plan"]), "where": where}) for note in notes]
-
-
-def _notes(root: Path, pattern: str) -> list[Any]:
-    return [read_json(path) for path in sorted((root / ".runs").glob(pattern))]
-
-
-def _of_run(run: Run) -> RunRecord:
-    scores = {cell.split_ref.split: row for cell, row in zip(run.cells, run.scores, strict=True)}
-    values = {name: {split: row[name] for split, row in scores.items()} for name in run.scores[0]}
-    record = run_record("runs", run.cells, values, environment(), run.metrics)
-    changed = run.settings["changed"]
-    return replace(record, method=" ".join([record.method, *changed]), title=" ".join([record.title, *changed]))
-
-
-def _of_search(found: Search) -> RunRecord:
-    """Return the run of a search: the value of each trial as a step, the best value, and the best arguments."""
-    cell, plan = found.cell, found.plan
-    trials = [float(row[plan.metric]) for row in csv.DictReader(io.StringIO(found.trials))]
-    finite = [value for value in trials if math.isfinite(value)]
-    best = min(finite) if METRICS[plan.metric].direction == "min" else max(finite)
-    tuning = {f"tune.{name}": value for name, value in vars(plan).items()}
-    return RunRecord(
-        study="tuning",
-        method=f"{cell.method.name} {plan.metric} {plan.n_trials} {plan.sampler}",
-        dataset=cell.split_ref.dataset,
-        title=cell.method.title,
-        params={**flat_params(cell.method), **_observed(cell), **found.best, **tuning},
-        metrics={},
-        measured={},
-        facts=dataset_facts(cell.split_ref.dataset),
-        cells=[cell.key],
-        source=dataset_source(cell.split_ref.dataset),
-        curves={f"trial.{plan.metric}": trials, f"best.{plan.metric}": [best]},
-        tags=run_tags(environment(), cell.seed),
-        artifacts=lambda: {"trials.csv": found.trials.encode()},
-    )
+    published = [(result.record(), result.columns) for result in results]
+    for experiment in dict.fromkeys(record.study for record, _ in published):
+        entries = [(record, columns) for record, columns in published if record.study == experiment]
+        counts = tracker.publish(experiment, [record for record, _ in entries], prune=False)
+        tracker.share_view(experiment, entries[-1][1])
+        print(f"MLflow experiment {experiment}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
 
 
 def publish_study(study: Study, where: dict[str, str]) -> None:
@@ -164,6 +73,8 @@ def _headline(study: Study) -> tuple[str, ...]:
 
 def study_scores(study: Study) -> Any:
     """Return the rows of ``scores.csv``, without splits on which a metric is undefined for every method."""
+    from multilab.statistics.result_files import read_scores
+
     scores = read_scores(report_dir(study.name))
     defined = scores.groupby(["dataset", "split", "metric"], sort=False)["value"].transform("count")
     return scores[defined > 0]
@@ -179,6 +90,8 @@ def records(study: Study, scores: Any) -> Iterator[RunRecord]:
 
     Cells that passed a limit have no scores; a pair without any has no run.
     """
+    from multilab.commands.comparisons import dataset_ranks  # takes a second, which `multilab train` is spared
+
     about, ranks, among = environment(), *dataset_ranks(study, scores)
     groups = dict(list(scores.groupby(["method", "dataset"], sort=False)))
     cells = {method: study_cells(study, method) for method in study.all_methods}
@@ -233,7 +146,7 @@ def run_record(
         title=first.method.title,
         params={
             **flat_params(first.method),
-            **_observed(first),
+            **observed_param(first),
             "protocol": first.split_ref.protocol,
             **_tuned(cells, distinct),
         },
@@ -257,7 +170,7 @@ def run_tags(about: Mapping[str, Any], seed: int) -> dict[str, str]:
     return {"commit": str(commit), "seed": str(seed), "python": str(about["python"]), **git}
 
 
-def _observed(cell: Cell) -> dict[str, Any]:
+def observed_param(cell: Cell) -> dict[str, Any]:
     """Return the setting ``observed`` as a parameter, if it is set."""
     return {"observed": str(cell.observed)} if cell.observed else {}
 
@@ -340,6 +253,9 @@ def _artifacts(cell: Cell, store: Store) -> dict[str, bytes]:
 
 
 def _matrix_png(matrix: np.ndarray, name: str) -> bytes:
+    from multilab.reports.figures import heatmap
+    from multilab.reports.figures.style import new_axes, png_bytes, styled
+
     with styled():
         canvas, axes = new_axes(5, 5, layout=None)
         canvas.colorbar(heatmap(matrix, axes[0, 0], title=name), ax=axes[0, 0], shrink=0.8)

@@ -78,7 +78,7 @@ def adopt_results(study: Study) -> None:
 
     Notes
     -----
-    The receipt of ``publish`` lasts until the next `multilab keys`, which removes it where the MLflow store is absent.
+    The receipt of ``publish`` lasts until the next stage ``keys``, which removes it where the MLflow store is absent.
     """
     if edited := changed_files(report_dir(study.name)):
         raise ExperimentError(f"{report_dir(study.name) / edited[0]} is missing or was edited; run the study")

@@ -1,4 +1,4 @@
-"""The command `multilab cells rekey`."""
+"""The command `multilab store rekey`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 def rekey(
     store: Store,
-    study: str = "",
+    study: str,
     accept: str = "",
-    seed: str = "0",
+    seed: int = 0,
     reason: str = "",
-    sample: str = "2",
+    sample: int = 2,
     recompute: str = "",
 ) -> int:
     """Give the committed results of a study their new keys; return 1, having changed nothing, if they may not.
@@ -38,20 +38,17 @@ def rekey(
         Name of the study.
     accept : str
         Methods whose settings may differ, comma-separated: the same arguments written in another way.
-    seed : str
+    seed : int
         Seed of the recomputed sample.
     reason : str
         Reason why recomputed numbers may differ from the committed ones by up to 1e-6.
-    sample : str
+    sample : int
         Number of cells per method that are recomputed.
     recompute : str
-        Methods whose numbers changed, comma-separated: they keep their keys, so that `multilab cells add` fits them.
+        Methods whose numbers changed, comma-separated: they keep their keys, so that `multilab store add` fits them.
     """
     from multilab.experiments import rekeying
 
-    if not study or not seed.isdigit() or not sample.isdigit() or int(sample) < 1:
-        usage = "multilab cells rekey study=NAME [accept=METHOD,...] [recompute=METHOD,...] [sample=2] [seed=0]"
-        raise ExperimentError(f"Usage: {usage}; `seed` is an integer >= 0, `sample` one >= 1.")
     described, folder = load_study(study), report_dir(study)
     matches = rekeying.match_cells(described, folder)
     changed = set(filter(None, recompute.split(",")))
@@ -66,7 +63,7 @@ def rekey(
     changes = rekeying.changed_settings(described, folder, moved)
     for method, lines in changes.items():
         print(*(f"{'accepted' if method in accepted else 'REFUSED'}: {line}" for line in lines), sep="\n")
-    cells = rekeying.sample_cells(moved, folder, int(seed), store, int(sample))
+    cells = rekeying.sample_cells(moved, folder, seed, store, sample)
     wrong = _recomputed(described, folder, moved, store, cells, reason)
     if wrong or set(changes) - accepted:
         print(*wrong, f"rekey REFUSED: {study} keeps its keys", sep="\n")
@@ -75,7 +72,7 @@ def rekey(
     rekeying.write_new_keys(folder, matches)
     print(f"rekey passed: {folder / 'keys.csv'} is written; {copied} cells copied in {store.root}")
     if changed:
-        print(f"{recompute}: multilab cells add study={study} fits them again")
+        print(f"{recompute}: multilab store add --study {study} fits them again")
     return 0
 
 
@@ -84,6 +81,7 @@ def _recomputed(
 ) -> list[str]:
     """Recompute cells, compare them with committed and stored results; return a line for each that may not differ."""
     from multilab.experiments import gate, rekeying
+    from multilab.experiments.evaluation import extra_quantities
     from multilab.experiments.execute import run_cells
 
     expected = gate.committed_numbers(folder)
@@ -93,7 +91,8 @@ def _recomputed(
         progress = ProgressBar(f"rekey: {len(cells)} cells of {study.name}")
         failed = run_cells([*reads.values(), *cells], fresh, progress=progress)
         done = [cell for cell in cells if fresh.has(cell.key)]
-        numbers = gate.fingerprints(done, fresh, study.conventions, find(study.paper).tables if study.paper else None)
+        extra = extra_quantities(study, find(study.paper).tables if study.paper else None)
+        numbers = gate.fingerprints(done, fresh, study.conventions, extra)
         changed = rekeying.stored_differences(moved, store, fresh, gate.L1)
     exact = gate.differences(numbers, expected, 0.0)
     largest = max(exact, key=lambda d: abs(d.computed - d.expected) / max(1.0, abs(d.expected)), default=None)
@@ -103,7 +102,7 @@ def _recomputed(
     wrong = [*(f"{label} failed: {text}" for label, text in failed.items()), *changed]
     wrong += [str(difference) for difference in gate.differences(numbers, expected, gate.L1)]
     if exact and not wrong and not reason:
-        return [f"equal at L1 ({gate.L1:g}) only: give the reason=..."]
+        return [f"equal at L1 ({gate.L1:g}) only: give a --reason"]
     if exact and not wrong:
         print(f"accepted at L1 ({gate.L1:g}): {reason}")
     return wrong

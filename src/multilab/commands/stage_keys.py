@@ -49,9 +49,8 @@ def stage_keys(study: Study) -> dict[str, list[str]]:
     if study.label_counts:
         keys["evaluate"].append(code_digest("multilab.experiments.label_counts", "multilab.experiments.label_counts"))
     description = [repr(study), *(repr(study.method(name)) for name in study.all_methods)]
-    packages = [_package(name) for name in ("statistics", "reports", "claims", "commands")]
-    packages += [paper.report_digest] if paper else []
-    keys["stats"] = [json_digest(keys["preprocess"]), json_digest(description), *packages]
+    reported = [report_digest(), *([paper.report_digest] if paper else [])]
+    keys["stats"] = [json_digest(keys["preprocess"]), json_digest(description), *reported]
     keys["publish"] = [json_digest(keys["evaluate"]), json_digest(keys["stats"])]
     return keys
 
@@ -75,10 +74,10 @@ def _dataset_line(name: str, splits: list[str]) -> str:
     return f"{name} {(datasets.prepared_meta(name) or {})['digest']} {json_digest(splits)}"
 
 
-def _package(folder: str) -> str:
-    """Return one digest of the code and data of a package."""
-    path, dotted = _PACKAGE / folder, f"multilab.{folder.replace('/', '.')}"
-    modules = [".".join(file.relative_to(path).with_suffix("").parts) for file in sorted(path.rglob("*.py"))]
-    code = {module: code_digest(f"{dotted}.{module.removesuffix('.__init__')}", within=dotted) for module in modules}
-    data = sorted(file for pattern in ("*.yaml", "*.csv", "*.j2") for file in path.rglob(pattern))
-    return json_digest([code, {file.relative_to(path).as_posix(): file.read_text() for file in data}])
+def report_digest() -> str:
+    """Return the digest of what `write_report` calls, and of the templates of its pages."""
+    parts = ("statistics", "reports", "claims", "commands", "experiments.ledger")
+    within = [f"multilab.{name}" for name in parts]
+    code = code_digest("multilab.commands.study_report", within)
+    texts = sorted(file for folder in ("reports", "commands") for file in (_PACKAGE / folder / "templates").iterdir())
+    return json_digest([code, {file.name: file.read_text() for file in texts}])

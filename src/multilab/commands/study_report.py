@@ -139,7 +139,7 @@ def save_verdicts(study: Study) -> None:
 def save_learned(study: Study) -> None:
     """Copy what the study's own methods learned on first splits to the report's ``figures`` folder.
 
-    A cell that is not in the store leaves the file that is there: ``multilab cells add`` needs no cells of old columns.
+    A cell that is not in the store leaves the file that is there: ``multilab store add`` needs no cells of old columns.
     """
     store = Store()
     for method in study.methods:

@@ -1,7 +1,7 @@
 """`multilab train`: methods on datasets, with the settings of the command line."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -9,11 +9,12 @@ import numpy as np
 
 from multilab.commands.composition import cells_at_once, metric_names, run_jobs, settings_of
 from multilab.commands.progress import ProgressBar, print_warnings
-from multilab.core import canonical_json, json_digest, write_atomically
+from multilab.core import MultilabError, canonical_json, json_digest, read_json, write_atomically
 from multilab.datasets import prepared_meta
 from multilab.experiments.arguments import check_method
 from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.environment import environment
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import run_cells
 from multilab.experiments.method import Method
@@ -46,18 +47,33 @@ class Run:
     metrics: list[str]
     where: dict[str, str]
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns of MLflow's runs table."""
+        return [self.metrics[0], "seconds", "peak_mb", *self.metrics[1:3]]
+
+    def record(self) -> Any:
+        """Return the run for MLflow."""
+        from multilab.commands.publication import run_record  # imports MLflow
+
+        splits = [cell.split_ref.split for cell in self.cells]
+        values = {name: dict(zip(splits, (row[name] for row in self.scores), strict=True)) for name in self.scores[0]}
+        record = run_record("runs", self.cells, values, environment(), self.metrics)
+        method, title = (" ".join([text, *self.settings["changed"]]) for text in (record.method, record.title))
+        return replace(record, method=method, title=title)
+
 
 def train(overrides: Sequence[str]) -> int:
     """`multilab train [-m] dataset=... method=...`: run the jobs, show them in MLflow, print the table of a sweep."""
     jobs = run_jobs(train_job, overrides, "multilab train")
     if published := [run for run in jobs.results if run.settings["publish"]]:
-        from multilab.commands.publication import publish_later  # imports MLflow
+        from multilab.commands.publication import publish_now  # imports MLflow
 
-        publish_later(published, [], published[0].where)
-    if jobs.sweep:
+        publish_now(published)
+    if jobs.sweep and jobs.results:
         from multilab.commands.results import print_sweep
 
-        print_sweep(jobs.results)
+        print_sweep([(run.settings["conventions"], run.cells) for run in jobs.results], jobs.results[0].metrics)
     jobs.raise_failure()
     return 0
 
@@ -99,6 +115,23 @@ def cells_of(settings: dict[str, Any]) -> list[Cell]:
     observed = ObservedShare.from_setting(settings.get("observed"))
     refs = split_refs(settings["dataset"], settings["protocol"])
     return [Cell("train", ref, method, settings["seed"], tuned, observed=observed) for ref in refs]
+
+
+def read_runs(store: Store, where: dict[str, str]) -> tuple[list[Run], int]:
+    """Return the runs that a store of cells has notes of, and how many there are whose cells are gone."""
+    runs, left_out = [], 0
+    for path in sorted((store.root / ".runs").glob("run-*.json")):
+        settings, metrics = (read_json(path)[name] for name in ("settings", "metrics"))
+        try:
+            cells = cells_of(settings)
+        except MultilabError:  # its dataset or protocol is gone
+            cells = []
+        if cells and all(store.has(cell.key) for cell in cells):
+            scores = [cell_metrics(cell, store, settings["conventions"]) for cell in cells]
+            runs.append(Run(settings, cells, scores, metrics, where))
+        else:
+            left_out += 1
+    return runs, left_out
 
 
 def sweep_cells(overrides: Sequence[str], program: str) -> list[Cell]:

@@ -1,7 +1,10 @@
 """Hyperparameter search on all rows of one dataset, and the text that reports it."""
 
+import csv
 import functools
+import io
 import json
+import math
 import shlex
 import time
 from collections.abc import Sequence
@@ -13,12 +16,13 @@ import optuna
 
 from multilab.commands.composition import run_jobs, settings_of, task_overrides
 from multilab.commands.progress import ProgressBar
-from multilab.core import json_digest, write_atomically
+from multilab.core import json_digest, read_json, write_atomically
 from multilab.core.shell import short_path
 from multilab.experiments.arguments import check_method
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import plain
 from multilab.experiments.databases import load_search, safe_url
+from multilab.experiments.environment import environment
 from multilab.experiments.method import Method
 from multilab.experiments.mlflow_store import tracking
 from multilab.experiments.observed_share import ObservedShare
@@ -26,6 +30,7 @@ from multilab.experiments.running import inner_inputs
 from multilab.experiments.search import default_trial, search, search_name
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning
+from multilab.metrics import METRICS
 
 
 @dataclass(frozen=True)
@@ -60,16 +65,54 @@ class Search:
         observed = ObservedShare.from_setting(self.settings["observed"])
         return Cell("train", every_row, method, self.settings["seed"], observed=observed)
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns of MLflow's runs table."""
+        return [f"best.{self.plan.metric}"]
+
+    def record(self) -> Any:
+        """Return the run for MLflow: the value of each trial as a step, the best value, and the best arguments."""
+        from multilab.commands.publication import dataset_source, flat_params, observed_param, run_tags
+        from multilab.experiments.evaluation import dataset_facts
+        from multilab.experiments.track import RunRecord  # imports MLflow
+
+        cell, plan = self.cell, self.plan
+        trials = [float(row[plan.metric]) for row in csv.DictReader(io.StringIO(self.trials))]
+        finite = [value for value in trials if math.isfinite(value)]
+        best = min(finite) if METRICS[plan.metric].direction == "min" else max(finite)
+        tuning = {f"tune.{name}": value for name, value in vars(plan).items()}
+        return RunRecord(
+            study="tuning",
+            method=f"{cell.method.name} {plan.metric} {plan.n_trials} {plan.sampler}",
+            dataset=cell.split_ref.dataset,
+            title=cell.method.title,
+            params={**flat_params(cell.method), **observed_param(cell), **self.best, **tuning},
+            metrics={},
+            measured={},
+            facts=dataset_facts(cell.split_ref.dataset),
+            cells=[cell.key],
+            source=dataset_source(cell.split_ref.dataset),
+            curves={f"trial.{plan.metric}": trials, f"best.{plan.metric}": [best]},
+            tags=run_tags(environment(), cell.seed),
+            artifacts=lambda: {"trials.csv": self.trials.encode()},
+        )
+
 
 def tune(overrides: Sequence[str]) -> int:
     """`multilab tune [-m] dataset=... method=...`: run the searches and show them in MLflow."""
     jobs = run_jobs(tune_job, overrides, "multilab tune")
     if published := [found for found in jobs.results if found.settings["publish"]]:
-        from multilab.commands.publication import publish_later  # imports MLflow
+        from multilab.commands.publication import publish_now  # imports MLflow
 
-        publish_later([], published, published[0].where)
+        publish_now(published)
     jobs.raise_failure()
     return 0
+
+
+def read_searches(store: Store, where: dict[str, str]) -> list[Search]:
+    """Return the searches that a store of cells has notes of."""
+    notes = [read_json(path) for path in sorted((store.root / ".runs").glob("search-*.json"))]
+    return [Search(**{**note, "plan": Tuning(**note["plan"]), "where": where}) for note in notes]
 
 
 def tune_job(cfg: Any) -> Search:

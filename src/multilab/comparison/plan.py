@@ -13,7 +13,7 @@ from multilab.comparison.portfolio import PortfolioMethod
 from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import build
 from multilab.experiments.store import Store
-from multilab.methods._observed import learns_from_missing
+from multilab.methods.labels import learns_from_missing
 
 TABLE = Path(__file__).with_name("costs.csv")
 

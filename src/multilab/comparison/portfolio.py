@@ -88,7 +88,7 @@ class Portfolio:
 def _split(patterns: str) -> list[str]:
     parts = [part.strip() for part in patterns.strip("[]").split(",") if part.strip()]
     if not parts:
-        raise ExperimentError("methods= is empty; name methods, as in methods=br_logistic,mlknn,'decide_*'")
+        raise ExperimentError("--method is empty; name methods, as in --method br_logistic,mlknn,'decide_*'")
     return parts
 
 
@@ -96,7 +96,7 @@ def _matching(pattern: str, known: list[str]) -> list[str]:
     matches = [name for name in known if fnmatchcase(name, pattern)]
     if not matches:
         raise ExperimentError(
-            f"methods=: {unknown_name('method', pattern, known, command('multilab') + ' methods list')}"
+            f"--method: {unknown_name('method', pattern, known, command('multilab') + ' methods list')}"
         )
     return matches
 

@@ -30,7 +30,7 @@ from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.execute import jobs
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
-from multilab.methods._observed import has_unobserved
+from multilab.methods.labels import has_unobserved
 from multilab.metrics import per_label
 from multilab.metrics.registry import defined
 
@@ -177,12 +177,13 @@ def _commands(request: Request, chosen: PlannedMethod | None, recommended: str |
     """Return the commands that come next."""
     if chosen is None or recommended is None or not chosen.member.in_conf:
         return []
-    changes = [f"method.{name}={_value(value)}" for name, value in chosen.member.changes.items()]
-    tuned = recommended == tuned_name(chosen.name)
-    arguments = [f"dataset={request.dataset}", f"method={chosen.name}", *changes]
-    arguments += [f"decision={objective_of(request.metric)}"] if tuned else []
-    arguments += [f"protocol.kfold={request.cv}"] if request.cv != DEFAULT_FOLDS else []
-    return [" ".join(["multilab fit", *map(shlex.quote, arguments), "--register", shlex.quote(request.dataset)])]
+    changes = [("--set", f"{name}={_value(value)}") for name, value in chosen.member.changes.items()]
+    arguments = ["--dataset", request.dataset, "--method", chosen.name, *(word for pair in changes for word in pair)]
+    if recommended == tuned_name(chosen.name):
+        arguments += ["--decision", objective_of(request.metric)]
+    if request.cv != DEFAULT_FOLDS:
+        arguments += ["--cv", str(request.cv)]
+    return [shlex.join(["multilab", "fit", *arguments, "--register", request.dataset])]
 
 
 def _value(value: object) -> str:

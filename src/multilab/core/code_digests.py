@@ -96,9 +96,12 @@ def definition_digest(name: str, within: str) -> str:
 @functools.cache
 def registered_functions() -> dict[str, str]:
     """Return the metrics, name and dotted name: the functions that the decorator registers; nothing is imported."""
-    texts = ((file.stem, file.read_text("utf-8")) for file in sorted((_PACKAGE / "metrics").glob("*.py")))
     names = re.compile(r"(?ms)^@metric\b.*?^def (\w+)")
-    return {name: f"{_REGISTRY}.{stem}.{name}" for stem, text in texts for name in names.findall(text)}
+    found: dict[str, str] = {}
+    for file in [*sorted(_PACKAGE.glob("metrics/*.py")), *sorted(_PACKAGE.glob("papers/*/metrics.py"))]:
+        module = ".".join((_PACKAGE.name, *file.relative_to(_PACKAGE).with_suffix("").parts))
+        found |= {name: f"{module}.{name}" for name in names.findall(file.read_text("utf-8"))}
+    return found
 
 
 def reached_modules(roots: Iterable[str], read: Callable[[str], Node]) -> dict[str, Node]:
@@ -216,8 +219,7 @@ def package_modules(reference: str, within: tuple[str, ...]) -> tuple[list[str],
 def _registered(module: str, name: str) -> str:
     """Return the node of a metric, else that of its module: another metric of the file must not move the digest."""
     dotted = f"{module}.{name}"
-    known = module.startswith(_REGISTRY) and dotted == registered_functions().get(name)
-    return f"{module}:{name}" if known else module
+    return f"{module}:{name}" if dotted == registered_functions().get(name) else module
 
 
 def _is_within(module: str, packages: tuple[str, ...]) -> bool:

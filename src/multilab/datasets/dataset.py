@@ -41,7 +41,7 @@ class Dataset:
         Features; dense and C-contiguous, or CSR with sorted indices.
     Y : ndarray of shape (n, q), uint8, C-contiguous; or scipy.sparse.csr_array, uint8
         Labels, 0 or 1; int8 with -1 where one was not observed, if any was not. Sparse for many labels: see
-        `multilab.datasets.svmlight.label_matrix`.
+        `multilab.datasets.sparse.label_matrix`.
     feature_names, label_names : list of str
         Names of the columns of ``X`` and of ``Y``; one-hot columns of a nominal feature are
         ``feature=value``.

@@ -30,9 +30,8 @@ from multilab.datasets.ignored_columns import names_to_drop
 from multilab.datasets.matlab import read_matlab
 from multilab.datasets.missing_values import impute, missing_error
 from multilab.datasets.raw_data import RawData
-from multilab.datasets.svmlight import read_svmlight
+from multilab.datasets.sparse import read_svmlight, read_xc
 from multilab.datasets.table import read_csv
-from multilab.datasets.xc import read_xc
 
 Missing = Literal["error", "keep", "impute"]
 MissingLabels = Literal["error", "keep"]
@@ -115,7 +114,7 @@ def read(
     keys : mapping, optional
         Names of the variables of a MATLAB file, see :func:`multilab.datasets.matlab.read_matlab`.
     n_features, first_feature, first_label : int, optional
-        For svmlight, see :func:`multilab.datasets.svmlight.read_svmlight`.
+        For svmlight, see :func:`multilab.datasets.sparse.read_svmlight`.
     drop : sequence of str, or text with commas, optional
         Names of columns of an ARFF, CSV or Parquet file that are left out, such as row identifiers. They are counted
         neither by ``labels_first`` nor by ``labels_last``. The index columns of pandas are always left out.

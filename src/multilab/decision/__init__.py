@@ -13,9 +13,8 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "calibrated": ("CalibratedMultiLabelClassifier",),
         "expected_f1": ("expected_f1_decisions",),
-        "label_thresholds": ("cost_thresholds", "macro_f1_thresholds", "micro_f1_thresholds"),
         "metric_stack": ("MetricStack",),
-        "nested_decisions": ("best_k", "global_threshold"),
+        "thresholds": ("best_k", "cost_thresholds", "global_threshold", "macro_f1_thresholds", "micro_f1_thresholds"),
         "tuned_threshold": ("TunedThresholdClassifier",),
     },
 )

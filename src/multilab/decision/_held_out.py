@@ -13,9 +13,9 @@ from sklearn.utils import Bunch, _safe_indexing, check_random_state, get_tags, i
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
-from multilab.methods._targets import binary_classes, label_names
-from multilab.methods.base import MethodError, MultiLabelClassifier, check_labels
-from multilab.methods.stacking._out_of_fold import fold_seed, quiet_column_fit, score_matrix
+from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.labels import binary_classes, check_labels, label_names
+from multilab.methods.out_of_fold import fold_seed, quiet_column_fit, score_matrix
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 

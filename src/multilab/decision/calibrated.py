@@ -1,11 +1,25 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Calibrated probabilities of any multi-label classifier."""
 
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Protocol, Self
 
-from multilab.decision._calibration import METHODS, CalibrationMethod, fit_calibration
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression
+
 from multilab.decision._held_out import HeldOutClassifier
+from multilab.decision.thresholds import SAME_SCORE
+from multilab.methods.base import MethodError
+from multilab.methods.ties import round_to_grid
 
 __all__ = ["CalibratedMultiLabelClassifier"]
+
+CalibrationMethod = Literal["sigmoid", "isotonic", "beta", "temperature"]
+METHODS = ("sigmoid", "isotonic", "beta", "temperature")
 
 
 class CalibratedMultiLabelClassifier(HeldOutClassifier):
@@ -111,3 +125,188 @@ class CalibratedMultiLabelClassifier(HeldOutClassifier):
 
     def _scores(self, X: Any) -> Any:
         return self._calibrate(self._base_scores(X, self.n_labels_))
+
+
+_LEAST = 1e-6  # probabilities are moved into [1e-6, 1 - 1e-6] before logarithms
+_NEWTON_STEPS = 10
+_NO_CURVATURE = 1e-12  # of the largest: scores that are all equal leave the slope free
+_Bounds = Sequence[tuple[float | None, float | None]]
+
+
+class CalibrationMap(Protocol):
+    """Fitted calibration of all labels."""
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Return probabilities of scores, both of shape (n, q)."""
+
+
+def fit_calibration(
+    method: str, scores: np.ndarray, Y: np.ndarray, weights: np.ndarray, probabilities: bool
+) -> CalibrationMap:
+    """Fit a calibration map to held-out scores of shape (n, q) and labels; ``probabilities``: the scores are in [0, 1].
+
+    Raises
+    ------
+    MethodError
+        If the method is unknown, or is "beta" and the scores are margins.
+
+    Notes
+    -----
+    Scores of a label that differ by rounding only get the same probability; otherwise the last bits of the
+    coefficients decide whether two rows tie, and those of the scores which step of an isotonic map a row is on.
+    The isotonic map merges scores that are close to each other or to those it was fitted to. The other maps have no
+    steps: they round their features and log-odds with `round_to_grid`.
+    """
+    if method not in METHODS:
+        raise MethodError(f"calibration {method!r} is unknown: give {', '.join(map(repr, METHODS))}")
+    if method == "beta" and not probabilities:
+        raise MethodError("beta calibration needs probabilities: the estimator has no predict_proba; give 'sigmoid'")
+    share = np.average(Y, axis=0, weights=weights) if weights.sum() > 0 else Y.mean(axis=0)
+    constant = np.where((share == 0) | (share == 1), share, np.nan)
+    seen = weights > 0 if weights.any() else np.ones(len(weights), dtype=bool)
+    if method == "isotonic":
+        levels = [_Levels.of(s[seen]) for s in scores.T]
+        fitted = [
+            IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(merge(s), y, weights)
+            for merge, s, y in zip(levels, scores.T, Y.T, strict=True)
+        ]
+        return _Isotonic(constant, levels, fitted)
+    features = _FEATURES[method] if method != "temperature" else partial(_log_odds, probabilities=probabilities)
+    design = features(scores)
+    largest = np.abs(design[seen]).max(axis=(0, 1) if method == "temperature" else 0)  # its labels share one map
+    design = round_to_grid(design, largest)
+    targets = _softened(Y, weights)
+    bounds = _BOUNDS[method]
+    if method == "temperature":
+        used = np.isnan(constant)
+        shared = _fit_logistic(
+            design[:, used].reshape(-1, 1), targets[:, used].ravel(), np.repeat(weights, used.sum()), bounds
+        )
+        return _Logistic(constant, features, largest, np.tile(shared, (Y.shape[1], 1)))
+    coef = np.stack([_fit_logistic(design[:, j], targets[:, j], weights, bounds) for j in range(Y.shape[1])])
+    return _Logistic(constant, features, largest, coef)
+
+
+@dataclass(frozen=True)
+class _Logistic:
+    """Probability expit(coefficients . features); a label with one class in training keeps its share."""
+
+    constant: np.ndarray
+    features: Callable[[np.ndarray], np.ndarray]
+    largest: np.ndarray
+    coef: np.ndarray
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        design = round_to_grid(self.features(scores), self.largest)
+        P = expit(round_to_grid(np.einsum("nqm,qm->nq", design, self.coef)))
+        return np.where(np.isnan(self.constant), P, self.constant)
+
+
+@dataclass(frozen=True)
+class _Isotonic:
+    constant: np.ndarray
+    levels: list["_Levels"]
+    labels: list[IsotonicRegression]
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        labels = zip(self.labels, self.levels, scores.T, strict=True)
+        P = np.column_stack([label.predict(merge(s)) for label, merge, s in labels])
+        return np.where(np.isnan(self.constant), P, self.constant)
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """Groups of a label's training scores whose neighbours are apart by at most 2^-30 of the largest magnitude."""
+
+    first: np.ndarray
+    last: np.ndarray
+    tolerance: float
+
+    @classmethod
+    def of(cls, scores: np.ndarray) -> "_Levels":
+        ordered = np.sort(scores)
+        tolerance = SAME_SCORE * float(np.abs(ordered).max())
+        apart = np.diff(ordered) > tolerance
+        return cls(ordered[np.r_[True, apart]], ordered[np.r_[apart, True]], tolerance)
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Return the first score of the group that a score belongs to, or the score if it belongs to none."""
+        group = np.searchsorted(self.first, scores + self.tolerance, side="right") - 1
+        return np.where((group >= 0) & (scores <= self.last[group] + self.tolerance), self.first[group], scores)
+
+
+def _line(scores: np.ndarray) -> np.ndarray:
+    return np.stack([scores, np.ones_like(scores)], axis=2)
+
+
+def _two_logarithms(scores: np.ndarray) -> np.ndarray:
+    P = np.clip(scores, _LEAST, 1 - _LEAST)
+    return np.stack([np.log(P), -np.log1p(-P), np.ones_like(P)], axis=2)
+
+
+def _log_odds(scores: np.ndarray, probabilities: bool) -> np.ndarray:
+    return (logit(np.clip(scores, _LEAST, 1 - _LEAST)) if probabilities else scores)[:, :, None]
+
+
+_FEATURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sigmoid": _line, "beta": _two_logarithms}
+
+
+_BOUNDS: dict[str, _Bounds] = {
+    "sigmoid": [(None, None), (None, None)],
+    "beta": [(0, None), (0, None), (None, None)],
+    "temperature": [(0, None)],
+}
+
+
+def _softened(Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return Platt's targets: (n1 + 1) / (n1 + 2) for positives, 1 / (n0 + 2) for negatives."""
+    ones = weights @ Y
+    zeros = weights.sum() - ones
+    return np.where(Y > 0, (ones + 1) / (ones + 2), 1 / (zeros + 2))
+
+
+def _fit_logistic(design: np.ndarray, target: np.ndarray, weights: np.ndarray, bounds: _Bounds) -> np.ndarray:
+    """Return the coefficients of the smallest weighted log loss, from those of a constant probability."""
+    if not len(design) or not weights.sum() > 0:
+        return np.ones(design.shape[1])
+    scale = np.abs(design).max(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    scaled, weights = design / scale, weights / weights.sum()
+    start = np.zeros(design.shape[1])
+    if bounds[-1] == (None, None):  # the intercept
+        start[-1] = logit(np.clip(weights @ target, _LEAST, 1 - _LEAST))
+
+    def loss(w: np.ndarray) -> Any:
+        z = scaled @ w
+        return weights @ (np.logaddexp(0.0, z) - target * z), scaled.T @ (weights * (expit(z) - target))
+
+    options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    return (
+        _newton(found, scaled, target, weights, np.array([-np.inf if low is None else low for low, _ in bounds]))
+        / scale
+    )
+
+
+def _newton(
+    coef: np.ndarray, design: np.ndarray, target: np.ndarray, weights: np.ndarray, lowest: np.ndarray
+) -> np.ndarray:
+    """Return the coefficients after Newton's steps: differences of the loss leave 1e-8 of them to rounding."""
+
+    def slope(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        p = expit(design @ w)
+        gradient = design.T @ (weights * (p - target))
+        return np.where((w > lowest) | (gradient < 0), gradient, 0.0), p
+
+    gradient, p = slope(coef)
+    for _ in range(_NEWTON_STEPS):
+        free = gradient != 0
+        hessian = (design[:, free].T * (weights * p * (1 - p))) @ design[:, free]
+        step = np.zeros_like(coef)
+        step[free] = np.linalg.lstsq(hessian, gradient[free], rcond=_NO_CURVATURE)[0]
+        tried = np.maximum(coef - step, lowest)
+        after, p = slope(tried)
+        if not np.abs(after).max() < np.abs(gradient).max():
+            break
+        coef, gradient = tried, after
+    return coef

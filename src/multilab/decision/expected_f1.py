@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from multilab.methods._ties import first_largest
 from multilab.methods.base import MethodError
+from multilab.methods.ties import first_largest
 
 __all__ = ["expected_f1_decisions"]
 

@@ -1,23 +1,22 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """A stack on base scores with a prediction of its own for each metric."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
+from scipy.special import logit, softmax
 from sklearn.base import clone
 
-from multilab.decision import _label_sets as label_sets
-from multilab.decision._cuts import LOWEST
-from multilab.decision._label_sets import LabelSetModel
 from multilab.decision.expected_f1 import expected_f1_decisions
-from multilab.decision.label_thresholds import LabelCurves
-from multilab.decision.nested_decisions import OBJECTIVES, best_k, best_nested, label_ranks
-from multilab.methods._ties import first_largest
+from multilab.decision.thresholds import LOWEST, OBJECTIVES, LabelCurves, best_k, best_nested, label_ranks
 from multilab.methods.base import MultiLabelClassifier
 from multilab.methods.stacking.score_ensemble import ScoreEnsemble
+from multilab.methods.ties import first_largest
 from multilab.metrics.registry import defined
 
 __all__ = ["MetricStack"]
@@ -28,20 +27,11 @@ Decide = Callable[[np.ndarray], np.ndarray]  # decisions (n, q), bool, of probab
 _CHOSEN_FOR = (
     *("hamming_loss", "subset_accuracy", "jaccard", "example_precision", "example_recall", "example_f1"),
     *("macro_f1", "micro_f1", "macro_auc", "micro_auc", "average_precision", "ranking_loss", "one_error"),
-    *("coverage", "coverage_1based", "coverage_normalised", "accuracy_1mHL", "f1_of_means", "macro_f1_example"),
+    *("coverage", "coverage_1based", "coverage_normalised"),
 )
 _N_AVERAGED = 5  # scores averaged for a metric: their held-out values are often closer than their sampling errors
 _SMALL = 1e-12
 _STRENGTHS = {"independent": 0.0, "dependent": 0.5}
-_UTILITIES = {
-    "most_probable": label_sets.equal_sets,
-    "jaccard": label_sets.set_jaccard,
-    "f1": label_sets.set_f1,
-    "f1_zero": label_sets.set_f1_zero,
-    "precision": label_sets.set_precision,
-    "recall": label_sets.set_recall,
-    "precision_recall": label_sets.set_precision_and_recall,
-}
 
 
 class MetricStack(MultiLabelClassifier):
@@ -102,15 +92,7 @@ class MetricStack(MultiLabelClassifier):
         self.ensemble = ensemble
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from out-of-fold scores X of shape (n, m q), classifier by classifier, and y of shape (n, q).
-
-        Raises
-        ------
-        MethodError
-            As `ScoreEnsemble.fit`.
-        """
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         self.ensemble_ = clone(ScoreEnsemble() if self.ensemble is None else self.ensemble)
         if self.ensemble_.random_state is None:
             self.ensemble_.set_params(random_state=self.random_state)
@@ -125,7 +107,6 @@ class MetricStack(MultiLabelClassifier):
         base = self.ensemble_.out_of_fold_scores_
         self._sets = LabelSetModel.of(Y)
         self._fitted = {name: fit(base, Y) for name, fit in _POLICIES.items() if name in chosen}
-        return self
 
     def _best(self, name: str) -> tuple[str, ...]:
         """Return the best policy of a metric on decisions, or the best scores of one on scores, best first."""
@@ -261,4 +242,108 @@ _POLICIES: dict[str, Callable[[np.ndarray, np.ndarray], Decide]] = {
     "first": lambda P, Y: _Top(1),
     "expected_f1": lambda P, Y: _expected_f1,
     "all": lambda P, Y: _Threshold(np.asarray(LOWEST)),
+}
+
+
+_MOST_SETS = 1000
+_LEAST = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSetModel:
+    """Label sets of training rows with what their frequencies say beyond independent labels.
+
+    Attributes
+    ----------
+    sets : ndarray of shape (k, q)
+        Distinct rows of Y; the 1,000 most frequent if there are more.
+    dependence : ndarray of shape (k,)
+        Log of the share of rows with a set, minus its log-probability if labels were independent.
+    """
+
+    sets: np.ndarray
+    dependence: np.ndarray
+
+    @classmethod
+    def of(cls, Y: np.ndarray) -> LabelSetModel:
+        """Return the model of the rows of Y."""
+        sets, counts = np.unique(Y, axis=0, return_counts=True)
+        most = np.sort(np.argsort(-counts, kind="stable")[:_MOST_SETS])
+        sets, counts = sets[most].astype(np.float64), counts[most]
+        share = (Y.sum(axis=0) + 1.0) / (len(Y) + 2.0)
+        independent = sets @ logit(share) + np.log1p(-share).sum()
+        return cls(sets, np.log(counts / len(Y)) - independent)
+
+    def posterior(self, probabilities: np.ndarray, strength: float) -> np.ndarray:
+        """Return the probability of each set, shape (n, k), from those of the labels, shape (n, q).
+
+        Labels are independent given the row for ``strength`` 0, but other sets are impossible; with 1 the dependence
+        between labels is that of all training rows.
+        """
+        margins = logit(np.clip(probabilities, _LEAST, 1 - _LEAST))
+        return softmax(margins @ self.sets.T + strength * self.dependence, axis=1)
+
+    def n_pairs(self) -> np.ndarray:
+        """Return the number of pairs of a label inside and one outside of each set, at least 1, shape (k, 1)."""
+        size = self.sets.sum(axis=1, keepdims=True)
+        return np.maximum(size * (self.sets.shape[1] - size), 1.0)
+
+
+def _sizes(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return A @ B.T, A.sum(axis=1)[:, None], B.sum(axis=1)[None, :]
+
+
+def _ratio(numerator: np.ndarray, denominator: np.ndarray, empty: float) -> np.ndarray:
+    return np.where(denominator > 0, numerator / np.where(denominator > 0, denominator, 1.0), empty)
+
+
+def equal_sets(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return 1.0 where predicted set (row) and true set (column) are equal."""
+    hits, predicted, true = _sizes(A, B)
+    return ((hits == predicted) & (hits == true)).astype(np.float64)
+
+
+def set_jaccard(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return intersection / union of predicted sets (rows) and true sets (columns), 1 for two empty ones."""
+    hits, predicted, true = _sizes(A, B)
+    return _ratio(hits, predicted + true - hits, 1.0)
+
+
+def set_f1(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return F1 of predicted sets (rows) and true sets (columns), 1 for two empty ones."""
+    hits, predicted, true = _sizes(A, B)
+    return _ratio(2.0 * hits, predicted + true, 1.0)
+
+
+def set_f1_zero(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return F1 of predicted sets (rows) and true sets (columns), 0 for two empty ones."""
+    hits, predicted, true = _sizes(A, B)
+    return _ratio(2.0 * hits, predicted + true, 0.0)
+
+
+def set_precision(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return precision of predicted sets (rows) for true sets (columns); an empty set is right if both are empty."""
+    hits, predicted, true = _sizes(A, B)
+    return np.where(predicted + true == 0, 1.0, _ratio(hits, predicted, 0.0))
+
+
+def set_recall(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return recall of predicted sets (rows) for true sets (columns); 0 for labels where none is true."""
+    hits, predicted, true = _sizes(A, B)
+    return np.where(predicted + true == 0, 1.0, _ratio(hits, true, 0.0))
+
+
+def set_precision_and_recall(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return the mean of precision and recall of predicted sets (rows) for true sets (columns)."""
+    return 0.5 * (set_precision(A, B) + set_recall(A, B))
+
+
+_UTILITIES = {
+    "most_probable": equal_sets,
+    "jaccard": set_jaccard,
+    "f1": set_f1,
+    "f1_zero": set_f1_zero,
+    "precision": set_precision,
+    "recall": set_recall,
+    "precision_recall": set_precision_and_recall,
 }

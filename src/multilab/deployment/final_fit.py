@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from multilab import datasets
 from multilab.core.messages import unknown_name
 from multilab.datasets.table_encoder import encoder_with_rows
-from multilab.decision._cuts import LOWEST
+from multilab.decision.thresholds import LOWEST
 from multilab.deployment.errors import DeploymentError
 from multilab.deployment.fitted import FittedMethod
 from multilab.deployment.metadata import ModelMetadata
@@ -34,13 +33,13 @@ from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, SplitRef, scores_cell
 from multilab.experiments.environment import environment
 from multilab.experiments.evaluation import dataset_facts
-from multilab.experiments.fitting import indices, seeded_estimator
+from multilab.experiments.fitting import fitted_scaler, indices, seeded_estimator
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.running import ensure, inner_inputs
 from multilab.experiments.search import search, search_name
 from multilab.experiments.store import Store
 from multilab.experiments.threads import one_thread
-from multilab.methods._observed import check_learns_from_missing, has_unobserved
+from multilab.methods.labels import check_learns_from_missing, has_unobserved
 
 __all__ = ["DECISIONS", "INNER_FOLDS", "CrossValidated", "decided", "evaluated", "fit_on_all_rows", "fitted_model"]
 
@@ -100,7 +99,7 @@ def decided(method: Method, objective: str | None, calibration: str | None = Non
     if calibration is not None and calibration not in CALIBRATIONS:
         raise DeploymentError(f"calibration: {unknown_name('calibration', calibration, CALIBRATIONS)}")
     if method.target == _TUNED:
-        raise DeploymentError(f"method {method.name} tunes its decisions itself; leave decision= and calibration= out")
+        raise DeploymentError(f"method {method.name} tunes its decisions itself: no --decision, no --calibration")
     own = {name: value for name, value in method.params.items() if "__" not in name}
     nested = {f"estimator__{name}": value for name, value in method.params.items() if "__" in name}
     params = {
@@ -213,21 +212,14 @@ def _fitted(cell: Cell, data: Any, store: Store) -> FittedMethod:
             parts.append(store.arrays(held.key)["scores"])
             members.append(_fitted(member, data, store))
         X = np.hstack(parts)
-    elif method.preprocessing != "none":
-        scaler = _scaler(method.preprocessing, X).fit(X)
-        X = scaler.transform(X)
+    else:
+        scaler = fitted_scaler(method.preprocessing, X)
+        X = X if scaler is None else scaler.transform(X)
     estimator = seeded_estimator(method, cell)
     if has_unobserved(data.Y):
         check_learns_from_missing(estimator)
     estimator.fit(X, data.Y)
     return FittedMethod(estimator, data.Y.shape[1], scaler, members)
-
-
-def _scaler(preprocessing: str, X: Any) -> Any:
-    """Return the scaler of a method's preprocessing, as cells have it; a sparse X keeps its zeros."""
-    if preprocessing == "standard":
-        return StandardScaler(with_mean=not issparse(X))
-    return MaxAbsScaler() if issparse(X) else MinMaxScaler()
 
 
 def fitted_model(

@@ -250,23 +250,29 @@ def _calibration(about: ModelMetadata) -> Iterator[Any]:
 
 def _reproduction(about: ModelMetadata) -> Iterator[Any]:
     settings = about.evaluation.get("settings", {})
-    arguments = [
-        "multilab",
-        "fit",
-        f"dataset={about.dataset['name']}",
-        f"method={settings.get('method', about.method['name'])}",
-    ]
-    chosen = {"decision": settings.get("objective"), "calibration": settings.get("calibration")}
-    if settings.get("tune"):
-        chosen["tune"] = settings["tune"]["n_trials"]
+    chosen = {"dataset": about.dataset["name"], "method": settings.get("method", about.method["name"])}
     changed = [text for text in settings.get("changed", []) if not text.startswith(("dataset=", "tune.n_trials="))]
-    arguments += changed + [f"{name}={value}" for name, value in chosen.items() if value is not None]
+    more = {"decision": settings.get("objective"), "calibration": settings.get("calibration")}
+    if settings.get("tune"):
+        more["tune"] = settings["tune"]["n_trials"]
+    options = [[f"--{name}", str(value)] for name, value in chosen.items()]
+    options += [_option(text) for text in changed]
+    options += [[f"--{name}", str(value)] for name, value in more.items() if value is not None]
+    arguments = ["multilab", "fit", *(word for option in options for word in option)]
     commit = f" at commit {about.commit}" if about.commit else ""
     yield f"The same command with the same versions{commit} and data of the same digest gives the same model:"
     yield CardCode(shlex.join(arguments))
     yield _pairs(about.versions)
     yield f"Cells of the cross-validation in the store: {len(about.evaluation['cells'])}."
     yield CardCode("\n".join(about.evaluation["cells"]))
+
+
+def _option(setting: str) -> list[str]:
+    """Return a setting of the run, ``method.k=3``, as an option of `multilab fit`."""
+    name, _, value = setting.partition("=")
+    if name.startswith("method."):
+        return ["--set", f"{name.removeprefix('method.')}={value}"]
+    return ["--cv" if name == "protocol.kfold" else f"--{name.replace('.', '-')}", value]
 
 
 def _pairs(values: Mapping[str, Any]) -> CardTable:

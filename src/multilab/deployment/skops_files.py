@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 
 from multilab.core.text import excerpt
 from multilab.deployment.errors import DeploymentError
-from multilab.deployment.group_votes import restore_groups, storable_groups
 
 __all__ = ["TRUSTED_VARIABLE", "dump_model", "is_trusted_class", "load_skops", "untrusted_types"]
 
@@ -44,8 +43,7 @@ def dump_model(model: Any, path: Path) -> None:
         The model holds something that a skops file cannot, or a type that loading would refuse.
     """
     try:
-        with storable_groups(model):
-            content = skops.io.dumps(model)
+        content = skops.io.dumps(model)
     except Exception as error:  # of skops or of the json module, whatever the model holds
         raise DeploymentError(f"this model cannot be saved without pickle: {error}") from None
     _refuse_untrusted(untrusted_types(content), "the fitted model")
@@ -69,12 +67,10 @@ def load_skops(path: Path) -> Any:
         raise DeploymentError(f"{path}: no skops file ({type(error).__name__}: {excerpt(str(error))})") from None
     _refuse_untrusted(foreign, str(path))
     try:
-        model = skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
-        restore_groups(model)
+        return skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
     except Exception as error:  # whatever the constructors of trusted types raise for damaged content
         reason = f"{type(error).__name__}: {excerpt(str(error))}"
         raise DeploymentError(f"{path}: damaged ({reason}); fit the model again") from None
-    return model
 
 
 def untrusted_types(content: bytes) -> list[str]:

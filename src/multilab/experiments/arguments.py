@@ -16,6 +16,7 @@ from multilab.experiments.method import PREPROCESSING, Method
 from multilab.experiments.study import Study
 from multilab.metrics import METRICS, MetricError
 from multilab.metrics.conventions import resolve
+from multilab.metrics.registry import paper_metrics
 
 __all__ = ["check_method", "check_metrics", "check_study"]
 
@@ -65,7 +66,8 @@ def check_study(study: Study) -> None:
     searches = [study.tune, *(variant.tune for variant in study.variants.values())]
     optimised = [search.metric for search in searches if search]
     try:
-        check_metrics([*study.metrics, study.headline, *optimised], study.conventions)
+        own = [name for name in study.metrics if name not in paper_metrics()]
+        check_metrics([*own, study.headline, *optimised], study.conventions)
     except ExperimentError as error:
         raise ExperimentError(f"{where}: {error}") from None
     methods = [

@@ -53,24 +53,27 @@ def evaluate_cell(
 ) -> dict[str, float]:
     """Return all metrics of one finished train cell.
 
-    ``extra`` are (metric, preset) pairs: ``ranking_loss.mulan`` is the ranking loss under the preset ``mulan``. Where a
-    method predicts for single metrics, each of these is taken from its own prediction.
+    ``extra`` are (metric, preset) pairs: ``ranking_loss.mulan`` is the ranking loss under the preset ``mulan``. A
+    metric of a paper comes with the preset ``conventions`` itself. Where a method predicts for single metrics, each of
+    these is taken from its own prediction.
     """
-    from multilab.metrics import score_all
+    from multilab.metrics import METRICS, score_all
 
     Y, arrays = labels_of(cell), store.arrays(cell.key)
     extra = tuple(extra)
-    presets = [conventions, *{preset for _, preset in extra}]
+    presets = [conventions, *{preset for _, preset in extra} - {conventions}]
+    names = [*METRICS, *(metric for metric, _ in extra if metric not in METRICS)]
 
     def score(suffix: str) -> dict[str, dict[str, float]]:
         scores, decisions = arrays[f"scores{suffix}"], arrays[f"decisions{suffix}"]
-        return {preset: score_all(Y, scores, decisions, conventions=preset) for preset in presets}
+        return {preset: score_all(Y, scores, decisions, conventions=preset, metrics=names) for preset in presets}
 
     results = score("")
     for measure in (name.partition(".")[2] for name in arrays if name.startswith("scores.")):
         for preset, values in score(f".{measure}").items():
             results[preset][measure] = values[measure]
-    return results[conventions] | {f"{metric}.{preset}": results[preset][metric] for metric, preset in extra}
+    others = {f"{metric}.{preset}": results[preset][metric] for metric, preset in extra if preset != conventions}
+    return results[conventions] | others
 
 
 def labels_of(cell: Cell) -> np.ndarray:

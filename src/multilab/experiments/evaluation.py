@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -18,6 +18,7 @@ from multilab.experiments.measuring import RECALL
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.metrics import METRICS
+from multilab.metrics.registry import defined, paper_metrics
 
 if TYPE_CHECKING:  # every train stage imports this file, and needs neither
     import numpy as np
@@ -29,6 +30,7 @@ __all__ = [
     "MEASURED",
     "dataset_facts",
     "evaluate",
+    "extra_quantities",
     "learned",
     "measurements",
     "sampling_errors",
@@ -44,6 +46,19 @@ MEASURED = ("fit_seconds", "input_seconds", "predict_seconds", "peak_mb", "model
 """Measurements of a cell; ``input_seconds`` is the time of fitting the cells that it reads."""
 
 
+def extra_quantities(
+    study: Study, published: PublishedTables | None = None
+) -> Callable[[str], tuple[tuple[str, str], ...]]:
+    """Return the function that gives the ``extra`` pairs of a method, see `evaluate_cell`.
+
+    These are the metrics of papers that the study lists, and what ``published`` tables have under other conventions.
+    """
+    listed = tuple((name, study.conventions) for name in study.metrics if name in paper_metrics())
+    if published is None:
+        return lambda method: listed
+    return functools.cache(lambda method: (*listed, *published.quantities(method, study.conventions)))
+
+
 def _evaluate(work: tuple[Cell, Iterable[tuple[str, str]]], store: Store, conventions: str) -> dict[str, float]:
     cell, extra = work
     return evaluate_cell(cell, store, conventions, extra)
@@ -54,12 +69,12 @@ def evaluate(
 ) -> pd.DataFrame:
     """Return every (dataset, split, method, metric) of a study's cells in a fixed order, with the cell key.
 
-    With ``published`` tables also the metrics that they have under other conventions.
+    Metrics are those of :data:`multilab.metrics.METRICS` and of `extra_quantities`.
     """
     cells = list(cells)
     distinct = {(cell.key, cell.method.name): cell for cell in cells}  # a cell may be that of many repetitions
-    extra = functools.cache(published.quantities) if published else lambda method, conventions: ()
-    work = [(cell, extra(cell.method.name, study.conventions)) for cell in distinct.values()]
+    extra = extra_quantities(study, published)
+    work = [(cell, extra(cell.method.name)) for cell in distinct.values()]
     metrics = parallel_map(functools.partial(_evaluate, store=store, conventions=study.conventions), work)
     known = dict(zip(distinct, metrics, strict=True))
     rows = []
@@ -156,7 +171,7 @@ def _sampling_errors(work: tuple[Cell, tuple[str, ...]], store: Store, conventio
     errors = {}
     for name in names:
         measure, _, preset = name.partition(".")
-        metric = METRICS[measure]
+        metric = defined(measure)
         values = arrays.get(f"{metric.needs}.{measure}", arrays[metric.needs])
         drawn = [metric.function(Y[rows], values[rows], preset or conventions) for rows in draws]
         errors[name] = float(np.nanstd(drawn, ddof=1))

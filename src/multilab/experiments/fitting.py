@@ -24,7 +24,7 @@ from multilab import datasets, model_selection
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.seeds import seed_estimator, seed_for
 from multilab.experiments.threads import one_thread
-from multilab.methods.stacking._out_of_fold import out_of_fold_scores, score_matrix
+from multilab.methods.out_of_fold import out_of_fold_scores, score_matrix
 from multilab.model_selection import indices_digest
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 
@@ -40,6 +40,7 @@ __all__ = [
     "feature_inputs",
     "fit_and_score",
     "fitted_attribute",
+    "fitted_scaler",
     "indices",
     "inner_cells",
     "inner_folds",
@@ -125,24 +126,26 @@ def seeded_estimator(method: Method, cell: Cell) -> Any:
     )
 
 
-def _scaled(method: Method, X_train: Any, X_test: Any) -> tuple[Any, Any]:
-    """Scale X with the method's preprocessing, fitted on the training rows only."""
-    if method.preprocessing == "none":
-        return X_train, X_test
+def fitted_scaler(preprocessing: str, X: Any) -> Any | None:
+    """Return the scaler of a method's preprocessing, fitted on the training rows X; None: X is used as it is.
 
-    if method.preprocessing == "minmax":  # a sparse X keeps its zeros: divided by the largest absolute value
-        scaler = MaxAbsScaler() if issparse(X_train) else MinMaxScaler()
-    else:
-        scaler = StandardScaler(with_mean=not issparse(X_train))
-    train = scaler.fit_transform(X_train)
-    return train, (scaler.transform(X_test) if X_test.shape[0] else X_test)
+    A sparse X keeps its zeros: "minmax" divides by the largest absolute value, "standard" does not centre.
+    """
+    if preprocessing == "none":
+        return None
+    if preprocessing == "minmax":
+        return (MaxAbsScaler() if issparse(X) else MinMaxScaler()).fit(X)
+    return StandardScaler(with_mean=not issparse(X)).fit(X)
 
 
 def feature_inputs(cell: Cell) -> CellInputs:
     """Return the scaled features and the labels of a cell's rows."""
     train, test = indices(cell.split_ref)
     data = _dataset(cell.split_ref.dataset)
-    X_train, X_test = _scaled(cell.method, data.X[train], data.X[test])
+    X_train, X_test = data.X[train], data.X[test]
+    scaler = fitted_scaler(cell.method.preprocessing, X_train)
+    if scaler is not None:
+        X_train, X_test = scaler.transform(X_train), (scaler.transform(X_test) if len(test) else X_test)
     return CellInputs(X_train, data.Y[train], X_test, data.Y[test])
 
 
@@ -210,7 +213,7 @@ def fitted_attribute(estimator: Any, name: str) -> Any:
 def predict_with_scores(estimator: Any, X: Any, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
     """Return scores (float64) and decisions (uint8) of an estimator, computed together where it supports that.
 
-    Of a pipeline the last step predicts, for X as the other steps transform it.
+    For a pipeline, transform X with the first steps and predict with the last.
     """
     if hasattr(estimator, "named_steps") and hasattr(estimator[-1], "predict_with_scores"):
         X, estimator = estimator[:-1].transform(X), estimator[-1]

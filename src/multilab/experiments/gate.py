@@ -8,10 +8,9 @@ The gate recomputes in a store of its own; it restores nothing.
 from __future__ import annotations
 
 import csv
-import functools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from multilab.claims import PublishedTables
 from multilab.core import conf_dir, read_json
 from multilab.datasets import load
 from multilab.experiments.cell_metrics import evaluate_cell
@@ -93,11 +91,13 @@ def cell_name(cell: Cell) -> str:
 
 
 def fingerprints(
-    cells: Iterable[Cell], store: Store, conventions: str = "default", published: PublishedTables | None = None
+    cells: Iterable[Cell],
+    store: Store,
+    conventions: str = "default",
+    extra: Callable[[str], Iterable[tuple[str, str]]] = lambda method: (),
 ) -> Numbers:
-    """Return the numbers of finished cells, by name."""
-    extra = functools.cache(published.quantities) if published else lambda method, conventions: ()
-    return {cell_name(c): fingerprint(c, store, conventions, extra(c.method.name, conventions)) for c in cells}
+    """Return the numbers of finished cells, by name; for ``extra`` see `evaluation.extra_quantities`."""
+    return {cell_name(c): fingerprint(c, store, conventions, extra(c.method.name)) for c in cells}
 
 
 def committed_numbers(folder: Path) -> Numbers:

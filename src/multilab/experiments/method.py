@@ -16,7 +16,7 @@ from multilab.experiments.conf import read_settings
 from multilab.experiments.errors import ExperimentError, UnseenInputWarning
 from multilab.experiments.own_settings import named_file
 
-__all__ = ["DISPLAY", "LIBRARIES", "PREPROCESSING", "Method", "class_names", "load_method"]
+__all__ = ["DISPLAY", "LIBRARIES", "PREPROCESSING", "Method", "class_names", "family_of", "load_method"]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """The libraries whose versions are in every key."""
@@ -250,6 +250,17 @@ def class_names(value: Any) -> list[str]:
         for item in value:
             targets += class_names(item)
     return list(dict.fromkeys(targets))
+
+
+def family_of(method: Method) -> str:
+    """Return the family in the method's YAML, else the package of its last estimator: ``neighbours``, ``sklearn``."""
+    if method.family:
+        return method.family
+    targets = class_names(method.identity())
+    if targets[0].startswith("multilab.decision."):
+        return "decision"
+    own = [target for target in targets if target.startswith("multilab.methods.")]
+    return own[0].split(".")[2] if own else targets[0].split(".")[0]
 
 
 def load_method(name: str) -> Method:

@@ -135,7 +135,7 @@ def pack_cell(store: Store, key: str) -> bytes:
     """Return the files of a complete cell as one archive, the same bytes every time."""
     digests = store.digests(key)
     if digests is None:
-        raise ExperimentError("damaged in the store; `multilab cells clean` removes it")
+        raise ExperimentError("damaged in the store; `multilab store clean --yes` removes it")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted([*digests, "DONE"]):

@@ -27,7 +27,7 @@ from multilab.experiments.measuring import RECALL, Meter, model_bytes, neighbour
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Tuning
 from multilab.experiments.threads import blas_libraries, one_thread
-from multilab.methods._observed import check_learns_from_missing, has_unobserved
+from multilab.methods.labels import check_learns_from_missing, has_unobserved
 
 if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy; workers import it in parallel
     import numpy as np

@@ -46,7 +46,7 @@ def warning_summary(keys: Iterable[str], store: Store, program: str = "multilab"
     Returns
     -------
     str or None
-        ``3 warnings (ConvergenceWarning 3): multilab cells show 0198b1c24ad7``; ``None`` without any warning.
+        ``3 warnings (ConvergenceWarning 3): multilab store show 0198b1c24ad7``; ``None`` without any warning.
     """
     counts, warned = count_warnings(keys, store)
     if not warned:
@@ -56,4 +56,4 @@ def warning_summary(keys: Iterable[str], store: Store, program: str = "multilab"
     more = len(warned) - 1
     others = f" (and {more} more cell{'s' if more > 1 else ''})" if more else ""
     noun = "warning" if total == 1 else "warnings"
-    return f"{total} {noun} ({categories}): {program} cells show {warned[0][:12]}{others}"
+    return f"{total} {noun} ({categories}): {program} store show {warned[0][:12]}{others}"

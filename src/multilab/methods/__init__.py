@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from multilab.core.lazy import imported_by_name
-from multilab.methods._discovery import all_estimators, find_class, public_classes
+from multilab.methods.discovery import all_estimators, find_class, public_classes
 
 __all__ = ["all_estimators"]
 

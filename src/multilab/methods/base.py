@@ -12,7 +12,6 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_sample_weight,
-    check_array,
     check_consistent_length,
     check_is_fitted,
     validate_data,
@@ -20,94 +19,27 @@ from sklearn.utils.validation import (
 
 from multilab.core.tables import in_another_order
 from multilab.methods._array_api import keep_namespace, to_numpy
-from multilab.methods._sparse_labels import Layout, canonical_labels, refusal_of_dense
-from multilab.methods._targets import TAGS, binary_classes, describe_target, label_names, target_values, to_frame
 from multilab.methods.errors import MethodError
+from multilab.methods.labels import (
+    Layout,
+    binary_classes,
+    canonical_labels,
+    check_labels,
+    label_names,
+    target_values,
+    to_frame,
+)
 
-__all__ = ["MethodError", "MultiLabelClassifier", "MultiLabelTransformer", "check_labels"]
-
+__all__ = [
+    "MethodError",
+    "MultiLabelClassifier",
+    "MultiLabelTransformer",
+    "PartialClassifier",
+    "WeightedClassifier",
+    "WeightedPartialClassifier",
+]
 
 _BLOCK_SCORES = 2**24  # scores of one block of rows: 128 MiB
-
-
-def check_labels(y: Any, y_mask: Any = None, *, missing: bool = False, owner: str = "check_labels") -> np.ndarray:
-    """Return the label matrix as a new C-contiguous array of shape (n, q): uint8, or int8 with -1 for "not observed".
-
-    Parameters
-    ----------
-    y : array-like or sparse matrix of shape (n, q)
-        Values 0/1 of any number type, or booleans. One column is allowed, one dimension is not. NaN, and -1 in an int8
-        y, mean that a label was not observed.
-    y_mask : array-like or sparse matrix of shape (n, q), optional
-        True where the label is observed; the values of y elsewhere are ignored.
-    missing : bool, default=False
-        Whether labels may be unobserved.
-    owner : str, default="check_labels"
-        Name of what needs a dense y, for messages.
-
-    Returns
-    -------
-    ndarray of shape (n, q)
-        uint8 where all labels are observed, else int8. A label that no row observes counts as one that no row has.
-
-    Raises
-    ------
-    MethodError
-        If y is not two-dimensional, holds anything else, has unobserved labels although ``missing`` is False, or is
-        sparse and too large to be made dense (`multilab.methods._sparse_labels.MAX_DENSE_BYTES`).
-    ValueError
-        If y holds infinity (raised by scikit-learn).
-    """
-    if y is None:
-        raise MethodError("the method requires y to be passed, but the target y is None")
-    array = check_array(
-        target_values(y),
-        accept_sparse=True,
-        dtype=None,
-        ensure_2d=False,
-        ensure_all_finite="allow-nan",
-        input_name="y",
-        ensure_min_samples=0,
-        ensure_min_features=0,
-    )
-    array = _densified(array, owner) if sp.issparse(array) else np.asarray(array)
-    hidden = _unobserved(array, y_mask)
-    positive = array == 1
-    valid = positive | (array == 0)
-    if hidden is not None:
-        valid |= hidden
-    if not np.all(valid):
-        raise MethodError(_wrong_values(array if hidden is None else array[~hidden]))
-    if array.ndim != 2:
-        raise MethodError(
-            f"y must have two dimensions, one column per label, and has shape {array.shape}; "
-            "for a classification with a single label pass y.reshape(-1, 1)"
-        )
-    if array.shape[1] == 0:
-        raise MethodError(f"y has shape {array.shape}: there must be at least one label column")
-    labels = np.zeros(array.shape, dtype=np.uint8)
-    labels[positive] = 1
-    if hidden is None:
-        return labels
-    if not missing:
-        raise MethodError(f"{hidden.sum()} of the {hidden.size} labels in y are not observed (NaN or -1)")
-    return _with_unobserved(labels, hidden)
-
-
-def _densified(y: Any, owner: str) -> np.ndarray:
-    """Return a sparse y as a dense array; a `MethodError` of a too large one reports wrong values first."""
-    refusal = refusal_of_dense(y, owner)
-    if refusal is None:
-        return y.toarray()
-    stored = sp.coo_array(y).data  # lil and dok keep lists
-    stored = stored[stored == stored]
-    allowed = (0, 1, -1) if y.dtype == np.int8 else (0, 1)
-    raise MethodError(refusal if np.isin(stored, allowed).all() else _wrong_values(stored))
-
-
-def _wrong_values(values: np.ndarray) -> str:
-    advice = "for -1/+1 labels pass (y > 0)" if values.dtype.kind in "biufc" else TAGS
-    return f"{describe_target(values)} y must hold 0 and 1 only; {advice}"
 
 
 def _highest(scores: np.ndarray, k: int) -> np.ndarray:
@@ -121,47 +53,13 @@ def _highest(scores: np.ndarray, k: int) -> np.ndarray:
     return np.take_along_axis(columns, order, axis=1)
 
 
-def _unobserved(array: np.ndarray, y_mask: Any) -> np.ndarray | None:
-    """Return where labels are not observed, or None if all are."""
-    hidden: Any = False
-    if array.dtype.kind in "fO":
-        hidden = array != array  # NaN, also among objects
-    elif array.dtype == np.int8:
-        hidden = array == -1
-        if y_mask is None and hidden.any() and not (array == 0).any():
-            raise MethodError(
-                "y holds no 0, and -1 in an int8 y means that a label is not observed; for -1/+1 labels pass (y > 0)"
-            )
-    if y_mask is not None:
-        mask = y_mask.toarray() if sp.issparse(y_mask) else np.asarray(y_mask)
-        if mask.shape != array.shape:
-            raise MethodError(
-                f"y_mask has shape {mask.shape} and y {array.shape}: give one value per label of each row"
-            )
-        if not np.isin(mask, (0, 1)).all():
-            raise MethodError("y_mask must be True where a label is observed and False elsewhere")
-        hidden = (mask == 0) | hidden
-    return hidden if np.any(hidden) else None
-
-
-def _with_unobserved(labels: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-    """Return the labels as int8 with -1 where they are hidden; a label that all rows hide is 0 in all of them."""
-    if hidden.all():
-        raise MethodError("no label of y is observed: there is nothing to learn from")
-    partial = hidden & ~hidden.all(axis=0)
-    labels[hidden] = 0
-    if not partial.any():
-        return labels
-    return np.where(partial, np.int8(-1), labels.astype(np.int8))
-
-
 class _MultiLabelInput:
     """Tags and validation of input that classifiers and transformers share."""
 
     _accepts_sparse: ClassVar[bool] = True
     _feature_types: ClassVar[tuple[type, ...]] = (np.float64,)  # types that X keeps; any other becomes the first
     _sparse_labels: ClassVar[Layout | None] = None  # then a sparse Y reaches `_fit` as canonical uint8 CSR or CSC
-    _accepts_missing_labels: ClassVar[bool] = False  # then `fit` has an argument `y_mask` and Y may hold -1 (int8)
+    _accepts_missing_labels: ClassVar[bool] = False  # then Y may hold -1 (int8)
     _min_samples: ClassVar[int] = 1
 
     def __sklearn_tags__(self) -> Any:
@@ -223,10 +121,12 @@ class _MultiLabelInput:
 class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     """Base class of the multi-label classifiers: validation of input, scores and decisions.
 
-    A subclass writes ``fit`` (which starts with ``X, Y = self._validate_fit(X, y)``, or, where it takes
-    ``sample_weight``, with ``X, Y, weight = self._validate_weighted(X, y, sample_weight)``) and ``_scores``. It
-    overrides ``_score_kind`` when its scores are not probabilities ("score" needs an argument ``threshold``), and
-    ``_decide`` or ``_predict`` when its decisions are not ``score >= threshold``.
+    A subclass writes ``_fit(X, Y)``, which gets validated rows and labels, and ``_scores(X)``. It overrides
+    ``_score_kind`` when its scores are not probabilities ("score" needs an argument ``threshold``), and ``_decide`` or
+    ``_predict`` when its decisions are not ``score >= threshold``.
+
+    A subclass whose ``fit`` takes more than X and y derives from `WeightedClassifier` (``sample_weight``),
+    `PartialClassifier` (``y_mask``) or `WeightedPartialClassifier` (both).
 
     Attributes
     ----------
@@ -246,7 +146,7 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
 
     ``predict_proba`` exists where all scores are in [0, 1], else ``decision_function``.
 
-    **Missing labels**: a class with ``_accepts_missing_labels`` learns from the observed labels alone. Unobserved ones
+    **Missing labels**: a `PartialClassifier` learns from the observed labels alone. Unobserved ones
     are NaN in a float y, -1 in an int8 y, or False in ``y_mask`` (the form for a sparse y); `check_labels` passes them
     on as -1. The other classes refuse them.
 
@@ -256,17 +156,32 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
     """
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from instances X of shape (n, d) and labels y of shape (n, q)."""
-        raise NotImplementedError(f"{type(self).__name__} has no fit")
+        """Learn from rows and their labels.
 
-    def _fit_validated(self, X: Any, Y: Any, sample_weight: np.ndarray | None = None) -> Self:
-        """Learn from rows that an ensemble has validated, for members with a ``_fit``."""
-        self.n_features_in_ = X.shape[1]
-        self._set_labels(Y.shape[1])
-        return self._fit(X, Y, sample_weight)
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            0/1, or two classes of any type in one dimension.
 
-    def _fit(self, X: Any, Y: Any, sample_weight: np.ndarray | None = None) -> Self:
-        raise NotImplementedError(f"{type(self).__name__} cannot be fitted on validated input")
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        MethodError
+            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+        """
+        self._fit(*self._validate_fit(X, y))
+        return self
+
+    def _fit(self, *args: Any, **kwargs: Any) -> None:
+        """Learn from validated X (float64, dense or CSR) and Y (see `_validate_fit`), and weights if `fit` takes any.
+
+        Parameters are checked here; ``n_features_in_``, ``n_labels_`` and ``classes_`` are set already.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no _fit")
 
     @keep_namespace
     def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -444,6 +359,53 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
         scores = self._scores(X)
         return scores, self._decide(scores)
 
+    def _set_labels(self, n_labels: int, classes: np.ndarray | None = None, names: np.ndarray | None = None) -> None:
+        self.n_labels_ = n_labels
+        self.classes_ = np.tile([0, 1], (n_labels, 1)) if classes is None else classes
+        if names is not None:
+            self.label_names_ = names
+        elif hasattr(self, "label_names_"):  # of an earlier fit
+            del self.label_names_
+
+    def _validate_predict(self, X: Any) -> Any:
+        check_is_fitted(self, "n_labels_")
+        return self._validate_features(X, reset=False)
+
+
+class WeightedClassifier(MultiLabelClassifier):
+    """Base class of the classifiers whose ``fit`` takes weights of the rows; they write ``_fit(X, Y, weight)``."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            0/1, or two classes of any type in one dimension.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0. A row of weight 0 is absent. An estimator with base classifiers passes the
+            weights to these, which must take them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        MethodError
+            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+        """
+        self._fit(*self._validate_weighted(X, y, sample_weight))
+        return self
+
+    def _fit_validated(self, X: Any, Y: Any, weight: np.ndarray | None) -> Self:
+        """Learn from rows that an ensemble has validated."""
+        self.n_features_in_ = X.shape[1]
+        self._set_labels(Y.shape[1])
+        self._fit(X, Y, weight)
+        return self
+
     def _validate_weighted(
         self, X: Any, y: Any, sample_weight: Any, y_mask: Any = None
     ) -> tuple[Any, Any, np.ndarray | None]:
@@ -463,24 +425,76 @@ class MultiLabelClassifier(_MultiLabelInput, ClassifierMixin, BaseEstimator):
             Y[:, (Y < 0).all(axis=0)] = 0
         return X[rows], Y, weight[rows]
 
-    def _set_labels(self, n_labels: int, classes: np.ndarray | None = None, names: np.ndarray | None = None) -> None:
-        self.n_labels_ = n_labels
-        self.classes_ = np.tile([0, 1], (n_labels, 1)) if classes is None else classes
-        if names is not None:
-            self.label_names_ = names
-        elif hasattr(self, "label_names_"):  # of an earlier fit
-            del self.label_names_
 
-    def _validate_predict(self, X: Any) -> Any:
-        check_is_fitted(self, "n_labels_")
-        return self._validate_features(X, reset=False)
+class PartialClassifier(MultiLabelClassifier):
+    """Base class of the classifiers that learn from partially observed labels; they write ``_fit(X, Y)``."""
+
+    _accepts_missing_labels: ClassVar[bool] = True
+
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            0/1, or two classes of any type in one dimension; NaN, or -1 in an int8 y, where a label is not observed.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        MethodError
+            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+        """
+        self._fit(*self._validate_fit(X, y, y_mask))
+        return self
+
+
+class WeightedPartialClassifier(WeightedClassifier):
+    """Base class of the classifiers that take weights and learn from partially observed labels.
+
+    They write ``_fit(X, Y, weight)``.
+    """
+
+    _accepts_missing_labels: ClassVar[bool] = True
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            0/1, or two classes of any type in one dimension; NaN, or -1 in an int8 y, where a label is not observed.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, >= 0. A row of weight 0 is absent. An estimator with base classifiers passes the
+            weights to these, which must take them.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        MethodError
+            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+        """
+        self._fit(*self._validate_weighted(X, y, sample_weight, y_mask))
+        return self
 
 
 class MultiLabelTransformer(_MultiLabelInput, TransformerMixin, BaseEstimator, ABC):
     """Base class of the transformers that learn from labels: selectors and reducers, before a classifier in a pipeline.
 
-    A subclass writes ``fit`` (which starts with ``X, Y = self._validate_fit(X, y)``) and ``transform`` (which starts
-    with ``X = self._validate_transform(X)``; scikit-learn's `SelectorMixin` brings its own).
+    A subclass writes ``_fit(X, Y)``, which gets validated rows and labels, and ``transform`` (which starts with
+    ``X = self._validate_transform(X)``; scikit-learn's `SelectorMixin` brings its own).
 
     Attributes
     ----------
@@ -489,9 +503,32 @@ class MultiLabelTransformer(_MultiLabelInput, TransformerMixin, BaseEstimator, A
 
     _min_samples: ClassVar[int] = 2
 
+    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            0/1, or two classes of any type in one dimension.
+        y_mask : array-like or sparse matrix of shape (n, q), optional
+            True where a label is observed; only some transformers learn from partially observed labels.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        MethodError
+            If y is no label matrix, or an argument of the estimator is out of range or does not fit the data.
+        """
+        self._fit(*self._validate_fit(X, y, y_mask))
+        return self
+
     @abstractmethod
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from instances X of shape (n, d) and labels y of shape (n, q)."""
+    def _fit(self, X: Any, Y: Any) -> Any:
+        """Learn from validated X (float64, dense or CSR) and Y (see `_validate_fit`)."""
 
     def _validate_transform(self, X: Any) -> Any:
         check_is_fitted(self)

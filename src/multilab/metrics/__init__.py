@@ -17,14 +17,14 @@ from collections.abc import Callable
 
 # ruff: isort: off
 # The modules that define metrics, in the order in which tables list them.
-from multilab.metrics import decision_metrics, auc, ranking_metrics, top_labels, probability_metrics, paper_metrics  # noqa: F401
+from multilab.metrics import decision_metrics, auc, ranking_metrics, top_labels, probability_metrics  # noqa: F401
 
 # ruff: isort: on
 from multilab.metrics.bootstrap_intervals import BootstrapInterval, bootstrap
 from multilab.metrics.conventions import PRESETS, Conventions, preset
 from multilab.metrics.errors import MetricError
 from multilab.metrics.label_table import OverAssigned, confusion_counts, over_assigned, per_label
-from multilab.metrics.registry import DEFINED, METRICS, Metric, metric
+from multilab.metrics.registry import DEFINED, METRICS, Metric, find_metric, metric
 from multilab.metrics.scorers import get_scorer, get_scorer_names
 from multilab.metrics.scoring import score_all
 from multilab.metrics.top_labels import label_propensities
@@ -42,6 +42,7 @@ __all__ = [
     "bootstrap",
     "bounds",
     "confusion_counts",
+    "find_metric",
     "get_scorer",
     "get_scorer_names",
     "label_propensities",

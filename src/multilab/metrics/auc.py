@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from multilab.metrics.conventions import Conventions
+from multilab.metrics.decision_counts import Value, mean_with_rule
 from multilab.metrics.inputs import blocks
-from multilab.metrics.label_ranks import Ranking, average_precisions
-from multilab.metrics.rank_counts import INDEX_RULES, rank_relevant
+from multilab.metrics.label_ranks import INDEX_RULES, Ranking, average_precisions, rank_relevant
 from multilab.metrics.registry import metric
-from multilab.metrics.values import Value, mean_with_rule
 
 _ZHANG = "Zhang & Zhou, IEEE TKDE 26 (2014)"
 

@@ -7,9 +7,8 @@ and every label.
 from __future__ import annotations
 
 from multilab.metrics.conventions import Conventions
-from multilab.metrics.decision_counts import DecisionCounts, safe_ratio
+from multilab.metrics.decision_counts import DecisionCounts, Value, mean_where_defined, safe_ratio
 from multilab.metrics.registry import metric
-from multilab.metrics.values import Value, mean_where_defined
 
 _GODBOLE = "Godbole & Sarawagi, PAKDD 2004"
 _SCHAPIRE = "Schapire & Singer, BoosTexter, Machine Learning 39 (2000)"

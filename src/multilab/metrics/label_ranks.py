@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""Ranks of the relevant labels of each row by their scores."""
+"""Ranks of the relevant labels of each row by their scores, and of the rows of each label."""
 
 from __future__ import annotations
 
@@ -9,11 +9,248 @@ from functools import cached_property
 
 import numpy as np
 
+from multilab.metrics import inputs
 from multilab.metrics.conventions import Conventions
 from multilab.metrics.inputs import Entries, Scores, blocks, refuse_other_shape
-from multilab.metrics.label_draws import DrawnLabels, SortedLabels, sort_labels
 from multilab.metrics.label_sets import LabelSets
-from multilab.metrics.rank_counts import INDEX_RULES, RelevantRanks, rank_relevant
+
+INDEX_RULES = ("higher_index", "lower_index")
+
+
+@dataclass(frozen=True)
+class RelevantRanks:
+    """Counts for each relevant entry of a block of lists, ordered by list and, within it, by ascending score.
+
+    Attributes
+    ----------
+    lists : ndarray of int, shape (n_entries,)
+        Index of the list of each entry.
+    positions : ndarray of int, shape (n_entries,)
+        Its position in the list.
+    starts : ndarray of int, shape (n_lists + 1,)
+        Position of the first entry of each list.
+    above, tied, later : ndarray of int, shape (n_entries,)
+        Entries of the list with a higher score; with the same score, itself included; of these the ones with
+        a higher index (0 without ``by_index``).
+    above_relevant, tied_relevant, later_relevant : ndarray of int, shape (n_entries,)
+        The same counts among the relevant entries.
+    """
+
+    lists: np.ndarray
+    positions: np.ndarray
+    starts: np.ndarray
+    above: np.ndarray
+    tied: np.ndarray
+    later: np.ndarray
+    above_relevant: np.ndarray
+    tied_relevant: np.ndarray
+    later_relevant: np.ndarray
+
+    def twice_rank(self, ties: str) -> np.ndarray:
+        """Return 2 x the rank (1 = highest score) among all entries of the list; doubled, it is an integer."""
+        return _twice_rank(self.above, self.tied, self.later, ties)
+
+    def twice_rank_among_relevant(self, ties: str) -> np.ndarray:
+        """Return 2 x the rank among the relevant entries of the list, by the same tie rule."""
+        return _twice_rank(self.above_relevant, self.tied_relevant, self.later_relevant, ties)
+
+    def twice_wrong_pairs(self, ties: str) -> np.ndarray:
+        """Return 2 x the irrelevant entries ranked before each entry; of a tie all, half, or by index."""
+        above = self.above - self.above_relevant
+        tied = self.tied - self.tied_relevant
+        later = self.later - self.later_relevant
+        if ties == "max":
+            return 2 * (above + tied)
+        if ties == "average":
+            return 2 * above + tied
+        return 2 * (above + (later if ties == "higher_index" else tied - later))
+
+    def sum_per_list(self, counts: np.ndarray) -> np.ndarray:
+        """Return the sums of integer counts over the entries of each list."""
+        return np.diff(np.concatenate(([0], np.cumsum(counts)))[self.starts])
+
+    def max_per_list(self, counts: np.ndarray) -> np.ndarray:
+        """Return the largest count of each list, 0 if the list has no entry."""
+        largest = np.zeros(self.starts.size - 1, dtype=counts.dtype)
+        filled = np.diff(self.starts) > 0
+        if counts.size:
+            largest[filled] = np.maximum.reduceat(counts, self.starts[:-1][filled])
+        return largest
+
+
+def _twice_rank(above: np.ndarray, tied: np.ndarray, later: np.ndarray, ties: str) -> np.ndarray:
+    if ties == "max":
+        return 2 * (above + tied)
+    if ties == "average":
+        return 2 * above + tied + 1
+    return 2 * (above + (later + 1 if ties == "higher_index" else tied - later))
+
+
+def rank_relevant(scores: np.ndarray, entries: Entries, by_index: bool) -> RelevantRanks:
+    """Count, for each relevant entry, the entries ranked above it and those tied with it.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n_lists, length)
+        Finite scores.
+    entries : Entries
+        The relevant entries of these lists.
+    by_index : bool
+        Whether a tie rule by index is used; only then the indices within a tie are counted.
+
+    Returns
+    -------
+    RelevantRanks
+    """
+    values = scores[entries.lists, entries.positions]
+    # Stable, and the entries come by ascending position: within a tie they stay so.
+    order = np.lexsort((values, entries.lists))
+    values, lists, positions = values[order], entries.lists, entries.positions[order]
+    count = values.size
+    begins = np.ones(count, dtype=bool)  # of a tie among the relevant entries of one list
+    begins[1:] = (values[1:] != values[:-1]) | (lists[1:] != lists[:-1])
+    first = np.flatnonzero(begins)
+    tie = np.cumsum(begins) - 1
+    end = np.append(first[1:], count)[tie]
+    tied_relevant = end - first[tie]
+    above_relevant = entries.starts[1:][lists] - end
+    later_relevant = end - 1 - np.arange(count)
+
+    ordered = np.sort(scores, axis=1)
+    not_above = _count_up_to(ordered, lists[first], values[first], inclusive=True)
+    below = _count_up_to(ordered, lists[first], values[first], inclusive=False)
+    above = (scores.shape[1] - not_above)[tie]
+    tied = (not_above - below)[tie]
+    later = np.zeros_like(tied)
+    if by_index:
+        later = _later_in_tie(scores, lists, positions, not_above[tie], later_relevant, tied != tied_relevant)
+    return RelevantRanks(
+        lists, positions, entries.starts, above, tied, later, above_relevant, tied_relevant, later_relevant
+    )
+
+
+def _count_up_to(ordered: np.ndarray, lists: np.ndarray, values: np.ndarray, inclusive: bool) -> np.ndarray:
+    """Count the scores of each list below (or up to) a value: one binary search per value, all in step."""
+    length = ordered.shape[1]
+    flat, base = ordered.ravel(), lists * length - 1
+    count = np.zeros(lists.size, dtype=np.int64)
+    step = 1 << (length.bit_length() - 1)
+    while step:
+        trial = count + step
+        value = flat[base + np.minimum(trial, length)]
+        passed = (value <= values) if inclusive else (value < values)
+        count = np.where(passed & (trial <= length), trial, count)
+        step >>= 1
+    return count
+
+
+def _later_in_tie(
+    scores: np.ndarray,
+    lists: np.ndarray,
+    positions: np.ndarray,
+    not_above: np.ndarray,
+    later_relevant: np.ndarray,
+    mixed: np.ndarray,
+) -> np.ndarray:
+    """Count the entries of a tie with a higher index; lists without a mixed tie need no second sort."""
+    later = later_relevant.copy()
+    if not mixed.any():
+        return later
+    chosen = np.unique(lists[mixed])
+    order = np.argsort(scores[chosen], axis=1, kind="stable")
+    position = np.empty_like(order)
+    np.put_along_axis(position, order, np.arange(scores.shape[1])[None, :], axis=1)
+    local = np.searchsorted(chosen, lists[mixed])
+    later[mixed] = not_above[mixed] - 1 - position[local, positions[mixed]]
+    return later
+
+
+_BLOCKS = 4  # more cells are not kept sorted
+
+
+@dataclass(frozen=True)
+class SortedLabels:
+    """Rows of each label by ascending score, and the ties among them.
+
+    Attributes
+    ----------
+    order : ndarray of int, shape (n_labels, n_rows)
+    relevant, observed : ndarray of bool, shape (n_labels, n_rows)
+        In this order.
+    starts : ndarray of int, shape (n_ties,)
+        Position of the first row of each tie in the flat order.
+    labels : ndarray of int, shape (n_ties,)
+        Label of each tie.
+    first : ndarray of int, shape (n_labels,)
+        First tie of each label.
+    """
+
+    order: np.ndarray
+    relevant: np.ndarray
+    observed: np.ndarray
+    starts: np.ndarray
+    labels: np.ndarray
+    first: np.ndarray
+
+    def draw(self, lines: np.ndarray) -> DrawnLabels:
+        """Count the drawn rows of each tie."""
+        weights = np.bincount(lines, minlength=self.order.shape[1])[self.order] * self.observed
+        counts = np.add.reduceat(weights.ravel(), self.starts)
+        relevant = np.add.reduceat((weights * self.relevant).ravel(), self.starts)
+        return DrawnLabels(self, relevant, counts - relevant)
+
+
+@dataclass(frozen=True)
+class DrawnLabels:
+    """Numbers of relevant and irrelevant rows of a draw in each tie of the sorted labels."""
+
+    sorted: SortedLabels
+    relevant: np.ndarray
+    irrelevant: np.ndarray
+
+    def auc(self, twice_loss: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the area under the ROC curve of each label that the draw observes, and where it is undefined."""
+        wrong = self._per_label(self.relevant * (2 * self._above(self.irrelevant) + twice_loss * self.irrelevant))
+        positives, negatives = self._per_label(self.relevant), self._per_label(self.irrelevant)
+        twice_pairs = 2 * positives * negatives
+        kept = positives + negatives > 0
+        return ((twice_pairs - wrong) / np.maximum(twice_pairs, 1))[kept], (twice_pairs == 0)[kept]
+
+    def average_precision(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the average precision of each label that the draw observes, ties as one step, and where undefined."""
+        relevant = self._above(self.relevant) + self.relevant
+        everything = relevant + self._above(self.irrelevant) + self.irrelevant
+        positives, negatives = self._per_label(self.relevant), self._per_label(self.irrelevant)
+        steps = self._per_label(self.relevant * (relevant / np.maximum(everything, 1)))
+        kept = positives + negatives > 0
+        return (steps / np.maximum(positives, 1))[kept], (positives == 0)[kept]
+
+    def _per_label(self, counts: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(counts, self.sorted.first)
+
+    def _above(self, counts: np.ndarray) -> np.ndarray:
+        """Return the counts of the ties of the same label with higher scores."""
+        up_to = np.cumsum(counts)
+        last = np.append(self.sorted.first[1:], counts.size) - 1
+        return up_to[last][self.sorted.labels] - up_to
+
+
+def sort_labels(truth: LabelSets, scores: Scores) -> SortedLabels | None:
+    """Sort the rows of each label; None if there are too many cells to keep."""
+    n_rows, n_labels = truth.shape
+    if n_rows * n_labels > _BLOCKS * inputs.BLOCK_CELLS:
+        return None
+    columns = scores.columns(0, n_labels)
+    order = np.argsort(columns, axis=1).astype(np.int32)
+    columns = np.take_along_axis(columns, order, axis=1)
+    relevant = np.take_along_axis(truth.to_csr().T.toarray(), order, axis=1)
+    begins = np.ones(columns.shape, dtype=bool)
+    begins[:, 1:] = columns[:, 1:] != columns[:, :-1]
+    starts = np.flatnonzero(begins)
+    labels = starts // n_rows
+    return SortedLabels(
+        order, relevant, columns > -np.inf, starts, labels, np.searchsorted(labels, np.arange(n_labels))
+    )
 
 
 @dataclass(frozen=True)

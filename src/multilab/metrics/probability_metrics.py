@@ -12,11 +12,11 @@ from typing import Literal
 import numpy as np
 
 from multilab.metrics.conventions import Conventions
+from multilab.metrics.decision_counts import Value, mean_of
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import Entries, blocks
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.registry import metric
-from multilab.metrics.values import Value, mean_of
 
 __all__ = ["brier_score", "expected_calibration_error", "log_loss"]
 

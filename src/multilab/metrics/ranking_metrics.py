@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from multilab.metrics.conventions import Conventions
+from multilab.metrics.decision_counts import Value, mean_with_rule
 from multilab.metrics.label_ranks import LabelRanks, Ranking
 from multilab.metrics.registry import metric
-from multilab.metrics.values import Value, mean_with_rule
 
 _SCHAPIRE = "Schapire & Singer, BoosTexter, Machine Learning 39 (2000)"
 

@@ -2,7 +2,7 @@
 """Registry of the metrics: the decorator that defines one, and the table of all.
 
 A metric is one decorated function in one of the modules that :mod:`multilab.metrics` imports
-(``decision_metrics``, ``auc``, ``ranking_metrics``, ``top_labels``, ``probability_metrics``, ``paper_metrics``)::
+(``decision_metrics``, ``auc``, ``ranking_metrics``, ``top_labels``, ``probability_metrics``)::
 
     @metric("Is-error", "min", "scores", group="ranking", mean_over="rows", skips="rows",
             source="Crammer & Singer, JMLR 2003", conventions=("ranking_loss_ties",))
@@ -18,21 +18,23 @@ reports, the leaderboards of the arena, the reference and the completion of the 
 
 from __future__ import annotations
 
+import functools
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from multilab.core.messages import unknown_name
 from multilab.core.text import docstring
 from multilab.metrics.conventions import Conventions, resolve
-from multilab.metrics.decision_counts import DecisionCounts, count_decisions
+from multilab.metrics.decision_counts import DecisionCounts, Value, count_decisions
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import Decisions, Scores, refuse_outside_unit_interval
 from multilab.metrics.label_ranks import Ranking
 from multilab.metrics.label_sets import LabelSets, observed_only
-from multilab.metrics.values import Value
 
 Direction = Literal["max", "min"]
 Needs = Literal["scores", "probabilities", "decisions"]
@@ -136,6 +138,7 @@ class Metric:
 
 _DEFINED: dict[str, Metric] = {}
 _SCORED: dict[str, Metric] = {}
+_OF_PAPERS: dict[str, Metric] = {}
 
 DEFINED: Mapping[str, Metric] = MappingProxyType(_DEFINED)
 METRICS: Mapping[str, Metric] = MappingProxyType(_SCORED)
@@ -143,9 +146,26 @@ METRICS: Mapping[str, Metric] = MappingProxyType(_SCORED)
 
 def defined(name: str) -> Metric:
     """Return the metric of this name; refuse an unknown one."""
-    if name not in _DEFINED:
+    found = _DEFINED.get(name) or paper_metrics().get(name)
+    if found is None:
         raise MetricError(unknown_name("metric", name, _DEFINED))
-    return _DEFINED[name]
+    return found
+
+
+def find_metric(name: str) -> Metric | None:
+    """Return the metric of this name that scores of a study can hold: one of :data:`METRICS`, or one of a paper."""
+    return _SCORED.get(name) or paper_metrics().get(name)
+
+
+@functools.cache
+def paper_metrics() -> Mapping[str, Metric]:
+    """Return the metrics that papers define in their ``metrics.py``; a study computes those that it lists.
+
+    The packages of papers are above this one: only the names of their files are known here.
+    """
+    for path in sorted(Path(__file__).parents[1].glob("papers/*/metrics.py")):
+        importlib.import_module(f"multilab.papers.{path.parent.name}.metrics")
+    return MappingProxyType(_OF_PAPERS)
 
 
 _SUMMARY = "Return the "
@@ -206,7 +226,7 @@ def metric(
     title, direction, needs, source, conventions, skips, high, filler, group, ordered_like, mean_over
         See :class:`Metric`.
     in_score_all : bool, default True
-        Whether ``score_all`` computes it, so that it is in :data:`METRICS`.
+        Whether ``score_all`` computes it, so that it is in :data:`METRICS`. A metric of a paper never is.
 
     Returns
     -------
@@ -241,6 +261,9 @@ def metric(
         rules = conventions, parameters, filler, group, ordered_like, mean_over
         made = Metric(name, title, direction, 0.0, high, needs, skips, *rules, definition, source, function, formula)
         function.__doc__ = _document(made, doc)
+        if formula.__module__.startswith("multilab.papers."):
+            _OF_PAPERS[name] = made
+            return function
         _DEFINED[name] = made
         if in_score_all:
             _SCORED[name] = made
@@ -252,8 +275,8 @@ def metric(
 def _check(
     name: str, doc: str, choices: Mapping[str, tuple[Any, tuple[Any, ...]]], conventions: tuple[str, ...]
 ) -> None:
-    if name in _DEFINED:
-        raise MetricError(f"metric {name!r} is defined already, in {_DEFINED[name].function.__module__}")
+    if taken := _DEFINED.get(name) or _OF_PAPERS.get(name):
+        raise MetricError(f"metric {name!r} is defined already, in {taken.function.__module__}")
     if not doc.startswith(_SUMMARY):
         raise MetricError(f"metric {name!r}: the docstring must begin with {_SUMMARY.strip()!r} and a definition")
     known = tuple(field.name for field in fields(Conventions))
@@ -280,7 +303,7 @@ def _public_function(formula: Formula, needs: Needs) -> Callable[..., float]:
     def value(Y: Any, given: Any, conventions: str | Conventions, y_mask: Any, parameters: dict[str, Any]) -> float:
         chosen = resolve(conventions)
         measured = measure(Y, given, needs, chosen, y_mask)
-        return DEFINED[formula.__name__].value(measured, chosen, **parameters).value
+        return defined(formula.__name__).value(measured, chosen, **parameters).value
 
     def of_decisions(
         Y: Any, decisions: Any, conventions: str | Conventions = "default", *, y_mask: Any = None, **parameters: Any

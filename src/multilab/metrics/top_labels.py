@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from multilab.metrics.conventions import Conventions
+from multilab.metrics.decision_counts import Value, mean_of
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import Entries
-from multilab.metrics.label_ranks import Ranking
+from multilab.metrics.label_ranks import Ranking, rank_relevant
 from multilab.metrics.label_sets import LabelSets
-from multilab.metrics.rank_counts import rank_relevant
 from multilab.metrics.registry import metric
-from multilab.metrics.values import Value, mean_of
 
 __all__ = ["label_propensities", "ndcg_at_k", "precision_at_k"]
 

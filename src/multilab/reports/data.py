@@ -11,7 +11,7 @@ import pandas as pd
 
 from multilab.claims.verdicts import Agreement
 from multilab.core import read_json
-from multilab.metrics import METRICS
+from multilab.metrics import find_metric
 from multilab.reports.errors import ReportError
 from multilab.statistics import Comparison, StatisticsError, Summary, compare_methods, rank_rows, summarise
 from multilab.statistics.result_files import read_measured, read_scores, read_table
@@ -209,13 +209,15 @@ class ReportData:
 
 def metric_title(key: str) -> str:
     """Return the display name of a metric; an unknown key has its underscores replaced."""
-    title = METRICS[key].title if key in METRICS else key.replace("_", " ")
+    known = find_metric(key)
+    title = known.title if known else key.replace("_", " ")
     return title[:1].upper() + title[1:]
 
 
 def metric_direction(key: str) -> str:
     """Return whether small ("min") or large values ("max") of a metric are good, empty if unknown."""
-    return METRICS[key].direction if key in METRICS else ""
+    known = find_metric(key)
+    return known.direction if known else ""
 
 
 def load_report(study_dir: Path | str) -> ReportData:
@@ -233,7 +235,9 @@ def load_report(study_dir: Path | str) -> ReportData:
     """
     folder = Path(study_dir)
     if not (folder / "scores.csv").is_file():
-        raise ReportError(f"{folder / 'scores.csv'} is missing: run the study first (multilab run study={folder.name})")
+        raise ReportError(
+            f"{folder / 'scores.csv'} is missing: run the study first (multilab study run --study {folder.name})"
+        )
     info = _json(folder / "study.json", {})
     cells, claims = folder / "cells.csv", _json(folder / "claims.json", [])
     try:
@@ -299,7 +303,7 @@ def _check_ranks(path: Path, comparison: Comparison, summary: Summary) -> None:
     if rank_rows(table, comparison.direction).to_dict("index") != comparison.dataset_ranks:
         raise ReportError(
             f"{path} does not belong to scores.csv: the ranks of {summary.metric} differ; "
-            f"regenerate it with `multilab stats study={path.parent.name}`"
+            f"regenerate it with `multilab study stats --study {path.parent.name}`"
         )
 
 

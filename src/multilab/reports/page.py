@@ -6,7 +6,7 @@ from typing import Any
 
 from multilab.core import write_atomically
 from multilab.core.templates import template as jinja_template
-from multilab.metrics import METRICS
+from multilab.metrics import find_metric
 from multilab.reports.data import load_report, metric_title
 from multilab.reports.paper.cells import MARKS
 from multilab.reports.paper.names import ReportedPaper
@@ -42,7 +42,7 @@ def build_report(
         If ``scores.csv`` is missing, or a file cannot be read or contradicts the scores.
     """
     report = load_report(study_dir)
-    common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "definitions": METRICS}
+    common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "find_metric": find_metric}
     shown = sections(report, paper, each)
     rendered = [(section, template(section.template, common).render(section.content)) for section in shown]
     return write_page(

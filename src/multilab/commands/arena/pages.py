@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from multilab.commands.arena.summary import summarise_arena
-from multilab.commands.arguments import arguments
 from multilab.core import read_json, report_dir
 from multilab.core.shell import command
 from multilab.papers import paper_of
@@ -19,15 +18,10 @@ README_STUDY = "mlwse-core"
 """Study whose table and figure the README shows."""
 
 
-def write_pages(argv: list[str]) -> int:
-    """Write ``index.html`` and a page per set next to a leaderboard file from committed files alone.
-
-    ``out=FOLDER`` is that of ``multilab arena rank``; the default is ``reports/arena``.
-    """
-    options = arguments(argv, "out")
-    written = build_arena_pages(Path(options.get("out", report_dir("arena"))))
+def write_pages(folder: Path) -> None:
+    """Write ``index.html`` and a page per set next to a leaderboard file from committed files alone."""
+    written = build_arena_pages(folder)
     print(f"page:    {written[0].resolve()}, and {len(written) - 1} pages of sets next to it")
-    return 0
 
 
 def study_page(folder: Path, each: Callable[..., Iterable[Any]] = map) -> Path:
@@ -57,8 +51,8 @@ def committed_pages(each: Callable[..., Iterable[Any]] = map) -> int:
         if not _is_of_arena(folder):
             print(build_report(folder, paper_of(folder), each))
     if (report_dir("arena") / "leaderboard.json").is_file():
-        write_pages([])
-        summarise_arena([])
+        write_pages(report_dir("arena"))
+        summarise_arena()
     if report_dir(README_STUDY).is_dir():
         overview(report_dir(README_STUDY))
     return 0

@@ -11,11 +11,10 @@ import yaml
 from multilab.arena.errors import ArenaError
 from multilab.arena.portfolio import StackPortfolio, choose_portfolio
 from multilab.commands.arena.tables import arena_settings
-from multilab.commands.arguments import arguments, seconds_of
-from multilab.core import conf_dir, report_dir, write_atomically
+from multilab.core import report_dir, write_atomically
 from multilab.core.shell import command
 from multilab.experiments.conf import read_settings, read_settings_file
-from multilab.experiments.study import Study, load_study
+from multilab.experiments.study import Study
 from multilab.statistics.result_files import read_scores, read_table, read_unfinished
 
 STACKS = ("stack", "stack_greedy", "stack_mlwse", "stack_one_decision")
@@ -30,13 +29,8 @@ _HEADER = """\
 """
 
 
-def choose(argv: list[str]) -> int:
-    """Print the portfolio of each data set and write ``conf/study/arena-stacks.yaml``."""
-    options = arguments(argv, "study", "k", "seconds", "out")
-    study = load_study(options.get("study", "arena"))
-    k = _count(options.get("k", "8"))
-    seconds = seconds_of("seconds", options.get("seconds", "60s"))
-    path = Path(options["out"]) if "out" in options else conf_dir() / "study" / "arena-stacks.yaml"
+def choose(study: Study, k: int, seconds: float, path: Path) -> None:
+    """Print the portfolio of each data set and write the study of the stacks to ``conf/study/arena-stacks.yaml``."""
     members = kept = chosen_members(path)
     for portfolio in study_portfolios(study, k, seconds):
         if portfolio.dataset in kept:
@@ -45,8 +39,7 @@ def choose(argv: list[str]) -> int:
             members = members | {portfolio.dataset: portfolio.methods}
             print(f"{portfolio.dataset}: {', '.join(portfolio.methods)}  ({portfolio.seconds:.3g} s)")
     write_atomically(path, stack_study(study, members).encode())
-    print(f"{path}; `{command('multilab')} cells add study={path.stem}` fits the stacks")
-    return 0
+    print(f"{path}; `{command('multilab')} store add --study {path.stem}` fits the stacks")
 
 
 def chosen_members(path: Path) -> dict[str, tuple[str, ...]]:
@@ -71,7 +64,9 @@ def study_portfolios(study: Study, k: int, seconds: float) -> list[StackPortfoli
     folder = report_dir(study.name)
     for path in (folder / "scores.csv", folder / "measured.csv"):
         if not path.is_file():
-            raise ArenaError(f"{path} is not there: `{command('multilab')} report study={study.name}` needs results")
+            raise ArenaError(
+                f"{path} is not there: `{command('multilab')} study run --study {study.name}` needs results"
+            )
     measured = read_table(folder / "measured.csv", ["dataset", "split", "method", "fit_seconds"])
     tables = {"scores": read_scores(folder), "measured": measured, "unfinished": read_unfinished(folder)}
     stacked = {name for name in study.all_methods if study.method(name).base_scores} | {
@@ -107,9 +102,3 @@ def stack_study(study: Study, members: Mapping[str, tuple[str, ...]]) -> str:
     }
     text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True)
     return _HEADER + text
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ArenaError(f"k must be a number of methods >= 1, not {text!r}")
-    return int(text)

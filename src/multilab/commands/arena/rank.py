@@ -25,7 +25,6 @@ from multilab.commands.arena.tables import (
     read_costs,
     read_tracks,
 )
-from multilab.commands.arguments import arguments
 from multilab.commands.progress import ProgressBar
 from multilab.core import report_dir, write_atomically
 from multilab.core.messages import unknown_name
@@ -34,9 +33,6 @@ from multilab.experiments.execute import jobs, parallel_map
 from multilab.metrics import METRICS
 from multilab.reports.tables.entry import Entry
 from multilab.reports.tables.results import ResultTable, print_result_table
-
-_VIEW = ("metric", "sets", "pool", "top")
-_CONTENT = ("anchor", "champion", "out")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,30 +50,40 @@ class _Suite:
     @classmethod
     def read(cls, options: Mapping[str, str]) -> _Suite:
         studies = {track: options.get(track, study) for track, study in STUDIES.items()}
-        _refuse_without_results({track: study for track, study in studies.items() if track in options})
+        _refuse_without_results([study for track, study in studies.items() if track in options])
         tracks, chosen = read_tracks(studies), arena_settings() | dict(options)
         columns = [column for track in tracks for column in track.columns]
         for key in {"anchor", "champion"} & set(options):
             if options[key] not in columns:
-                raise ArenaError(unknown_name(f"column for {key}=", options[key], columns))
+                raise ArenaError(unknown_name(f"column for --{key}", options[key], columns))
         facts, digests = facts_of_sets(studies), digests_of_splits(studies)
         methods = described_methods(tracks, studies)
         return cls(studies, tracks, facts, digests, methods, chosen["anchor"], chosen["champion"])
 
 
-def rank(argv: list[str]) -> int:
-    """Print a leaderboard; without arguments that choose one, write the file of all first."""
-    options = arguments(argv, *_VIEW, *STUDIES, *_CONTENT)
+def rank(options: Mapping[str, str], top: int | None = None, output: str | None = None) -> None:
+    """Print a leaderboard; without options that choose one, write the file of all first.
+
+    Parameters
+    ----------
+    options : mapping
+        What chooses a leaderboard (``metric``, ``sets``, ``pool``), the studies of the tracks by their names, and the
+        methods ``anchor`` and ``champion``; only what is given.
+    top : int, optional
+        Rows to print.
+    output : str, optional
+        Folder of the file of all leaderboards.
+    """
     view = sorted({"metric", "sets", "pool"} & set(options))
-    if view and "out" in options:
-        raise ArenaError(f"out= is the folder of the file of all leaderboards; with {view[0]}= nothing is written")
-    suite, top = _Suite.read(options), _top(options.get("top"))
+    if view and output:
+        raise ArenaError(f"--output is the folder of the file of all leaderboards; with --{view[0]} nothing is written")
+    suite = _Suite.read(options)
     pools = {pool.name: pool for pool in all_pools(suite.tracks, suite.methods, suite.digests, suite.champion)}
     name = options.get("pool", _widest(list(pools.values())))
     if name not in pools:
         raise ArenaError(unknown_name("pool", name, pools))
     if not view:
-        _write(suite, options.get("out"))
+        _write(suite, output)
     pool = pools[name]
     means = pool.means
     if "sets" in options:
@@ -92,19 +98,20 @@ def rank(argv: list[str]) -> int:
     for metric in options.get("metric", "overall").split(","):
         board = arena.rank_methods(means, metric, _rating(), anchor, sources_of(suite.facts))
         print_result_table(_table(board, means, pool, top, options.get("sets"), seen))
-    return 0
 
 
 def _write(suite: _Suite, out: str | None) -> None:
     """Write the file of all leaderboards."""
     if suite.studies != STUDIES and out is None:
         raise ArenaError(
-            "other studies would replace the leaderboard of the arena: add out=FOLDER, or metric= to print"
+            "other studies would replace the leaderboard of the arena: add --output FOLDER, or --metric to print"
         )
     described = {each["name"] for each in suite.facts}
     for track in suite.tracks:
         if absent := [each for each in track.datasets if each not in described]:
-            advice = f"`{command('multilab')} stats study={suite.studies[track.name]}` writes them to datasets.json"
+            advice = (
+                f"`{command('multilab')} study stats --study {suite.studies[track.name]}` writes them to datasets.json"
+            )
             raise ArenaError(f"there are no facts of {', '.join(absent)}: {advice}")
     content = arena.arena_leaderboard(
         suite.tracks,
@@ -124,14 +131,12 @@ def _write(suite: _Suite, out: str | None) -> None:
     print(f"wrote {path}: {_extent(content)}")
 
 
-def _refuse_without_results(studies: Mapping[str, str]) -> None:
+def _refuse_without_results(studies: Sequence[str]) -> None:
     """Raise if a study that was named for a track has no results."""
-    for track, study in studies.items():
+    for study in studies:
         path = report_dir(study) / "scores.csv"
         if not path.is_file():
-            raise ArenaError(
-                f"{track}={study}: {path} is not there; `{command('multilab')} run study={study}` computes it"
-            )
+            raise ArenaError(f"{path} is not there; `{command('multilab')} study run --study {study}` computes it")
 
 
 def _widest(pools: Sequence[Pool]) -> str:
@@ -158,14 +163,6 @@ def _in_parallel(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     return [
         result for chunk in ProgressBar("boards and tests")(chunks, len(chunks)) for result in parallel_map(work, chunk)
     ]
-
-
-def _top(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise ArenaError(f"top must be a number of methods such as 20, not {text!r}")
-    return int(text)
 
 
 def _extent(content: dict[str, Any]) -> str:

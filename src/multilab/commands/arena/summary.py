@@ -9,7 +9,6 @@ from typing import Any
 from multilab.arena.errors import ArenaError
 from multilab.arena.summary import PROPOSALS, arena_summary
 from multilab.commands.arena.tables import STUDIES, arena_settings, tables_of_costs
-from multilab.commands.arguments import arguments
 from multilab.core import report_dir, write_atomically
 from multilab.core.shell import command
 from multilab.experiments.conf import names
@@ -20,9 +19,8 @@ from multilab.reports.arena.page import summary_page
 PAGE = "docs/arena-results.md"
 
 
-def summarise_arena(argv: list[str]) -> int:
+def summarise_arena() -> None:
     """Write ``reports/arena/summary.json`` and the page of the documentation."""
-    arguments(argv)
     summary = summary_of_reports()
     if summary is None:
         raise ArenaError(
@@ -37,7 +35,6 @@ def summarise_arena(argv: list[str]) -> int:
         print(page)
     else:
         print(f"{page} is not written: there is no folder {page.parent}")
-    return 0
 
 
 def summary_of_reports() -> dict[str, Any] | None:

@@ -11,11 +11,10 @@ import pandas as pd
 
 from multilab.arena import ArenaError, Track, method_costs, track_results, with_base_methods
 from multilab.arena.tracks import column_name
-from multilab.commands.methods import family
 from multilab.core import conf_dir, read_json, report_dir
 from multilab.core.shell import command
 from multilab.experiments.conf import names, package_names, read_settings_file
-from multilab.experiments.method import Method, load_method
+from multilab.experiments.method import Method, family_of, load_method
 from multilab.experiments.own_settings import entrant_names
 from multilab.experiments.study import load_study
 from multilab.statistics.result_files import read_measured, read_scores, read_table, read_unfinished
@@ -62,7 +61,8 @@ def read_tracks(studies: Mapping[str, str]) -> list[Track]:
     if not tracks or tracks[0].name != "default":
         study = studies["default"]
         raise ArenaError(
-            f"{report_dir(study) / 'scores.csv'} is not there; `{command('multilab')} run study={study}` computes it"
+            f"{report_dir(study) / 'scores.csv'} is not there; "
+            f"`{command('multilab')} study run --study {study}` computes it"
         )
     return tracks
 
@@ -180,7 +180,7 @@ def _described(name: str, method: Method | None) -> dict[str, Any]:
     """Return what the leaderboard file has of every method, with or without results."""
     return {
         "title": method.title if method else name,
-        "family": _display(method, "family") or (family(method) if method else None),
+        "family": _display(method, "family") or (family_of(method) if method else None),
         "licence": _display(method, "licence") or (LICENCE if name in package_names("method") else None),
         "requires": _requires(method),
         "reference": _display(method, "reference"),
@@ -308,4 +308,6 @@ def _json(path: Path, absent: Any) -> Any:
     try:
         return read_json(path)
     except ValueError as error:
-        raise ArenaError(f"{path} is not JSON: {error}; `{command('multilab')} stats` of its study writes it") from None
+        raise ArenaError(
+            f"{path} is not JSON: {error}; `{command('multilab')} study stats` of its study writes it"
+        ) from None

@@ -1,7 +1,7 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """The baseline that assigns the most frequent labels."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -42,21 +42,12 @@ class FrequentLabels(MultiLabelClassifier):
     def __init__(self, k: int | None = None) -> None:
         self.k = k
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the frequencies from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Raises
-        ------
-        MethodError
-            If k is negative.
-        """
-        _, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         if self.k is not None and self.k < 0:
             raise MethodError(f"k={self.k!r}: give the number of labels, 0 or more, or None")
         self.frequencies_ = Y.mean(axis=0, dtype=np.float64)
         k = round(float(self.frequencies_.sum())) if self.k is None else self.k
         self.labels_ = np.argsort(-self.frequencies_, kind="stable")[:k]
-        return self
 
     def _scores(self, X: Any) -> np.ndarray:
         return np.tile(self.frequencies_, (X.shape[0], 1))

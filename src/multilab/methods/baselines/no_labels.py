@@ -1,7 +1,7 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """The baseline that assigns no label."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +27,8 @@ class NoLabels(MultiLabelClassifier):
     array([[0, 0]])
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the numbers of features and labels from X of shape (n, d), dense or sparse, and y of shape (n, q)."""
-        self._validate_fit(X, y)
-        return self
+    def _fit(self, X: Any, Y: Any) -> None:
+        """Learn the numbers of features and labels, which the base class has set."""
 
     def _scores(self, X: Any) -> np.ndarray:
         return np.zeros((X.shape[0], self.n_labels_))

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from multilab.methods._observed import is_partial, observed_groups
+from multilab.methods.labels import is_partial, observed_groups
 
 # Lower bound of a standard deviation, relative to the range of the column: a column that is constant in a class would
 # determine all decisions. It is well above the rounding errors of a variance of 0.

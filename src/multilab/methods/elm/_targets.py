@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""Labels as -1/+1 targets of weighted least squares, each distinct column once."""
+"""Labels as -1/+1 targets of weighted least squares, each distinct column once, and the threshold of the scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,8 +7,9 @@ from typing import Self
 
 import numpy as np
 
-from multilab.methods._observed import is_partial, observed_groups
 from multilab.methods._weights import Weights
+from multilab.methods.base import MethodError
+from multilab.methods.labels import is_partial, observed_groups
 
 Rows = np.ndarray | None  # None: all rows
 
@@ -79,3 +80,22 @@ class Targets:
         if weight.shape[1] == 1:
             return solver(values, weight[:, 0], rows)
         return np.hstack([solver(values[:, [j]], weight[:, j], rows) for j in range(values.shape[1])])
+
+
+class ScoreThreshold:
+    """Mixin of a classifier with real scores that assigns a label iff its score >= ``threshold``.
+
+    Measures of the scores do not depend on the threshold.
+    """
+
+    threshold: float
+
+    def _check_threshold(self) -> None:
+        if not np.isfinite(self.threshold):
+            raise MethodError(f"threshold={self.threshold}: it must be a finite number")
+
+    def _score_kind(self) -> str:
+        return "margin"
+
+    def _threshold(self) -> float:
+        return self.threshold

@@ -9,16 +9,15 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from multilab.methods._kernels import kernel_matrix, resolve_gamma
-from multilab.methods._observed import is_partial, observed_groups
-from multilab.methods._ties import merge_ties
-from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.elm._elastic_net import elastic_net
-from multilab.methods.elm._kernel_loss import KernelLoss
-from multilab.methods.elm._threshold import ScoreThreshold
+from multilab.methods.base import MethodError, WeightedPartialClassifier
+from multilab.methods.elm._elastic_net import KernelLoss, elastic_net
+from multilab.methods.elm._targets import ScoreThreshold
+from multilab.methods.kernels import kernel_matrix, resolve_gamma
+from multilab.methods.labels import is_partial, observed_groups
+from multilab.methods.solvers.algorithms import coordinate_descent
 from multilab.methods.solvers.certificates import Solution
-from multilab.methods.solvers.coordinate_descent import coordinate_descent
 from multilab.methods.solvers.penalties import RowSparsePenalty
+from multilab.methods.ties import merge_ties
 
 __all__ = ["ElasticNetKernelELM"]
 
@@ -31,7 +30,7 @@ _CHOICES = {
 }
 
 
-class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
+class ElasticNetKernelELM(ScoreThreshold, WeightedPartialClassifier):
     r"""Multi-label elastic-net kernel extreme learning machine.
 
     With Omega_ij = exp(-gamma |x_i - x_j|^2) and Y in {-1, +1} it finds
@@ -49,7 +48,7 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
     ridge : {"frobenius", "rkhs"}, default="frobenius"
         R = I as printed, or Omega: then alpha = 0 is `KernelELM` with C = 1 / (2 lambda).
     gamma : float or {"scale", "auto", "median"}, default=1.0
-        See `multilab.methods._kernels.resolve_gamma`.
+        See `multilab.methods.kernels.resolve_gamma`.
     lam : float, default=0.1
         lambda, positive.
     alpha : float, default=0.02
@@ -101,7 +100,10 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
     The printed update, eq. (20), lacks the norm of the kernel column and the 2 of the ridge, and diverges; see
     `coordinate_descent`. Equal label columns, above all those without a positive, are solved once and get bit-identical
     scores; under "l21" they count as often as they are. Scores that differ by rounding errors only are made equal, see
-    `multilab.methods._ties.merge_ties`.
+    `multilab.methods.ties.merge_ties`.
+
+    Memory is O(n^2). Weights of the rows are those of their squared errors, and only for ridge "frobenius". A weight
+    of 2 is not the row twice, since the penalty is on one coefficient per row.
 
     **Missing labels**: with "l1" the problem of a label is that of the rows that observe it, its weights 0 on the
     others; gaps, KKT residuals and iterations are the largest of these problems, ``objective_path_`` holds the sum of
@@ -162,26 +164,6 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
     def _accepts_missing_labels(self) -> bool:  # type: ignore[override]
         return self.penalty == "l1"  # "l21" selects the same training points for all labels
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); memory O(n^2).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, of their squared errors; only for ridge "frobenius". A row of weight 0 is absent.
-            A weight of 2 is not the row twice, since the penalty is on one coefficient per row.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed; only for penalty "l1".
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range, or two do not go together.
-        """
-        return self._solve_path(X, y, sample_weight=sample_weight, y_mask=y_mask)
-
     def fit_watched(self, X: Any, y: Any, watch: Callable[[float], object]) -> Self:
         """Fit by coordinate descent, calling ``watch`` with the objective at beta = 0 and after each sweep.
 
@@ -194,26 +176,23 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
         """
         if self.solver != "cd":
             raise MethodError(f"solver={self.solver!r}: only the sweeps of 'cd' can be watched")
-        return self._solve_path(X, y, watch)
+        X, Y = self._validate_fit(X, y)
+        self._fit(X, Y, None, watch)
+        return self
 
-    def _solve_path(
-        self,
-        X: Any,
-        y: Any,
-        watch: Callable[[float], object] | None = None,
-        sample_weight: Any = None,
-        y_mask: Any = None,
-    ) -> Self:
+    def _fit(
+        self, X: Any, Y: np.ndarray, rows: np.ndarray | None, watch: Callable[[float], object] | None = None
+    ) -> None:
         self._check_arguments()
-        if self.ridge == "rkhs" and sample_weight is not None:
+        if self.ridge == "rkhs" and rows is not None:
             raise MethodError("sample_weight goes with ridge='frobenius' only; KernelELM has weights with the other")
-        X, Y, rows = self._validate_weighted(X, y, sample_weight, y_mask)
         self.gamma_ = resolve_gamma(self.gamma, X, rows)
         self._X = X
         if is_partial(Y):
             if watch:
                 raise MethodError("the sweeps can be watched with complete labels only")
-            return self._solve_observed(X, Y, rows)
+            self._solve_observed(X, Y, rows)
+            return
         distinct, self.column_, counts = np.unique(Y, axis=1, return_inverse=True, return_counts=True)
         weights = np.sqrt(counts) if self.penalty == "l21" else np.ones(len(counts))
         omega = kernel_matrix(X, kernel="rbf", gamma=self.gamma_)
@@ -246,11 +225,10 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
                 f"stopped after {solution.n_iter} sweeps at a relative duality gap of {solution.gap:.1e}; raise "
                 f"max_sweeps{other}, or ask for a number of sweeps by tol=0",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self
 
-    def _solve_observed(self, X: Any, Y: np.ndarray, weight: np.ndarray | None) -> Self:
+    def _solve_observed(self, X: Any, Y: np.ndarray, weight: np.ndarray | None) -> None:
         """Solve for the labels that are observed in the same rows at a time, on these rows alone."""
         distinct, self.column_ = np.unique(Y, axis=1, return_inverse=True)
         self.coef_, self.intercept_ = np.zeros(distinct.shape), np.zeros(distinct.shape[1])
@@ -265,7 +243,6 @@ class ElasticNetKernelELM(ScoreThreshold, MultiLabelClassifier):
         self.objective_path_ = np.array([sum(part.objective_path_[-1] for part in parts)])
         self.dual_gap_, self.kkt_ = (max(getattr(part, name) for part in parts) for name in ("dual_gap_", "kkt_"))
         self.n_iter_ = max(part.n_iter_ for part in parts)
-        return self
 
     def _solve(
         self,

@@ -1,24 +1,24 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Extreme learning machine: least squares of -1/+1 labels on a random hidden layer."""
 
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lstsq
+from scipy.special import expit
+from sklearn.utils import check_random_state
 
-from multilab.methods._ties import merge_ties
 from multilab.methods._weights import LabelWeight, Weights
-from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.elm._hidden_layer import draw_weights, hidden_output
-from multilab.methods.elm._targets import Targets
-from multilab.methods.elm._threshold import ScoreThreshold
+from multilab.methods.base import MethodError, WeightedPartialClassifier
+from multilab.methods.elm._targets import ScoreThreshold, Targets
+from multilab.methods.ties import merge_ties
 
 __all__ = ["ELM"]
 
 _RANK = 1e-8  # singular values up to this share of the largest are 0: smaller ones would multiply rounding errors
 
 
-class ELM(ScoreThreshold, MultiLabelClassifier):
+class ELM(ScoreThreshold, WeightedPartialClassifier):
     """Multi-label extreme learning machine.
 
     With H = sigmoid(X A + b), A and b random, it takes beta = pinv(H) Y, Y in {-1, +1}; the scores are
@@ -56,7 +56,9 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
     Features are expected in [0, 1]. The pseudo-inverse comes from the singular values, so that H may have any rank; the
     paper's eq. (7) leaves out the deficient case. Singular values up to 1e-8 of the largest count as 0. Equal label
     columns are solved once and get bit-identical scores. Scores that differ by rounding errors only are made equal, see
-    `multilab.methods._ties.merge_ties`.
+    `multilab.methods.ties.merge_ties`.
+
+    Weights of the rows are those of their squared errors.
 
     **Missing labels**: the output weights of a label are the solution on the rows that observe it.
 
@@ -77,8 +79,6 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
     (60, 3)
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
-
     def __init__(
         self,
         n_hidden: int = 500,
@@ -95,24 +95,7 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
         self.threshold = threshold
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, of their squared errors. A row of weight 0 is absent.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         if not self.n_hidden >= 1:
             raise MethodError(f"n_hidden={self.n_hidden}: there must be at least one hidden unit")
         if not self.weight_range > 0:
@@ -129,7 +112,6 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
         self.coef_ = targets.solve(
             lambda values, weight, rows: self._output_weights(H if rows is None else H[rows], values, weight)
         )
-        return self
 
     def _output_weights(self, H: np.ndarray, targets: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         if weight is not None:
@@ -139,3 +121,22 @@ class ELM(ScoreThreshold, MultiLabelClassifier):
 
     def _scores(self, X: Any) -> np.ndarray:
         return merge_ties(hidden_output(X, self.weights_, self.bias_) @ self.coef_)[:, self.column_]
+
+
+def draw_weights(
+    d: int, n_hidden: int, bound: float, random_state: Any, bias_range: tuple[float, float] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return input weights (d, n_hidden) and biases (n_hidden,), uniform on (-bound, bound).
+
+    ``bias_range`` gives another interval for the biases.
+    """
+    random = check_random_state(random_state)
+    low, high = (-bound, bound) if bias_range is None else bias_range
+    return random.uniform(-bound, bound, size=(d, n_hidden)), random.uniform(low, high, size=n_hidden)
+
+
+def hidden_output(X: Any, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """Return the sigmoids 1 / (1 + exp(-(X weights + bias))), shape (n, n_hidden); X dense or CSR."""
+    activation = np.asarray(X @ weights)
+    activation += bias
+    return expit(activation, out=activation)

@@ -1,24 +1,23 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Kernel extreme learning machine: ridge regression of -1/+1 labels on a kernel matrix, in closed form."""
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 from scipy.special import expit
 
 from multilab.methods._array_api import keep_namespace
-from multilab.methods._kernels import kernel_matrix, resolve_gamma
-from multilab.methods._ties import merge_ties
 from multilab.methods._weights import LabelWeight, Weights
-from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.elm._targets import Targets
-from multilab.methods.elm._threshold import ScoreThreshold
+from multilab.methods.base import MethodError, WeightedPartialClassifier
+from multilab.methods.elm._targets import ScoreThreshold, Targets
+from multilab.methods.kernels import kernel_matrix, resolve_gamma
+from multilab.methods.ties import merge_ties
 
 __all__ = ["KernelELM"]
 
 
-class KernelELM(ScoreThreshold, MultiLabelClassifier):
+class KernelELM(ScoreThreshold, WeightedPartialClassifier):
     """Multi-label kernel extreme learning machine (ML-KELM).
 
     Solves beta = (Omega + I / C)^(-1) Y with Omega_ij = K(x_i, x_j) and Y in {-1, +1}; the score of a label
@@ -29,7 +28,7 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
     kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
         rbf is exp(-gamma |x - z|^2); the authors' code divides by a width instead, gamma = 1 / width.
     gamma : float or {"scale", "auto", "median"}, default=1.0
-        See `multilab.methods._kernels.resolve_gamma`.
+        See `multilab.methods.kernels.resolve_gamma`.
     C : float, default=1.0
         Weight of the training error, positive; the ridge is 1 / C.
     degree : float, default=3
@@ -65,7 +64,7 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
     Labels with equal training columns, above all those without a positive, get bit-identical scores: each
     distinct column is solved and multiplied once. So ties are ties whatever the order of the labels or the
     BLAS.
-    Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
+    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
 
     **Missing labels**: the expansion of a label is the solution on the rows that observe it, 0 on the others: one
     factorisation per set of rows. A width "scale" or "median" is that of all rows.
@@ -86,8 +85,6 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
            [1, 0, 0]])
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
-
     def __init__(
         self,
         kernel: Literal["rbf", "linear", "poly", "sigmoid"] = "rbf",
@@ -106,24 +103,7 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
         self.threshold = threshold
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); time O(n^3), memory O(n^2).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, of their squared errors. A row of weight 0 is absent.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range, or the regularised kernel matrix is singular.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         if not self.C > 0:
             raise MethodError(f"C={self.C}: it must be positive")
         self._check_threshold()
@@ -146,7 +126,6 @@ class KernelELM(ScoreThreshold, MultiLabelClassifier):
             return solution
 
         self.coef_ = targets.solve(coefficients)
-        return self
 
     @keep_namespace
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -2,18 +2,17 @@
 """Kernel extreme learning machine on a Nystroem approximation: for more rows than a kernel matrix can have."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.utils import check_random_state
 
-from multilab.methods._kernels import kernel_matrix, resolve_gamma
-from multilab.methods._ties import merge_ties
 from multilab.methods._weights import LabelWeight, Weights
-from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.elm._targets import Targets
-from multilab.methods.elm._threshold import ScoreThreshold
+from multilab.methods.base import MethodError, WeightedPartialClassifier
+from multilab.methods.elm._targets import ScoreThreshold, Targets
+from multilab.methods.kernels import kernel_matrix, resolve_gamma
+from multilab.methods.ties import merge_ties
 
 __all__ = ["NystroemKernelELM"]
 
@@ -22,7 +21,7 @@ _RANK = 1e-10  # eigenvalues up to this share of the largest are rounding errors
 _ROWS = 4096
 
 
-class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
+class NystroemKernelELM(ScoreThreshold, WeightedPartialClassifier):
     """Kernel extreme learning machine with a Nystroem approximation of the kernel matrix from landmarks.
 
     With F = K(X, Z) K(Z, Z)^(-1/2), Z the landmarks, F F^T replaces Omega: the scores are those of ridge
@@ -62,7 +61,7 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
     Time O(n r^2), memory O(n d + r^2): no matrix of n x r is ever held. Directions in which K(Z, Z) is rounding are
     left out. Weights count in the squared errors, not in the draw of the landmarks. Equal label columns
     get bit-identical scores.
-    Scores that differ by rounding errors only are made equal, see `multilab.methods._ties.merge_ties`.
+    Scores that differ by rounding errors only are made equal, see `multilab.methods.ties.merge_ties`.
 
     **Missing labels**: the weights of a label are the solution on the rows that observe it; landmarks are drawn from
     all rows. Each set of rows needs a pass of its own.
@@ -83,8 +82,6 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
     (60, 3)
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
-
     def __init__(
         self,
         n_components: int = 1000,
@@ -101,24 +98,7 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
         self.threshold = threshold
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, of their squared errors. A row of weight 0 is absent.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         if not (self.C > 0 and self.n_components >= 1):
             raise MethodError(f"C={self.C} must be positive and n_components={self.n_components} at least 1")
         self._check_threshold()
@@ -133,7 +113,6 @@ class NystroemKernelELM(ScoreThreshold, MultiLabelClassifier):
         self.coef_ = targets.solve(
             lambda values, weight, rows: self._ridge(X if rows is None else X[rows], values, weight, whitening)
         )
-        return self
 
     def _ridge(self, X: Any, targets: np.ndarray, weight: np.ndarray | None, whitening: np.ndarray) -> np.ndarray:
         """Return the weights of the landmarks, from one pass over the rows."""

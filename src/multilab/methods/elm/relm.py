@@ -1,7 +1,7 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Regularised extreme learning machine: ridge regression of -1/+1 labels on a random hidden layer."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -46,7 +46,7 @@ class RELM(ELM):
     matrix is factorised. Eq. (14) of the ML-EKELM paper calls the n-dimensional I L-dimensional, and eq. (15)
     applies the H of the training rows to every row.
 
-    **Missing labels**: as in `ELM`.
+    **Weights of the rows and missing labels**: as in `ELM`.
 
     References
     ----------
@@ -77,26 +77,10 @@ class RELM(ELM):
         super().__init__(n_hidden, weight_range, random_state, bias_range, threshold, label_weight)
         self.C = C
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, of their squared errors. A row of weight 0 is absent.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range.
-        """
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         if not self.C > 0:
             raise MethodError(f"C={self.C}: it must be positive")
-        return super().fit(X, y, sample_weight, y_mask=y_mask)
+        super()._fit(X, Y, weight)
 
     def _output_weights(self, H: np.ndarray, targets: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         if weight is not None:

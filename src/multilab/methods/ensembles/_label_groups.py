@@ -45,25 +45,26 @@ class _Powerset:
 class FittedGroups:
     """One fitted model per group, all on the same inputs (an SVC's kernel matrix is computed once).
 
-    ``times`` is how often a group votes.
+    ``groups`` are the groups, each with how often it votes: pairs, because a skops file has no mapping whose keys are
+    tuples.
     """
 
-    times: dict[Group, int]
+    groups: list[tuple[Group, int]]
     models: Sequence[_SingleLabel | _Powerset]
     inputs: Inputs
 
     def decisions(self, X: Any) -> Iterator[tuple[Group, np.ndarray]]:
         """Yield each group with its 0/1 decisions, shape (n, size of the group)."""
         matrix = self.inputs.query(X).matrix
-        for group, model in zip(self.times, self.models, strict=True):
+        for (group, _), model in zip(self.groups, self.models, strict=True):
             yield group, model.decisions(matrix)
 
     def vote_shares(self, X: Any, n_labels: int) -> np.ndarray:
         """Return for each row and label the share of votes for it, 0 for a label in no group."""
         votes, cast = np.zeros((X.shape[0], n_labels)), np.zeros(n_labels)
-        for group, decisions in self.decisions(X):
-            votes[:, group] += self.times[group] * decisions.astype(np.float64)
-            cast[list(group)] += self.times[group]
+        for (group, decisions), (_, times) in zip(self.decisions(X), self.groups, strict=True):
+            votes[:, group] += times * decisions.astype(np.float64)
+            cast[list(group)] += times
         return votes / np.maximum(cast, 1)
 
 
@@ -81,7 +82,7 @@ def fit_groups(
     A group given several times is fitted once and votes as often. The models are those of `LabelPowerset` and
     `BinaryRelevance`, without validating X again for every group.
     """
-    times = dict(sorted(Counter(groups).items()))
+    counted = sorted(Counter(groups).items())
     check_takes_weights(base, Weights(weight, None))
     inputs = make_inputs(seeded(base, seed, None), X, weight)
     matrix = inputs.training().matrix
@@ -93,8 +94,8 @@ def fit_groups(
         sets, classes = distinct_rows(Y[:, group])
         return _Powerset(fit_sets(inputs.base, matrix, classes, weight), sets)
 
-    models = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(group) for group in times)
-    return FittedGroups(times, models, inputs)
+    models = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(group) for group, _ in counted)
+    return FittedGroups(counted, models, inputs)
 
 
 def random_subsets(q: int, k: int, count: int, random_state: Any) -> list[Group]:

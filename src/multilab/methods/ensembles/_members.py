@@ -2,7 +2,7 @@
 """Bagging, and the default tree of the ensembles."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, WeightedClassifier, WeightedPartialClassifier
 
 Combine = Literal["confidence", "vote"]
 
@@ -45,7 +45,7 @@ def draw_rows(seed: int, n: int, max_samples: float, bootstrap: bool) -> np.ndar
     return np.sort(rng.integers(n, size=size) if bootstrap else rng.choice(n, size=size, replace=False))
 
 
-class BaggedEnsemble(MultiLabelClassifier, ABC):
+class BaggedEnsemble(WeightedPartialClassifier, ABC):
     """Base class of bagged multi-label classifiers: the mean of their scores or decisions.
 
     A subclass returns from ``_member`` the classifier to fit on each sample. Its ``combine`` ("vote" where it has none)
@@ -76,38 +76,20 @@ class BaggedEnsemble(MultiLabelClassifier, ABC):
         self.random_state = random_state
 
     @abstractmethod
-    def _member(self, base: BaseEstimator, seed: int | None) -> MultiLabelClassifier:
+    def _member(self, base: BaseEstimator, seed: int | None) -> WeightedClassifier:
         """Return the classifier to fit on a sample, its ``random_state`` the seed."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, passed to the members with the rows that they see. A row of weight 0 is absent.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of its range, or the base classifier has no probabilities to average.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         base = base_classifier(self.estimator)
         self._check_arguments(base)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators).tolist()
 
-        def fit(seed: int) -> MultiLabelClassifier:
+        def fit(seed: int) -> WeightedClassifier:
             rows = draw_rows(seed, X.shape[0], self.max_samples, self.bootstrap)
             return self._member(base, seed)._fit_validated(X[rows], Y[rows], None if weight is None else weight[rows])
 
         # trees and libsvm release the interpreter lock: threads share the one X
         self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(fit)(seed) for seed in seeds)
-        return self
 
     def _check_arguments(self, base: BaseEstimator) -> None:
         """Raise a `MethodError` if an argument is out of range or the mean of margins is requested."""

@@ -1,20 +1,24 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """AdaBoost.MH: boosting of decision stumps over pairs of instance and label."""
 
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit, xlogy
 
-from multilab.methods._observed import is_partial
 from multilab.methods._weights import LabelWeight, Weights
-from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.ensembles._stumps import SplitTable, StumpRound
+from multilab.methods.base import MethodError, WeightedPartialClassifier
+from multilab.methods.labels import is_partial
 
 __all__ = ["AdaBoostMH"]
 
+_BLOCK_ENTRIES = 2**18  # sums held at a time: 2 MiB, so that they stay in the cache
 
-class AdaBoostMH(MultiLabelClassifier):
+
+class AdaBoostMH(WeightedPartialClassifier):
     """AdaBoost.MH: boosted decision stumps over pairs of instance and label.
 
     Parameters
@@ -39,9 +43,10 @@ class AdaBoostMH(MultiLabelClassifier):
     Notes
     -----
     **mh.** D starts at 1/(nq), or at the weights of the pairs divided by their sum, where n is the sum of
-    ``sample_weight``. For the sides b of a split, W+_bl and W-_bl are the weights of the instances with and
-    without label l. The split with the smallest Z = 2 sum_bl sqrt(W+_bl W-_bl) is taken, the values are
-    c_bl = 1/2 ln((W+_bl + eps) / (W-_bl + eps)) with eps = 1/(nq), and D becomes D exp(-Y h) / Z with Y = -1/+1.
+    ``sample_weight`` (a row of weight 2 counts as two). For the sides b of a split, W+_bl and W-_bl are the weights of
+    the instances with and without label l. The split with the smallest Z = 2 sum_bl sqrt(W+_bl W-_bl) is taken, the
+    values are c_bl = 1/2 ln((W+_bl + eps) / (W-_bl + eps)) with eps = 1/(nq), and D becomes D exp(-Y h) / Z with
+    Y = -1/+1.
 
     **adaboost_m1.** A stump splits on one feature, or separates one label from all others. One that splits on a
     feature gives all labels of an instance the same vote, so that where labels are rare every pair gets "no".
@@ -68,8 +73,6 @@ class AdaBoostMH(MultiLabelClassifier):
            [1, 0, 0]])
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
-
     def __init__(
         self,
         n_rounds: int = 100,
@@ -80,24 +83,7 @@ class AdaBoostMH(MultiLabelClassifier):
         self.algorithm = algorithm
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0: the start of D. A row of weight 0 is absent, one of weight 2 counts as two.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            If the algorithm is unknown or the number of rounds is not positive.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         weights = Weights.of(weight, self.label_weight, self.n_labels_)
         total = float(len(Y) if weight is None else weight.sum()) * self.n_labels_
         D = np.ones(Y.shape) if weights.uniform else weights.matrix(Y)
@@ -112,13 +98,157 @@ class AdaBoostMH(MultiLabelClassifier):
             self.rounds_, self.normalisers_ = _boost_m1(X, Y, D, self.n_rounds)
         else:
             raise MethodError(f"algorithm={self.algorithm!r}: give 'mh' or 'adaboost_m1'")
-        return self
 
     def _scores(self, X: Any) -> np.ndarray:
         margins = np.zeros((X.shape[0], self.n_labels_))
         for weak in self.rounds_:
             margins += weak.values(X)
         return expit(2.0 * margins)
+
+
+@dataclass(frozen=True)
+class StumpSplit:
+    """The two sides x_feature <= threshold and x_feature > threshold."""
+
+    feature: int
+    threshold: float
+
+    def left(self, X: Any) -> np.ndarray:
+        """Return for each row of X whether it is on the first side."""
+        column = X[:, [self.feature]]
+        values = column.toarray() if sp.issparse(column) else column
+        return values.ravel() <= self.threshold
+
+
+class SplitTable:
+    """All splits of the features of X between neighbouring different values.
+
+    Rows with equal values of a feature form a block; the blocks of all features are kept in order, and a split is
+    between two blocks of one feature. A sum over the rows left of every split is then one product of a sparse 0/1
+    matrix (blocks x rows) and one cumulative sum. Zeros are not stored, dense or sparse: the block of zeros is what
+    the other blocks of the feature leave.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+
+    Attributes
+    ----------
+    n_splits : int
+    """
+
+    def __init__(self, X: Any) -> None:
+        columns = sp.csc_array(X)
+        columns.eliminate_zeros()
+        n, d = columns.shape
+        stored = np.diff(columns.indptr)
+        feature = np.repeat(np.arange(d), stored)
+        order = np.lexsort((columns.data, feature))
+        value, row = columns.data[order], columns.indices[order]
+        fresh = np.ones(len(value), dtype=bool)
+        fresh[1:] = (value[1:] != value[:-1]) | (feature[1:] != feature[:-1])
+        with_zeros = np.flatnonzero(stored < n)
+        start = np.flatnonzero(fresh)
+        block_feature = np.concatenate([feature[start], with_zeros])
+        block_value = np.concatenate([value[start], np.zeros(len(with_zeros))])
+        order = np.lexsort((block_value, block_feature))
+        # blocks in order; the blocks of zeros hold no rows
+        size = np.concatenate([np.diff(np.append(start, len(value))), np.zeros(len(with_zeros), dtype=np.intp)])[order]
+        beginning = np.concatenate([start, np.zeros(len(with_zeros), dtype=np.intp)])[order]
+        entries = np.repeat(beginning - np.cumsum(size) + size, size) + np.arange(len(value))
+        self._rows = row[entries]
+        self._bounds = np.concatenate([[0], np.cumsum(size)])
+        self._feature, self._value = block_feature[order], block_value[order]
+        self._zero = np.full(d, -1)
+        self._zero[with_zeros] = np.flatnonzero(order >= len(start))
+        self._starts = np.searchsorted(self._feature, np.arange(d + 1))
+        self._n = n
+        self.n_splits = int(np.maximum(np.diff(self._starts) - 1, 0).sum())
+
+    def best(
+        self, weights: np.ndarray, loss: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    ) -> tuple[StumpSplit | None, float]:
+        """Return the split of the smallest loss, the first of equals, and that loss.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n, r)
+            What is summed over the rows of each side.
+        loss : callable
+            Of the sums on the left, shape (m, r), and of all rows, shape (r,); returns shape (m,).
+
+        Returns
+        -------
+        StumpSplit or None
+            None where no feature has two values.
+        """
+        total = weights.sum(axis=0)
+        best, smallest = -1, np.inf
+        for first, last in self._feature_ranges(weights.shape[1]):
+            blocks, left = self._left_sums(weights, total, first, last)
+            if len(blocks):
+                losses = loss(left, total)
+                at = int(np.argmin(losses))
+                if losses[at] < smallest:
+                    best, smallest = int(blocks[at]), float(losses[at])
+        if best < 0:
+            return None, smallest
+        return StumpSplit(int(self._feature[best]), self._threshold(best)), smallest
+
+    def _feature_ranges(self, r: int) -> list[tuple[int, int]]:
+        """Return ranges of features whose sums fit the cache, at least one feature each."""
+        cuts, last = [0], len(self._starts) - 1
+        while cuts[-1] < last:
+            limit = self._starts[cuts[-1]] + max(1, _BLOCK_ENTRIES // r)
+            cuts.append(max(cuts[-1] + 1, int(np.searchsorted(self._starts, limit, side="right")) - 1))
+        return list(zip(cuts[:-1], [min(c, last) for c in cuts[1:]], strict=True))
+
+    def _left_sums(
+        self, weights: np.ndarray, total: np.ndarray, first: int, last: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the blocks of features first..last-1 that have a right neighbour, and the sums up to each."""
+        begin, end = self._starts[first], self._starts[last]
+        bounds = self._bounds[begin : end + 1]
+        rows = self._rows[bounds[0] : bounds[-1]]
+        ones = np.ones(len(rows))
+        members = sp.csr_array((ones, rows, bounds - bounds[0]), shape=(end - begin, self._n))
+        sums = members @ weights
+        feature = self._feature[begin:end] - first
+        starts = self._starts[first:last] - begin
+        filled = np.flatnonzero(self._starts[first + 1 : last + 1] - begin > starts)
+        by_feature = np.zeros((last - first, weights.shape[1]))
+        by_feature[filled] = np.add.reduceat(sums, starts[filled], axis=0)
+        zero = self._zero[first:last]
+        has_zero = np.flatnonzero(zero >= 0)
+        sums[zero[has_zero] - begin] = total - by_feature[has_zero]
+        by_feature[has_zero] = total
+        left = np.cumsum(sums, axis=0)
+        before = np.zeros_like(by_feature)
+        before[1:] = np.cumsum(by_feature, axis=0)[:-1]
+        left -= before[feature]
+        inner = np.flatnonzero(feature[:-1] == feature[1:])
+        return inner + begin, left[inner]
+
+    def _threshold(self, block: int) -> float:
+        """Return the middle between a block's value and the next, and never the next itself."""
+        low, high = self._value[block], self._value[block + 1]
+        middle = low + (high - low) / 2.0
+        return float(low if middle >= high else middle)
+
+
+@dataclass(frozen=True)
+class StumpRound:
+    """One weak hypothesis: h = left on one side of the split, right on the other, each with one value per label."""
+
+    split: StumpSplit | None
+    left: np.ndarray
+    right: np.ndarray
+
+    def values(self, X: Any) -> np.ndarray:
+        """Return h, shape (n, q); without a split all rows are on the left."""
+        if self.split is None:
+            return np.tile(self.left, (X.shape[0], 1))
+        return np.where(self.split.left(X)[:, None], self.left, self.right)
 
 
 def _boost_mh(

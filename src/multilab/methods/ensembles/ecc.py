@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
-from multilab.methods._sparse_labels import Layout
 from multilab.methods._weights import LabelWeight
 from multilab.methods.ensembles._members import BaggedEnsemble, Combine
+from multilab.methods.labels import Layout
 from multilab.methods.transformation._binary import Calibration
 from multilab.methods.transformation.classifier_chain import ClassifierChain
 
@@ -69,7 +69,6 @@ class ECC(BaggedEnsemble):
     (60, 3)
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
     _sparse_labels: ClassVar[Layout | None] = "csc"
 
     def __init__(

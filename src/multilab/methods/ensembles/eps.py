@@ -1,7 +1,7 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """EPS: pruned sets on subsamples."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
@@ -56,6 +56,8 @@ class EPS(BaggedEnsemble):
     >>> model.predict_proba(X).shape
     (60, 3)
     """
+
+    _accepts_missing_labels: ClassVar[bool] = False  # a label set is that of complete rows
 
     def __init__(
         self,

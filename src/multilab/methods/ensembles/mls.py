@@ -1,7 +1,7 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """MLS: binary relevance stacked on binary relevance (2BR)."""
 
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from multilab.methods._weights import LabelWeight, Weights, check_takes_weights
-from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.ensembles._dependence import chi_square
+from multilab.methods.base import MethodError, WeightedPartialClassifier
 from multilab.methods.ensembles._members import base_classifier
-from multilab.methods.stacking._out_of_fold import out_of_fold_scores
+from multilab.methods.ensembles.cde import chi_square
+from multilab.methods.out_of_fold import out_of_fold_scores
 from multilab.methods.transformation._binary import Calibration, fit_label, score_kind, seeded
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
@@ -20,7 +20,7 @@ from multilab.model_selection.iterative_stratification import IterativeStratifie
 __all__ = ["MLS"]
 
 
-class MLS(MultiLabelClassifier):
+class MLS(WeightedPartialClassifier):
     """Multi-label stacking: a second binary relevance on the scores of the first for all labels.
 
     The first level's scores of the training rows are out of fold; for new rows it is fitted on all training rows.
@@ -85,8 +85,6 @@ class MLS(MultiLabelClassifier):
     (60, 3)
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
-
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
@@ -109,25 +107,7 @@ class MLS(MultiLabelClassifier):
         self.random_state = random_state
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, passed to the base classifiers of both levels, which must take them.
-            A row of weight 0 is absent.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of its range or there is a single row.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         if not 0 < self.meta_labels <= 1 or self.cv < 2:
             raise MethodError(f"meta_labels={self.meta_labels!r} must be in (0, 1], cv={self.cv!r} 2 or more")
         if len(Y) < 2:
@@ -154,7 +134,6 @@ class MLS(MultiLabelClassifier):
             )
             for label, (columns, y) in enumerate(zip(self.meta_columns_, Y.T, strict=True))
         ]
-        return self
 
     def _base(self) -> BaseEstimator:
         """Return the base classifier of the first level."""

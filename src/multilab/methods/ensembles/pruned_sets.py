@@ -1,7 +1,7 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Pruned sets: label powerset without the rare label sets."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 from multilab.methods._weights import Weights, check_takes_weights
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, WeightedClassifier
 from multilab.methods.ensembles._members import base_classifier
 from multilab.methods.transformation._binary import quiet_fit
 from multilab.methods.transformation._inputs import make_inputs
@@ -20,7 +20,7 @@ __all__ = ["PrunedSets", "prune"]
 Strategy = Literal["A", "B"]
 
 
-class PrunedSets(MultiLabelClassifier):
+class PrunedSets(WeightedClassifier):
     """Pruned sets: label powerset on the frequent label sets; rows of rare ones return with frequent subsets.
 
     Parameters
@@ -49,8 +49,8 @@ class PrunedSets(MultiLabelClassifier):
     The most probable label set is predicted; the score of a label is the summed probability of the sets with it.
 
     A rare label set without a frequent subset is dropped, and the empty set is no subset here (it may be frequent
-    itself), as in Mulan. A row that comes back several times counts as often. Where no label set is frequent nothing
-    is pruned.
+    itself), as in Mulan. With weights of the rows a label set is frequent by their sum. A row that comes
+    back several times counts as often. Where no label set is frequent nothing is pruned.
 
     References
     ----------
@@ -82,25 +82,7 @@ class PrunedSets(MultiLabelClassifier):
         self.b = b
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, passed to the base classifier, which must take them. A label set is
-            frequent by their sum. A row of weight 0 is absent.
-
-        Raises
-        ------
-        MethodError
-            If p, b or the strategy is unknown.
-        """
-        return self._fit(*self._validate_weighted(X, y, sample_weight))
-
-    def _fit(self, X: Any, Y: np.ndarray, sample_weight: np.ndarray | None = None) -> Self:
+    def _fit(self, X: Any, Y: np.ndarray, sample_weight: np.ndarray | None) -> None:
         """Fit on validated X and Y; the members of `EPS` skip the validation."""
         rows, sets = prune(Y, self.p, self.strategy, self.b, sample_weight)
         base, weight = self._base(), None if sample_weight is None else sample_weight[rows]
@@ -111,7 +93,6 @@ class PrunedSets(MultiLabelClassifier):
         if len(self.label_sets_) > 1:
             model = quiet_fit(self._inputs.base, self._inputs.training().matrix, classes, weight)
             self._model = SetModel(model, self._model.classes)
-        return self
 
     def _base(self) -> BaseEstimator:
         """Return the clone that is fitted.

@@ -2,20 +2,20 @@
 """RAkEL: label powersets on random subsets of the labels."""
 
 from math import comb
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, WeightedClassifier
 from multilab.methods.ensembles._label_groups import cover_labels, fit_groups, random_subsets
 from multilab.methods.ensembles._members import base_classifier
 
 __all__ = ["RAkEL"]
 
 
-class RAkEL(MultiLabelClassifier):
+class RAkEL(WeightedClassifier):
     """Random k-labelsets, overlapping: votes of a label powerset per random subset of k labels.
 
     Parameters
@@ -89,22 +89,7 @@ class RAkEL(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, passed to the base classifier, which must take them. A row of weight 0 is absent.
-
-        Raises
-        ------
-        MethodError
-            If k or the number of subsets is not positive, or too few subsets were requested to hold all labels.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         if self.k < 1 or (self.n_estimators is not None and self.n_estimators < 1):
             raise MethodError(f"k={self.k!r} and n_estimators={self.n_estimators!r} must be 1 or more")
         q = self.n_labels_
@@ -121,7 +106,6 @@ class RAkEL(MultiLabelClassifier):
             self.subsets_ = cover_labels(self.subsets_, q, rng)
         base = base_classifier(self.estimator)
         self._members = fit_groups(base, X, Y, self.subsets_, rng.randint(2**31 - 1), self.n_jobs, weight)
-        return self
 
     def _scores(self, X: Any) -> np.ndarray:
         return self._members.vote_shares(X, self.n_labels_)

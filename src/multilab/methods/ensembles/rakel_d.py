@@ -1,20 +1,20 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """RAkELd: a label powerset on each part of a random partition of the labels."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, WeightedClassifier
 from multilab.methods.ensembles._label_groups import fit_groups
 
 __all__ = ["RAkELd"]
 
 
-class RAkELd(MultiLabelClassifier):
+class RAkELd(WeightedClassifier):
     """Random k-labelsets, disjoint: a label powerset per group of a random partition of the labels.
 
     Parameters
@@ -67,22 +67,7 @@ class RAkELd(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, passed to the base classifier, which must take them. A row of weight 0 is absent.
-
-        Raises
-        ------
-        MethodError
-            If k is not positive.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         if self.k < 1:
             raise MethodError(f"k={self.k!r}: give the number of labels per part, 1 or more")
         rng = check_random_state(self.random_state)
@@ -90,7 +75,6 @@ class RAkELd(MultiLabelClassifier):
         self.parts_ = sorted(tuple(sorted(order[i : i + self.k])) for i in range(0, len(order), self.k))
         base = DecisionTreeClassifier() if self.estimator is None else self.estimator
         self._members = fit_groups(base, X, Y, self.parts_, rng.randint(2**31 - 1), self.n_jobs, weight)
-        return self
 
     def _scores(self, X: Any) -> np.ndarray:
         return self._members.vote_shares(X, self.n_labels_)

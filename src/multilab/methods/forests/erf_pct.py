@@ -3,7 +3,7 @@
 
 from typing import ClassVar
 
-from multilab.methods.forests._growing import Kind
+from multilab.methods.forests.compact_forest import Kind
 from multilab.methods.forests.rf_pct import RFPCT
 
 __all__ = ["ERFPCT"]

@@ -2,17 +2,24 @@
 """iMLDF: deep forest on feature interactions, which does not store the forests of its inner layers."""
 
 from collections.abc import Sequence
-from typing import Any, Self, get_args
+from typing import Any, get_args
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from multilab.methods.base import MethodError
-from multilab.methods.forests._growing import seed_at
-from multilab.methods.forests._interaction_trees import ThresholdRule, Trees, ranked, sampled_sets
-from multilab.methods.forests._layers import Layer, grow_layer
-from multilab.methods.forests._measure_aware import MeasureAwareForest
-from multilab.methods.forests._regions import Confidence, LabelRepresentation, Regions, chosen_regions
+from multilab.methods.forests._deep_forest import Layer, MeasureAwareForest, grow_layer
+from multilab.methods.forests.compact_forest import seed_at
+from multilab.methods.forests.interactions import (
+    Confidence,
+    LabelRepresentation,
+    Regions,
+    ThresholdRule,
+    Trees,
+    chosen_regions,
+    ranked,
+    sampled_sets,
+)
 
 __all__ = ["IMLDF"]
 
@@ -156,15 +163,7 @@ class IMLDF(MeasureAwareForest):
         self.n_interaction_trees = n_interaction_trees
         self.depth = depth
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q), n >= 2.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range or there is one row only.
-        """
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         self._check_arguments()
         X, folds, settings = self._begin(X, Y)
         growths, layers = self._growths(), dict[int, Layer]()  # layers that are best now, by number
@@ -186,7 +185,6 @@ class IMLDF(MeasureAwareForest):
         self._finish(growths)
         del self.regions_[max(layers) - 1 :]  # regions of the last kept layer feed none that is kept
         self._last = layers
-        return self
 
     def _check_arguments(self) -> None:
         """Raise a `MethodError` if an argument of the interactions is out of range."""

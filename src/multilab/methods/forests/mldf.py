@@ -8,10 +8,18 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import logsumexp
 
-from multilab.methods.forests._growing import seed_at
-from multilab.methods.forests._layers import Layer, Settings, grow_layer, held_out
-from multilab.methods.forests._measure_aware import Growth, MeasureAwareForest
-from multilab.methods.forests._measures import BY_LABEL, log_confidences, losses
+from multilab.methods.forests._deep_forest import (
+    BY_LABEL,
+    Growth,
+    Layer,
+    MeasureAwareForest,
+    Settings,
+    grow_layer,
+    held_out,
+    log_confidences,
+    losses,
+)
+from multilab.methods.forests.compact_forest import seed_at
 
 __all__ = ["MLDF"]
 
@@ -24,7 +32,7 @@ class _Step:
     ----------
     layer : Layer
     measure : str
-        One of `multilab.methods.forests._measures.MEASURES`.
+        One of `multilab.methods.forests._deep_forest.MEASURES`.
     least : float
         Logarithm of the threshold eta_t: units with a lower confidence reuse the scores of the previous layer.
     labels : ndarray of int
@@ -165,21 +173,12 @@ class MLDF(MeasureAwareForest):
         )
         self.new_folds = new_folds
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q), n >= 2.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range or there is one row only.
-        """
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         X, folds, settings = self._begin(X, Y)
         self._first, scores, _ = grow_layer([X] * len(folds), Y, folds, settings, 0)
         growths = self._growths()
         self._steps = {one.measure: self._grow(one, X, Y, folds, settings, scores) for one in growths}
         self._finish(growths)
-        return self
 
     def _grow(
         self,

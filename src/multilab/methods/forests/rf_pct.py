@@ -1,19 +1,18 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """RF-PCT: random forest of predictive clustering trees."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.forests._compact import CompactForest
-from multilab.methods.forests._growing import Kind, grow_forest, single_precision
+from multilab.methods.base import MethodError, WeightedClassifier
+from multilab.methods.forests.compact_forest import CompactForest, Kind, grow_forest, single_precision
 
 __all__ = ["RFPCT"]
 
 
-class RFPCT(MultiLabelClassifier):
+class RFPCT(WeightedClassifier):
     """Random forest of predictive clustering trees.
 
     A predictive clustering tree predicts all labels: each split reduces the sum of the labels' variances most, and a
@@ -47,8 +46,9 @@ class RFPCT(MultiLabelClassifier):
     Notes
     -----
     The trees are regression trees of scikit-learn with several 0/1 outputs, see `grow_forest`. X and leaf
-    probabilities have single precision. A sparse X is converted to a dense array. Kocev et al. try
-    ``floor(d / 10) + 1`` features per split; the iMLDF paper tries sqrt(d), with 500 trees of unlimited depth.
+    probabilities have single precision. Weights of the rows count in the splits and the shares of the leaves. A
+    sparse X is converted to a dense array. Kocev et al. try ``floor(d / 10) + 1`` features per split; the iMLDF paper
+    tries sqrt(d), with 500 trees of unlimited depth.
 
     References
     ----------
@@ -86,22 +86,7 @@ class RFPCT(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, in the splits and the shares of the leaves. A row of weight 0 is absent.
-
-        Raises
-        ------
-        MethodError
-            If the number of trees is not positive.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         if self.n_estimators < 1:
             raise MethodError(f"n_estimators={self.n_estimators!r}: give the number of trees, 1 or more")
         self.forest_, self.feature_importances_ = grow_forest(
@@ -116,7 +101,6 @@ class RFPCT(MultiLabelClassifier):
             max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
         )
-        return self
 
     @property
     def forests_(self) -> list[CompactForest]:

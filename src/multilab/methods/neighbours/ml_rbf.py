@@ -2,7 +2,7 @@
 """ML-RBF: radial basis function network with centres from k-means per label."""
 
 import math
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lstsq
@@ -11,10 +11,10 @@ from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
-from multilab.methods._kernels import squared_distances
-from multilab.methods._observed import is_partial, observed_groups
-from multilab.methods._ties import merge_ties
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, PartialClassifier
+from multilab.methods.kernels import squared_distances
+from multilab.methods.labels import is_partial, observed_groups
+from multilab.methods.ties import merge_ties
 
 __all__ = ["MLRBF"]
 
@@ -24,7 +24,7 @@ _APART = (
 _RANK = 1e-8  # singular values up to this share of the largest count as 0: they would amplify rounding errors
 
 
-class MLRBF(MultiLabelClassifier):
+class MLRBF(PartialClassifier):
     """Multi-label radial basis function network.
 
     The instances of each label are clustered by k-means. The basis functions, shared by all labels, are a constant and
@@ -57,7 +57,7 @@ class MLRBF(MultiLabelClassifier):
     -----
     A label without positive training rows has no centres, and labels with equal columns of Y share theirs. Least
     squares uses singular values, because centres of related labels nearly coincide; values up to 1e-8 of the largest
-    count as 0. Scores that differ by rounding errors only are made equal (`multilab.methods._ties.merge_ties`).
+    count as 0. Scores that differ by rounding errors only are made equal (`multilab.methods.ties.merge_ties`).
 
     **Missing labels**: the centres of a label are those of the rows known to have it, and its output weights are the
     least squares solution on the rows that observe it.
@@ -80,22 +80,12 @@ class MLRBF(MultiLabelClassifier):
     (60, 3)
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
-
     def __init__(self, ratio: float = 0.01, mu: float = 1.0, random_state: Any = None) -> None:
         self.ratio = ratio
         self.mu = mu
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range.
-        """
-        X, Y = self._validate_fit(X, y, y_mask)
+    def _fit(self, X: Any, Y: Any) -> None:
         if not 0 < self.ratio <= 1:
             raise MethodError(f"ratio={self.ratio}: it lies in (0, 1]")
         if not self.mu > 0:
@@ -109,11 +99,10 @@ class MLRBF(MultiLabelClassifier):
         basis, targets = self._basis(X), 2.0 * distinct - 1.0
         if not is_partial(distinct):
             self.coef_ = lstsq(basis, targets, cond=_RANK)[0]
-            return self
+            return
         self.coef_ = np.empty((basis.shape[1], targets.shape[1]))
         for labels, rows in observed_groups(distinct):
             self.coef_[:, labels] = lstsq(basis[rows], targets[np.ix_(rows, labels)], cond=_RANK)[0]
-        return self
 
     def _cluster(self, instances: Any, seed: int) -> np.ndarray:
         """Return the k-means centres of the instances of a label, shape (ceil(ratio n_l), d)."""

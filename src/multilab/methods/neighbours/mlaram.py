@@ -1,7 +1,7 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """MLARAM: prototypes of label sets by fuzzy adaptive resonance."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -97,15 +97,7 @@ class MLARAM(MultiLabelClassifier):
         self.random_state = random_state
         self.scale = scale
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range.
-        """
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         if not 0 <= self.vigilance <= 1:
             raise MethodError(f"vigilance={self.vigilance!r} must be in [0, 1]")
         self._check_choices(scale=("features", "matrix"))
@@ -122,7 +114,6 @@ class MLARAM(MultiLabelClassifier):
         self.prototypes_ = np.concatenate([weights for weights, _ in grown])
         self.counts_ = np.concatenate([counts for _, counts in grown])
         self.label_sets_ = np.repeat(sets, [len(counts) for _, counts in grown], axis=0)
-        return self
 
     def _coded(self, X: np.ndarray) -> np.ndarray:
         """Return the complement coding I of the scaled rows, shape (m, 2 d); `_one_range` was applied to X."""

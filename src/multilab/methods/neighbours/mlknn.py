@@ -3,22 +3,20 @@
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
-from multilab.methods._observed import is_partial, observed_groups
-from multilab.methods._sparse_labels import Layout
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, PartialClassifier
+from multilab.methods.labels import Layout, is_partial, observed_groups
 from multilab.methods.neighbours._label_counts import label_counts, rows_by_count, values_at
-from multilab.methods.neighbours._nearest import Neighbours, neighbour_search
-from multilab.methods.neighbours._search import exact_neighbours
+from multilab.methods.neighbours._search import Neighbours, exact_neighbours, neighbour_search
 
 __all__ = ["MLkNN", "one_hot_columns"]
 
 
-class MLkNN(MultiLabelClassifier):
+class MLkNN(PartialClassifier):
     """Multi-label k-nearest neighbours by maximum a posteriori.
 
     The score of a label is the posterior probability given the number of neighbours that have it; its distribution is
@@ -96,7 +94,6 @@ class MLkNN(MultiLabelClassifier):
            [1, 1, 0]])
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
     _sparse_labels: ClassVar[Layout | None] = "csr"
 
     def __init__(
@@ -117,15 +114,7 @@ class MLkNN(MultiLabelClassifier):
         self.tie_tol = tie_tol
         self.neighbours = neighbours
 
-    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q), n > k; y_mask is True where observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range or there are too few instances.
-        """
-        X, Y = self._validate_fit(X, y, y_mask)
+    def _fit(self, X: Any, Y: Any) -> None:
         if not self.s > 0:
             raise MethodError(f"s={self.s}: the smoothing must be positive")
         self._check_choices(scale=(None, "minmax"), neighbours=get_args(Neighbours))
@@ -147,7 +136,7 @@ class MLkNN(MultiLabelClassifier):
             self.neighbour_recall_ = self._search.recall
             neighbours = self._search.neighbours(exclude_self=self.exclude_self)
             self.prior_, self.posterior_ = self._probabilities(Y, label_counts(neighbours, Y), self.k)
-            return self
+            return
         if self.neighbours != "exact":
             raise MethodError(
                 f"neighbours={self.neighbours!r} needs labels that are all observed: each set of rows that observes a "
@@ -162,7 +151,6 @@ class MLkNN(MultiLabelClassifier):
                 neighbours, _ = exact_neighbours(self._X[rows], k, exclude_self=self.exclude_self, tie_tol=self.tie_tol)
                 counts = label_counts(neighbours, known)
             self.prior_[labels], self.posterior_[labels, : k + 1] = self._probabilities(known, counts, k)
-        return self
 
     def _neighbours_of(self, rows: np.ndarray) -> int:
         """Return k, or how many neighbours the rows of a group have."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from multilab.methods.neighbours._label_counts import rows_by_count
-from multilab.methods.neighbours._nearest import Neighbours
+from multilab.methods.neighbours._search import Neighbours
 from multilab.methods.neighbours.mlknn import MLkNN
 
 __all__ = ["MLkNNReleased"]

@@ -3,7 +3,7 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -88,22 +88,14 @@ class DBPNN(MultiLabelClassifier):
         self.pretrain_iter = pretrain_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Raises
-        ------
-        MethodError
-            If ``pretrain`` is unknown, or it is "rbm" and X has values outside [0, 1].
-        """
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         self._check_choices(pretrain=(None, "rbm"))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         self._varied = np.flatnonzero(Y.min(axis=0) != Y.max(axis=0))
         self._constant = Y[0].astype(np.float64)
         self.n_iter_ = 0
         if not len(self._varied):
-            return self
+            return
         # a single output is passed as a vector, which scikit-learn fits as a binary problem
         target = Y[:, self._varied[0]] if len(self._varied) == 1 else Y[:, self._varied]
         self._network = MLPClassifier(
@@ -120,7 +112,6 @@ class DBPNN(MultiLabelClassifier):
                 self._start_from_machines(X, target, seed)
             self._network.fit(X, target)
         self.n_iter_ = self._network.n_iter_
-        return self
 
     def _start_from_machines(self, X: Any, target: np.ndarray, seed: int) -> None:
         """Initialise the hidden layers by a stack of restricted Boltzmann machines; the next fit starts from there.

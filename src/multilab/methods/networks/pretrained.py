@@ -3,18 +3,18 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, PartialClassifier
 
 __all__ = ["PretrainedBinaryRelevance"]
 
 
-class PretrainedBinaryRelevance(MultiLabelClassifier):
+class PretrainedBinaryRelevance(PartialClassifier):
     """Binary relevance over a network for tables that was pretrained elsewhere, e.g. TabICL or TabPFN.
 
     Such a network is not trained: its input is the training rows together with the rows to predict. ``fit`` therefore
@@ -72,8 +72,6 @@ class PretrainedBinaryRelevance(MultiLabelClassifier):
     multilab.methods.errors.MethodError: LogisticRegression has no argument model_path: give a classifier ...
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
-
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
@@ -84,26 +82,10 @@ class PretrainedBinaryRelevance(MultiLabelClassifier):
         self.model_path = model_path
         self.sha256 = sha256
 
-    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
-        """Store X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            If the estimator has no argument ``model_path``, or the checkpoint is no file or not the expected one.
-        """
-        X, Y = self._validate_fit(X, y, y_mask)
+    def _fit(self, X: Any, Y: Any) -> None:
         self._base = self._without_download()
         self.checkpoint_sha256_ = self._checkpoint(self.sha256)[1]
         self._rows, self._labels = _dense(X), Y
-        return self
 
     def _without_download(self) -> BaseEstimator:
         """Return a clone of the estimator that may not download."""

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ import torch
 from sklearn.utils import check_random_state
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, PartialClassifier
 from multilab.model_selection.iterative_stratification import stratified_assignment
 
 __all__ = ["TabM"]
@@ -20,7 +20,7 @@ __all__ = ["TabM"]
 _BLOCK_ROWS = 1024  # rows of one pass when predicting
 
 
-class TabM(MultiLabelClassifier):
+class TabM(PartialClassifier):
     """TabM: k multi-layer perceptrons that share most of their weights, with one sigmoid output per label.
 
     Every member has its own log loss, summed over the labels; the scores are the mean probabilities of the members.
@@ -90,8 +90,6 @@ class TabM(MultiLabelClassifier):
     (60, 3)
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
-
     def __init__(
         self,
         architecture: Callable[..., Any] | None = None,
@@ -122,22 +120,7 @@ class TabM(MultiLabelClassifier):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range.
-        """
-        X, Y = self._validate_fit(X, y, y_mask)
+    def _fit(self, X: Any, Y: Any) -> None:
         self._check_sizes()
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         positive = (Y == 1).any(axis=0)
@@ -145,7 +128,7 @@ class TabM(MultiLabelClassifier):
         self._constant = positive.astype(np.float64)
         self.n_epochs_, self.validation_loss_ = 0, np.zeros(0)
         if not len(self._varied):
-            return self
+            return
         X = _dense(X)
         self._mean, self._scale = X.mean(axis=0), X.std(axis=0)
         self._scale[self._scale == 0] = 1.0
@@ -158,7 +141,6 @@ class TabM(MultiLabelClassifier):
             targets = torch.from_numpy(Y.astype(np.float32))
             rows, held_out = (torch.from_numpy(np.flatnonzero(subset == part)) for part in (0, 1))
             self._train(inputs[rows], targets[rows], inputs[held_out], targets[held_out])
-        return self
 
     def _check_sizes(self) -> None:
         for name in ("k", "n_blocks", "d_block", "batch_size", "max_epochs", "patience"):

@@ -9,11 +9,10 @@ from scipy.linalg.lapack import dlange, dpocon
 from scipy.sparse import csr_array
 
 from multilab.methods.base import MethodError
-from multilab.methods.reduction._exact_equations import KernelSpectrum
 from multilab.methods.reduction._inverse_free import largest_pairs
-from multilab.methods.reduction._kernel_reducer import KernelReducer
-from multilab.methods.reduction._label_problem import centred_labels, label_directions, sign_of_largest
-from multilab.methods.reduction._training_kernel import equal_rows
+from multilab.methods.reduction.equations import KernelSpectrum
+from multilab.methods.reduction.kernel_reducer import KernelReducer, equal_rows
+from multilab.methods.reduction.label_problem import centred_labels, label_directions, sign_of_largest
 
 __all__ = ["KernelMDDM"]
 

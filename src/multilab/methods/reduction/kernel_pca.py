@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.decomposition import KernelPCA as ScikitLearnKernelPCA
 
 from multilab.methods.base import MethodError
-from multilab.methods.reduction._kernel_reducer import KernelReducer
+from multilab.methods.reduction.kernel_reducer import KernelReducer
 
 __all__ = ["KernelPCA"]
 

@@ -4,7 +4,7 @@
 import numpy as np
 
 from multilab.methods.base import MethodError
-from multilab.methods.reduction._label_problem import label_directions, rowwise_product
+from multilab.methods.reduction.label_problem import label_directions, rowwise_product
 from multilab.methods.reduction.ls_kernel_mddm import LSKernelMDDM
 
 __all__ = ["KLSCCA"]

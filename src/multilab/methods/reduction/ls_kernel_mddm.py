@@ -8,12 +8,17 @@ import numpy as np
 
 from multilab.methods.base import MethodError
 from multilab.methods.neighbours.mlknn import MLkNN
-from multilab.methods.reduction._eta_choice import chosen_eta, micro_f1_loss, squared_error
-from multilab.methods.reduction._exact_equations import equations
-from multilab.methods.reduction._kernel_reducer import KernelReducer
-from multilab.methods.reduction._label_problem import centred_labels, group_means, label_directions
-from multilab.methods.reduction._regression import Regression, regressions, relative_residual
-from multilab.methods.reduction._training_kernel import equal_rows
+from multilab.methods.reduction._regression import (
+    Regression,
+    chosen_eta,
+    micro_f1_loss,
+    regressions,
+    relative_residual,
+    squared_error,
+)
+from multilab.methods.reduction.equations import equations
+from multilab.methods.reduction.kernel_reducer import KernelReducer, equal_rows
+from multilab.methods.reduction.label_problem import centred_labels, group_means, label_directions
 
 __all__ = ["LSKernelMDDM"]
 

@@ -2,7 +2,7 @@
 """MDDM: linear projections of the instances that depend most on the labels."""
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,8 +10,8 @@ from scipy.linalg import cholesky, solve_triangular
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from multilab.methods._array_api import keep_namespace
-from multilab.methods._observed import centred
 from multilab.methods.base import MethodError, MultiLabelTransformer
+from multilab.methods.labels import centred
 
 __all__ = ["MDDM", "dependence_directions"]
 
@@ -75,15 +75,7 @@ class MDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
         self.mu = mu
         self.n_components = n_components
 
-    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range, or the features are dependent and ``mu`` is 1.
-        """
-        X, Y = self._validate_fit(X, y, y_mask)
+    def _fit(self, X: Any, Y: Any) -> None:
         eigenvalues, directions = dependence_directions(X, Y, self.variant, self.mu)
         if len(eigenvalues) == 0:  # no label varies: all directions have eigenvalue 0
             eigenvalues, directions = np.zeros(1), np.eye(X.shape[1], 1)
@@ -92,7 +84,6 @@ class MDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransformer):
         largest = np.abs(directions[:, :kept]).argmax(axis=0)
         self.components_ = (directions[:, :kept] * np.sign(directions[largest, np.arange(kept)])).T
         self.mean_ = np.asarray(X.mean(axis=0)).ravel()
-        return self
 
     @keep_namespace
     def transform(self, X: Any) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Kernel MDDM by least squares on a Nystroem approximation, for data sets whose kernel matrix is too large."""
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
@@ -8,10 +8,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 
 from multilab.methods._array_api import keep_namespace
-from multilab.methods._kernels import kernel_matrix
 from multilab.methods.base import MethodError, MultiLabelTransformer
-from multilab.methods.reduction._label_problem import centred_labels, label_directions
-from multilab.methods.reduction._training_kernel import kernel_width, row_blocks
+from multilab.methods.kernels import kernel_matrix
+from multilab.methods.reduction.kernel_reducer import kernel_width, row_blocks
+from multilab.methods.reduction.label_problem import centred_labels, label_directions
 
 __all__ = ["NystroemLSKernelMDDM"]
 
@@ -88,15 +88,7 @@ class NystroemLSKernelMDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransforme
         self.penalty = penalty
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q); y_mask is True where it is observed.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range, or no label varies.
-        """
-        X, Y = self._validate_fit(X, y, y_mask)
+    def _fit(self, X: Any, Y: Any) -> None:
         if not (self.eta > 0 and self.n_landmarks >= 1) or self.penalty not in ("l2", "rkhs"):
             raise MethodError(
                 f"eta={self.eta} must be positive, n_landmarks={self.n_landmarks} at least 1 and "
@@ -123,7 +115,6 @@ class NystroemLSKernelMDDM(ClassNamePrefixFeaturesOutMixin, MultiLabelTransforme
         self.coef_ = root @ W
         count = directions.B.shape[1]  # |F W - B|^2 by G and F^T B; the columns of B have norm 1
         self.residual_ = float(np.sqrt(max(1.0 + (np.vdot(W, G @ W) - 2.0 * np.vdot(W, target)) / count, 0.0)))
-        return self
 
     @keep_namespace
     def transform(self, X: Any) -> np.ndarray:

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from multilab.methods.base import MethodError
-from multilab.methods.reduction._exact_equations import KernelSpectrum
-from multilab.methods.reduction._kernel_reducer import KernelReducer
-from multilab.methods.reduction._label_problem import centred_labels, label_directions
 from multilab.methods.reduction._stiefel import global_orthonormal_regression, orthonormal_regression, polar_factor
+from multilab.methods.reduction.equations import KernelSpectrum
+from multilab.methods.reduction.kernel_reducer import KernelReducer
+from multilab.methods.reduction.label_problem import centred_labels, label_directions
 
 __all__ = ["OLSKernelMDDM"]
 

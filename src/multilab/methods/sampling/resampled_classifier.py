@@ -1,14 +1,14 @@
 """Resampling of the training rows before a multi-label classifier, and of nothing else."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.out_of_fold import fit_seeded, score_matrix
 from multilab.methods.sampling.ml_ros import MLROS
-from multilab.methods.stacking._out_of_fold import fit_seeded, score_matrix
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 
 __all__ = ["ResampledClassifier"]
@@ -71,15 +71,7 @@ class ResampledClassifier(MultiLabelClassifier):
         self.sampler = sampler
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Resample X of shape (n, d) and y of shape (n, q), and fit the estimator on the result.
-
-        Raises
-        ------
-        MethodError
-            If the sampler has no ``fit_resample``.
-        """
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         sampler = MLROS() if self.sampler is None else clone(self.sampler)
         if not hasattr(sampler, "fit_resample"):
             raise MethodError(f"sampler={self.sampler!r} has no fit_resample; give MLROS, MLRUS, MLSMOTE or your own")
@@ -91,7 +83,6 @@ class ResampledClassifier(MultiLabelClassifier):
         resampled_X, resampled_Y = sampler.fit_resample(X, Y)
         self.sampler_, self.n_resampled_ = sampler, resampled_X.shape[0]
         self.estimator_ = fit_seeded(self._base(), resampled_X, resampled_Y, seed)
-        return self
 
     def _base(self) -> Any:
         return BinaryRelevance() if self.estimator is None else self.estimator

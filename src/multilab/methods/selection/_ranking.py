@@ -3,7 +3,7 @@
 
 from abc import abstractmethod
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
@@ -34,22 +34,11 @@ class RankingSelector(SelectorMixin, MultiLabelTransformer):
     def __init__(self, n_features_to_select: float | None = None) -> None:
         self.n_features_to_select = n_features_to_select
 
-    def fit(self, X: Any, y: Any, *, y_mask: Any = None) -> Self:
-        """Rank the features of X, shape (n, d), dense or sparse, by their relevance to y, shape (n, q).
-
-        y_mask is True where y is observed, for selectors that accept missing labels.
-
-        Raises
-        ------
-        MethodError
-            If an argument is out of range or there are too few instances.
-        """
-        X, Y = self._validate_fit(X, y, y_mask)
+    def _fit(self, X: Any, Y: Any) -> None:
         self.scores_ = self._score(X, Y)
         self.ranking_ = np.empty(X.shape[1], dtype=np.int64)
         self.ranking_[np.argsort(-self._compared(self.scores_), kind="stable")] = np.arange(1, X.shape[1] + 1)
         self.support_ = self.ranking_ <= self._count(X.shape[1])
-        return self
 
     @abstractmethod
     def _score(self, X: Any, Y: np.ndarray) -> np.ndarray:

@@ -7,8 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from multilab.methods.base import MethodError
-from multilab.methods.selection._differences import added_differences, feature_scale, scaled
-from multilab.methods.selection._hits import Metric, nearest_of_classes
+from multilab.methods.selection._distances import Metric, added_differences, feature_scale, nearest_of_classes, scaled
 from multilab.methods.selection._ranking import RankingSelector
 
 __all__ = ["LWMF"]
@@ -118,7 +117,7 @@ class LWMF(RankingSelector):
         used = np.minimum(positives, len(Y) - positives) >= self.min_class_count
         self.margins_, self.label_weights_ = np.zeros(Y.shape[1]), np.zeros(Y.shape[1])
         if not used.any():
-            warnings.warn("no label has enough instances in both classes: the features are not ranked", stacklevel=3)
+            warnings.warn("no label has enough instances in both classes: the features are not ranked", stacklevel=4)
             return np.zeros(X.shape[1])
         labels = Y[:, used]  # (n, q'), without the ignored labels
         near, away = nearest_of_classes(scaled(X) if self.nn_space == "range" else X, labels, self.nn_metric)
@@ -161,7 +160,7 @@ class LWMF(RankingSelector):
         if self.clip_negative:
             weights = np.maximum(weights, 0.0)
             if not weights.any():
-                warnings.warn("no label has a positive weight: all count alike", stacklevel=4)
+                warnings.warn("no label has a positive weight: all count alike", stacklevel=5)
                 weights = np.ones(Y.shape[1])
         if self.weight_norm == "minmax":
             weights = weights - weights.min()

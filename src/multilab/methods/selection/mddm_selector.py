@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from multilab.methods._ties import merge_ties
 from multilab.methods.reduction.mddm import Variant, dependence_directions
 from multilab.methods.selection._ranking import RankingSelector
+from multilab.methods.ties import merge_ties
 
 __all__ = ["MDDMSelector"]
 

@@ -6,8 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from multilab.methods.base import MethodError
-from multilab.methods.selection._differences import added_differences, feature_scale, scaled
-from multilab.methods.selection._manhattan import distance_blocks, smallest
+from multilab.methods.selection._distances import added_differences, distance_blocks, feature_scale, scaled, smallest
 from multilab.methods.selection._ranking import RankingSelector
 
 __all__ = ["RFML"]

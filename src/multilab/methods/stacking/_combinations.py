@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
 
-from multilab.methods._ties import round_to_grid
 from multilab.methods.solvers.solve import solve
-from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
-from multilab.methods.stacking._label_logistic import fit_logistic, softened
-from multilab.methods.stacking._objective import StackingLoss
 from multilab.methods.stacking.mlwse import MLWSE
+from multilab.methods.stacking.objective import StackingLoss, cosine_affinity, label_coupling
+from multilab.methods.ties import round_to_grid
 from multilab.metrics.registry import Metric
 
 CANDIDATES = ("mean", "greedy", "l1", "l21")
@@ -184,3 +183,66 @@ def _fit_lines(margins: np.ndarray, Y: np.ndarray) -> np.ndarray:
     design = np.stack([margins.T, np.ones_like(margins.T)], axis=1)
     first = np.tile((1.0, 0.0), (Y.shape[1], 1))
     return fit_logistic(design, softened(Y), first, np.array([_SLOPE_RIDGE, _SMALL]))
+
+
+_STEPS = 50
+_HALVINGS = 30
+_TOLERANCE = 1e-8  # of the gradient of a row, in the mean
+
+Array = np.ndarray
+
+
+def softened(Y: Array) -> Array:
+    """Return Platt's targets of shape (n, q): (n1 + 1) / (n1 + 2) for ones and 1 / (n0 + 2) for zeros of a label."""
+    ones = Y.sum(axis=0)
+    return np.where(Y > 0, (ones + 1.0) / (ones + 2.0), 1.0 / (len(Y) - ones + 2.0))
+
+
+def fit_logistic(F: Array, T: Array, start: Array, ridge: Any) -> Array:
+    """Return the weights of a logistic regression per label on features of its own, by Newton's method.
+
+    Parameters
+    ----------
+    F : ndarray of shape (q, k, n)
+        Features of each label.
+    T : ndarray of shape (n, q)
+        Targets in [0, 1].
+    start : ndarray of shape (q, k)
+        First weights, and the centre of the ridge.
+    ridge : float or ndarray of shape (k,)
+        Strength of the ridge of each weight.
+
+    Returns
+    -------
+    ndarray of shape (q, k)
+    """
+    ridge = np.broadcast_to(ridge, F.shape[1])
+    smallest = np.diag(ridge + 1e-9)  # equal scores leave the slope free: keep it where it is
+    T, weights = np.ascontiguousarray(T.T), start.copy()
+
+    def loss(w: Array) -> tuple[Array, Array]:
+        z = np.matmul(w[:, None], F)[:, 0]
+        small = np.exp(-np.abs(z))
+        cross = np.maximum(z, 0.0) + np.log1p(small) - T * z
+        value = cross.sum(axis=1) + 0.5 * (ridge * (w - start) ** 2).sum(axis=1)
+        return value, np.where(z >= 0, 1.0, small) / (1.0 + small)
+
+    value, p = loss(weights)
+    for _ in range(_STEPS):
+        gradient = np.matmul(F, (p - T)[:, :, None])[:, :, 0] + ridge * (weights - start)
+        if np.abs(gradient).max() <= _TOLERANCE * T.shape[1]:
+            break
+        hessian = np.matmul(F * (p * (1.0 - p))[:, None], F.transpose(0, 2, 1)) + smallest
+        change = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+        step = np.ones((len(weights), 1))
+        for _ in range(_HALVINGS):
+            tried, p = loss(weights + step * change)
+            worse = tried > value + 1e-10 * np.abs(value)
+            if not worse.any():
+                break
+            step[worse] /= 2.0
+        else:
+            step[worse] = 0.0
+            tried, p = loss(weights + step * change)
+        weights, value = weights + step * change, tried
+    return weights

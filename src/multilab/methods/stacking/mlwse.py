@@ -3,19 +3,27 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from multilab.methods._observed import is_partial
 from multilab.methods._weights import LabelWeight, Weights
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, WeightedPartialClassifier
+from multilab.methods.labels import is_partial
 from multilab.methods.solvers.penalties import SparseGroupPenalty
 from multilab.methods.solvers.solve import solve
-from multilab.methods.stacking._affinity import cosine_affinity, label_coupling
-from multilab.methods.stacking._groups import classifier_rows, diagonal_support, unit_l1, unit_l21
-from multilab.methods.stacking._objective import CoupledLoss, LabelWeightedLoss, StackingLoss
+from multilab.methods.stacking.objective import (
+    CoupledLoss,
+    LabelWeightedLoss,
+    StackingLoss,
+    classifier_rows,
+    cosine_affinity,
+    diagonal_support,
+    label_coupling,
+    unit_l1,
+    unit_l21,
+)
 
 __all__ = ["MLWSE"]
 
@@ -27,7 +35,7 @@ _CHOICES = {
 }
 
 
-class MLWSE(MultiLabelClassifier):
+class MLWSE(WeightedPartialClassifier):
     r"""Multi-label weighted stacked ensemble on base scores: MLWSE-L1 and MLWSE-L21.
 
     With S = [S^1 ... S^m] (n x mq, the scores of m classifiers for q labels, classifier by classifier), it
@@ -105,6 +113,10 @@ class MLWSE(MultiLabelClassifier):
     couples to nothing. Scores S W are real numbers around [0, 1], not confined to it: ``decision_function`` returns
     them, and there is no ``predict_proba``.
 
+    X are S, out-of-fold scores of shape (n, mq), classifier by classifier. Of float32 scores the products are summed in
+    float64, block by block; with weights, intercepts or unobserved labels they become float64 at once. Weights of the
+    rows count in the squared errors and in the label affinity.
+
     **Missing labels**: the squared error is the sum over the observed labels, and the similarity of two labels is that
     of the rows that observe both. With label coupling or intercepts that takes an eigendecomposition of all mq q
     weights (up to 4096) instead of one per label, and not the algorithm "bcd".
@@ -138,8 +150,6 @@ class MLWSE(MultiLabelClassifier):
 
     _accepts_sparse = False
     _feature_types = (np.float64, np.float32)
-
-    _accepts_missing_labels: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -179,26 +189,7 @@ class MLWSE(MultiLabelClassifier):
         self.threshold = threshold
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn the weights.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, mq)
-            S, out-of-fold scores, classifier by classifier. Of float32 scores the products are summed in float64,
-            block by block; with weights, intercepts or unobserved labels they become float64 at once.
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, of their squared errors and in the label affinity. A row of weight 0 is absent.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            When the columns of S do not fit labels and groups, or a parameter is out of its range.
-        """
-        S, Y, rows = self._validate_weighted(X, y, sample_weight, y_mask)
+    def _fit(self, S: Any, Y: Any, rows: np.ndarray | None) -> None:
         loss, penalty, start = self.problem(S, Y, rows)
         self.label_affinity_ = _affinity(Y, rows)
         unit = self.unit_penalty(*loss.cross.shape)
@@ -212,7 +203,7 @@ class MLWSE(MultiLabelClassifier):
                 f"MLWSE ({self.algorithm}) stopped after {solution.n_iter} iterations, relative duality gap "
                 f"{solution.gap:.1e}; raise max_iter{other}",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self.W_ = solution.W
         self.intercept_ = np.zeros(self.n_labels_)
@@ -220,7 +211,6 @@ class MLWSE(MultiLabelClassifier):
             self.intercept_ = _intercept(S, Y, rows, solution.W)
         self.objective_path_ = solution.objective_path
         self.dual_gap_, self.kkt_, self.n_iter_ = solution.gap, solution.kkt, solution.n_iter
-        return self
 
     def problem(
         self, S: np.ndarray, Y: np.ndarray, sample_weight: np.ndarray | None = None

@@ -2,7 +2,7 @@
 """A portfolio of classifiers, combined in the way that held-out scores prefer."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from multilab.methods.base import MethodError, MultiLabelClassifier
 from multilab.methods.neighbours.mlknn import MLkNN
-from multilab.methods.stacking._out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
+from multilab.methods.out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
 from multilab.methods.stacking.score_ensemble import ScoreEnsemble
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
@@ -79,16 +79,7 @@ class PortfolioStack(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Raises
-        ------
-        MethodError
-            If the portfolio is empty, a name is used twice, there are fewer rows than folds, or an argument is out of
-            range.
-        """
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         portfolio = self._portfolio()
         if not 2 <= self.cv <= X.shape[0]:
             raise MethodError(f"cv={self.cv!r} folds cannot be made of n_samples = {X.shape[0]}")
@@ -107,7 +98,6 @@ class PortfolioStack(MultiLabelClassifier):
         last = fold_seed(seed, len(folds))
         fitted = Parallel(n_jobs=self.n_jobs)(delayed(fit_seeded)(portfolio[name], X, Y, last) for name in names)
         self.estimators_ = dict(zip(names, fitted, strict=True))
-        return self
 
     @available_if(lambda self: hasattr(self._final(), "predict_measures"))
     def predict_measures(self, X: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -2,7 +2,7 @@
 """The second level of a stack: base scores of several classifiers, combined in the way that held-out rows prefer."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -16,7 +16,7 @@ from multilab.methods.stacking._combinations import (
     higher_is_better,
     with_constants,
 )
-from multilab.methods.stacking._groups import classifier_rows
+from multilab.methods.stacking.objective import classifier_rows
 from multilab.metrics.registry import Metric, defined
 from multilab.model_selection.iterative_stratification import IterativeStratifiedKFold
 
@@ -114,17 +114,7 @@ class ScoreEnsemble(MultiLabelClassifier):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from out-of-fold scores X of shape (n, m q), classifier by classifier, and y of shape (n, q).
-
-        Raises
-        ------
-        MethodError
-            If the columns of X are no multiple of q, or an argument is out of range.
-        MetricError
-            If the metric is unknown.
-        """
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         metric = self._check_arguments()
         scores = self._by_classifier(X)
         self._constant = constant_labels(Y)
@@ -138,7 +128,6 @@ class ScoreEnsemble(MultiLabelClassifier):
         self.greedy_weights_ = None
         if "greedy" in self._combinations:
             self.greedy_weights_ = self._combinations["greedy"].weights[:, 0, 0]
-        return self
 
     def candidate_scores(self, X: Any) -> dict[str, np.ndarray]:
         """Return the probabilities of every candidate.

@@ -2,17 +2,17 @@
 """Stacking of multi-label classifiers with MLWSE as meta-learner."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from multilab.methods._observed import learns_from_missing
 from multilab.methods._weights import Weights, check_takes_weights
-from multilab.methods.base import MethodError, MultiLabelClassifier
-from multilab.methods.stacking._out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
+from multilab.methods.base import MethodError, WeightedPartialClassifier
+from multilab.methods.labels import learns_from_missing
+from multilab.methods.out_of_fold import fit_seeded, fold_seed, out_of_fold_scores, score_matrix
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.methods.transformation.classifier_chain import ClassifierChain
@@ -28,7 +28,7 @@ Seed = int | None
 Weight = np.ndarray | None
 
 
-class StackedMLWSE(MultiLabelClassifier):
+class StackedMLWSE(WeightedPartialClassifier):
     """Stacking of multi-label classifiers with MLWSE as meta-learner, from features to decisions.
 
     The training rows are scored out of fold, MLWSE learns its weights on those scores, and the base
@@ -129,26 +129,7 @@ class StackedMLWSE(MultiLabelClassifier):
         self.random_state = random_state
         self.score_type = score_type
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, passed to the base classifiers, which must take them, and to the
-            meta-learner. A row of weight 0 is absent.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            When there is no base classifier, a name is used twice, there are fewer rows than folds, or an argument is
-            unknown.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight, y_mask)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         self._check_choices(score_type=("float64", "float32"))
         members = self._members()
         for member in members:
@@ -173,7 +154,6 @@ class StackedMLWSE(MultiLabelClassifier):
         self.final_estimators_ = [final for _, final in self._runs]
         self.final_estimator_ = self.final_estimators_[0]
         self.n_iter_ = max(final.n_iter_ for final in self.final_estimators_)
-        return self
 
     def _fit_folds(
         self, members: Members, final: MLWSE, X: Any, Y: np.ndarray, folds: Folds, seed: Seed, weight: Weight

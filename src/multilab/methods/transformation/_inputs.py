@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from multilab.methods._kernels import dot_products, kernel_from, resolve_gamma, squared_distances
+from multilab.methods.kernels import dot_products, kernel_from, resolve_gamma, squared_distances
 
 PLAIN_TREES = (DecisionTreeClassifier, ExtraTreeClassifier)  # not their subclasses, which may do otherwise
 

@@ -1,23 +1,23 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Binary relevance: one independent classifier per label."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 
-from multilab.methods._sparse_labels import Layout, label_columns
 from multilab.methods._weights import LabelWeight, Weights
-from multilab.methods.base import MultiLabelClassifier
+from multilab.methods.base import WeightedPartialClassifier
+from multilab.methods.labels import Layout, label_columns
 from multilab.methods.transformation._binary import Calibration, check_base, fit_label, score_kind, seeded
 from multilab.methods.transformation._inputs import make_inputs
 
 __all__ = ["BinaryRelevance"]
 
 
-class BinaryRelevance(MultiLabelClassifier):
+class BinaryRelevance(WeightedPartialClassifier):
     """Binary relevance: one independent binary classifier per label.
 
     Parameters
@@ -73,7 +73,6 @@ class BinaryRelevance(MultiLabelClassifier):
     (60, 3)
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
     _sparse_labels: ClassVar[Layout | None] = "csc"
 
     def __init__(
@@ -90,26 +89,7 @@ class BinaryRelevance(MultiLabelClassifier):
         self.random_state = random_state
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, passed to the base classifier, which must take them. A row of weight 0 is absent.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            If the calibration is unknown, or the base classifier cannot serve it or takes no weights.
-        """
-        return self._fit(*self._validate_weighted(X, y, sample_weight, y_mask))
-
-    def _fit(self, X: Any, Y: Any, sample_weight: np.ndarray | None = None) -> Self:
+    def _fit(self, X: Any, Y: Any, sample_weight: np.ndarray | None) -> None:
         base = self._base()
         weights = Weights.of(sample_weight, self.label_weight, Y.shape[1])
         check_base(base, self.calibration, weights)
@@ -120,7 +100,6 @@ class BinaryRelevance(MultiLabelClassifier):
             delayed(fit_label)(self._inputs.base, matrix, y, self.calibration, weights.of_label(label, y))
             for label, y in enumerate(label_columns(Y))
         )
-        return self
 
     def _base(self) -> BaseEstimator:
         return SVC() if self.estimator is None else self.estimator

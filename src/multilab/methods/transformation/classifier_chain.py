@@ -2,23 +2,23 @@
 """Classifier chain: each label's classifier also sees the labels before it."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
-from multilab.methods._sparse_labels import Layout, label_column
 from multilab.methods._weights import LabelWeight, Weights
-from multilab.methods.base import MethodError, MultiLabelClassifier
+from multilab.methods.base import MethodError, WeightedPartialClassifier
+from multilab.methods.labels import Layout, label_column
 from multilab.methods.transformation._binary import Calibration, check_base, fit_label, score_kind, seeded
 from multilab.methods.transformation._inputs import make_inputs
 
 __all__ = ["ClassifierChain"]
 
 
-class ClassifierChain(MultiLabelClassifier):
+class ClassifierChain(WeightedPartialClassifier):
     """Classifier chain: binary classifiers with the preceding labels as additional features.
 
     Training uses the true labels before the link, prediction the chain's own decisions.
@@ -77,7 +77,6 @@ class ClassifierChain(MultiLabelClassifier):
            [1, 1, 0]])
     """
 
-    _accepts_missing_labels: ClassVar[bool] = True
     _sparse_labels: ClassVar[Layout | None] = "csc"
 
     def __init__(
@@ -94,27 +93,7 @@ class ClassifierChain(MultiLabelClassifier):
         self.random_state = random_state
         self.label_weight = label_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, y_mask: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, passed to the base classifier, which must take them. A row of weight 0 is absent.
-        y_mask : array-like or sparse matrix of shape (n, q), optional
-            True where a label is observed.
-
-        Raises
-        ------
-        MethodError
-            If the order is not a permutation of the labels, or the base classifier cannot serve the
-            calibration.
-        """
-        return self._fit(*self._validate_weighted(X, y, sample_weight, y_mask))
-
-    def _fit(self, X: Any, Y: Any, sample_weight: np.ndarray | None = None) -> Self:
+    def _fit(self, X: Any, Y: Any, sample_weight: np.ndarray | None) -> None:
         base = self._base()
         weights = Weights.of(sample_weight, self.label_weight, Y.shape[1])
         check_base(base, self.calibration, weights)
@@ -130,7 +109,6 @@ class ClassifierChain(MultiLabelClassifier):
             if len(self._links) < self.n_labels_:
                 self._complete(column, table.matrix)
                 table.append(column, column)
-        return self
 
     def _complete(self, column: np.ndarray, matrix: Any) -> None:
         """Replace unobserved entries of a label by the decisions of its link, which has been fitted without them.

@@ -1,7 +1,7 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Dense features for a classifier that takes no sparse ones."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,11 +46,8 @@ class DenseFeatures(MultiLabelClassifier):
     def __init__(self, estimator: BaseEstimator | None = None) -> None:
         self.estimator = estimator
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q)."""
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         self.estimator_ = clone(self._multilabel()).fit(_dense(X), Y)
-        return self
 
     def _multilabel(self) -> BaseEstimator:
         return BinaryRelevance(HistGradientBoostingClassifier()) if self.estimator is None else self.estimator

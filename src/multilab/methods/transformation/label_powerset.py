@@ -1,7 +1,7 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Label powerset: each distinct set of labels seen in training is one class."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -10,18 +10,17 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 from multilab.methods._weights import Weights
-from multilab.methods.base import MultiLabelClassifier
-from multilab.methods.transformation._binary import Calibration, check_base, seeded
+from multilab.methods.base import WeightedClassifier
+from multilab.methods.transformation._binary import Calibration, Sigmoid, check_base, fit_sigmoid, seeded
 from multilab.methods.transformation._inputs import make_inputs
 from multilab.methods.transformation._label_sets import distinct_rows, fit_sets
-from multilab.methods.transformation._platt import Sigmoid, fit_sigmoid
 
 __all__ = ["LabelPowerset"]
 
 _FOLDS = 5
 
 
-class LabelPowerset(MultiLabelClassifier):
+class LabelPowerset(WeightedClassifier):
     """Label powerset: one multi-class classifier over the distinct label sets of the training set.
 
     The score of a label is the summed probability of the label sets that contain it.
@@ -80,22 +79,7 @@ class LabelPowerset(MultiLabelClassifier):
         self.calibration = calibration
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like or sparse matrix of shape (n, q)
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows, >= 0, passed to the base classifier, which must take them. A row of weight 0 is absent.
-
-        Raises
-        ------
-        MethodError
-            If the calibration is unknown or the base classifier cannot serve it.
-        """
-        X, Y, weight = self._validate_weighted(X, y, sample_weight)
+    def _fit(self, X: Any, Y: Any, weight: np.ndarray | None) -> None:
         base = SVC() if self.estimator is None else self.estimator
         check_base(base, self.calibration, Weights(weight, None))
         self._inputs = make_inputs(seeded(base, self.random_state, self.calibration), X, weight)
@@ -106,7 +90,6 @@ class LabelPowerset(MultiLabelClassifier):
         if self.calibration == "sigmoid":
             sums = self._out_of_fold(matrix, classes, weight)
             self._sigmoids = [_label_sigmoid(s, y, weight) for s, y in zip(sums.T, Y.T, strict=True)]
-        return self
 
     def _out_of_fold(self, matrix: Any, classes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """Return each training row's label sums from a model that has not seen it, shape (n, q)."""

@@ -2,7 +2,7 @@
 """Any classifier that learns all labels at once."""
 
 import inspect
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -62,15 +62,7 @@ class NativeMultiLabel(MultiLabelClassifier):
         self.estimator = estimator
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X of shape (n, d), dense or sparse, and y of shape (n, q).
-
-        Raises
-        ------
-        MethodError
-            If the classifier has no ``predict_proba``.
-        """
-        X, Y = self._validate_fit(X, y)
+    def _fit(self, X: Any, Y: Any) -> None:
         model = MLPClassifier() if self.estimator is None else clone(self.estimator)
         if not hasattr(model, "predict_proba"):
             raise MethodError(f"{type(model).__name__} has no predict_proba; give a classifier with probabilities")
@@ -82,7 +74,6 @@ class NativeMultiLabel(MultiLabelClassifier):
             columns = np.repeat(self.varying_, 2) if len(self.varying_) == 1 else self.varying_
             self._seed(model)
             self.estimator_ = model.fit(_as_matrix(X), np.ascontiguousarray(Y[:, columns]))
-        return self
 
     def _seed(self, model: BaseEstimator) -> None:
         if self.random_state is not None:

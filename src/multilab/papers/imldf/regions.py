@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multilab.datasets.synthetic import sample_scenario, scenario_threshold
-from multilab.methods.forests._growing import grow_forest, seed_at
-from multilab.methods.forests._interaction_trees import Trees, ranked, sampled_sets
-from multilab.methods.forests._paths import ABOVE
-from multilab.methods.forests._regions import Regions, chosen_regions
+from multilab.methods.forests.compact_forest import grow_forest, seed_at
+from multilab.methods.forests.interactions import ABOVE, Regions, Trees, chosen_regions, ranked, sampled_sets
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from multilab.experiments.fitting import build
 from multilab.experiments.measuring import Meter, model_bytes
 from multilab.experiments.running import gather
 from multilab.experiments.seeds import seed_estimator
-from multilab.methods.forests._compact import CompactForest
+from multilab.methods.forests.compact_forest import CompactForest
 
 if TYPE_CHECKING:
     import pandas as pd

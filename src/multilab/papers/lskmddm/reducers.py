@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import build
-from multilab.methods.reduction._kernel_reducer import KernelReducer
+from multilab.methods.reduction.kernel_reducer import KernelReducer
 
 if TYPE_CHECKING:
     from multilab.experiments.analysis_units import Unit

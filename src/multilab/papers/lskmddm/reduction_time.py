@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multilab.experiments import running
-from multilab.methods.reduction._training_kernel import training_kernel
+from multilab.methods.reduction.kernel_reducer import training_kernel
 from multilab.papers.lskmddm.reducers import reducer_of
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multilab.experiments import running
-from multilab.methods._kernels import kernel_matrix
-from multilab.methods.reduction._exact_equations import KernelSpectrum
-from multilab.methods.reduction._iterative import lsqr_iterates
-from multilab.methods.reduction._label_problem import centred_labels, group_means, label_directions
-from multilab.methods.reduction._training_kernel import equal_rows, training_kernel
+from multilab.methods.kernels import kernel_matrix
+from multilab.methods.reduction.equations import KernelSpectrum, lsqr_iterates
+from multilab.methods.reduction.kernel_reducer import equal_rows, training_kernel
+from multilab.methods.reduction.label_problem import centred_labels, group_means, label_directions
 from multilab.metrics import score_all
 from multilab.papers.lskmddm.reducers import reducer_of
 

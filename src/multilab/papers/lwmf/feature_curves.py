@@ -10,7 +10,7 @@ import numpy as np
 from multilab.experiments import running
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import build
-from multilab.methods.neighbours._feature_path import mlknn_path
+from multilab.methods.neighbours.feature_path import mlknn_path
 from multilab.methods.neighbours.mlknn import MLkNN
 from multilab.metrics import score_all
 

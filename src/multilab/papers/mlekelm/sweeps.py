@@ -10,8 +10,8 @@ import numpy as np
 from multilab.experiments import running
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import build
-from multilab.methods._kernels import kernel_matrix
 from multilab.methods.elm.elastic_net_kernel_elm import ElasticNetKernelELM
+from multilab.methods.kernels import kernel_matrix
 from multilab.papers._iterations import shown_iterations
 
 if TYPE_CHECKING:

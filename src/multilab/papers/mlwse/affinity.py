@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from multilab.methods.solvers.solve import solve
-from multilab.methods.stacking._affinity import cosine_affinity
+from multilab.methods.stacking.objective import cosine_affinity
 from multilab.papers.mlwse.problem import problem_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from scipy.stats import f, spearmanr
 
 from multilab.claims.errors import NotYet
 from multilab.claims.evidence import Evidence, Finding, check, direction_of, sign_of, text_of
-from multilab.methods.stacking._affinity import cosine_affinity
+from multilab.methods.stacking.objective import cosine_affinity
 from multilab.statistics import nemenyi_cd, rank_rows, signed_rank_p
 
 

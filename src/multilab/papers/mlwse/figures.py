@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from multilab.methods.stacking._affinity import cosine_affinity
+from multilab.methods.stacking.objective import cosine_affinity
 from multilab.papers.mlwse.figures_sensitivity import sensitivity
 from multilab.reports.data import ReportData
 from multilab.reports.figures import Figure, FigureSource, heatmap

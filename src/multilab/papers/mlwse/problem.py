@@ -13,9 +13,9 @@ from multilab.experiments import running
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import build
 from multilab.methods.solvers.penalties import SparseGroupPenalty
-from multilab.methods.stacking._objective import StackingLoss
 from multilab.methods.stacking.mlwse import MLWSE
-from multilab.metrics import METRICS
+from multilab.methods.stacking.objective import StackingLoss
+from multilab.metrics.registry import defined
 
 if TYPE_CHECKING:
     from multilab.experiments.analysis_units import Unit
@@ -87,4 +87,4 @@ def measured(Y: np.ndarray, scores: np.ndarray, metrics: list[str], threshold: f
     """Return metrics of scores and of the decisions ``scores >= threshold`` (eq. 10)."""
     decisions = (scores >= threshold).astype(np.uint8)
     given = {"scores": scores, "decisions": decisions}
-    return {name: float(METRICS[name].function(Y, given[METRICS[name].needs])) for name in metrics}
+    return {name: float(defined(name).function(Y, given[defined(name).needs])) for name in metrics}

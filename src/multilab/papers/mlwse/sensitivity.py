@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from multilab.methods.solvers.path import solve_path
+from multilab.methods.solvers.solve import solve_path
 from multilab.papers.mlwse.problem import problem_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multilab.methods.solvers.path import solve_path
-from multilab.methods.stacking._groups import classifier_rows
+from multilab.methods.solvers.solve import solve_path
+from multilab.methods.stacking.objective import classifier_rows
 from multilab.papers.mlwse.problem import problem_of
 
 if TYPE_CHECKING:

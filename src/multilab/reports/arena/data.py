@@ -14,6 +14,7 @@ import pandas as pd
 from multilab.arena import SCHEMA, DataProfile, Means, leaderboard_means
 from multilab.arena.tracks import UNSEEN
 from multilab.core import read_json
+from multilab.metrics import METRICS
 from multilab.reports.errors import ReportError
 from multilab.reports.tables.entry import number
 from multilab.statistics.result_files import read_measured, read_scores
@@ -257,6 +258,8 @@ def read_leaderboard_file(path: Path) -> dict[str, Any]:
     for key in _KEYS:
         if key not in content:
             raise ReportError(f"{path} lacks {key!r}; `multilab arena rank` writes it again")
+    if unknown := [each["name"] for each in content["metrics"] if each["name"] not in METRICS]:
+        raise OutdatedLeaderboardError(f"{path} has {unknown[0]}, which is not in METRICS: run `multilab arena rank`")
     return content
 
 

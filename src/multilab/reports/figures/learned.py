@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from multilab.methods.stacking._affinity import cosine_affinity
+from multilab.methods.stacking.objective import cosine_affinity
 from multilab.reports.data import Learned, ReportData
 from multilab.reports.figures.diagrams import convergence, heatmap
 from multilab.reports.figures.figure import Figure

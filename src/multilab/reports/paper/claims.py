@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from multilab.metrics import METRICS
+from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.paper.cells import tally
 
@@ -190,7 +190,7 @@ def _grid(numbers: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _key(key: str, titled: Callable[[str], str]) -> str:
-    return _TITLES.get(key) or (metric_title(key) if key in METRICS else titled(key))
+    return _TITLES.get(key) or (metric_title(key) if find_metric(key) else titled(key))
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 from multilab.claims import Layout
 from multilab.claims.published import any_of, layout_of, printed_number
 from multilab.claims.verdicts import BEYOND, MISSING, compared
-from multilab.metrics import METRICS
+from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.paper.cells import Block, PaperCell, tally
 from multilab.reports.paper.errata import Note, cited_notes
@@ -54,7 +54,7 @@ def _table(
     records: list[Any] = table.to_dict("records")
     aliases = paper.aliases.names.get("method", {}) if paper is not None else {}
     columns = {
-        name: f"multilab train study={report.name} method={aliases.get(name, name)}"
+        name: f"multilab study train --study {report.name} --method {aliases.get(name, name)}"
         for name in table["method"].unique()
         if aliases.get(name, name) in report.all_titles
     }
@@ -164,7 +164,8 @@ def _quantities(table: pd.DataFrame, names: PaperNames) -> tuple[tuple[str, str]
 def quantity_title(quantity: str) -> str:
     """Return the name of one of our quantities, such as ``ranking_loss.mulan``: ranking loss, Mulan's conventions."""
     metric, _, preset = quantity.partition(".")
-    title = METRICS[metric].title if metric in METRICS else metric.replace("_", " ")
+    known = find_metric(metric)
+    title = known.title if known else metric.replace("_", " ")
     return f"{title} (conventions: {preset})" if preset else title
 
 

@@ -1,0 +1,91 @@
+"""The commands about the arena: rank, page, summary, portfolio."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from multilab.cli import completion
+from multilab.cli.options import COUNT, METHOD, STUDY, Duration, Name, study_option
+from multilab.core import conf_dir, report_dir
+
+_METRICS = Name("name", lambda: ["overall", "example", "label", "ranking", *completion.metrics()])
+_SETS = Name("set", lambda: ["text", "image", "audio", "biology", "medicine", *completion.names("dataset")])
+_POOLS = ("default", "tuned", "ensembled", "all", "ensembled-unseen", "all-unseen")
+
+
+@click.group()
+def arena() -> None:
+    """The arena: all methods on many datasets.
+
+    docs/arena.md explains it and how to propose a method.
+    """
+
+
+@arena.command()
+@click.option("--metric", type=_METRICS, metavar="NAME,...", help="Metrics, or overall, example, label, ranking.")
+@click.option("--sets", type=_SETS, metavar="SET,...", help="Names, patterns, domains, conditions: 'n<6000'.")
+@click.option("--pool", type=Name("pool", lambda: list(_POOLS)), help="By default the one with the most sets.")
+@click.option("--top", type=COUNT, help="Print the first N methods only.")
+@click.option("--default", type=STUDY, help="Study of the methods as they are (arena).")
+@click.option("--tuned", type=STUDY, help="Study of the tuned methods (arena-tuned).")
+@click.option("--ensembled", type=STUDY, help="Study of the stacks (arena-stacks).")
+@click.option("--costs", type=STUDY, help="Study of the costs (arena-costs).")
+@click.option("--stack-costs", type=STUDY, help="Study of the costs of the stacks (arena-stack-costs).")
+@click.option("--anchor", type=METHOD, help="The method with Elo 1000.")
+@click.option("--champion", type=METHOD, help="The method that is tested against every other one.")
+@click.option("-o", "--output", metavar="FOLDER", help="Where leaderboard.json is written (reports/arena).")
+def rank(top: int | None, output: str | None, **options: str | None) -> None:
+    """Print a leaderboard, or write them all.
+
+    \b
+    multilab arena rank                                               all of them, to reports/arena/leaderboard.json
+    multilab arena rank --metric macro_f1 --sets text                 print one, write nothing
+    multilab arena rank --metric overall --sets 'virus-*,n<6000'
+    multilab arena rank --default mlekelm --output reports/mine       of other studies
+
+    Without --metric, --sets and --pool the file of all leaderboards is written, from the tables of the studies that
+    have results. The pools are default, tuned, ensembled and all; -unseen leaves out sets that decided the champion's
+    rules.
+    """
+    from multilab.commands.arena.rank import rank as rank_methods
+
+    rank_methods({name: value for name, value in options.items() if value is not None}, top, output)
+
+
+@arena.command()
+@click.option("-o", "--output", metavar="FOLDER", help="The folder of leaderboard.json (reports/arena).")
+def page(output: str | None) -> None:
+    """Write the pages from leaderboard.json, without cells.
+
+    They are index.html and sets/NAME.html.
+    """
+    from multilab.commands.arena.pages import write_pages
+
+    write_pages(Path(output) if output else report_dir("arena"))
+
+
+@arena.command()
+def summary() -> None:
+    """Write the summary and docs/arena-results.md."""
+    from multilab.commands.arena.summary import summarise_arena
+
+    summarise_arena()
+
+
+@arena.command()
+@study_option("The study of the methods.", default="arena")
+@click.option("--k", type=COUNT, default=8, show_default=True, help="Methods of a portfolio.")
+@click.option("--seconds", type=Duration(), default="60s", show_default=True, help="Limit for the fits of a portfolio.")
+@click.option("-o", "--output", metavar="FILE", help="The study that is written (conf/study/arena-stacks.yaml).")
+def portfolio(study: str, k: int, seconds: float, output: str | None) -> None:
+    """Choose the methods that a stack combines.
+
+    The portfolio of a dataset is chosen by results on other sets; a set in the file keeps its own.
+    """
+    from multilab.commands.arena.portfolios import choose
+    from multilab.experiments.study import load_study
+
+    path = Path(output) if output else conf_dir() / "study" / "arena-stacks.yaml"
+    choose(load_study(study), k, seconds, path)

@@ -1,0 +1,189 @@
+"""The command ``audit``: check a published table by arithmetic."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from multilab.cli.options import DATASET, METRIC
+
+if TYPE_CHECKING:
+    from multilab.audit import AuditCell, AuditTable, TestSize
+
+_KINDS = {"friedman": "iman_davenport"}
+"""Kinds of ``names.yaml`` that have another name in an audit."""
+
+
+@click.command()
+@click.argument("table", type=click.Path(path_type=Path))
+@click.option("--metric", type=METRIC, default="", help="The metric of a wide table.")
+@click.option("--dataset", type=DATASET, default="", help="The dataset that --n ... --runs are about; default: all.")
+@click.option("--n", help="Rows of the test set.")
+@click.option("--q", help="Labels; default for --dataset: those of its card.")
+@click.option("--cardinality", help="Labels per row.")
+@click.option("--unlabelled", help="Test rows without a label.")
+@click.option("--runs", help="Results behind a mean: folds, splits or seeds.")
+@click.option(
+    "--sizes", type=click.Path(path_type=Path), help="CSV file: dataset, n, q, cardinality, unlabelled, runs."
+)
+@click.option("--cards", is_flag=True, help="Labels and cardinality of known datasets from their cards.")
+@click.option(
+    "--names",
+    type=click.Path(path_type=Path),
+    help="names.yaml with `derived`; default: the one next to the table.",
+)
+@click.option("--faults", is_flag=True, help="Faults only, no notes.")
+@click.option("--json", "as_json", is_flag=True, help="Findings as JSON.")
+def audit(
+    table: Path,
+    metric: str,
+    dataset: str,
+    sizes: Path | None,
+    cards: bool,
+    names: Path | None,
+    faults: bool,
+    as_json: bool,
+    **size: str | None,
+) -> int:
+    """Check a published table by arithmetic.
+
+    It finds misprints, mixed conventions, wrong ranks and repeated columns.
+
+    \b
+    multilab audit table.csv --n 917 --q 14
+
+    Long form: columns dataset, method, metric, mean and, if there, std, rank, table, direction (min or max), kind
+    (mean, average_rank, friedman_chi2, iman_davenport, f_critical, nemenyi_cd, bonferroni_dunn_cd,
+    critical_difference, share_best; recognised in names such as Average and CD), sources (tables). Wide form: datasets
+    x methods, with --metric. Exit code 1 if there is a fault.
+    """
+    from multilab.audit import as_json as json_of
+    from multilab.audit import audit_table, report_lines, summary_line
+
+    audited = audited_table(table, metric=metric, names=names, sizes=sizes, dataset=dataset, size=size, cards=cards)
+    findings = [f for f in audit_table(audited) if f.severity == "fault" or not faults]
+    if as_json:
+        print(json.dumps(json_of(findings, audited), indent=1, ensure_ascii=False))
+    else:
+        lines = report_lines(findings, max(100, shutil.get_terminal_size((140, 24)).columns))
+        print("\n".join([*lines, *([""] if lines else []), summary_line(findings, audited)]))
+    return int(any(finding.severity == "fault" for finding in findings))
+
+
+def audited_table(
+    path: Path,
+    *,
+    metric: str = "",
+    names: Path | None = None,
+    sizes: Path | None = None,
+    dataset: str = "",
+    size: Mapping[str, object] | None = None,
+    cards: bool = False,
+) -> AuditTable:
+    """Return the table of a file with all that is known of its test sets.
+
+    Parameters
+    ----------
+    path : Path
+        The CSV file.
+    metric : str
+        The metric of a table in the wide form.
+    names : Path, optional
+        A ``names.yaml`` with ``derived``; default: the one next to the file, if there is one.
+    sizes : Path, optional
+        CSV file of sizes, see :func:`multilab.audit.read_sizes`.
+    dataset : str
+        The dataset that ``size`` is about; all if empty.
+    size : mapping, optional
+        ``n``, ``q``, ``cardinality``, ``unlabelled``, ``runs``.
+    cards : bool
+        Take numbers of labels and cardinalities of known datasets from their cards.
+
+    Raises
+    ------
+    AuditError
+        Naming the file and what is wrong.
+    """
+    from multilab.audit import AuditError, AuditTable, read_audit_cells, read_sizes, size_from, unused_sizes
+    from multilab.core.messages import unknown_name
+
+    cells = read_audit_cells(path, metric)
+    names = names or (path.parent / "names.yaml" if (path.parent / "names.yaml").is_file() else None)
+    if names:
+        cells = derived_cells(cells, names)
+    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+    known = {name: _card_size(name) for name in datasets} if cards else {}
+    known = {name: card for name, card in known.items() if card}
+    for name, given in (read_sizes(sizes) if sizes else {}).items():
+        known[name] = _merged(known.get(name), given)
+    unknown = next(iter(unused_sizes([dataset] if dataset else [], cells)), "")
+    if unknown:
+        raise AuditError(f"{path}: {unknown_name('dataset', unknown, datasets)}")
+    given = size_from(size or {}, "arguments")
+    for name in [dataset] if dataset else [*known, "*"]:
+        own = known.get(name)
+        if dataset and not own:
+            own = _card_size(name)
+        known[name] = _merged(own, given)
+    return AuditTable.of(cells, known)
+
+
+def derived_cells(cells: Iterable[AuditCell], path: Path) -> list[AuditCell]:
+    """Return the cells with the kinds that ``derived`` of a ``names.yaml`` gives them."""
+    import yaml
+
+    from multilab.audit import AuditError
+    from multilab.core.files import not_a_file
+    from multilab.core.settings import parse_yaml
+
+    if kind := not_a_file(path):
+        raise AuditError(f"{path}: it is {kind}, not a YAML file")
+    try:
+        content = parse_yaml(path.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as error:
+        raise AuditError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    rules = content.get("derived") or () if isinstance(content, dict) else ()
+    marked = []
+    for cell in cells:
+        for rule in rules:
+            if _selected(cell, rule["where"]):
+                sources = tuple(map(str, rule.get("tables", ())))
+                cell = replace(cell, kind=_KINDS.get(rule["kind"], rule["kind"]), sources=sources)
+        marked.append(cell)
+    return marked
+
+
+def _selected(cell: AuditCell, where: Mapping[str, object]) -> bool:
+    return all(
+        getattr(cell, key) in (list(map(str, value)) if isinstance(value, list) else [str(value)])
+        for key, value in where.items()
+    )
+
+
+def _merged(known: TestSize | None, given: TestSize) -> TestSize:
+    """Return a size with what is given in addition to, or instead of, what is known."""
+    from multilab.audit import TestSize
+
+    values = {key: value for key, value in vars(given).items() if value}
+    return replace(known or TestSize(), **values)
+
+
+def _card_size(name: str) -> TestSize | None:
+    """Return the numbers of labels of the card of a dataset, ``None`` if it has no card that says so."""
+    from multilab.audit import TestSize
+    from multilab.core.settings import parse_yaml
+    from multilab.datasets.catalogue import card_folders
+
+    for folder in card_folders():
+        path = folder / f"{name}.yaml"
+        if Path(name).name == name and path.is_file():
+            expected = (parse_yaml(path.read_text(encoding="utf-8")) or {}).get("expected") or {}
+            if "labels" in expected:
+                return TestSize(q=expected["labels"], cardinality=expected.get("cardinality"))
+    return None

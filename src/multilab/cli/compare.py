@@ -1,0 +1,121 @@
+"""The commands ``compare`` and ``regressions``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from multilab.cli.files import FEW, named_dataset, reader_options
+from multilab.cli.options import DATASET, FOLDS, LEVEL, METHOD, METRIC, Duration
+from multilab.core import report_dir, write_atomically
+from multilab.core.files import refuse_overwriting
+from multilab.core.messages import unknown_name
+from multilab.experiments.errors import ExperimentError
+
+
+@click.command()
+@click.option(
+    "--dataset",
+    type=DATASET,
+    required=True,
+    help="A dataset, or a data file (all options: `multilab datasets add --help`).",
+)
+@click.option("--method", type=METHOD, metavar="NAME,...", help="Names and patterns; default: conf/portfolio.yaml.")
+@click.option("--budget", type=Duration(), default="10m", show_default=True, help="Time for everything: 90s, 10m, 2h.")
+@click.option("--metric", type=METRIC, default="macro_f1", show_default=True, help="Orders the methods; is tested.")
+@click.option("--cv", type=FOLDS, default=5, show_default=True, help="Stratified folds.")
+@click.option("-o", "--output", metavar="FOLDER", help="Where the report is written (reports/compare/NAME).")
+@reader_options(shown=FEW)
+def compare(
+    dataset: str,
+    method: str | None,
+    budget: float,
+    metric: str,
+    cv: int,
+    output: str | None,
+    reader: dict[str, Any],
+) -> int:
+    """Compare methods on one dataset within a time budget.
+
+    \b
+    multilab compare --dataset yeast                                     the portfolio, 5 folds, 10 minutes
+    multilab compare --dataset yeast --budget 90s --metric ranking_loss  less time, another first metric
+    multilab compare --dataset yeast --method br_logistic,'elm*'         other methods, by name and pattern
+    multilab compare --dataset mine --cv 10 --output reports/mine        more folds, another folder
+    multilab compare --dataset my.csv --labels 'tag_*'                   a file of your own
+
+    Before anything is fitted, every method gets an estimate of seconds and memory from the size of the table. Cheap
+    methods run first, all on the same stratified folds; 70 % of the budget is for the fits. What does not fit into the
+    budget is named and left out; a method that takes 4 times its estimate is stopped. Every fit is kept: the next run
+    continues, a larger budget adds methods.
+
+    The report has ranks, intervals, quality against seconds, what thresholds and calibration would change, a table per
+    label, a learning curve, and a recommendation with its reason. Next to it are the numbers as CSV and
+    leaderboard.json, which has the value of each metric on each split, with the digest of its rows. Thresholds are
+    recommended only if their gain is more than chance, and no candidate that assigns a label far too often.
+
+    The exit code is 0 if a method besides the baseline finished, 1 if none did, 2 for a mistake in the command. In
+    Python: from multilab import compare.
+    """
+    from multilab.commands.composition import check_dataset
+    from multilab.comparison.request import Request
+    from multilab.comparison.results import write_files
+    from multilab.comparison.run import closing_text, compare_within_budget
+    from multilab.metrics.registry import DEFINED
+    from multilab.reports.comparison.page import write_comparison_page
+
+    name = named_dataset(dataset, reader)
+    check_dataset(name)
+    if metric not in DEFINED:
+        raise ExperimentError(unknown_name("metric", metric, DEFINED))
+    folder = Path(output) if output else report_dir("compare") / name
+    results = compare_within_budget(Request(name, method, budget, metric, cv, folder))
+    write_files(results)
+    write_comparison_page(results)
+    print(closing_text(results))
+    return 0 if results.finished else 1
+
+
+@click.command()
+@click.argument("now", type=click.Path(path_type=Path))
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    help="leaderboard.json of the earlier state (default: print the values of NOW).",
+)
+@click.option("--metric", type=METRIC, help="Default: the first metric of the comparison.")
+@click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Level of all tests together.")
+@click.option("--tolerance", type=float, default=0.001, show_default=True, help="A smaller loss is none.")
+@click.option("--markdown", type=click.Path(path_type=Path), help="Also write the table as Markdown.")
+def regressions(
+    now: Path, baseline: Path | None, metric: str | None, level: float, tolerance: float, markdown: Path | None
+) -> int:
+    """Name methods that are worse than in an earlier compare.
+
+    \b
+    multilab compare --dataset mine --output reports/now
+    multilab regressions reports/now/leaderboard.json --baseline reports/main/leaderboard.json
+
+    NOW is the leaderboard.json of the present state. The test is the one-sided corrected resampled t test over the
+    splits, after Holm's correction over the methods.
+
+    Exit code: 0 no regression, 1 at least one, 2 the comparison is not possible (other splits, no such file).
+    """
+    from multilab.comparison.regressions import find_regressions, read_leaderboard
+
+    if markdown:
+        refuse_overwriting(markdown, now, *([baseline] if baseline else []))
+    result = find_regressions(
+        read_leaderboard(now),
+        read_leaderboard(baseline) if baseline else None,
+        metric=metric,
+        alpha=level,
+        tolerance=tolerance,
+    )
+    shown = result.table.drop(columns=["p"])
+    print(shown.to_string(float_format=lambda v: f"{v:.4f}", na_rep="-"), result.summary(), sep="\n")
+    if markdown:
+        write_atomically(markdown, result.to_markdown())
+    return int(bool(result.names))

@@ -1,0 +1,278 @@
+"""The commands about datasets: list, show, add, check, fetch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multilab.cli.files import naming_options, reader_options
+from multilab.cli.options import DATASET
+from multilab.core.messages import printable
+from multilab.core.shell import command, short_path
+from multilab.core.text import visible
+
+if TYPE_CHECKING:
+    from multilab.datasets import Dataset
+    from multilab.datasets.own_cards import OwnDataset
+    from multilab.datasets.profiling import TableProfile
+
+_SHOWN = 20  # entries of a long list
+_LISTED = 5  # entries of a list in a profile
+_FEW = 5  # rows: fewer than the folds of the default protocol
+_MANY = 50  # one-hot columns of a text column
+
+
+@click.group()
+def datasets() -> None:
+    """Datasets: list and show them, add a file of your own."""
+
+
+@datasets.command("list")
+def list_cards() -> None:
+    """List all cards, a line each."""
+    from multilab.datasets import DatasetError, cards
+    from multilab.datasets import card as card_of
+
+    print(f"{'name':<22}{'instances':>10}{'features':>10}{'labels':>8}{'cardinality':>13}  title")
+    for name in cards():
+        try:
+            card = card_of(name)
+        except DatasetError as error:  # the others are listed all the same
+            print(f"{name:<63}  [broken card: {printable(str(error))}]")
+            continue
+        expected = card.expected
+        counts = [expected.instances, expected.features, expected.labels, expected.cardinality]
+        counts = ["" if count is None else count for count in counts]
+        note = "" if card.available else f"  [not available: {card.reason}]"
+        print(f"{name:<22}{counts[0]:>10}{counts[1]:>10}{counts[2]:>8}{counts[3]:>13}  {printable(card.title + note)}")
+
+
+@datasets.command("show")
+@click.argument("name", type=DATASET)
+def show_card(name: str) -> None:
+    """Show a card and the imbalance of the labels.
+
+    The imbalance is that of the prepared data, if there are any.
+    """
+    from multilab.datasets import card as card_of
+    from multilab.datasets import load, prepared_meta
+
+    card, meta = card_of(name), prepared_meta(name)
+    print(f"# {card.location}", card.location.read_text(), sep="\n", end="")
+    if meta:
+        facts = ["columns", "density", "distinct_label_sets", "rows_without_label", "labels_never_set", "source"]
+        facts += ["unobserved_labels"] if meta.get("unobserved_labels") else []
+        print("# prepared here: " + ", ".join(f"{fact} {meta[fact]}" for fact in facts if fact in meta))
+        for line in [*_remarks(meta), *_imbalance(load(name))]:
+            print(f"# {line}")
+
+
+@datasets.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=DATASET)
+def fetch(names: tuple[str, ...]) -> None:
+    """Get the files of datasets, verified by checksum."""
+    from multilab.datasets import fetch as fetch_files
+
+    for name in names:
+        for path in fetch_files(name):
+            print(path)
+
+
+@datasets.command()
+@click.argument("path")
+@reader_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def check(path: str, reader: dict[str, Any], as_json: bool) -> None:
+    """Read a data file and count what is in it.
+
+    \b
+    multilab datasets check my.csv --labels 'tag_*'
+
+    It is refused (exit code 2) where `multilab train` would refuse it. The options are those under `reader:` of a
+    dataset card, with '-' for '_'. Text features and missing values are refused, unless --text or --missing say
+    otherwise.
+    """
+    from multilab.datasets import DatasetError
+    from multilab.datasets import check as check_file
+
+    with naming_options():
+        content = check_file(path, **reader)
+    if as_json:
+        print(json.dumps(content, indent=1))
+    else:
+        apart = ("id_like", "notes", "refused")
+        print("\n".join(f"{key:<22} {_shown(value)}" for key, value in content.items() if key not in apart))
+        for line in _remarks(content):
+            print(line)
+    if content["refused"]:
+        raise DatasetError(content["refused"], path)
+
+
+@datasets.command()
+@click.argument("path")
+@reader_options
+@click.option("--name", help="Name of the dataset (default: that of the file).")
+@click.option("--reference", is_flag=True, help="Leave the file where it is and make a link to it.")
+@click.option("--force", is_flag=True, help="Replace the dataset of this name.")
+def add(path: str, reader: dict[str, Any], **options: Any) -> None:
+    """Make a dataset of a file of your own.
+
+    \b
+    multilab datasets add my.csv --label-prefix tag_ --drop id --name mine
+
+    Afterwards every command takes it by its name. The file is read, profiled and copied to data/own, with its card,
+    and versioned with DVC where there is a DVC repository. Text becomes one-hot columns (free text is refused) and
+    missing values are imputed, unless --text or --missing say otherwise.
+    """
+    from multilab.datasets import add_dataset
+
+    with naming_options():
+        added = add_dataset(path, **reader, **options)
+    lines = [*profile_lines(added.plan.profile, added.plan.content), *_written(added)]
+    print("\n".join(map(visible, lines)))
+    print(visible(f"version    {_version_file(added, options['reference'])}"))
+    print(f"next       {command('multilab')} compare --dataset {added.card.name}")
+
+
+def _imbalance(data: Dataset) -> list[str]:
+    """Return the measures of label imbalance, and those of the rarest labels."""
+    import numpy as np
+
+    from multilab import datasets
+
+    ratios, concurrence, rows = datasets.irlbl(data.Y), datasets.scumble_lbl(data.Y), (data.Y == 1).sum(axis=0)
+    rarest = np.argsort(rows, kind="stable")[:_SHOWN]
+    names = [visible(data.label_names[label]) for label in rarest]
+    width = max(len("rarest labels"), *map(len, names))
+    return [
+        f"imbalance of the labels: MeanIR {datasets.mean_ir(data.Y):.4g}, CVIR {datasets.cvir(data.Y):.4g}, "
+        f"SCUMBLE {datasets.scumble(data.Y):.4f}",
+        f"{'rarest labels':<{width}} {'rows':>7} {'IRLbl':>9} {'SCUMBLELbl':>11}",
+        *(
+            f"{name:<{width}} {rows[label]:>7} {ratios[label]:>9.4g} {concurrence[label]:>11.4f}"
+            for name, label in zip(names, rarest, strict=True)
+        ),
+    ]
+
+
+def _shown(value: Any) -> str:
+    """Return a value as text without control characters; of a long list the first entries."""
+    if isinstance(value, list):
+        more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
+        return visible(f"{value[:_SHOWN]}{more}")
+    return visible(str(value))
+
+
+def _remarks(content: dict[str, Any]) -> list[str]:
+    """Return what a user should know of a data set: what the reader did, and features that look like identifiers."""
+    ids = content.get("id_like", [])
+    lines = [f"note: {note}" for note in content.get("notes", [])]
+    if ids:
+        lines.append(f"warning: look like row identifiers, leave them out with drop: {_shown(ids)}")
+    return lines
+
+
+def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
+    """Return what a user should know of a table before learning from it, a line each."""
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(profile.kinds.items()))
+    lines = [f"rows       {profile.rows}", f"features   {profile.features}: {kinds}"]
+    if profile.text or profile.free_text:
+        of_text = {**profile.text, **profile.free_text}
+        lines.append(f"text       {_counts(of_text, 'values')}")
+    if profile.missing:
+        lines.append(f"missing    {_counts(profile.missing, 'rows')}")
+    labels = profile.labels
+    rarest = sorted((label for label in labels if label.positive), key=lambda label: label.positive)
+    mean_ir = sum(rarest[-1].positive / label.positive for label in rarest) / len(rarest)
+    counts = _listed(f"{label.name} ({label.positive} rows)" for label in rarest)
+    cardinality, without = content["cardinality"], content["rows_without_label"]
+    lines.append(f"labels     {len(labels)}, {cardinality:.4g} per row, {without} rows without any")
+    unobserved = {label.name: label.unobserved for label in labels if label.unobserved}
+    if unobserved:
+        total, of = sum(unobserved.values()), profile.rows * len(labels)
+        lines.append(f"unobserved {total} of {of} label values: {_counts(unobserved, 'rows')}")
+    lines.append(f"imbalance  MeanIR {mean_ir:.3g}; rarest: {counts}")
+    if profile.empty:
+        lines.append(f"note       left out, no row has a value: {_listed(profile.empty)}")
+    lines += [f"note       {note}" for note in content["notes"]]
+    return lines + [f"warning    {warning}" for warning in _warnings(profile)]
+
+
+def _warnings(profile: TableProfile) -> list[str]:
+    labels = profile.labels
+    never = [label.name for label in labels if not label.positive]
+    always = [label.name for label in labels if label.positive and not label.negative]
+    few = [label.name for label in labels if 0 < label.positive < _FEW]
+    wide = [name for name, count in profile.text.items() if count > _MANY]
+    lines = []
+    if profile.identifiers:
+        lines.append(f"look like row identifiers, leave them out (drop): {_listed(profile.identifiers)}")
+    if profile.leaks:
+        reasons = (f"{name!r}: {reason}" for name, reason in profile.leaks.items())
+        lines.append(f"features that may give labels away, leave them out (drop) if so: {_listed(reasons)}")
+    if profile.duplicates:
+        lines.append(
+            f"{profile.duplicates} rows repeat the features of an earlier row, {profile.conflicts} of them with other "
+            "labels: equal rows in training and test sets raise the scores"
+        )
+    if profile.constant:
+        lines.append(f"features with one value only: {_listed(profile.constant)}")
+    if wide:
+        lines.append(f"more than {_MANY} one-hot columns each: {_listed(wide)}")
+    if never:
+        lines.append(f"labels that no row has: {_listed(never)}")
+    if always:
+        lines.append(f"labels that every row has: {_listed(always)}")
+    if few:
+        lines.append(f"labels with fewer than {_FEW} rows, so that some folds have none: {_listed(few)}")
+    return lines
+
+
+def _written(added: OwnDataset) -> list[str]:
+    kind = "linked to" if added.path.is_symlink() else "copied to"
+    return [f"data       {added.plan.path} {kind} {added.path}", f"card       {short_path(added.card.location)}"]
+
+
+def _counts(counts: dict[str, int], unit: str) -> str:
+    return _listed(f"{name} ({count} {unit})" for name, count in counts.items())
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - _LISTED} more" if len(every) > _LISTED else ""
+    return ", ".join(every[:_LISTED]) + more
+
+
+def _version_file(added: OwnDataset, reference: bool = False) -> str:
+    """Let DVC version the data file of a dataset; return what was done, or why it was not.
+
+    A file that is only linked is not versioned: its card has the checksum, so that a change is noticed.
+    """
+    checksum = "the card has its sha256"
+    if reference:
+        return f"not versioned, the file stays where it is; {checksum}"
+    path = added.path
+    if not _in_repository(Path.cwd()):
+        return f"not versioned, no DVC repository here (`git init && dvc init` makes one); {checksum}"
+    if find_spec("dvc") is None:
+        return f'not versioned, DVC is not installed: pip install "multilab[lab]"; {checksum}'
+    import subprocess
+
+    run = subprocess.run(
+        [sys.executable, "-m", "dvc", "add", "--quiet", str(path)], capture_output=True, text=True, check=False
+    )
+    if run.returncode:
+        reason = (run.stderr.strip() or "unknown reason").splitlines()[-1].removeprefix("ERROR: ")
+        return f"not versioned, dvc add failed ({reason}); {checksum}"
+    return f"{path}.dvc (to commit: git add {path.parent}; `{command('dvc')} push` shares the data)"
+
+
+def _in_repository(folder: Path) -> bool:
+    """Return whether a folder belongs to a DVC repository."""
+    return any((parent / ".dvc").is_dir() for parent in (folder, *folder.parents))

@@ -1,0 +1,239 @@
+"""A data file in the place of a dataset, ``train dataset=./my.csv labels='tag_*'``, and the options of its reader."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from multilab.core.shell import command
+from multilab.core.text import visible
+
+_EXTENSIONS = (".arff", ".csv", ".libsvm", ".mat", ".parquet", ".svm", ".svmlight", ".tsv", ".txt")
+_COMPRESSED = (".bz2", ".gz", ".xz")
+_COUNTS = ("labels_first", "labels_last", "n_features", "first_feature", "first_label")
+_NAMES = ("labels", "drop", "label_names")
+_TEXTS = ("label_prefix", "labels_xml", "text", "missing", "missing_labels", "encoding", "decimal")
+_TRUTHS = ("header",)
+
+
+def _truth(ctx: click.Context, param: click.Parameter, value: str | None) -> bool | None:
+    return None if value is None else value == "true"
+
+
+def _split(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    return None if value is None else _listed(value)
+
+
+def _variables(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str] | None:
+    if value is None:
+        return None
+    pairs = [pair.partition("=") for pair in value.split(",")]
+    if not all(name and variable for name, _, variable in pairs):
+        raise click.BadParameter(f"{value!r} is not of the form data=X,target=Y.", ctx, param)
+    return {name.strip(): variable.strip() for name, _, variable in pairs}
+
+
+_READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (
+        ("--labels", "label_columns"),
+        {
+            "metavar": "A,B",
+            "help": "Label columns, or patterns such as 'tag_*'.",
+        },
+    ),
+    (("--label-prefix",), {"metavar": "TEXT", "help": "Labels are the columns whose names begin with TEXT."}),
+    (("--labels-first",), {"type": int, "metavar": "N", "help": "The first N columns are labels."}),
+    (("--labels-last",), {"type": int, "metavar": "N", "help": "The last N columns are labels."}),
+    (("--labels-xml",), {"metavar": "FILE", "help": "Mulan XML naming the labels (default: next to the ARFF)."}),
+    (("--label-names",), {"metavar": "A,B", "callback": _split, "help": "Labels of a file that does not name them."}),
+    (("--drop",), {"metavar": "A,B", "help": "Columns to leave out, such as row identifiers."}),
+    (
+        ("--text",),
+        {"type": click.Choice(["one_hot", "drop", "error"]), "help": "Text features: 0/1 columns, leave out, refuse."},
+    ),
+    (
+        ("--missing",),
+        {
+            "type": click.Choice(["impute", "keep", "error"]),
+            "help": "Missing values: impute (median or most frequent value of all rows), keep as NaN, refuse.",
+        },
+    ),
+    (
+        ("--missing-labels",),
+        {
+            "type": click.Choice(["error", "keep"]),
+            "help": "Missing values in label columns: refuse (default), or keep as labels that were not observed.",
+        },
+    ),
+    (("--encoding",), {"metavar": "NAME", "help": "Encoding of text (default: UTF-8 or Windows-1252)."}),
+    (
+        ("--header",),
+        {
+            "type": click.Choice(["true", "false"]),
+            "callback": _truth,
+            "help": "Whether the first line of a CSV file names the columns (default: true).",
+        },
+    ),
+    (
+        ("--decimal",),
+        {
+            "type": click.Choice([".", ","]),
+            "help": "Decimal separator of a CSV file; the other one may separate thousands.",
+        },
+    ),
+    (
+        ("--format",),
+        {"type": click.Choice(["arff", "csv", "mat", "parquet", "svmlight", "xc"]), "help": "Default: by name."},
+    ),
+    (
+        ("--keys",),
+        {"metavar": "KEY=VARIABLE,...", "callback": _variables, "help": "Variables of a MATLAB file."},
+    ),
+    (("--n-features",), {"type": int, "metavar": "N", "help": "Number of features of an svmlight file."}),
+    (("--first-feature",), {"type": click.IntRange(0, 1), "metavar": "N", "help": "Index of its first feature."}),
+    (("--first-label",), {"type": click.IntRange(0, 1), "metavar": "N", "help": "Index of its first label."}),
+)
+"""The options of the readers: those under ``reader:`` of a dataset card, with - for _."""
+
+FEW = ("label_columns", "label_prefix", "drop")
+"""The options that most files need."""
+
+READER_NAMES = tuple(flags[-1].lstrip("-").replace("-", "_") for flags, _ in _READER)
+
+
+def reader_options(function: Any = None, *, shown: Sequence[str] = READER_NAMES) -> Any:
+    """Add the options of the readers of data files to a command, which gets those given as one argument ``reader``.
+
+    The help lists those of ``shown``, all by default; `multilab datasets add --help` has the others.
+    """
+    if function is None:
+        return functools.partial(reader_options, shown=shown)
+
+    @functools.wraps(function)
+    def wrapped(**values: Any) -> Any:
+        given = {name: values.pop(name) for name in READER_NAMES}
+        return function(reader={name: value for name, value in given.items() if value is not None}, **values)
+
+    for name, (flags, settings) in reversed([*zip(READER_NAMES, _READER, strict=True)]):
+        wrapped = click.option(*flags, hidden=name not in shown, **settings)(wrapped)
+    return wrapped
+
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """Name the options in the message of an error as the command line does, not as a card and Python do."""
+    from multilab.datasets import DatasetError
+
+    try:
+        yield
+    except DatasetError as error:
+        options = (*READER_NAMES, "name", "reference", "force")  # of `datasets add`
+        every, unusual = "|".join(options), "|".join(name for name in options if "_" in name)
+        forms = rf"\b({every})=|(?<=\()({every})(?=\))|\b({unusual})\b"
+
+        def option(name: re.Match[str]) -> str:
+            return "--" + name[0].replace("label_columns", "labels").replace("_", "-").replace("=", " ")
+
+        raise DatasetError(re.sub(forms, option, error.reason), error.path, error.line) from None
+
+
+def with_registered_files(argv: Sequence[str]) -> list[str]:
+    """Return settings ``name=value`` with their data files registered: paths become names of datasets.
+
+    Parameters
+    ----------
+    argv : sequence of str
+        A dataset in ``dataset=NAME`` (or several, separated by commas) is a path if it holds a ``/`` or ends with the
+        extension of a data file. The options of the reader are ``name=value`` (``labels=tag_*``, ``drop=id``), and are
+        taken out. Settings without a path stay as they are.
+
+    Raises
+    ------
+    MultilabError
+        A file cannot be read as a dataset, or an option is malformed.
+    """
+    from multilab.datasets import DatasetError
+
+    if not any(argument.startswith("dataset=") and has_path(argument[8:]) for argument in argv):
+        return list(argv)
+    options = dict[str, Any]()
+    others = list[str]()
+    for argument in argv:
+        name, equals, value = argument.partition("=")
+        if equals and name in (*_COUNTS, *_NAMES, *_TEXTS, *_TRUTHS):
+            options["label_columns" if name == "labels" else name] = _option(name, value)
+        else:
+            others.append(argument)
+    try:
+        return [f"dataset={registered(one[8:], options)}" if one.startswith("dataset=") else one for one in others]
+    except DatasetError as error:
+        raise DatasetError(error.reason.replace("label_columns", "labels"), error.path, error.line) from None
+
+
+def named_dataset(dataset: str, reader: Mapping[str, Any]) -> str:
+    """Return the name of a dataset, of a data file that of the dataset it becomes; options as of `reader_options`."""
+    if not has_path(dataset):
+        return dataset
+    listed = ("label_columns", "drop")
+    options = {name: _listed(value) if name in listed else value for name, value in reader.items()}
+    with naming_options():
+        return registered(dataset, options)
+
+
+def has_path(dataset: str) -> bool:
+    """Tell whether a dataset, or one of several, is a data file."""
+    return any(map(_is_path, _datasets(dataset)))
+
+
+def registered(dataset: str, options: Mapping[str, Any]) -> str:
+    """Return datasets, separated by commas, with the name of the registered file for each path; report new ones."""
+    return ",".join(_registered(one, options) if _is_path(one) else one for one in _datasets(dataset))
+
+
+def _datasets(dataset: str) -> list[str]:
+    return [dataset] if os.path.isfile(dataset) else dataset.split(",")
+
+
+def _is_path(dataset: str) -> bool:
+    name = dataset.lower()
+    for ending in _COMPRESSED:
+        name = name.removesuffix(ending)
+    return "/" in name or name.endswith(_EXTENSIONS)
+
+
+def _listed(text: str) -> list[str]:
+    return [one.strip() for one in text.strip("[]").split(",") if one.strip()]
+
+
+def _option(name: str, value: str) -> Any:
+    from multilab.datasets import DatasetError
+
+    if name in _NAMES:
+        return _listed(value)
+    if name in _TRUTHS and value not in ("true", "false"):
+        raise DatasetError(f"{name} must be true or false, not {value[:40]!r}")
+    if name in _TRUTHS:
+        return value == "true"
+    if name in _COUNTS and not value.isdecimal():
+        raise DatasetError(f"{name} must be a whole number, not {value[:40]!r}")
+    return int(value) if name in _COUNTS else value
+
+
+def _registered(path: str, options: Mapping[str, Any]) -> str:
+    from multilab.cli.datasets import profile_lines
+    from multilab.datasets import register_file
+
+    name, plan = register_file(path, **options)
+    lines = [f"{path} is the dataset {name}"]
+    if plan is not None:
+        lines += [f"  {line}" for line in profile_lines(plan.profile, plan.content)]
+        lines.append(f"  (a name of its own: {command('multilab')} datasets add {path} ... --name NAME)")
+    print(*map(visible, lines), sep="\n", file=sys.stderr)
+    return name

@@ -1,0 +1,386 @@
+"""The commands about a model for use: fit, predict, serve, monitor, explain, card."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multilab.cli.files import FEW, named_dataset, reader_options
+from multilab.cli.options import (
+    CONVENTIONS,
+    COUNT,
+    DATASET,
+    FOLDS,
+    LEVEL,
+    METHOD,
+    METRIC,
+    PROTOCOL,
+    SEED,
+    model_argument,
+    output_option,
+    tracking_option,
+)
+from multilab.core import MultilabError, write_atomically
+from multilab.core.files import refuse_overwriting
+from multilab.core.messages import printable
+from multilab.core.text import excerpt
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from multilab.deployment.monitoring import Monitoring
+
+_WRITERS: dict[str, Callable[[pd.DataFrame], str | bytes]] = {
+    ".csv": lambda table: table.to_csv(index=False, lineterminator="\n"),
+    ".tsv": lambda table: table.to_csv(index=False, lineterminator="\n", sep="\t"),
+    ".json": lambda table: table.to_json(orient="records", double_precision=15) + "\n",
+    ".jsonl": lambda table: table.to_json(orient="records", lines=True, double_precision=15),
+    ".parquet": lambda table: table.to_parquet(index=False),
+}
+"""Formats of an output file by its extension; a name without one is CSV."""
+
+_SHOWN = 20  # rows of a table of importances
+_WEB = (".html", ".htm")
+_HEAD = ("family", "item", "quantity", "test", "reference", "new", "effect", "adjusted p", "note")
+_DECISIONS = "macro_f1, micro_f1, hamming_loss, example_f1 or subset_accuracy"
+
+
+@click.command()
+@click.option(
+    "--dataset",
+    type=DATASET,
+    required=True,
+    help="A dataset, or a data file (all options: `multilab datasets add --help`).",
+)
+@click.option("--method", type=METHOD, required=True, help="The method: `multilab methods list`.")
+@click.option("--set", "arguments", metavar="K=V", multiple=True, help="An argument of the method; repeatable.")
+@click.option("--decision", metavar="METRIC", help=f"Tune thresholds on out-of-fold scores for {_DECISIONS}.")
+@click.option("--calibration", metavar="KIND", help="Calibrate scores: sigmoid, isotonic, beta or temperature.")
+@click.option("--tune", type=COUNT, help="Trials of a search inside every training set, and on all rows.")
+@click.option("--tune-metric", type=METRIC, help="What the search optimises (ranking_loss).")
+@click.option("--tune-folds", type=FOLDS, help="Inner folds of the search (3).")
+@click.option("--register", metavar="NAME", help="Name in MLflow's registry.")
+@click.option("--metric", type=METRIC, help="Decides about @champion (default: the champion's own, or macro_f1).")
+@click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Level of that test.")
+@click.option("-o", "--output", metavar="FOLDER", help="Write the model into a folder, too.")
+@click.option("--protocol", type=PROTOCOL, help="Splits of the scores (kfold5).")
+@click.option("--cv", type=FOLDS, help="Number of stratified folds of the scores.")
+@click.option("--seed", type=SEED, help="Root of all seeds (0).")
+@click.option("--observed", metavar="SHARE", help="Share of the training labels that the method sees (1.0).")
+@click.option("--conventions", type=CONVENTIONS, help="Preset of the metrics.")
+@click.option("--show", type=METRIC, metavar="NAME,...", help="The metrics to print.")
+@tracking_option
+@reader_options(shown=FEW)
+def fit(
+    dataset: str,
+    method: str,
+    arguments: tuple[str, ...],
+    tune: int | None,
+    tune_metric: str | None,
+    tune_folds: int | None,
+    cv: int | None,
+    show: str | None,
+    tracking_uri: str | None,
+    reader: dict[str, Any],
+    **options: Any,
+) -> int:
+    """Score a method, fit it on all rows, register the model.
+
+    \b
+    multilab fit --dataset emotions --method mlknn                           scores, fit, models:/m-...
+    multilab fit --dataset emotions --method mlknn --set k=20                with another argument
+    multilab fit --dataset emotions --method mlknn --decision macro_f1       thresholds from out-of-fold scores
+    multilab fit --dataset emotions --method mlknn --tune 20 --register mine tuned; registered as models:/mine
+    multilab fit --dataset my.csv --labels 'tag_*' --method br -o model      a file of your own; also as a folder
+
+    The scores are cross-validated; the model is logged in MLflow without pickle. The first model of a name is
+    @champion. A later one becomes it only if it is better on the same splits by the corrected resampled t test
+    (--level); else it is @challenger. The settings of the champion are fitted again where the data changed.
+    """
+    if wrong := next((word for word in arguments if "=" not in word), None):
+        raise click.BadParameter(f"{wrong!r} is not of the form k=10.", param_hint="--set")
+    run = {
+        "dataset": named_dataset(dataset, reader),
+        "method": method,
+        **{name: options.pop(name) for name in ("protocol", "seed", "observed", "conventions")},
+        "tune.n_trials": tune,
+        "tune.metric": tune_metric,
+        "tune.folds": tune_folds,
+        "protocol.kfold": cv,
+        "metrics": f"[{show}]" if show else None,
+        "tracking.uri": tracking_uri,
+    }
+    settings = [f"{name}={value}" for name, value in run.items() if value is not None]
+
+    from multilab.commands.final_fits import FitOptions, fit_and_log
+
+    return fit_and_log([*settings, *(f"method.{word}" for word in arguments)], FitOptions(**options))
+
+
+@click.command()
+@model_argument
+@click.argument("rows")
+@output_option(help="File to write: .csv, .tsv, .json, .jsonl, .parquet (default: CSV to the terminal).")
+@tracking_option
+def predict(model: str, rows: str, output: str | None, tracking_uri: str | None) -> None:
+    """Predict the rows of a file: decisions and probabilities.
+
+    \b
+    multilab predict models:/mine@champion new.csv -o out.csv
+
+    MODEL is models:/mine@champion, models:/m-..., or a folder of `multilab fit --output`. ROWS is a CSV, TSV, Parquet
+    or ARFF file with the columns of the training file, in any order; label columns and columns that the card drops may
+    be in it and are ignored. The result has per label its decision and its probability.
+    """
+    from multilab.deployment import load_model
+    from multilab.deployment.model_limits import prediction_warnings
+
+    _check_output(output, rows, model)
+    saved = load_model(model, tracking_uri)
+    encoded = saved.encode(saved.read(rows))
+    for note in encoded.notes():
+        print(printable(f"note: {note}"), file=sys.stderr)
+    scores, decisions = saved.fitted.predict_with_scores(encoded.X)
+    for warning in prediction_warnings(saved.metadata, decisions):
+        print(printable(f"warning: {warning}"), file=sys.stderr)
+    predicted = saved.frame_of(scores, decisions)
+    if output is None:
+        print(_WRITERS[".csv"](predicted), end="")
+        return
+    _save_table(predicted, output)
+    print(f"{output}: {len(predicted)} rows, {len(saved.label_names)} labels")
+
+
+@click.command()
+@model_argument
+@click.option("--port", type=int, default=5001, show_default=True, metavar="N", help="0: any free port.")
+@click.option("--max-mb", type=float, default=16, show_default=True, metavar="N", help="Largest body of a request.")
+@tracking_option
+def serve(model: str, port: int, max_mb: float, tracking_uri: str | None) -> int:
+    """Serve a model over HTTP on this machine.
+
+    \b
+    multilab serve models:/mine@champion --port 5001
+
+    The address is 127.0.0.1, the requests are those of `mlflow models serve`: POST /invocations takes
+    {"dataframe_split": {"columns": [...], "data": [[...]]}} or {"dataframe_records": [{...}]}, with the columns of the
+    training file, and returns {"predictions": [{label: 0 or 1, label_probability: ...}]}. A request that the model
+    cannot predict has the status 400 and one line that names the column. GET /ping is 200 when it is ready.
+    """
+    from multilab.deployment.serving import serve_model
+
+    return serve_model(model, port, tracking_uri, max_mb)
+
+
+@click.command()
+@model_argument
+@click.argument("rows")
+@click.option("--level", type=float, default=0.05, show_default=True, help="Family-wise level of all tests.")
+@click.option("--min-effect", type=float, default=0.1, show_default=True, help="Smallest effect to report.")
+@click.option("--all", "every", is_flag=True, help="Print all tests, not only those that report drift.")
+@output_option(help="Write all tests as JSON.")
+@tracking_option
+def monitor(
+    model: str,
+    rows: str,
+    level: float,
+    min_effect: float,
+    every: bool,
+    output: str | None,
+    tracking_uri: str | None,
+) -> int:
+    """Test new rows for drift; the exit code is for CI.
+
+    \b
+    multilab monitor models:/mine@champion new.csv
+    multilab monitor model new.csv --level 0.01 --min-effect 0.05 -o drift.json
+
+    Each feature has a test of its values and, with holes, of their share; each label one of its predicted prevalence.
+    Where the file has label columns, the true prevalence and the calibration are tested too. Without any drift the
+    probability that anything is reported is at most --level. Effects below --min-effect are never reported: a share of
+    rows, about 0.1 between 50 % and 60 %, and between 1 % and 4 %.
+
+    Exit code: 0 no drift, 1 drift, 2 wrong arguments, file or columns.
+    """
+    from multilab.deployment import load_model
+    from multilab.deployment.monitoring import monitor_rows
+
+    if output is not None:
+        refuse_overwriting(output, rows, *Path(model).rglob("*"))
+    saved = load_model(model, tracking_uri)
+    result = monitor_rows(saved, saved.read(rows), level, min_effect)
+    about = saved.metadata
+    if output is not None:
+        head = {"model": model, "dataset": about.dataset["name"], "digest": about.dataset["digest"], "file": rows}
+        write_atomically(output, json.dumps({**head, **result.to_dict()}, indent=1) + "\n")
+    title = f"{about.method['title']} on {about.dataset['name']}"
+    training = f"compared with {about.dataset['instances']} training rows ({title})"
+    print(printable(f"{rows}: {result.n_rows} rows, {training}"))
+    _print_report(result, every)
+    return int(len(result.report.drifted) > 0)
+
+
+@click.command()
+@model_argument
+@click.argument("rows")
+@click.option("--label", metavar="LABEL", help="One label (default: all together).")
+@click.option("--metric", type=METRIC, help="Default: macro_auc.")
+@click.option("--repeats", type=int, default=10, show_default=True, metavar="N", help="Permutations per column.")
+@output_option(help="File of the table: .csv, .tsv, .json, .jsonl, .parquet.")
+@tracking_option
+def explain(
+    model: str,
+    rows: str,
+    label: str | None,
+    metric: str | None,
+    repeats: int,
+    output: str | None,
+    tracking_uri: str | None,
+) -> None:
+    """Show which columns of the table a model needs, label by label.
+
+    \b
+    multilab explain models:/mine@champion new.csv --label tag_a
+
+    With labels in the file of ROWS: permutation importance, the loss of a metric when the values of one column are
+    permuted (all 0/1 columns of a text column together). Of linear models and trees, label by label, also coefficients
+    or importances.
+    """
+    from multilab.commands.progress import ProgressBar
+    from multilab.deployment import load_model
+    from multilab.deployment.explaining import coefficient_table, permutation_table
+
+    _check_output(output, rows, model)
+    saved = load_model(model, tracking_uri)
+    frame = saved.read(rows)
+    coefficients = coefficient_table(saved, label) if label is not None else None
+    wanted = saved.label_names if label is None else [label]
+    if coefficients is not None and not set(wanted) <= set(frame.columns):
+        print(f"{rows} has no column {label!r}: no permutation importance", file=sys.stderr)
+        table = coefficients
+    else:
+        bar = ProgressBar("permutation importance")
+        table = permutation_table(saved, frame, label, metric=metric, n_repeats=repeats, progress=bar)
+        what = f"label {label!r}" if label is not None else "all labels"
+        about = table.attrs
+        left_out = len(frame) - about["rows"]
+        unobserved = f" ({left_out} others have no label)" if left_out else ""
+        value = f"{about['metric']} {about['value']:.4f} on {about['rows']} rows{unobserved}"
+        print(f"{what}: {value}; loss when a column is permuted")
+        _print_table(table)
+    if coefficients is not None:
+        print(f"{coefficients.columns[1]}s of the model, on scaled features:")
+        _print_table(coefficients)
+    if output is not None:
+        _save_table(table, output)
+        print(f"{output}: {len(table)} rows")
+
+
+@click.command()
+@model_argument
+@output_option(help="File to write; .html is a web page (default: print).")
+@click.option("--html", is_flag=True, help="A web page instead of Markdown.")
+@tracking_option
+def card(model: str, output: str | None, html: bool, tracking_uri: str | None) -> None:
+    """Write the card of a model: data, metrics, limits.
+
+    \b
+    multilab card models:/mine@champion                    Markdown, to the terminal
+    multilab card models:/mine@champion -o card.md
+    multilab card model -o card.html                       one self-contained page (or --html)
+
+    A card has data, settings, metrics with intervals, labels, calibration and known weaknesses.
+    """
+    from multilab.deployment.loading import model_folder
+    from multilab.deployment.metadata import ModelMetadata
+    from multilab.deployment.model_card import model_card
+
+    extension = Path(output or "").suffix.lower()
+    if extension not in ("", ".md", ".markdown", ".txt", *_WEB) and not html:
+        raise MultilabError(f"{output}: a card is written as .md or .html, not as {extension}")
+    if output is not None:
+        refuse_overwriting(output, *Path(model).rglob("*"))
+    with tempfile.TemporaryDirectory() as scratch:
+        about = ModelMetadata.load(model_folder(model, scratch, tracking_uri))
+    card = model_card(about)
+    text = card.html() if html or extension in _WEB else card.markdown()
+    if output is None:
+        print(text, end="")
+    else:
+        write_atomically(output, text)
+        print(f"{output}: {card.title}")
+
+
+def _check_output(output: str | None, rows: str, model: str) -> None:
+    """Refuse an output file in a format that is not written, and one that this command reads.
+
+    Raises
+    ------
+    MultilabError
+    """
+    if output is None:
+        return
+    extension = Path(output).suffix.lower()
+    if extension and extension not in _WRITERS:
+        raise MultilabError(f"{output}: tables are written as {', '.join(_WRITERS)}, not as {extension}")
+    refuse_overwriting(output, rows, *Path(model).rglob("*"))
+
+
+def _save_table(table: pd.DataFrame, output: str) -> None:
+    """Write a table in the format that the extension of the file names."""
+    write_atomically(output, _WRITERS[Path(output).suffix.lower() or ".csv"](table))
+
+
+def _print_table(table: pd.DataFrame) -> None:
+    """Print the first rows of a table of a name and numbers."""
+    shown = table.head(_SHOWN)
+    names = [printable(excerpt(str(name))) for name in shown.iloc[:, 0]]
+    width = max(map(len, names), default=0)
+    for name, values in zip(names, shown.iloc[:, 1:].itertuples(index=False), strict=True):
+        print(f"  {name:<{width}}  " + " ± ".join(f"{value:.4f}" for value in values))
+    if len(table) > _SHOWN:
+        print(f"  and {len(table) - _SHOWN} more")
+
+
+def _print_report(result: Monitoring, every: bool) -> None:
+    report = result.report
+    table = report.table
+    lines: list[tuple[str, ...]] = [("family", "tests", "drift", "smallest adjusted p")]
+    tested = table[table["p"].notna()]
+    for family, rows in tested.groupby("family", sort=False):
+        smallest = rows["p_adjusted"].min()
+        lines.append((str(family), str(len(rows)), str(int(rows["drift"].sum())), f"{smallest:.2g}"))
+    print()
+    _print_columns(lines)
+    shown = table if every else report.drifted
+    if len(shown):
+        print("\nall tests" if every else "\ndrift")
+        _print_columns([_HEAD, *(_cells(row) for row in shown.to_dict("records"))])
+    untested = len(table) - len(tested)
+    if untested and not every:
+        print(f"\n{untested} features and labels could not be tested; --all lists them with the reason")
+    for note in result.notes:
+        print(f"note: {note}")
+    verdict, families = "drift" if len(report.drifted) else "no drift", tested["family"].nunique()
+    print(f"\n{verdict}: {len(tested)} tests; without drift the probability of any report is at most {report.alpha:g}")
+    bound = f"Holm within each of {families} families, Bonferroni between them"
+    print(f"({bound}); effects below {report.min_effect:g} do not count")
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    numbers = ("-" if value != value else f"{value:.3g}" for value in (row["reference"], row["new"], row["effect"]))
+    adjusted = "-" if row["p_adjusted"] != row["p_adjusted"] else f"{row['p_adjusted']:.2g}"
+    texts = (row["family"], row["item"][:40], row["quantity"], row["test"])
+    return (*map(printable, texts), *numbers, adjusted, printable(row["note"]))
+
+
+def _print_columns(lines: list[tuple[str, ...]]) -> None:
+    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+    for line in lines:
+        print("  " + "  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())

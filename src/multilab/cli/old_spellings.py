@@ -1,0 +1,66 @@
+"""Spellings of earlier versions, ``multilab run study=quick``: the command that replaces each."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+_COMMANDS = {
+    "run": "study run",
+    "report": "study report",
+    "claims": "study claims",
+    "worker": "study worker",
+    "publish runs": "study publish --runs",
+    "publish": "study publish",
+    "keys": "study keys",
+    "preprocess": "study preprocess",
+    "base_scores": "study base-scores",
+    "analyses": "study analyses",
+    "evaluate": "study evaluate",
+    "stats": "study stats",
+    "new study": "study new",
+    "new method": "methods new",
+    "cells": "store",
+}
+
+_OPTIONS = {
+    "--out": "--output",
+    "--methods": "--method",
+    "--alpha": "--level",
+    "--label-columns": "--labels",
+    "--protocol-kfold": "--cv",
+}
+"""Options, and names of ``name=value`` after dashes in front, that are called otherwise now."""
+
+_SETTINGS = ("train", "tune", "study worker")
+"""Commands that take ``name=value``."""
+
+
+def translated(argv: Sequence[str]) -> str | None:
+    """Return the command line of today that an old one means, ``None`` if nothing in it is old."""
+    words = list(argv)
+    for old, new in _COMMANDS.items():
+        if words[: len(old.split())] == old.split():
+            words[: len(old.split())] = new.split()
+            break
+    if words[:1] == ["train"] and any(word.startswith("study=") for word in words):
+        words[:1] = ["study", "train"]
+    of_study = any(word.startswith("study=") for word in words)
+    takes_settings = " ".join(words[:2]).startswith(_SETTINGS) and not of_study
+    words = [new for word in words for new in ([word] if takes_settings else _word(word))]
+    if words[:1] == ["monitor"]:
+        words = ["--output" if word == "--json" else word for word in words]
+    return shlex.join(["multilab", *words]) if words != list(argv) else None
+
+
+def _word(word: str) -> list[str]:
+    """Return the words that replace one of an old command line."""
+    name, equals, value = word.partition("=")
+    if not equals or name.startswith(("-", "{", ".", "/")):
+        return [_OPTIONS.get(name, name) + equals + value]
+    if name.startswith("method."):
+        return ["--set", f"{name.removeprefix('method.')}={value}"]
+    if word == "retry=unfinished":
+        return ["--retry-unfinished"]
+    option = f"--{name.replace('_', '-').replace('.', '-')}"
+    return [_OPTIONS.get(option, option), value]

@@ -1,0 +1,75 @@
+"""What several commands share: types of values with their completion, and options."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from multilab.cli import completion
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+class Name(click.ParamType):
+    """A name, or several separated by commas; the command itself says whether it exists.
+
+    Parameters
+    ----------
+    kind : str
+        What the name names, for the help.
+    known : callable
+        Returns the names that completion offers.
+    """
+
+    def __init__(self, kind: str, known: Callable[[], list[str]]) -> None:
+        self.name = kind
+        self.known = known
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the names that continue a text, after a comma those that are not in the list yet."""
+        head, comma, _ = incomplete.rpartition(",")
+        names = sorted(set(self.known()) - set(head.split(",")))
+        return [CompletionItem(head + comma + name) for name in names if (head + comma + name).startswith(incomplete)]
+
+
+class Duration(click.ParamType):
+    """A time such as ``90s``, ``10m`` or ``2h``, in seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the seconds."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower())
+        if match is None or match[2] not in _UNITS or not 0 < float(match[1]) < math.inf:
+            self.fail(f"must be a time such as 90s, 10m or 2h, not {str(value)!r}", param, ctx)
+        return float(match[1]) * _UNITS[match[2]]
+
+
+DATASET = Name("name", functools.partial(completion.names, "dataset"))
+METHOD = Name("name", functools.partial(completion.names, "method"))
+STUDY = Name("name", functools.partial(completion.names, "study"))
+PROTOCOL = Name("name", functools.partial(completion.names, "protocol"))
+METRIC = Name("name", completion.metrics)
+CONVENTIONS = Name("name", completion.presets)
+MODEL = Name("model", completion.models)
+CELL = Name("key", completion.cells)
+COUNT, SEED, FOLDS = (click.IntRange(min=least) for least in (1, 0, 2))
+LEVEL = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
+COUNT.name = SEED.name = FOLDS.name = "integer"  # the word in help and errors, not "integer range"
+LEVEL.name = "number"
+
+
+def study_option(text: str = "The study.", default: str = "quick") -> Callable[..., Any]:
+    """Return the option ``--study`` with a default."""
+    return click.option("--study", type=STUDY, default=default, show_default=True, help=text)
+
+
+output_option = functools.partial(click.option, "-o", "--output", metavar="FILE")
+tracking_option = click.option("--tracking-uri", metavar="URI", help="MLflow store (default: as for `multilab train`).")
+model_argument = click.argument("model", type=MODEL)

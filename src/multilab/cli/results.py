@@ -1,0 +1,140 @@
+"""The command ``results``: the stored results as tables, one per dataset and protocol."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multilab.cli.files import named_dataset, reader_options
+from multilab.cli.options import CONVENTIONS, DATASET, METHOD, METRIC, PROTOCOL
+from multilab.core import MultilabError, conf_dir
+from multilab.core.messages import unknown_name
+from multilab.experiments.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from multilab.statistics.result_row import ResultRow
+
+
+@click.command()
+@click.option("--dataset", type=DATASET, metavar="NAME,...", help="Datasets, patterns such as 'yahoo-*', a data file.")
+@click.option("--method", type=METHOD, metavar="NAME,...", help="Methods; patterns such as 'mlwse_*' too.")
+@click.option("--protocol", type=PROTOCOL, help="One protocol.")
+@click.option("--metric", type=METRIC, metavar="NAME,...", help="Other metrics.")
+@click.option("--conventions", type=CONVENTIONS, default="default", help="Another preset of the metrics.")
+@click.option("--csv", "as_csv", is_flag=True, help="Unrounded, with standard deviations.")
+@click.option("--latex", is_flag=True, help="A tabular (booktabs), the best in bold.")
+@reader_options(shown=())
+def results(
+    dataset: str | None,
+    method: str | None,
+    protocol: str | None,
+    metric: str | None,
+    conventions: str,
+    as_csv: bool,
+    latex: bool,
+    reader: dict[str, Any],
+) -> None:
+    """Print the stored results as tables.
+
+    \b
+    multilab results                                              everything
+    multilab results --dataset emotions,scene                     some datasets
+    multilab results --method 'mlwse_*' --protocol kfold5         some methods, one protocol
+    multilab results --dataset emotions --csv > emotions.csv
+
+    There is a table per dataset and protocol. A row is a method with the settings that differ from its YAML. Where
+    several datasets have results under one protocol, a last table shows the methods over all of them, with average
+    ranks. Results of older code or data are left out.
+    """
+    from multilab.experiments.store import Store
+    from multilab.reports.tables.results import as_csv as csv_of
+
+    if as_csv and latex:
+        raise click.UsageError("--csv and --latex exclude each other.")
+    metrics = _shown_metrics(metric)
+    named = named_dataset(dataset or "*", reader)
+    rows, left_out = _stored_rows(Store(), named, method or "*", protocol, conventions)
+    if as_csv:
+        print(csv_of(rows, metrics), end="")
+        return
+    _print_tables(rows, metrics, latex=latex)
+    if not rows:
+        print("no results; multilab train dataset=emotions method=mlknn makes some")
+    for reason, count in left_out.items():
+        print(f"left out: {count} results ({reason})", file=sys.stderr)
+
+
+def _shown_metrics(text: str | None) -> list[str]:
+    """Return the metrics to show: those named, else those that ``train`` prints."""
+    from multilab.experiments.conf import plain
+    from multilab.metrics import METRICS
+
+    if text is None:
+        from omegaconf import OmegaConf
+
+        return list(plain(OmegaConf.load(conf_dir() / "config.yaml").metrics))
+    for name in text.split(","):
+        if name not in METRICS:
+            raise ExperimentError(unknown_name("metric", name, METRICS))
+    return text.split(",")
+
+
+def _stored_rows(
+    store: Any, dataset: str, method: str, protocol: str | None, conventions: str
+) -> tuple[list[ResultRow], dict[str, int]]:
+    """Return the rows of the stored train cells that match, and how many cells were left out for which reason."""
+    from multilab.experiments.stored import Inventory, protocol_text
+    from multilab.experiments.summaries import result_rows
+
+    inventory = Inventory(store)
+    cells, left_out = [], Counter[str]()
+    for cell in inventory.cells(dataset, method, "done"):
+        if cell.kind != "train" or cell.inner or protocol not in (None, protocol_text(cell.protocol)):
+            continue
+        reason = inventory.outdated(cell)
+        if reason:
+            left_out[reason] += 1
+        else:
+            cells.append(cell)
+    cells.sort(key=lambda cell: (cell.dataset, protocol_text(cell.protocol), cell.method))
+    rows = []
+    for name in dict.fromkeys(cell.dataset for cell in cells):
+        group = [cell for cell in cells if cell.dataset == name]
+        try:
+            rows += result_rows(inventory, group, conventions)
+        except MultilabError as error:  # e.g. the data are not on this machine
+            left_out[str(error)] += len(group)
+    return rows, dict(left_out)
+
+
+def _print_tables(rows: list[ResultRow], metrics: list[str], latex: bool) -> None:
+    """Print a table per dataset and protocol, and one over the datasets of each protocol."""
+    from multilab.reports.tables.results import as_latex, print_table, result_table
+
+    groups: dict[tuple[str, str], list[ResultRow]] = {}
+    for row in rows:
+        groups.setdefault((row.protocol, row.dataset), []).append(row)
+    tables = list(groups.values())
+    for protocol in dict.fromkeys(row.protocol for row in rows):
+        datasets = [dataset for name, dataset in groups if name == protocol]
+        if len(datasets) > 1:
+            tables.append(_everywhere([row for row in rows if row.protocol == protocol], len(datasets)))
+    for index, table in enumerate(table for table in tables if table):
+        if index:
+            print()
+        if latex:
+            print(as_latex(result_table(table, metrics)))
+        else:
+            print_table(table, metrics)
+
+
+def _everywhere(rows: list[ResultRow], n_datasets: int) -> list[ResultRow]:
+    """Return the rows of the methods and settings that are complete on all datasets."""
+    seen: dict[tuple[Any, ...], list[ResultRow]] = {}
+    for row in rows:
+        if row.complete:
+            seen.setdefault((row.method, row.settings), []).append(row)
+    return [row for group in seen.values() if len(group) == n_datasets for row in group]

@@ -1,0 +1,396 @@
+"""The commands about the store of results: look into it, copy it, clean it, and keep the keys of committed results."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multilab.cli.files import named_dataset
+from multilab.cli.options import CELL, COUNT, DATASET, METHOD, METRIC, SEED, STUDY
+from multilab.core import MultilabError
+from multilab.core.messages import unknown_name
+from multilab.experiments.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from multilab.experiments.cells import Cell
+    from multilab.experiments.remotes import Remote
+    from multilab.experiments.store import Store
+    from multilab.experiments.stored import Inventory, StoredCell
+
+_THREADS = 4
+
+_dataset = click.option("--dataset", type=DATASET, metavar="NAME,...", help="Datasets; patterns such as 'yahoo-*' too.")
+_method = click.option("--method", type=METHOD, metavar="NAME,...", help="Methods; patterns such as 'mlwse_*' too.")
+_study = click.option("--study", type=STUDY, required=True, help="The study.")
+_some_study = click.option("--study", type=STUDY, help="Only the cells of a study.")
+
+
+@click.group()
+def store() -> None:
+    """Stored results: look into them, copy and clean them.
+
+    A KEY may be shortened.
+    """
+
+
+@store.command("list")
+@_dataset
+@_method
+@click.option(
+    "--status", type=click.Choice(["done", "outdated", "failed", "broken"]), help="Only cells of this status."
+)
+@click.option("--metric", type=METRIC, default="hamming_loss", show_default=True, help="The metric to show.")
+def list_cells(dataset: str | None, method: str | None, status: str | None, metric: str) -> None:
+    """List the cells, a line each.
+
+    A line has key, status, date, seconds, size, the metric, dataset, split, protocol, method and settings. A cell is
+    outdated where today's code, libraries or data would give another key.
+    """
+    from multilab.commands.progress import ProgressBar
+    from multilab.experiments.store import Store
+    from multilab.experiments.stored import Inventory, protocol_text
+    from multilab.metrics import METRICS
+
+    if metric not in METRICS:
+        raise ExperimentError(unknown_name("metric", metric, METRICS))
+    results = Store()
+    inventory, total, count = Inventory(results), 0, 0
+    cells = list(inventory.cells(named_dataset(dataset or "*", {}), method or "*"))
+    cells.sort(key=lambda cell: (cell.dataset, cell.method, protocol_text(cell.protocol), cell.split, cell.kind))
+    print(f"{'key':<14}{'status':<10}{'date':<18}{'seconds':>9}{'kB':>9}{metric:>15}  cell")
+    progress = ProgressBar("cells") if len(cells) > 200 else None
+    for cell in progress(cells, len(cells)) if progress else cells:
+        state = "outdated" if cell.status == "done" and inventory.outdated(cell) else cell.status
+        if status in (None, state):
+            size = folder_size(results.path(cell.key))
+            print(_line(cell, state, size, _score(inventory, cell, state, metric), inventory))
+            total, count = total + size, count + 1
+    print(f"{count} cells, {total / 1e6:.1f} MB, in {results.root}")
+
+
+@store.command()
+@click.argument("key", type=CELL)
+def show(key: str) -> None:
+    """Show the record of a cell."""
+    from multilab.experiments.store import Store
+
+    results = Store()
+    print(json.dumps(results.record(results.find(key)), indent=1, sort_keys=True))
+
+
+@store.command()
+@click.argument("key", type=CELL)
+@click.argument("other", type=CELL)
+def why(key: str, other: str) -> None:
+    """Say what differs between two cells."""
+    from multilab.experiments.store import Store
+
+    results = Store()
+    print("\n".join(differences(results, results.find(key), results.find(other))))
+
+
+@store.command()
+@_study
+@click.option("--retry-unfinished", is_flag=True, help="Also try those again that passed a limit or failed.")
+def add(study: str, retry_unfinished: bool) -> int:
+    """Fit the cells that committed results lack.
+
+    Their results are added to those of the study. For a study that got new columns or datasets.
+    """
+    from multilab.commands.additions import add as add_results
+    from multilab.experiments.store import Store
+
+    return add_results(Store(), study, retry_unfinished)
+
+
+@store.command()
+@_study
+@click.option("--accept", type=METHOD, metavar="NAME,...", default="", help="Methods whose settings may differ.")
+@click.option("--recompute", type=METHOD, metavar="NAME,...", default="", help="Methods whose numbers changed.")
+@click.option("--sample", type=COUNT, default=2, show_default=True, help="Recomputed cells of each method.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Which cells.")
+@click.option("--reason", default="", help="Why numbers may differ by up to 1e-6.")
+def rekey(study: str, accept: str, recompute: str, sample: int, seed: int, reason: str) -> int:
+    """Give committed results the keys of today.
+
+    For a change of code that leaves the numbers of a study as they are.
+    Refused where settings differ (but for methods of --accept), or where recomputed cells differ: by more than 1e-6,
+    or at all without a --reason. Methods of --recompute keep their keys, so that `multilab store add` fits them again.
+    """
+    from multilab.commands.rekeying import rekey as rekey_results
+    from multilab.experiments.store import Store
+
+    return rekey_results(Store(), study, accept, seed, reason, sample, recompute)
+
+
+@store.command()
+@_dataset
+@_method
+@click.option("--outdated", is_flag=True, help="Also cells that are out of date.")
+@click.option("--yes", is_flag=True, help="Remove them.")
+def clean(dataset: str | None, method: str | None, outdated: bool, yes: bool) -> None:
+    """Remove failed, broken and half-written cells.
+
+    Without --yes they are only listed.
+    """
+    from multilab.experiments.store import Store
+
+    results = Store()
+    doomed = list(removable(results, named_dataset(dataset or "*", {}), method or "*", outdated))
+    total = 0
+    for folder, text in doomed:
+        size = folder_size(folder)
+        total += size
+        print(f"{folder.name[:12]:<14}{size / 1e3:>9.1f} kB  {text}")
+        if yes:
+            shutil.rmtree(folder)
+            for kept in results.root.glob(f".metrics/*/{folder.name}.json"):
+                kept.unlink(missing_ok=True)
+    swept = results.sweep() if yes and not (dataset or method) else 0
+    waiting = 0 if dataset or method else sum(1 for _ in results.root.glob(".part-*"))
+    if yes:
+        print(f"removed {len(doomed)} cells, {total / 1e6:.1f} MB" + (f", {swept} half-written" if swept else ""))
+    else:
+        print(f"{len(doomed)} cells, {total / 1e6:.1f} MB would be removed; --yes removes them")
+    if waiting:
+        print(f"{waiting} half-written folders: those of dead processes are removed, by --yes or by the next run")
+
+
+@store.command()
+@click.argument("remote", required=False)
+@_some_study
+def push(remote: str | None, study: str | None) -> int:
+    """Copy the cells that a REMOTE lacks to it.
+
+    A damaged cell is refused by name. REMOTE is a folder, an address (s3://..., ssh://...) or the name of a remote of
+    DVC; the default is DVC's. A stopped copy continues.
+    """
+    from multilab.experiments.remotes import open_remote
+    from multilab.experiments.store import Store
+
+    results, there = Store(), open_remote(remote)
+    keys = set(results.finished())
+    keys &= _keys_of(study) if study else keys
+    missing = keys - _present(there)
+    return _transfer("push", there, missing, len(keys), lambda key: there.send(results, key))
+
+
+@store.command()
+@click.argument("remote", required=False)
+@_some_study
+def pull(remote: str | None, study: str | None) -> int:
+    """Copy the cells that the store lacks from a REMOTE.
+
+    They are verified on arrival. REMOTE: see `multilab store push --help`.
+    """
+    from multilab.experiments.remotes import open_remote
+    from multilab.experiments.store import Store
+
+    results, there = Store(), open_remote(remote)
+    keys = _present(there)
+    keys &= _keys_of(study) if study else keys
+    missing = {key for key in keys if not results.has(key)}
+    results.sweep()
+    return _transfer("pull", there, missing, len(keys), lambda key: there.fetch(results, key))
+
+
+def _line(cell: StoredCell, state: str, size: int, score: str, inventory: Inventory) -> str:
+    started, seconds = cell.record.get("started"), cell.record.get("fit_seconds")
+    date = time.strftime("%Y-%m-%d %H:%M", time.localtime(started)) if started else "?"
+    took = "" if seconds is None else f"{seconds:.2f}"
+    head = f"{cell.key[:12]:<14}{state:<10}{date:<18}{took:>9}{size / 1e3:>9.1f}{score:>15}"
+    return f"{head}  {_what(cell, inventory)}"
+
+
+def _what(cell: StoredCell, inventory: Inventory) -> str:
+    """Return dataset, split, protocol, method and settings of a cell in one text."""
+    from multilab.experiments.stored import protocol_text
+
+    if not cell.record:
+        return "no record"
+    inner = cell.record.get("label", "").partition(", inner fold ")[2]
+    split = f"split {cell.split}" + (f", inner fold {inner}" if inner else "")
+    kind = "base scores of " if cell.kind == "scores" else ""
+    rows = [cell.dataset, *([protocol_text(cell.protocol)] if cell.protocol else []), split]
+    return " ".join([f"{', '.join(rows)}:", f"{kind}{cell.method}", *inventory.settings(cell)])
+
+
+def _score(inventory: Inventory, cell: StoredCell, state: str, metric: str) -> str:
+    if state != "done" or cell.kind != "train" or cell.inner:
+        return ""
+    try:
+        return f"{inventory.metrics(cell)[metric]:.4f}"
+    except (MultilabError, OSError):  # the data are not on this machine, or the store is read-only
+        return "?"
+
+
+def folder_size(folder: Path) -> int:
+    """Return the bytes of the files in a folder."""
+    with os.scandir(folder) as entries:
+        return sum(entry.stat().st_size for entry in entries if entry.is_file())
+
+
+def record_differences(a: Any, b: Any, at: str = "") -> list[str]:
+    """Return what differs between two records' parts, a line each."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        keys = sorted(set(a) | set(b))
+        return [line for k in keys for line in record_differences(a.get(k), b.get(k), f"{at}.{k}" if at else str(k))]
+    return [] if a == b else [f"{at}: {json.dumps(a)} -> {json.dumps(b)}"]
+
+
+def differences(store: Store, one: str, other: str) -> list[str]:
+    """Return what differs between two cells, a line each."""
+    from multilab.experiments.stored import Inventory
+
+    inventory = Inventory(store)
+    a, b = inventory.read(one), inventory.read(other)
+    for cell in (a, b):
+        if not cell.record:
+            raise ExperimentError(f"{store.path(cell.key)}: no record, so nothing is known of this cell")
+    lines = _reasons(inventory, a, b) or ["the same cell"]
+    return [f"{_what(a, inventory)}  |  {_what(b, inventory)}", *lines]
+
+
+def _reasons(inventory: Inventory, a: StoredCell, b: StoredCell, indent: str = "") -> list[str]:
+    """Return the differences of two cells as text; of base scores those of the cells that are read."""
+    old, new = dict(a.parts), dict(b.parts)
+    lines = _rows_reasons(a, b, old, new)
+    reads = old.pop("reads", []), new.pop("reads", [])
+    if old.get("code") != new.get("code"):
+        old.pop("code", None), new.pop("code", None)
+        lines.append("code: the code of the method differs")
+    if ("tune" in old) != ("tune" in new):
+        lines.append(f"tuning: {_tuning(old.pop('tune', None))} -> {_tuning(new.pop('tune', None))}")
+    lines += record_differences(old, new)
+    if reads[0] != reads[1]:
+        lines += _reads_reasons(inventory, *reads)
+    return [indent + line for line in lines]
+
+
+def _tuning(block: dict[str, Any] | None) -> str:
+    """Return how a cell is tuned, as text."""
+    settings = {name: value for name, value in (block or {}).items() if name != "search"}
+    return ", ".join(f"{name} {value}" for name, value in sorted(settings.items())) or "none"
+
+
+def _rows_reasons(a: StoredCell, b: StoredCell, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Return how dataset, protocol and split differ; take their digests out of ``old`` and ``new``."""
+    lines = []
+    data, split = (old.pop(name, None) != new.pop(name, None) for name in ("dataset", "split"))
+    if a.dataset != b.dataset:
+        lines.append(f"dataset: {a.dataset} -> {b.dataset}")
+    elif data:
+        lines.append(f"dataset: {a.dataset} has other data")
+    known = a.protocol is not None and b.protocol is not None
+    if known and a.protocol != b.protocol:
+        lines.append(f"protocol: {_protocol_text(a)} -> {_protocol_text(b)}")
+    if a.split != b.split:
+        lines.append(f"split: {a.split} -> {b.split}")
+    if split and not lines:
+        reason = "other rows" if known else "other rows or another protocol"
+        lines.append(f"split: {a.split} has {reason} in the training set" + (" (inner folds)" if a.inner else ""))
+    return lines
+
+
+def _protocol_text(cell: StoredCell) -> str:
+    """Return the name of a protocol and its settings."""
+    from multilab.experiments.stored import protocol_text
+
+    settings = ", ".join(f"{name} {json.dumps(value)}" for name, value in (cell.protocol or {}).items())
+    return f"{protocol_text(cell.protocol)} ({settings})"
+
+
+def _reads_reasons(inventory: Inventory, old: list[str], new: list[str]) -> list[str]:
+    members = [[inventory.read(key) for key in keys[::2]] for keys in (old, new)]
+    names = [[cell.method for cell in cells] for cells in members]
+    if names[0] != names[1]:
+        return [f"base scores: {', '.join(names[0])} -> {', '.join(names[1])}"]
+    lines = []
+    for a, b in zip(*members, strict=True):
+        if a.key != b.key:
+            lines.append(f"base scores of {a.method} differ:")
+            lines += _reasons(inventory, a, b, "  ") if a.record and b.record else ["  no record is left of them"]
+    return lines or ["base scores: the test scores differ"]
+
+
+def removable(store: Store, dataset: str, method: str, outdated: bool) -> Iterator[tuple[Path, str]]:
+    """Yield the folders of cells that are of no use, and why."""
+    from multilab.experiments.stored import Inventory
+
+    inventory = Inventory(store)
+    for cell in inventory.cells(dataset, method):
+        folder = store.path(cell.key)
+        if cell.status == "failed":
+            reason = "failed"
+        elif cell.status == "broken":
+            reason = "broken: neither finished nor a record of a failure"
+        elif not store.has(cell.key):
+            reason = "broken: a file is not what it was when the cell was stored"
+        elif outdated and (change := inventory.outdated(cell)):
+            reason = f"outdated: {change}"
+        else:
+            continue
+        yield folder, f"{reason}: {_what(cell, inventory)}"
+
+
+def _keys_of(study: str) -> set[str]:
+    """Return the keys of all cells of a study: those of its columns, those they read, those of its analyses."""
+    from multilab.experiments.analysis_units import units_of
+    from multilab.experiments.cells import all_cells
+    from multilab.experiments.study import load_study
+    from multilab.papers import analyses_of
+
+    described = load_study(study)
+    cells: list[Cell] = list(all_cells(described))
+    units = list(units_of(described, analyses_of(described)))
+    cells += [unit.cell for unit in units if unit.cell]
+    return {unit.key for unit in units} | {key for cell in cells for key in (cell.key, *(c.key for c in cell.reads))}
+
+
+def _present(remote: Remote) -> set[str]:
+    try:
+        return remote.keys()
+    except Exception as error:  # whatever the file system raises
+        raise _unreachable(remote, error) from error
+
+
+def _transfer(verb: str, remote: Remote, keys: Collection[str], total: int, copy: Callable[[str], None]) -> int:
+    """Copy cells one by one; print those that are refused and how many were copied."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from multilab.commands.progress import ProgressBar
+
+    began, refused = time.perf_counter(), {}
+
+    def attempt(key: str) -> tuple[str, str]:
+        try:
+            copy(key)
+        except MultilabError as error:
+            return key, str(error)
+        return key, ""
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        try:
+            for key, reason in ProgressBar(f"{verb}: cells")(pool.map(attempt, sorted(keys)), len(keys)):
+                if reason:
+                    refused[key] = reason
+        except Exception as error:  # whatever the file system raises
+            raise _unreachable(remote, error) from error
+    for key, reason in refused.items():
+        print(f"refused: {key}: {reason}", file=sys.stderr)
+    counts = f"{total} cells, {total - len(keys)} there already, {len(keys) - len(refused)} copied"
+    print(f"{verb} {remote.name}: {counts}, {time.perf_counter() - began:.1f} s")
+    return int(bool(refused))
+
+
+def _unreachable(remote: Remote, error: Exception) -> ExperimentError:
+    reason = " ".join(str(error).split())[:200] or type(error).__name__
+    return ExperimentError(f"{remote.name}: {reason}; what was copied is kept, the same command continues")

@@ -1,0 +1,488 @@
+"""The commands about studies, among them the stages that DVC calls, and ``gate``."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multilab.cli.options import COUNT, METHOD, SEED, STUDY, Duration, study_option, tracking_option
+from multilab.cli.train import Settings
+from multilab.core import read_json, report_dir, write_atomically
+from multilab.core.shell import command, short_path
+from multilab.experiments.errors import ExperimentError, TrackingError
+
+if TYPE_CHECKING:
+    from multilab.claims import Claim
+    from multilab.experiments.study import Study
+
+
+@click.group()
+def study() -> None:
+    """Studies: run them, build their pages, check their numbers."""
+
+
+@study.command()
+@click.argument("name")
+def new(name: str) -> None:
+    """Write the settings and the pipeline of a new study.
+
+    They are conf/study/NAME.yaml, to be edited, and reports/NAME/dvc.yaml. Of an existing study only the pipeline is
+    written, whose plots follow the headline metric. NAME has letters, digits, - and _.
+    """
+    from multilab.commands.pipeline_file import pipeline_path, pipeline_text, run_command, settings_text
+    from multilab.experiments.arguments import check_study
+    from multilab.experiments.conf import names
+    from multilab.experiments.own_settings import new_settings_dir
+    from multilab.experiments.study import load_study
+
+    if not name.replace("-", "").replace("_", "").isalnum():
+        raise click.BadParameter(f"{name!r} has other characters than letters, digits, - and _.", param_hint="NAME")
+    settings, pipeline = new_settings_dir() / "study" / f"{name}.yaml", pipeline_path(name)
+    if name not in names("study"):
+        write_atomically(settings, settings_text(name))
+        print(f"{short_path(settings)}  the datasets, methods and metrics of the study: edit it")
+    described = load_study(name)
+    check_study(described)
+    write_atomically(pipeline, pipeline_text(described))
+    print(f"{short_path(pipeline)}  its pipeline; when the headline changes, run `multilab study new {name}` again")
+    print(f"Next: {run_command(name)} (without DVC: {command('multilab')} study run --study {name})")
+
+
+@study.command()
+@study_option()
+@click.pass_context
+def run(ctx: click.Context, study: str) -> int:
+    """Run all stages of a study in this process.
+
+    This is the pipeline of a study for folders without DVC.
+    """
+    from multilab.experiments.arguments import check_study
+    from multilab.experiments.study import load_study
+
+    check_study(load_study(study))
+    for stage in (keys, preprocess, base_scores, train, analyses, evaluate, stats, publish):
+        code = ctx.invoke(stage, study=study)
+        if code:
+            return int(code)
+    print(f"report: {report_dir(study) / 'index.html'}")
+    return 0
+
+
+@study.command()
+@study_option()
+@click.option("--headline", is_flag=True, help="Print the finding and the table.")
+@click.option("--readme", is_flag=True, help="Write what the README shows, and the page over all studies.")
+@click.option("--all", "every", is_flag=True, help="Write every committed page instead.")
+def report(study: str, headline: bool, readme: bool, every: bool) -> int:
+    """Rebuild the page of a study from its committed files.
+
+    Needs neither data nor cells.
+    """
+    from multilab.commands.arena.pages import committed_pages, overview, study_page
+    from multilab.commands.receipts import PAGE, restore_tables
+    from multilab.experiments.execute import parallel_map
+    from multilab.experiments.mlflow_store import runs_link, tracking
+    from multilab.reports import finding_text, headline_markdown
+
+    if every:
+        return committed_pages(parallel_map)
+    folder = report_dir(study)
+    if not folder.is_dir():
+        raise ExperimentError(f"{folder} does not exist; run `{command('multilab')} study run --study {study}`")
+    restore_tables(study)
+    page = folder / PAGE
+    if not headline or not page.is_file():
+        page = study_page(folder)
+    if readme:
+        overview(folder)
+    if headline:
+        _show(headline_markdown(folder))
+        print(f"\n{finding_text(folder)}\n")
+        link = runs_link(tracking()["uri"], study) or "http://127.0.0.1:5000, Training runs"
+        print(f"runs:    {link}\n         served by: {_ui_command()}")
+    print(f"report:  {page.resolve()}")
+    return 0
+
+
+@study.command()
+@click.option("--study", type=STUDY, help="Default: every study that has a paper.")
+def claims(study: str | None) -> None:
+    """Print published values and claims, with our verdicts.
+
+    They come from the committed cells.csv and claims.json.
+    """
+    from multilab.experiments.conf import names
+    from multilab.experiments.study import load_study
+
+    listed = [one for one in map(load_study, [study] if study else names("study")) if one.paper]
+    if study and not listed:
+        raise ExperimentError(
+            f"study {study} is compared with no paper; `paper: NAME` in conf/study/{study}.yaml names one"
+        )
+    for one in listed:
+        print(f"{one.name}: {one.title}")
+        for line in (*_verdict_lines(one), *_claim_lines(one)):
+            print(f"  {line}")
+
+
+@study.command()
+@study_option()
+@click.option("--method", type=METHOD, metavar="NAME,...", help="Only these methods of the study.")
+@click.option("--sample", type=COUNT, help="Recompute N random cells of the committed scores.csv.")
+@click.option("--seed", type=SEED, help="Which random cells (default: others every time).")
+@click.option("--store", metavar="FOLDER", help="Folder for the cells (default: a temporary one, removed afterwards).")
+@click.option("--accept", metavar="FOLDER", help="Write the reference numbers there: tests/references.")
+@click.option("--verbose", is_flag=True, help="By how much each method beats the constant predictor.")
+def verify(
+    study: str,
+    method: str | None,
+    sample: int | None,
+    seed: int | None,
+    store: str | None,
+    accept: str | None,
+    verbose: bool,
+) -> int:
+    """Recompute results and compare with the committed numbers.
+
+    Nothing is read from caches, and what differs is named.
+
+    \b
+    multilab study verify                                      the quick study with its reference numbers
+    multilab study verify --study mlwse-core --sample 20       random cells of a committed study
+
+    This is the reproducibility gate: `multilab gate` is the same command. Exit code 1: a number differs.
+    """
+    from multilab.commands.gate import recompute_sample, recompute_study
+    from multilab.experiments.study import load_study
+
+    if accept and (method or sample):
+        raise click.UsageError("--accept writes the reference of all methods; leave out --method and --sample.")
+    described = load_study(study)
+    with tempfile.TemporaryDirectory(prefix="multilab-gate-") as folder:
+        methods = method.split(",") if method else None
+        if sample:
+            return recompute_sample(described, store or folder, sample, seed, methods)
+        return recompute_study(described, store or folder, methods, accept, verbose)
+
+
+gate = verify
+
+
+@study.command()
+@study_option()
+@click.option("--runs", is_flag=True, help="Publish what `train` and `tune` computed here instead of a study.")
+@tracking_option
+@click.option("--tracking-artifacts", metavar="URI", help="Where MLflow keeps the artifacts.")
+def publish(study: str, runs: bool, tracking_uri: str | None, tracking_artifacts: str | None) -> int:
+    """Show a study, or single runs, in MLflow.
+
+    The view is rebuilt from the result files. --runs also publishes what was computed while no server answered.
+    """
+    from multilab.commands.publication import publish_study
+    from multilab.experiments.mlflow_store import tracking
+    from multilab.experiments.study import load_study
+
+    where = tracking(tracking_uri, tracking_artifacts)
+    if runs:
+        return _publish_runs(where)
+    described = load_study(study)
+    try:
+        publish_study(described, where)
+    except TrackingError as error:
+        later = f"multilab study publish --study {study}"
+        raise TrackingError(f"{error}; the results are complete, publish later: {later}") from error
+    return 0
+
+
+def _publish_runs(where: dict[str, str]) -> int:
+    """Publish all runs and searches that the store of cells has a note of."""
+    from multilab.commands.publication import publish_results
+    from multilab.commands.train import read_runs
+    from multilab.commands.tuning import read_searches
+    from multilab.experiments.store import Store
+
+    store = Store()
+    runs, left_out = read_runs(store, where)
+    results = [*runs, *read_searches(store, where)]
+    if results:
+        publish_results(results, where)
+    elif not left_out:
+        print(f"nothing to publish: no runs of `multilab train` or `multilab tune` in {store.root}")
+    if left_out:
+        total = len(runs) + left_out
+        print(f"{left_out} of {total} runs left out: settings, code or data changed since; train them again")
+    return 0
+
+
+@study.command()
+@click.argument("settings", nargs=-1, type=Settings(), metavar="[NAME=VALUE]...")
+@click.option("--study", type=STUDY, help="The study; without it the settings of a sweep.")
+@click.option(
+    "--lease", type=Duration(), default="10m", show_default=True, help="How long a lease lasts: 90s, 10m, 2h."
+)
+@click.option("--idle-exit", is_flag=True, help="End when nothing is left to start, instead of waiting for others.")
+@click.option("--retry-failed", is_flag=True, help="Try the cells that failed so far once more.")
+def worker(settings: tuple[str, ...], study: str | None, lease: float, idle_exit: bool, retry_failed: bool) -> int:
+    """Compute cells together with other workers.
+
+    They are the missing cells of a study, or of a sweep.
+
+    \b
+    multilab study worker --study mlwse                                   the study's cells, base scores first
+    multilab study worker dataset=emotions,scene 'method=glob(mlwse_*)'   those of `multilab train -m`
+
+    Start it once per machine, on any number of machines, at any time. All name the same store, a folder on a shared
+    disk (MULTILAB_CELLS), and get the same data. A worker uses all cores it may use (MULTILAB_JOBS: fewer). Afterwards
+    the usual command collects: `dvc repro`, `multilab study run` or `multilab train -m` finds all cells in the store.
+
+    A worker holds a lease on each cell it computes, a file in the store that it renews. If it is killed, others take
+    its cells over when the lease has run out; what it finished is kept. A cell that fails is recorded and not tried
+    again; a cell with which 5 workers died counts as failed. Stopped by SIGTERM or Ctrl-C, a worker gives its leases
+    back at once. The exit code is 0 if no cell failed.
+    """
+    from multilab.cli.files import with_registered_files
+    from multilab.commands.worker import run_worker
+
+    if bool(study) == bool(settings):
+        raise click.UsageError("Give --study NAME, or the settings of a sweep as of `multilab train -m`.")
+    if lease < 1:
+        raise click.BadParameter("must be at least 1s.", param_hint="--lease")
+    return run_worker(study, with_registered_files(settings), lease, idle_exit, retry_failed)
+
+
+# ---------------------------------------------------------------- the stages, which DVC calls
+
+
+@study.command(hidden=True)
+@study_option()
+@click.option("--adopt", is_flag=True, help="Also record all stages as done, for results in reports/STUDY.")
+def keys(study: str, adopt: bool) -> None:
+    """Write what identifies the work of each stage.
+
+    DVC runs the stages again whose file in .plan/STUDY changed. This one runs on every `dvc repro`: no heavy import,
+    unless data have to be prepared first. It also writes the settings that `dvc params` shows. With --adopt the cells
+    must be those of the settings and the code of today; `dvc commit -f` on the pipeline file then accepts the results.
+    """
+    from multilab.commands.dvc_files import write_parameters
+    from multilab.commands.progress import StageLine
+    from multilab.commands.receipts import adopt_results, drop_stale_receipts, write_keys
+    from multilab.experiments.study import load_study
+
+    described = load_study(study)
+    line = StageLine("keys")
+    written = write_keys(described)
+    write_parameters(described)
+    drop_stale_receipts(described)
+    if adopt:
+        adopt_results(described)
+    line.print(f"{len(written)} stages of {study}")
+
+
+@study.command(hidden=True)
+@study_option()
+def preprocess(study: str) -> None:
+    """Fetch, verify and parse the datasets of a study into the prepared store."""
+    from multilab import datasets, model_selection
+    from multilab.commands.progress import ProgressBar, StageLine
+    from multilab.commands.receipts import write_receipt
+    from multilab.experiments.study import load_study
+    from multilab.papers import find
+
+    described = load_study(study)
+    line = StageLine("preprocess")
+    if described.paper:
+        find(described.paper).verify()
+    for name in ProgressBar("preparing data")(described.datasets, len(described.datasets)):
+        datasets.prepare(name)
+        model_selection.splits(name, described.protocol_of(name))
+    write_receipt(described, "preprocess")
+    line.print(f"{len(described.datasets)} data sets")
+
+
+@study.command("base-scores", hidden=True)
+@study_option()
+def base_scores(study: str) -> int:
+    """Make the out-of-fold base scores that the methods of a study read."""
+    from multilab.commands.receipts import write_receipt
+    from multilab.commands.running import run_stage
+    from multilab.experiments.cells import base_score_cells
+    from multilab.experiments.study import load_study
+
+    described = load_study(study)
+    code = run_stage("base_scores", described, base_score_cells(described))
+    if code == 0:
+        write_receipt(described, "base_scores")
+    return code
+
+
+@study.command(hidden=True)
+@study_option()
+@click.option("--method", type=METHOD, help="Only this method; writes no receipt.")
+def train(study: str, method: str | None) -> int:
+    """Fit and score the methods of a study over its datasets and splits."""
+    from multilab.commands.receipts import write_receipt
+    from multilab.commands.running import run_stage
+    from multilab.core.messages import unknown_name
+    from multilab.experiments.cells import all_cells, study_cells
+    from multilab.experiments.study import load_study
+
+    described = load_study(study)
+    if method is not None:
+        if method not in described.all_methods:
+            raise ExperimentError(f"study {study}: {unknown_name('method', method, described.all_methods)}")
+        return run_stage(f"train {method}", described, study_cells(described, method))
+    code = run_stage("train", described, all_cells(described))
+    if code == 0:
+        write_receipt(described, "train")
+    return code
+
+
+@study.command(hidden=True)
+@study_option()
+def analyses(study: str) -> int:
+    """Compute what a paper measures in addition to scores.
+
+    Writes tables next to scores.csv: the data of its figures and of its tables on simulated data.
+    """
+    from multilab.commands.progress import ProgressBar, StageLine, exit_code, print_warnings
+    from multilab.commands.receipts import write_receipt
+    from multilab.experiments.analysis_units import units_of
+    from multilab.experiments.store import Store
+    from multilab.experiments.study import load_study
+    from multilab.papers import analyses_of
+
+    described = load_study(study)
+    line, progress = StageLine("analyses"), ProgressBar(f"{study}: analyses")
+    results, units = Store(), units_of(described, analyses_of(described))
+    failed = {}
+    if units:
+        from multilab.commands.tables import write_analyses  # they need the libraries of the estimators
+        from multilab.experiments.analysing import run_units
+
+        failed = run_units(units, results, progress=progress)
+        if not failed:
+            write_analyses(described, units, results)
+    if not failed:
+        write_receipt(described, "analyses")
+    line.print_cells(units, progress.total, len(failed))
+    print_warnings(units, results)
+    return exit_code(failed)
+
+
+@study.command(hidden=True)
+@study_option()
+def evaluate(study: str) -> None:
+    """Compute the metrics of a study from its stored scores.
+
+    Writes scores.csv, keys.csv (the cell behind each score), measured.csv (times, memory) and, for tuned cells,
+    tuned.csv (what the searches chose).
+    """
+    from multilab.commands.progress import StageLine, print_warnings
+    from multilab.commands.receipts import write_receipt
+    from multilab.commands.tables import write_tables
+    from multilab.experiments.store import Store
+    from multilab.experiments.study import load_study
+
+    described = load_study(study)
+    line, results = StageLine("evaluate"), Store()
+    cells = write_tables(described, results)
+    write_receipt(described, "evaluate")
+    line.print(f"{len(cells)} cells", f"{len(described.metrics)} metrics")
+    print_warnings(cells, results)
+
+
+@study.command(hidden=True)
+@study_option()
+def stats(study: str) -> None:
+    """Compare the methods of a study and build its report.
+
+    Writes statistics.json, metrics.json, the verdicts and index.html. Each variant of two methods or more is compared
+    by itself in statistics-VARIANT.json, of the same form.
+    """
+    from multilab.commands.progress import StageLine
+    from multilab.commands.receipts import restore_tables, write_receipt
+    from multilab.commands.study_report import write_report
+    from multilab.experiments.study import load_study
+
+    described = load_study(study)
+    line = StageLine("stats")
+    restore_tables(study)
+    page = write_report(described)
+    write_receipt(described, "stats")
+    line.print(f"{len(described.all_methods)} methods on {len(described.datasets)} data sets", f"report {page}")
+
+
+# ---------------------------------------------------------------- what the commands print
+
+
+def _ui_command() -> str:
+    """Return the command that serves the MLflow UI, for a new shell."""
+    if Path("Makefile").is_file() and Path("dvc.yaml").is_file():
+        return "make ui"
+    options = "ui --backend-store-uri sqlite:///mlflow.db --workers 1"
+    return f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false {command('mlflow')} {options}"
+
+
+def _show(markdown: str) -> None:
+    """Print a Markdown table for a terminal, ranks in brackets."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    columns = 25 * (markdown.partition("\n")[0].count("|") - 1)  # wider than the terminal, a table wraps its numbers
+    console = Console(width=max(shutil.get_terminal_size().columns, min(columns, 160)))
+    console.print(Markdown(re.sub(r" <sub>(.*?)</sub>", r" (\1)", markdown.strip())))
+
+
+def _verdict_lines(study: Study) -> list[str]:
+    """Return the number of published cells per verdict, and of those still missing."""
+    from multilab.claims.verdicts import MISSING, VERDICTS, Agreement
+    from multilab.commands.pipeline_file import run_command
+    from multilab.statistics.result_files import read_table
+
+    path = report_dir(study.name) / "cells.csv"
+    if not path.is_file():
+        return [f"published cells: {path} does not exist; run `{run_command(study.name)}`"]
+    cells = read_table(path, text=True)
+    counts, agreement = Counter(cells["verdict"]), Agreement.of(cells)
+    lines = [f"{len(cells)} published cells of the paper {study.paper}"]
+    lines += [f"  {counts[v]:5}  {counts[v] / len(cells):6.1%}  {v}" for v in VERDICTS if counts[v]]
+    if agreement.comparable:
+        lines.append(
+            f"  {agreement.comparable} of {agreement.cells} results could be compared; {agreement.agree} of these agree"
+        )
+        near = ", ".join(
+            f"{share:.0%} within {limit} %" for share, limit in zip(agreement.near, (1, 2, 5), strict=True)
+        )
+        lines.append(f"  median relative gap {agreement.median_gap:.1%}; {near}")
+    missing = int(cells["reason"].str.startswith(MISSING).sum())
+    return lines + ([f"  of those not run, {missing} have no excuse yet: no result of our own"] if missing else [])
+
+
+def _claim_lines(study: Study) -> list[str]:
+    """Return each claim with its outcome on our results and on the published cells."""
+    from multilab.papers import find
+
+    path = report_dir(study.name) / "claims.json"
+    entries = {entry["id"]: entry for entry in read_json(path)} if path.is_file() else {}
+    claims = find(str(study.paper)).claims
+    theirs = [claim.id for claim in claims if claim.origin == "paper" and claim.id in entries]
+    counts = Counter(entries[name]["outcome"] for name in theirs)
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+    lines = [f"{len(claims)} claims" + (f", of the paper: {outcomes}" if outcomes else "")] if claims else []
+    lines += [f"  {'':<8}{'our results':<17}published cells"] if entries else []
+    return lines + [line for claim in claims for line in _lines_of(claim, entries.get(claim.id, {}))]
+
+
+def _lines_of(claim: Claim, entry: dict[str, Any]) -> list[str]:
+    in_paper = (entry.get("in_paper") or {}).get("outcome", "–")
+    outcomes = f"{entry.get('outcome', 'not checked yet'):<17}" + (f"{in_paper:<17}" if entry else "")
+    lines = [f"  {claim.id:<8}{outcomes}{claim.sentence}"]
+    lines += [f"{'':44}{entry['reason']}"] if entry.get("reason") else []
+    because = entry.get("explanation")
+    return lines + ([f"{'':44}because ({because['verdict']}): {because['cause']}"] if because else [])

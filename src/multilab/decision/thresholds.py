@@ -1,0 +1,382 @@
+# Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
+"""Thresholds of scores and numbers of labels that maximise a metric, exactly: per label, global, and the best k."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from multilab.core.tables import in_another_order
+from multilab.methods.base import MethodError
+from multilab.methods.labels import check_labels
+from multilab.methods.ties import first_largest, merge_ties
+
+__all__ = ["best_k", "cost_thresholds", "global_threshold", "macro_f1_thresholds", "micro_f1_thresholds"]
+
+LOWEST = float(np.finfo(np.float64).min)
+"""Threshold that every finite score reaches; +inf is one that none reaches."""
+
+SAME_SCORE = 2.0**-30  # of the largest magnitude: the tolerance of merge_ties
+
+OBJECTIVES = ("macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy")
+
+
+def macro_f1_thresholds(Y: Any, scores: Any, sample_weight: Any = None) -> np.ndarray:
+    """Return the thresholds that maximise macro F1: per label the exact maximum, in O(n log n).
+
+    Parameters
+    ----------
+    Y : array-like of shape (n, q)
+        0/1 labels.
+    scores : array-like of shape (n, q)
+        Scores of rows that the scoring model was not fitted on.
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    ndarray of shape (q,)
+        A label is assigned where its score is at least its threshold. +inf for a label without positives; the most
+        negative number where assigning all rows is best.
+
+    Raises
+    ------
+    MethodError
+        If the shapes differ or a score is NaN.
+
+    Notes
+    -----
+    Macro F1 is a mean over labels, so each label is maximised alone: only the n + 1 cuts between its sorted scores can
+    differ. Of cuts with equal F1 the one that assigns fewest rows is taken; the threshold is midway between the scores
+    on its two sides; scores that differ by rounding only (2^-30 of the largest) are never separated.
+
+    References
+    ----------
+    Z. C. Lipton, C. Elkan, B. Naryanaswamy. Optimal thresholding of classifiers to maximize F1 measure. ECML PKDD 2014
+    (also why an uninformative score is best assigned to all rows).
+
+    Examples
+    --------
+    >>> from multilab.decision import macro_f1_thresholds
+    >>> macro_f1_thresholds([[1, 0], [1, 0], [0, 1]], [[0.4, 0.1], [0.2, 0.6], [0.1, 0.5]]).round(2)
+    array([0.15, 0.3 ])
+    """
+    curves = LabelCurves.of(*check_scores(Y, scores, sample_weight))
+    return curves.thresholds(curves.macro_f1_cuts())
+
+
+def micro_f1_thresholds(Y: Any, scores: Any, sample_weight: Any = None) -> np.ndarray:
+    """Return the thresholds, one per label, that maximise micro F1 exactly.
+
+    Parameters and errors as in :func:`macro_f1_thresholds`.
+
+    Returns
+    -------
+    ndarray of shape (q,)
+
+    Notes
+    -----
+    Micro F1 is a ratio of sums over labels, 2 tp / (predicted + true). Dinkelbach's method maximises
+    ``2 tp - value * predicted`` label by label and updates the value; it reaches the global maximum in a few
+    steps. At the maximum this is the fixed point of F-optimal decisions: a label is worth assigning where its precision
+    in the next group of rows exceeds half of the F1 that is reached.
+
+    References
+    ----------
+    W. Dinkelbach. On nonlinear fractional programming. Management Science 13, 1967.
+    M.-J. Zhao, N. Edakunni, A. Pocock, G. Brown. Beyond Fano's inequality: bounds on the optimal F-score, BER, and
+    cost-sensitive risk and their implications. JMLR 14, 2013.
+
+    Examples
+    --------
+    >>> from multilab.decision import micro_f1_thresholds
+    >>> micro_f1_thresholds([[1, 0], [1, 0], [0, 1]], [[0.4, 0.1], [0.2, 0.6], [0.1, 0.5]]).round(2)
+    array([0.15, 0.3 ])
+    """
+    curves = LabelCurves.of(*check_scores(Y, scores, sample_weight))
+    return curves.thresholds(curves.micro_f1_cuts())
+
+
+def cost_thresholds(Y: Any, scores: Any, cost: Any = (1.0, 1.0), sample_weight: Any = None) -> np.ndarray:
+    """Return the thresholds, one per label, of the smallest cost of errors; equal costs give Hamming loss.
+
+    Parameters
+    ----------
+    Y, scores, sample_weight
+        As in :func:`macro_f1_thresholds`.
+    cost : pair (false positive, false negative), default=(1, 1)
+        Numbers >= 0 or arrays of shape (q,).
+
+    Returns
+    -------
+    ndarray of shape (q,)
+
+    Raises
+    ------
+    MethodError
+        If a cost is negative or of another shape, the shapes of Y and scores differ, or a score is NaN.
+
+    References
+    ----------
+    C. Elkan. The foundations of cost-sensitive learning. IJCAI 2001: of calibrated probabilities the threshold is
+    fp / (fp + fn). Here it is the smallest cost on the held-out rows, which needs no calibration.
+
+    Examples
+    --------
+    >>> from multilab.decision import cost_thresholds
+    >>> Y, scores = [[1], [0], [1], [0]], [[0.9], [0.5], [0.4], [0.1]]
+    >>> cost_thresholds(Y, scores, cost=(1, 3)), cost_thresholds(Y, scores, cost=(3, 1))
+    (array([0.25]), array([0.7]))
+    """
+    curves = LabelCurves.of(*check_scores(Y, scores, sample_weight))
+    return curves.thresholds(curves.cost_cuts(cost))
+
+
+@dataclass(frozen=True)
+class LabelCurves:
+    """True positives and predicted rows of every cut of every label.
+
+    Attributes
+    ----------
+    ordered : ndarray of shape (n, q)
+        The scores of each label in descending order.
+    hits, predicted : ndarray of shape (n + 1, q)
+        Weight of the true positives, and of all rows, among the first k.
+    true : ndarray of shape (q,)
+        Weight of the rows with the label.
+    allowed : ndarray of shape (n + 1, q), bool
+        Cuts to choose from.
+    close : bool
+        Whether the threshold of a cut is close to the score below it, not midway.
+    """
+
+    ordered: np.ndarray
+    hits: np.ndarray
+    predicted: np.ndarray
+    true: np.ndarray
+    allowed: np.ndarray
+    close: bool = False
+
+    @classmethod
+    def of(cls, Y: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> "LabelCurves":
+        """Return the curves of checked labels, scores and weights."""
+        order = np.argsort(-scores, axis=0, kind="stable")
+        ordered = np.take_along_axis(scores, order, axis=0)
+        hits = np.take_along_axis(Y, order, axis=0) * weights[order]
+        none = np.zeros((1, Y.shape[1]))
+        return cls(
+            ordered,
+            np.vstack([none, np.cumsum(hits, axis=0)]),
+            np.vstack([none, np.cumsum(weights[order], axis=0)]),
+            weights @ Y,
+            allowed_cuts(ordered),
+        )
+
+    def thresholds(self, cuts: np.ndarray) -> np.ndarray:
+        """Return the threshold of the cut of each label."""
+        return thresholds_at(self.ordered, cuts, close=self.close)
+
+    def macro_f1_cuts(self) -> np.ndarray:
+        """Return the cut of the largest F1 of each label."""
+        return first_best(f1_ratio(2 * self.hits, self.predicted + self.true), self.allowed)
+
+    def micro_f1_cuts(self) -> np.ndarray:
+        """Return the cuts of the largest micro F1."""
+        columns, value = np.arange(len(self.true)), -1.0
+        reached = 0.0
+        while reached > value:
+            value = reached
+            cuts = first_best(2 * self.hits - value * self.predicted, self.allowed)
+            assigned = self.predicted[cuts, columns].sum() + self.true.sum()
+            reached = 2 * self.hits[cuts, columns].sum() / assigned if assigned > 0 else 0.0
+        return cuts
+
+    def cost_cuts(self, cost: Any) -> np.ndarray:
+        """Return the cut of the smallest cost of each label."""
+        try:
+            pair = [np.broadcast_to(np.asarray(c, dtype=float), self.true.shape) for c in cost]
+            false_positive, false_negative = pair
+        except (TypeError, ValueError):
+            shape = self.true.shape
+            raise MethodError(f"`cost` must be a pair (false positive, false negative) of numbers or {shape}") from None
+        if not ((false_positive >= 0) & (false_negative >= 0)).all():
+            raise MethodError(f"`cost` must be >= 0, got {cost}")
+        false = false_positive * (self.predicted - self.hits) + false_negative * (self.true - self.hits)
+        return first_best(-false, self.allowed)
+
+
+def global_threshold(Y: Any, scores: Any, objective: str = "macro_f1", sample_weight: Any = None) -> float:
+    """Return the one threshold for all labels that is best for an objective: exact, in O(nq log nq).
+
+    Parameters
+    ----------
+    Y : array-like of shape (n, q)
+        0/1 labels.
+    scores : array-like of shape (n, q)
+        Scores of rows that the scoring model was not fitted on, comparable across labels.
+    objective : {"macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy"}
+        Under the conventions that `multilab.metrics` has by default: an empty prediction for a row without labels
+        counts 1 in example F1, a label without positives and predictions 0 in macro F1.
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    float
+        Of equally good thresholds the one that assigns fewest cells; +inf if that is none.
+
+    Raises
+    ------
+    MethodError
+        If the objective is unknown, the shapes differ or a score is NaN.
+
+    Examples
+    --------
+    >>> from multilab.decision import global_threshold
+    >>> global_threshold([[1, 0], [1, 1]], [[0.9, 0.2], [0.6, 0.3]], "subset_accuracy")
+    0.25
+    """
+    checked = check_scores(Y, scores, sample_weight)
+    return best_nested(checked[0], checked[1], checked[2], objective)
+
+
+def best_k(Y: Any, scores: Any, objective: str = "example_f1", sample_weight: Any = None) -> int:
+    """Return the number of labels per row that is best for an objective, if each row gets its labels of highest score.
+
+    Parameters, conventions and errors as in :func:`global_threshold`; of equally good numbers the smallest. Of labels
+    with equal scores the one with the lower index is assigned.
+
+    Examples
+    --------
+    >>> from multilab.decision import best_k
+    >>> best_k([[1, 1, 0], [0, 1, 1]], [[0.9, 0.2, 0.1], [0.3, 0.6, 0.4]], "example_f1")
+    2
+    """
+    labels, array, weights = check_scores(Y, scores, sample_weight)
+    priority = np.where(np.isfinite(array), -label_ranks(array).astype(float), array)
+    threshold = best_nested(labels, priority, weights, objective)  # between -(k - 1) and -k
+    return int(np.clip(np.ceil(-threshold), 0, labels.shape[1]))
+
+
+def label_ranks(scores: np.ndarray) -> np.ndarray:
+    """Return the rank of each label in its row, 0 for the highest score; ties go to the lower index.
+
+    Finite scores that differ by rounding only are equal (`merge_ties`).
+    """
+    finite = np.isfinite(scores)
+    merged = np.where(finite, merge_ties(np.where(finite, scores, 0.0)), scores)
+    order = np.argsort(-merged, axis=1, kind="stable")
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.broadcast_to(np.arange(scores.shape[1]), scores.shape), axis=1)
+    return ranks
+
+
+def best_nested(Y: np.ndarray, priority: np.ndarray, weights: np.ndarray, objective: str) -> float:
+    """Return the best threshold of a priority: the decisions of two thresholds are nested, one cell apart at least."""
+    if objective not in OBJECTIVES:
+        raise MethodError(f"objective={objective!r}: give {', '.join(map(repr, OBJECTIVES))}")
+    order = np.argsort(-priority, axis=None, kind="stable")
+    ordered = priority.ravel()[order][:, None]
+    steps = _gains(Y, order, weights, objective)
+    values = np.concatenate([[0.0], np.cumsum(steps)])  # up to a constant
+    if objective == "micro_f1":
+        rows = weights[order // Y.shape[1]]
+        values[1:] = f1_ratio(2 * values[1:], np.cumsum(rows) + weights @ Y.sum(axis=1))
+    cut = first_best(values[:, None], allowed_cuts(ordered))
+    return float(thresholds_at(ordered, cut)[0])
+
+
+def _gains(Y: np.ndarray, order: np.ndarray, weights: np.ndarray, objective: str) -> np.ndarray:
+    """Return what each cell adds to an objective when the cells are assigned in an order; of micro F1 to its hits."""
+    n, q = Y.shape
+    y, cell_weights = Y.ravel()[order].astype(float), weights[order // q]
+    if objective == "micro_f1":
+        return cell_weights * y
+    if objective == "hamming_loss":
+        return cell_weights * (2 * y - 1)
+    groups, size = (order % q, n) if objective == "macro_f1" else (order // q, q)
+    within = np.argsort(groups, kind="stable")  # the cells of each label, or row, in their order
+    inside = cell_weights[within].reshape(-1, size) if objective == "macro_f1" else np.ones((n, q))
+    hits = np.cumsum(inside * y[within].reshape(-1, size), axis=1)
+    assigned = np.cumsum(inside, axis=1)
+    true = hits[:, -1:]
+    if objective == "subset_accuracy":
+        values, before = ((hits == assigned) & (hits == true)).astype(float), (true == 0).astype(float)
+    else:
+        values = f1_ratio(2 * hits, assigned + true)
+        before = (true == 0).astype(float) if objective == "example_f1" else np.zeros_like(true)
+    gains = np.diff(np.hstack([before, values]), axis=1)
+    if objective != "macro_f1":
+        gains *= weights[:, None]
+    result = np.empty(n * q)
+    result[within] = gains.ravel()
+    return result
+
+
+def check_scores(Y: Any, scores: Any, sample_weight: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return labels (uint8), scores (float64), both of shape (n, q), and weights (float64) of shape (n,).
+
+    Raises
+    ------
+    MethodError
+        If the shapes or the orders of the columns differ, or a weight is negative.
+    """
+    labels = check_labels(Y)
+    if in_another_order(getattr(Y, "columns", None), getattr(scores, "columns", None)):
+        raise MethodError("`scores` has the columns of Y in another order: pass scores[Y.columns]")
+    array = check_array(scores, dtype=np.float64, ensure_all_finite=False, input_name="scores")
+    if np.isnan(array).any():
+        raise MethodError("`scores` holds NaN: every row and label needs a score")
+    if array.shape != labels.shape:
+        raise MethodError(f"`scores` has shape {array.shape}, Y has shape {labels.shape}: one score per row and label")
+    weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (len(labels),) or not (weights >= 0).all():
+        raise MethodError(f"`sample_weight` must hold {len(labels)} numbers >= 0, got shape {weights.shape}")
+    return labels, array, weights
+
+
+def allowed_cuts(ordered: np.ndarray) -> np.ndarray:
+    """Return where each column of scores in descending order may be cut.
+
+    Parameters
+    ----------
+    ordered : ndarray of shape (n, q)
+        +inf marks cells that are always assigned, -inf cells that never are.
+
+    Returns
+    -------
+    ndarray of shape (n + 1, q), bool
+        Entry k: the first k cells can be assigned. Scores that are apart by at most 2^-30 of the column's largest
+        finite magnitude differ by rounding only and stay together.
+    """
+    allowed = np.ones((len(ordered) + 1, ordered.shape[1]), dtype=bool)
+    largest = np.max(np.abs(ordered), axis=0, where=np.isfinite(ordered), initial=0.0)
+    with np.errstate(invalid="ignore"):  # inf - inf: no cut between cells of one kind
+        allowed[1:-1] = ordered[:-1] - ordered[1:] > SAME_SCORE * largest
+    allowed[0] = ordered[0] != np.inf
+    allowed[-1] = ordered[-1] != -np.inf
+    return allowed
+
+
+def first_best(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Return the best cut of each column: of equal values (to 1e-12) the one that assigns fewest cells."""
+    return first_largest(np.where(allowed, values, -np.inf), axis=0)
+
+
+def thresholds_at(ordered: np.ndarray, cuts: np.ndarray, close: bool = False) -> np.ndarray:
+    """Return the threshold of a cut of each column: midway between the scores on its two sides.
+
+    With ``close`` it is above the lower score by 2^-30 of that, however far the other one is.
+    Without a finite score above it the threshold is +inf, without one below it `LOWEST`.
+    """
+    padded = np.vstack([np.full(ordered.shape[1], np.inf), ordered, np.full(ordered.shape[1], -np.inf)])
+    columns = np.arange(ordered.shape[1])
+    above, below = padded[cuts, columns], padded[cuts + 1, columns]
+    with np.errstate(invalid="ignore", over="ignore"):
+        middle = below + SAME_SCORE * np.abs(below) if close else above / 2 + below / 2
+    middle = np.where(middle > below, middle, above)  # neighbours in floating point
+    return np.where(np.isposinf(above), np.inf, np.where(np.isneginf(below), LOWEST, middle))
+
+
+def f1_ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """Return the ratio of two arrays, 0 for 0/0."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator, dtype=float), where=denominator > 0)
