@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from multilab.cli.files import naming_options, reader_options
+from multilab.cli.files import naming_options, profile_lines, reader_options
 from multilab.cli.options import DATASET
 from multilab.core.messages import printable
 from multilab.core.shell import command, short_path
@@ -20,12 +19,8 @@ from multilab.core.text import visible
 if TYPE_CHECKING:
     from multilab.datasets import Dataset
     from multilab.datasets.own_cards import OwnDataset
-    from multilab.datasets.profiling import TableProfile
 
 _SHOWN = 20  # entries of a long list
-_LISTED = 5  # entries of a list in a profile
-_FEW = 5  # rows: fewer than the folds of the default protocol
-_MANY = 50  # one-hot columns of a text column
 
 
 @click.group()
@@ -178,75 +173,9 @@ def _remarks(content: dict[str, Any]) -> list[str]:
     return lines
 
 
-def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
-    """Return what a user should know of a table before learning from it, a line each."""
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(profile.kinds.items()))
-    lines = [f"rows       {profile.rows}", f"features   {profile.features}: {kinds}"]
-    if profile.text or profile.free_text:
-        of_text = {**profile.text, **profile.free_text}
-        lines.append(f"text       {_counts(of_text, 'values')}")
-    if profile.missing:
-        lines.append(f"missing    {_counts(profile.missing, 'rows')}")
-    labels = profile.labels
-    rarest = sorted((label for label in labels if label.positive), key=lambda label: label.positive)
-    mean_ir = sum(rarest[-1].positive / label.positive for label in rarest) / len(rarest)
-    counts = _listed(f"{label.name} ({label.positive} rows)" for label in rarest)
-    cardinality, without = content["cardinality"], content["rows_without_label"]
-    lines.append(f"labels     {len(labels)}, {cardinality:.4g} per row, {without} rows without any")
-    unobserved = {label.name: label.unobserved for label in labels if label.unobserved}
-    if unobserved:
-        total, of = sum(unobserved.values()), profile.rows * len(labels)
-        lines.append(f"unobserved {total} of {of} label values: {_counts(unobserved, 'rows')}")
-    lines.append(f"imbalance  MeanIR {mean_ir:.3g}; rarest: {counts}")
-    if profile.empty:
-        lines.append(f"note       left out, no row has a value: {_listed(profile.empty)}")
-    lines += [f"note       {note}" for note in content["notes"]]
-    return lines + [f"warning    {warning}" for warning in _warnings(profile)]
-
-
-def _warnings(profile: TableProfile) -> list[str]:
-    labels = profile.labels
-    never = [label.name for label in labels if not label.positive]
-    always = [label.name for label in labels if label.positive and not label.negative]
-    few = [label.name for label in labels if 0 < label.positive < _FEW]
-    wide = [name for name, count in profile.text.items() if count > _MANY]
-    lines = []
-    if profile.identifiers:
-        lines.append(f"look like row identifiers, leave them out (drop): {_listed(profile.identifiers)}")
-    if profile.leaks:
-        reasons = (f"{name!r}: {reason}" for name, reason in profile.leaks.items())
-        lines.append(f"features that may give labels away, leave them out (drop) if so: {_listed(reasons)}")
-    if profile.duplicates:
-        lines.append(
-            f"{profile.duplicates} rows repeat the features of an earlier row, {profile.conflicts} of them with other "
-            "labels: equal rows in training and test sets raise the scores"
-        )
-    if profile.constant:
-        lines.append(f"features with one value only: {_listed(profile.constant)}")
-    if wide:
-        lines.append(f"more than {_MANY} one-hot columns each: {_listed(wide)}")
-    if never:
-        lines.append(f"labels that no row has: {_listed(never)}")
-    if always:
-        lines.append(f"labels that every row has: {_listed(always)}")
-    if few:
-        lines.append(f"labels with fewer than {_FEW} rows, so that some folds have none: {_listed(few)}")
-    return lines
-
-
 def _written(added: OwnDataset) -> list[str]:
     kind = "linked to" if added.path.is_symlink() else "copied to"
     return [f"data       {added.plan.path} {kind} {added.path}", f"card       {short_path(added.card.location)}"]
-
-
-def _counts(counts: dict[str, int], unit: str) -> str:
-    return _listed(f"{name} ({count} {unit})" for name, count in counts.items())
-
-
-def _listed(names: Iterable[str]) -> str:
-    every = list(names)
-    more = f" and {len(every) - _LISTED} more" if len(every) > _LISTED else ""
-    return ", ".join(every[:_LISTED]) + more
 
 
 def _version_file(added: OwnDataset, reference: bool = False) -> str:

@@ -6,14 +6,17 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from multilab.core.shell import command
 from multilab.core.text import visible
+
+if TYPE_CHECKING:
+    from multilab.datasets.profiling import TableProfile
 
 _EXTENSIONS = (".arff", ".csv", ".libsvm", ".mat", ".parquet", ".svm", ".svmlight", ".tsv", ".txt")
 _COMPRESSED = (".bz2", ".gz", ".xz")
@@ -21,6 +24,9 @@ _COUNTS = ("labels_first", "labels_last", "n_features", "first_feature", "first_
 _NAMES = ("labels", "drop", "label_names")
 _TEXTS = ("label_prefix", "labels_xml", "text", "missing", "missing_labels", "encoding", "decimal")
 _TRUTHS = ("header",)
+_FEW = 5  # rows: fewer than the folds of the default protocol
+_MANY = 50  # one-hot columns of a text column
+_LISTED = 5  # entries of a list in a profile
 
 
 def _truth(ctx: click.Context, param: click.Parameter, value: str | None) -> bool | None:
@@ -227,7 +233,6 @@ def _option(name: str, value: str) -> Any:
 
 
 def _registered(path: str, options: Mapping[str, Any]) -> str:
-    from multilab.cli.datasets import profile_lines
     from multilab.datasets import register_file
 
     name, plan = register_file(path, **options)
@@ -237,3 +242,69 @@ def _registered(path: str, options: Mapping[str, Any]) -> str:
         lines.append(f"  (a name of its own: {command('multilab')} datasets add {path} ... --name NAME)")
     print(*map(visible, lines), sep="\n", file=sys.stderr)
     return name
+
+
+def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
+    """Return what a user should know of a table before learning from it, a line each."""
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(profile.kinds.items()))
+    lines = [f"rows       {profile.rows}", f"features   {profile.features}: {kinds}"]
+    if profile.text or profile.free_text:
+        of_text = {**profile.text, **profile.free_text}
+        lines.append(f"text       {_counted(of_text, 'values')}")
+    if profile.missing:
+        lines.append(f"missing    {_counted(profile.missing, 'rows')}")
+    labels = profile.labels
+    rarest = sorted((label for label in labels if label.positive), key=lambda label: label.positive)
+    mean_ir = sum(rarest[-1].positive / label.positive for label in rarest) / len(rarest)
+    counts = _first(f"{label.name} ({label.positive} rows)" for label in rarest)
+    cardinality, without = content["cardinality"], content["rows_without_label"]
+    lines.append(f"labels     {len(labels)}, {cardinality:.4g} per row, {without} rows without any")
+    unobserved = {label.name: label.unobserved for label in labels if label.unobserved}
+    if unobserved:
+        total, of = sum(unobserved.values()), profile.rows * len(labels)
+        lines.append(f"unobserved {total} of {of} label values: {_counted(unobserved, 'rows')}")
+    lines.append(f"imbalance  MeanIR {mean_ir:.3g}; rarest: {counts}")
+    if profile.empty:
+        lines.append(f"note       left out, no row has a value: {_first(profile.empty)}")
+    lines += [f"note       {note}" for note in content["notes"]]
+    return lines + [f"warning    {warning}" for warning in _warnings(profile)]
+
+
+def _warnings(profile: TableProfile) -> list[str]:
+    labels = profile.labels
+    never = [label.name for label in labels if not label.positive]
+    always = [label.name for label in labels if label.positive and not label.negative]
+    few = [label.name for label in labels if 0 < label.positive < _FEW]
+    wide = [name for name, count in profile.text.items() if count > _MANY]
+    lines = []
+    if profile.identifiers:
+        lines.append(f"look like row identifiers, leave them out (drop): {_first(profile.identifiers)}")
+    if profile.leaks:
+        reasons = (f"{name!r}: {reason}" for name, reason in profile.leaks.items())
+        lines.append(f"features that may give labels away, leave them out (drop) if so: {_first(reasons)}")
+    if profile.duplicates:
+        lines.append(
+            f"{profile.duplicates} rows repeat the features of an earlier row, {profile.conflicts} of them with other "
+            "labels: equal rows in training and test sets raise the scores"
+        )
+    if profile.constant:
+        lines.append(f"features with one value only: {_first(profile.constant)}")
+    if wide:
+        lines.append(f"more than {_MANY} one-hot columns each: {_first(wide)}")
+    if never:
+        lines.append(f"labels that no row has: {_first(never)}")
+    if always:
+        lines.append(f"labels that every row has: {_first(always)}")
+    if few:
+        lines.append(f"labels with fewer than {_FEW} rows, so that some folds have none: {_first(few)}")
+    return lines
+
+
+def _counted(counts: dict[str, int], unit: str) -> str:
+    return _first(f"{name} ({count} {unit})" for name, count in counts.items())
+
+
+def _first(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - _LISTED} more" if len(every) > _LISTED else ""
+    return ", ".join(every[:_LISTED]) + more
