@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from helpers.arena_tables import facts_of, synthetic_scores
+from multilab.arena.results import LICENCE, absent_entrants, arena_settings
 from multilab.cli import main
-from multilab.commands.arena.tables import LICENCE, absent_entrants, arena_settings
 from multilab.experiments.conf import names
 from multilab.experiments.own_settings import entrant_names
 from multilab.experiments.study import load_study
@@ -71,7 +71,7 @@ def reports(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         patch.setenv("MULTILAB_JOBS", "1")
-        patch.setattr("multilab.commands.arena.rank._rating", lambda required=False: rating)
+        patch.setattr("multilab.commands.arena._rating", lambda required=False: rating)
         for verb in ("rank", "summary", "page"):
             assert main(["arena", verb]) == 0
     return root / "reports"

@@ -131,7 +131,7 @@ def test_the_command_writes_a_study_that_loads(tmp_path, monkeypatch, capsys):
     folder.mkdir()
     scores.to_csv(folder / "scores.csv", index=False)
     measured.to_csv(folder / "measured.csv", index=False)
-    monkeypatch.setattr("multilab.commands.arena.portfolios.report_dir", lambda name: tmp_path / name)
+    monkeypatch.setattr("multilab.arena.portfolio.report_dir", lambda name: tmp_path / name)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conf" / "study").mkdir(parents=True)
     out = tmp_path / "conf" / "study" / "stacks.yaml"
@@ -172,7 +172,7 @@ def results(tmp_path, monkeypatch):
     folder.mkdir()
     for name, table in zip(("scores", "measured"), tables(), strict=True):
         table.to_csv(folder / f"{name}.csv", index=False)
-    monkeypatch.setattr("multilab.commands.arena.portfolios.report_dir", lambda name: tmp_path / name)
+    monkeypatch.setattr("multilab.arena.portfolio.report_dir", lambda name: tmp_path / name)
     monkeypatch.setattr(load_study("arena").__class__, "datasets", SETS, raising=False)
     return folder
 

@@ -10,9 +10,9 @@ import pytest
 from helpers.arena_tables import facts_of, synthetic_scores, without_cells
 from helpers.command_line import candidates
 from multilab.arena import SCHEMA
+from multilab.arena import results as tables
+from multilab.arena.results import arena_settings
 from multilab.cli import main
-from multilab.commands.arena import tables
-from multilab.commands.arena.tables import arena_settings
 
 NAMES = {"m0": "mlknn", "m1": "br_logistic", "m2": "ecc", "m3": "new_method"}
 
@@ -149,8 +149,8 @@ def test_sets_of_one_source_reach_the_ratings_of_a_printed_table(reports, monkey
         return pd.DataFrame({"elo": 1000.0, "elo_low": 990.0, "elo_high": 1010.0}, index=list(columns))
 
     settings = arena_settings() | {"related": {"music": ["emo*", "yea*"]}}
-    monkeypatch.setattr("multilab.commands.arena.tables.arena_settings", lambda: settings)
-    monkeypatch.setattr("multilab.commands.arena.rank._rating", lambda required=False: rating)
+    monkeypatch.setattr("multilab.arena.results.arena_settings", lambda: settings)
+    monkeypatch.setattr("multilab.commands.arena._rating", lambda required=False: rating)
     assert main(["arena", "rank", "--metric", "macro_f1"]) == 0
     assert seen == [["music", "enron", "music"]]
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from multilab.arena.portfolio import chosen_members, stack_study
 from multilab.cli import main
-from multilab.commands.arena import rank
-from multilab.commands.arena.pages import README_STUDY, overview, write_pages
-from multilab.commands.arena.portfolios import chosen_members, stack_study
-from multilab.commands.arena.summary import summarise_arena
+from multilab.commands import arena
+from multilab.commands.arena import summarise_arena
+from multilab.commands.pages import README_STUDY, overview, write_pages
 from multilab.commands.study_report import write_comparisons
 from multilab.core import changed_files
 from multilab.experiments.study import load_study
@@ -132,7 +132,7 @@ def test_one_command_writes_every_committed_page(copy: Path) -> None:
 @pytest.mark.slow
 def test_the_leaderboard_follows_from_the_tables(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All but Elo, whose package is an extra and whose 1,000 bootstraps take long."""
-    monkeypatch.setattr(rank, "_rating", lambda required=False: None)
+    monkeypatch.setattr(arena, "_rating", lambda required=False: None)
     assert main(["arena", "rank"]) == 0
     written, committed = (
         json.loads((root / "reports" / "arena" / "leaderboard.json").read_text()) for root in (copy, CHECKOUT)

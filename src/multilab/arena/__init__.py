@@ -27,11 +27,10 @@ __getattr__, __dir__, __all__ = lazy_names(
         "champion": ("champion_tests", "champion_verdict"),
         "costs": ("method_costs", "with_base_methods"),
         "elo": ("elo_ratings",),
-        "errors": ("ArenaError",),
         "leaderboard": ("SCHEMA", "arena_leaderboard", "leaderboard_means", "leaderboard_text"),
         "portfolio": ("StackPortfolio", "choose_portfolio", "normalised_scores", "unrelated_sets"),
         "sets": ("DataProfile", "nearest_sets", "select_sets"),
         "summary": ("arena_summary",),
-        "tracks": ("Means", "Pool", "Track", "pooled_tracks", "track_results"),
+        "tracks": ("ArenaError", "Means", "Pool", "Track", "pooled_tracks", "track_results"),
     },
 )

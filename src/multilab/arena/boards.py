@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from multilab.arena.errors import ArenaError
-from multilab.arena.tracks import Means
+from multilab.arena.tracks import ArenaError, Means
 from multilab.core.messages import unknown_name
 from multilab.metrics import METRICS
 from multilab.metrics.registry import GROUPS

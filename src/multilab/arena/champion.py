@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.arena.boards import errors_of
-from multilab.arena.errors import ArenaError
-from multilab.arena.tracks import Means
+from multilab.arena.tracks import ArenaError, Means
 from multilab.metrics import METRICS
 from multilab.statistics import bayesian_signed_rank
 

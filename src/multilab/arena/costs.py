@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from multilab.arena.errors import ArenaError
+from multilab.arena.tracks import ArenaError
 
 
 def method_costs(measured: pd.DataFrame, rows: Mapping[str, tuple[float, float]]) -> pd.DataFrame:

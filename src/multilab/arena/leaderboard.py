@@ -92,9 +92,8 @@ import pandas as pd
 
 from multilab.arena.boards import GROUP_TITLES, METRIC_GROUPS, Board, Rating, boards_of, metrics_of, rank_methods
 from multilab.arena.champion import ROPE, SURE, champion_tests
-from multilab.arena.errors import ArenaError
 from multilab.arena.sets import sources_of
-from multilab.arena.tracks import Means, Pool, Track, all_pools
+from multilab.arena.tracks import ArenaError, Means, Pool, Track, all_pools
 from multilab.core.messages import unknown_name
 from multilab.metrics import METRICS
 from multilab.statistics import pareto_front

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from multilab.arena.errors import ArenaError
+from multilab.arena.tracks import ArenaError
 from multilab.core.messages import unknown_name
 
 _COMPARED = re.compile(r"(\w+)(<=|>=|<|>)(\d+(?:\.\d+)?)")

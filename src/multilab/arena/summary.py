@@ -18,10 +18,9 @@ from scipy.stats import rankdata
 
 from multilab.arena.boards import ALPHA, ORDERED_LIKE, critical_difference, errors_of, rank_methods
 from multilab.arena.champion import ROPE, champion_verdict
-from multilab.arena.errors import ArenaError
 from multilab.arena.leaderboard import leaderboard_means
 from multilab.arena.sets import sources_of
-from multilab.arena.tracks import UNSEEN, Means
+from multilab.arena.tracks import UNSEEN, ArenaError, Means
 from multilab.metrics import METRICS
 from multilab.statistics import holm, signed_rank_p
 

@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multilab.arena.errors import ArenaError
+from multilab.core import MultilabError
 from multilab.metrics import METRICS
+
+
+class ArenaError(MultilabError, ValueError):
+    """Results or arguments of the arena that cannot be used; the message names them."""
+
 
 DECIMALS = 9
 """Means are rounded to this many decimals before anything is ranked, so that a reader of the file ranks alike.

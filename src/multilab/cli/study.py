@@ -84,7 +84,7 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
 
     Needs neither data nor cells.
     """
-    from multilab.commands.arena.pages import committed_pages, overview, study_page
+    from multilab.commands.pages import committed_pages, overview, study_page
     from multilab.commands.receipts import PAGE, restore_tables
     from multilab.experiments.execute import parallel_map
     from multilab.experiments.mlflow_store import runs_link, tracking

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from multilab.commands.arena.pages import study_page
 from multilab.commands.comparisons import comparisons, headline_metrics, study_ranks
 from multilab.commands.dvc_files import METRICS_FILE, PLOT_TABLES, write_plots
+from multilab.commands.pages import study_page
 from multilab.core import record_checksums, report_dir, write_atomically
 from multilab.core.settings import identity
 from multilab.datasets import prepared_meta

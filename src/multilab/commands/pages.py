@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from multilab.commands.arena.summary import summarise_arena
+from multilab.commands.arena import summarise_arena
 from multilab.core import read_json, report_dir
 from multilab.core.shell import command
 from multilab.papers import paper_of

@@ -1,7 +1,8 @@
-"""The leaderboard of the arena: its file, and its tables in a terminal."""
+"""The commands of the arena: leaderboards, summary and portfolios of stacks."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,8 @@ import numpy as np
 from multilab import arena
 from multilab.arena import ArenaError, Board, Means, Pool, Track
 from multilab.arena.boards import GROUP_TITLES, METRIC_GROUPS
-from multilab.arena.sets import sources_of
-from multilab.arena.tracks import all_pools
-from multilab.commands.arena.tables import (
+from multilab.arena.portfolio import chosen_members, stack_study, study_portfolios
+from multilab.arena.results import (
     STUDIES,
     absent_entrants,
     arena_settings,
@@ -24,13 +24,21 @@ from multilab.commands.arena.tables import (
     facts_of_sets,
     read_costs,
     read_tracks,
+    tables_of_costs,
 )
+from multilab.arena.sets import sources_of
+from multilab.arena.summary import PROPOSALS, arena_summary
+from multilab.arena.tracks import all_pools
 from multilab.commands.progress import ProgressBar
 from multilab.core import report_dir, write_atomically
 from multilab.core.messages import unknown_name
 from multilab.core.shell import command
+from multilab.experiments.conf import names
 from multilab.experiments.execute import jobs, parallel_map
+from multilab.experiments.study import Study, load_study
 from multilab.metrics import METRICS
+from multilab.reports.arena.data import read_leaderboard_file
+from multilab.reports.arena.page import summary_page
 from multilab.reports.tables.entry import Entry
 from multilab.reports.tables.results import ResultTable, print_result_table
 
@@ -231,3 +239,55 @@ def _notes(board: Board, pool: Pool, shown: int) -> list[str]:
     if shown < len(board.table):
         notes.append(f"{len(board.table) - shown} methods more")
     return notes
+
+
+PAGE = "docs/arena-results.md"
+
+
+def summarise_arena() -> None:
+    """Write ``reports/arena/summary.json`` and the page of the documentation."""
+    summary = summary_of_reports()
+    if summary is None:
+        raise ArenaError(
+            f"there is no {report_dir('arena') / 'leaderboard.json'}; `{command('multilab')} arena rank` writes it"
+        )
+    path = report_dir("arena") / "summary.json"
+    write_atomically(path, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    print(path)
+    page = Path(PAGE)
+    if page.parent.is_dir():
+        write_atomically(page, summary_page(summary))
+        print(page)
+    else:
+        print(f"{page} is not written: there is no folder {page.parent}")
+
+
+def summary_of_reports() -> dict[str, Any] | None:
+    """Return the summary of the committed files, ``None`` without a leaderboard."""
+    folder = report_dir("arena")
+    path = folder / "leaderboard.json"
+    if not path.is_file():
+        return None
+    content = read_leaderboard_file(path)
+    studies = set(names("study"))
+    tables = {study: tables_of_costs(study) for study in STUDIES.values()}
+    return arena_summary(
+        content,
+        tables[STUDIES["default"]]["measured"],
+        {study: load_study(study).methods for study in PROPOSALS if study in studies},
+        tables,
+        arena_settings()["core_hours"],
+    )
+
+
+def choose(study: Study, k: int, seconds: float, path: Path) -> None:
+    """Print the portfolio of each data set and write the study of the stacks to ``conf/study/arena-stacks.yaml``."""
+    members = kept = chosen_members(path)
+    for portfolio in study_portfolios(study, k, seconds):
+        if portfolio.dataset in kept:
+            print(f"{portfolio.dataset}: kept, {', '.join(kept[portfolio.dataset])}")
+        else:
+            members = members | {portfolio.dataset: portfolio.methods}
+            print(f"{portfolio.dataset}: {', '.join(portfolio.methods)}  ({portfolio.seconds:.3g} s)")
+    write_atomically(path, stack_study(study, members).encode())
+    print(f"{path}; `{command('multilab')} store add --study {path.stem}` fits the stacks")
