@@ -50,7 +50,7 @@ import numpy as np, pandas as pd
 from multilab import metrics
 from multilab.metrics import METRICS, silent_rows, is_error, score_all
 from multilab.reports import build_report
-from multilab.commands import completion
+from multilab.cli import completion
 
 assert Path(metrics.__file__).is_relative_to(sys.argv[1]), metrics.__file__
 rng = np.random.default_rng(0)

@@ -13,6 +13,7 @@ from scipy.stats import spearmanr
 from helpers.laboratory import Laboratory
 from multilab import papers
 from multilab.claims import ClaimsError
+from multilab.core.settings import convert
 from multilab.experiments import fitting, running
 from multilab.experiments.analysing import run_units, tables
 from multilab.experiments.analysis_units import Unit, units_of
@@ -27,6 +28,7 @@ from multilab.metrics import score_all
 from multilab.papers._iterations import shown_iterations
 from multilab.papers.mlekelm import nystroem, sweeps
 from multilab.papers.mlwse import affinity, convergence, sensitivity, sparsity, table3
+from multilab.papers.paper import PaperContent
 
 METRICS = ["f1_of_means", "example_f1", "hamming_loss", "ranking_loss"]
 Q = 4
@@ -260,7 +262,7 @@ def test_repetitions_repeat_and_differ():
 def analyses(blocks):
     """The analyses of the MLWSE paper with other blocks in its claims.yaml."""
     paper = papers.Paper("mlwse")
-    vars(paper)["_content"] = {"analyses": blocks}
+    vars(paper)["_content"] = convert({"analyses": blocks}, PaperContent, "claims.yaml", error=ClaimsError)
     return paper.analyses
 
 

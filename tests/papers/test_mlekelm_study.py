@@ -83,7 +83,7 @@ def test_repetitions_repeat_the_splits():
     ("repeats", "message"),
     [
         ({"n_repeats": 0, "methods": []}, "repetitions.n_repeats must be an integer >= 1, got 0"),
-        ({"n_repeats": 3}, "repetitions: methods missing in"),
+        ({"n_repeats": 3}, "repetitions.methods is missing"),
         ({"n_repeats": 3, "methods": ["el"]}, "repetitions.methods: no method is called 'el'; did you mean 'elm'?"),
     ],
 )

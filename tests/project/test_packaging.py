@@ -260,7 +260,7 @@ def test_the_wheel_is_what_runs(installed):
 
 
 def test_help_and_datasets_need_no_checkout_and_write_nothing(installed):
-    assert "usage: multilab" in installed.multilab("--help")
+    assert "Usage: multilab" in installed.multilab("--help")
     version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"]
     assert installed.multilab("--version").strip() == version
     listed = {line.split()[0] for line in installed.multilab("datasets", "list").splitlines()[1:]}

@@ -97,7 +97,7 @@ def test_the_gate_of_a_pull_request_recomputes_the_methods_of_the_arena_that_it_
             path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
             subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env={"PATH": path}, check=True)
     called = (tmp_path / "called").read_text().splitlines()
-    assert called == ["gate --study arena --methods mine,mlknn --sample 10"]
+    assert called == ["gate --study arena --method mine,mlknn --sample 10"]
 
 
 def test_the_packages_of_the_arena_are_installed_from_their_lock(checkout, tmp_path):
