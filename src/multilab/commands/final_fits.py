@@ -19,7 +19,7 @@ from multilab.deployment.final_fit import evaluated, fitted_model
 from multilab.deployment.model_limits import over_assigned_labels, over_assigned_text
 from multilab.deployment.registry import log_model
 from multilab.experiments.arguments import check_method
-from multilab.experiments.environment import environment
+from multilab.experiments.environment import code_version
 from multilab.experiments.execute import run_cells
 from multilab.experiments.method import Method
 from multilab.experiments.mlflow_store import tracking
@@ -82,7 +82,7 @@ def _fit_job(cfg: Any, options: FitOptions) -> None:
         print(f"saved in {model.save(options.output)}")
     where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
     shown = flat_params(method) | {"protocol": cells[0].split_ref.protocol, **model.metadata.tuning.get("best", {})}
-    tags = run_tags(environment(), cfg.seed) | {"dataset": dataset, "method": method.name}
+    tags = run_tags(code_version(), cfg.seed) | {"dataset": dataset, "method": method.name}
     logged = log_model(model, where, params=shown, source=dataset_source(dataset), tags=tags)
     print(f"logged as {logged.uri} in MLflow experiment models")
     address = logged.uri

@@ -16,7 +16,7 @@ from multilab.commands.receipts import published_to, write_receipt
 from multilab.core import experiment_dir, report_dir
 from multilab.datasets import card
 from multilab.experiments.cells import Cell, study_cells
-from multilab.experiments.environment import environment
+from multilab.experiments.environment import code_version
 from multilab.experiments.errors import TrackingError
 from multilab.experiments.evaluation import MEASURED, dataset_facts, learned
 from multilab.experiments.measuring import RECALL
@@ -92,7 +92,7 @@ def records(study: Study, scores: Any) -> Iterator[RunRecord]:
     """
     from multilab.commands.comparisons import dataset_ranks  # takes a second, which `multilab train` is spared
 
-    about, ranks, among = environment(), *dataset_ranks(study, scores)
+    about, ranks, among = code_version(), *dataset_ranks(study, scores)
     groups = dict(list(scores.groupby(["method", "dataset"], sort=False)))
     cells = {method: study_cells(study, method) for method in study.all_methods}
     for method, dataset in study_pairs(study):
@@ -129,7 +129,7 @@ def run_record(
     values : mapping
         Metric to split to value.
     about : mapping
-        The environment.
+        Commit and version of Python.
     headline : sequence of str
         The first metrics of the runs table; three of them show their splits as steps.
     """

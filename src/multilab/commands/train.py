@@ -14,6 +14,7 @@ from multilab.datasets import prepared_meta
 from multilab.experiments.arguments import check_method
 from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.environment import code_version
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import run_cells
 from multilab.experiments.method import Method
@@ -54,11 +55,10 @@ class Run:
     def record(self) -> Any:
         """Return the run for MLflow."""
         from multilab.commands.publication import run_record  # imports MLflow
-        from multilab.experiments.environment import environment  # imports scikit-learn
 
         splits = [cell.split_ref.split for cell in self.cells]
         values = {name: dict(zip(splits, (row[name] for row in self.scores), strict=True)) for name in self.scores[0]}
-        record = run_record("runs", self.cells, values, environment(), self.metrics)
+        record = run_record("runs", self.cells, values, code_version(), self.metrics)
         method, title = (" ".join([text, *self.settings["changed"]]) for text in (record.method, record.title))
         return replace(record, method=method, title=title)
 

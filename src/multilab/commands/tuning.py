@@ -22,7 +22,7 @@ from multilab.experiments.arguments import check_method
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import plain
 from multilab.experiments.databases import load_search, safe_url
-from multilab.experiments.environment import environment
+from multilab.experiments.environment import code_version
 from multilab.experiments.method import Method
 from multilab.experiments.mlflow_store import tracking
 from multilab.experiments.observed_share import ObservedShare
@@ -93,7 +93,7 @@ class Search:
             cells=[cell.key],
             source=dataset_source(cell.split_ref.dataset),
             curves={f"trial.{plan.metric}": trials, f"best.{plan.metric}": [best]},
-            tags=run_tags(environment(), cell.seed),
+            tags=run_tags(code_version(), cell.seed),
             artifacts=lambda: {"trials.csv": self.trials.encode()},
         )
 

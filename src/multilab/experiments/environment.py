@@ -11,9 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from multilab.experiments.threads import blas_libraries
-
-__all__ = ["environment"]
+__all__ = ["code_version", "environment"]
 
 _PACKAGES = ("multilab", "numpy", "scipy", "scikit-learn", "pandas", "mlflow", "hydra-core", "dvc", "optuna")
 
@@ -21,17 +19,23 @@ _DECIDING = ("src", "conf", "dvc.yaml", "requirements.lock")
 
 
 def environment() -> dict[str, Any]:
-    """Return commit, lock digest, machine, BLAS kernels and versions, for the report and the tags of a run."""
+    """Return commit, lock digest, machine, BLAS kernels and versions, for the report."""
+    from multilab.experiments.threads import blas_libraries  # imports scikit-learn
+
     lock = Path("requirements.lock")
     return {
-        "commit": _commit(),
+        **code_version(),
         "lock_digest": hashlib.sha256(lock.read_bytes()).hexdigest() if lock.is_file() else None,
         "machine": f"{platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
         "blas": ", ".join(blas_libraries()),
         "versions": {name: number for name in _PACKAGES if (number := _version(name))},
         "created": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     }
+
+
+def code_version() -> dict[str, str | None]:
+    """Return the commit and the version of Python, for the tags of a run."""
+    return {"commit": _commit(), "python": platform.python_version()}
 
 
 def _commit() -> str | None:
