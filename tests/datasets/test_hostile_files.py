@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from helpers.readers_worker import run_jobs
 from multilab.datasets import DatasetError, read
-from multilab.datasets.column_roles import canonical_csr
+from multilab.datasets.columns import canonical_csr
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits and peak memory are Linux's"),

@@ -13,8 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 from multilab.datasets import DatasetError, DatasetWarning, check, read
-from multilab.datasets.ignored_columns import id_like_features
-from multilab.datasets.missing_values import impute
+from multilab.datasets.characteristics import id_like_features
+from multilab.datasets.encode import impute
 from multilab.datasets.raw_data import RawData
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from multilab.datasets import Dataset, DatasetError, DatasetWarning, plan_reading, profile_table, read, read_frames
-from multilab.datasets.frame_reading import RawTable
+from multilab.datasets.frames import RawTable
 
 
 def table(**columns):

@@ -12,10 +12,10 @@ import pytest
 import scipy.sparse as sp
 
 from helpers.readers_samples import DENSE, XML, numeric
-from multilab.datasets.arff_header import unquote
+from multilab.datasets.arff import unquote
+from multilab.datasets.columns import to_number
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import plain_name
-from multilab.datasets.number_parsing import to_number
 from multilab.datasets.reading import check, read
 
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from multilab.datasets.arff_header import parse_header
-from multilab.datasets.arff_rows import parse_rows
+from multilab.datasets.arff import parse_header, parse_rows
 from multilab.datasets.characteristics import describe
-from multilab.datasets.column_roles import LabelOptions
+from multilab.datasets.columns import LabelOptions
 from multilab.datasets.file_access import Limits, decode, read_bytes
 from multilab.datasets.reading import check, read
 

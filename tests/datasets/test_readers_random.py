@@ -9,10 +9,10 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from multilab.datasets.arff_header import parse_header
-from multilab.datasets.arff_rows import parse_rows
+from multilab.datasets.arff import parse_header, parse_rows
+from multilab.datasets.arff_numbers import dense_numbers, sparse_numbers
+from multilab.datasets.columns import to_number
 from multilab.datasets.file_access import Limits
-from multilab.datasets.number_parsing import dense_numbers, sparse_numbers, to_number
 from multilab.datasets.reading import read
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=8)

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from multilab.datasets import Dataset, DatasetError, read
-from multilab.datasets.frame_reading import RawTable
-from multilab.datasets.missing_values import impute
+from multilab.datasets.encode import impute
+from multilab.datasets.frames import RawTable
 from multilab.datasets.profiling import _leaks
 from multilab.datasets.raw_data import RawData
 

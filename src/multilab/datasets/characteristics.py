@@ -1,8 +1,9 @@
-"""Characteristics of a dataset: the counts of the benchmark tables, and a digest of the content."""
+"""Characteristics of a dataset: the counts of the benchmark tables, a digest, features that look like identifiers."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -11,8 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.core import array_digest, json_digest
-from multilab.datasets.column_roles import canonical_csr
-from multilab.datasets.ignored_columns import id_like_features
+from multilab.datasets.columns import canonical_csr
 from multilab.datasets.raw_data import RawData
 
 _BLOCK = 2**24  # labels made dense at a time
@@ -130,3 +130,84 @@ def describe(raw: RawData) -> dict[str, Any]:
         "notes": list(raw.notes),
         "digest": data_digest(raw.X, raw.Y, raw.feature_names, raw.label_names),
     }
+
+
+_MIN_ROWS = 10  # of fewer rows, different integers in order are common
+_IDENTIFIER = re.compile(
+    r"(?:^|[^a-z])(?:id|idx|index|uid|uuid|guid|row_?(?:id|no|nr|num|number)|unnamed: \d+|__index_level_\d+__)$",
+    re.IGNORECASE,
+)
+_CAMEL_CASE = re.compile(r"[a-z]Id$")
+
+
+def id_like_features(raw: RawData) -> list[str]:
+    """Return the features that look like row identifiers, in the order of the columns.
+
+    A feature is one if it has the name of an identifier (``id``, ``patient_id``, ``index``, ``Unnamed: 0``, ...) and
+    holds at least three different integers, at most one of them 0 (a count of the word "id" is mostly 0); or when,
+    in at least ten rows, its integers are all different and either without a gap or in order; or when it is
+    nominal with a different value in every row.
+    """
+    n = raw.X.shape[0]
+    by_column = raw.X.tocsc() if sp.issparse(raw.X) else raw.X
+    nominal = {j: (name, stop - start) for name, start, stop in raw.nominal for j in range(start, stop)}
+    features = dict[str, None]()
+    for j in _candidates(raw).tolist():
+        name, width = nominal.get(j, (raw.feature_names[j], 1))
+        if width > 1:
+            if width == n >= _MIN_ROWS:
+                features[name] = None
+            continue
+        values = by_column[:, [j]].toarray().ravel() if sp.issparse(raw.X) else by_column[:, j]
+        if looks_like_identifier(name, values):
+            features[name] = None
+    return list(features)
+
+
+def looks_like_identifier(name: str, values: np.ndarray) -> bool:
+    """Return whether a feature of integers looks like a row identifier, see `id_like_features`."""
+    named = _has_identifier_name(name) and (values == 0).sum() <= 1 and len(np.unique(values)) > 2
+    return named or _numbers_rows(values)
+
+
+def _candidates(raw: RawData) -> np.ndarray:
+    """Return the candidates: columns of integers of a wide enough range, or with a telling name or nominal width."""
+    n, d = raw.X.shape
+    if n < 3:  # too few rows for any of the signs, however many columns there are
+        return np.empty(0, dtype=np.intp)
+    # A sparse column with more than one zero is no identifier: of millions of names, only a few are examined.
+    X = raw.X.tocsc() if sp.issparse(raw.X) else raw.X
+    full = np.diff(X.indptr) >= n - 1 if sp.issparse(X) else np.ones(d, dtype=bool)
+    telling = np.zeros(d, dtype=bool)
+    telling[full] = [_has_identifier_name(raw.feature_names[j]) for j in np.flatnonzero(full)]
+    for _, start, stop in raw.nominal:
+        telling[start:stop] |= stop - start == n
+    wide = np.zeros(d, dtype=bool)
+    integral = np.zeros(d, dtype=bool)
+    if sp.issparse(X):  # a column of different numbers has at most one zero
+        for j in np.flatnonzero(telling | full).tolist():
+            values = X.data[X.indptr[j] : X.indptr[j + 1]]
+            integral[j] = bool((values == np.floor(values)).all())
+            wide[j] = len(values) > 0 and float(values.max()) - min(float(values.min()), 0.0) >= n - 1
+    else:
+        with np.errstate(invalid="ignore"):
+            for start in range(0, d, 256):  # in blocks, so that no second matrix of this size is allocated
+                block = X[:, start : start + 256]
+                integral[start : start + 256] = (block == np.floor(block)).all(axis=0)
+                wide[start : start + 256] = block.max(axis=0) - block.min(axis=0) >= n - 1
+    return np.flatnonzero(integral & (telling | (wide & (n >= _MIN_ROWS))))
+
+
+def _has_identifier_name(name: str) -> bool:
+    name = name[-100:].strip()
+    return bool(_IDENTIFIER.search(name) or _CAMEL_CASE.search(name))
+
+
+def _numbers_rows(values: np.ndarray) -> bool:
+    """Return whether the values number the rows: all different, and without a gap or in order."""
+    if len(values) < _MIN_ROWS:
+        return False
+    steps = np.diff(values)
+    if (steps > 0).all() or (steps < 0).all():
+        return True
+    return bool((np.diff(np.sort(values)) == 1).all())

@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from multilab.datasets.categories import share_categories
 from multilab.datasets.characteristics import describe
-from multilab.datasets.column_roles import canonical_csr
+from multilab.datasets.columns import canonical_csr, names_to_drop
+from multilab.datasets.encode import impute, share_categories
 from multilab.datasets.errors import DatasetError, DatasetWarning
-from multilab.datasets.frame_tables import table_of_frame
-from multilab.datasets.ignored_columns import names_to_drop
-from multilab.datasets.missing_values import impute
+from multilab.datasets.frames import table_of_frame
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import read
 from multilab.datasets.reading_plan import choose_encoding

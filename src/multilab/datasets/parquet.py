@@ -10,12 +10,11 @@ import numpy as np
 from pyarrow import ArrowException, BufferReader, compute, parquet, types
 
 from multilab.core.files import PathLike, parse_json
-from multilab.datasets.cell_coding import MISSING_LABEL_HINT, TEXT_HINT, are_labels, categories_of
-from multilab.datasets.coded_table import CodedTable
-from multilab.datasets.column_roles import LabelOptions, TableColumn
+from multilab.datasets.cells import MISSING_LABEL_HINT, TEXT_HINT, are_labels, categories_of
+from multilab.datasets.columns import LabelOptions, TableColumn, dropped_note, positions_left
+from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, read_bytes, require_cells
-from multilab.datasets.ignored_columns import dropped_note, positions_left
 from multilab.datasets.table import choose_labels, index_note, named_columns
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multilab.datasets.cell_coding import MAX_CATEGORIES, MAX_CATEGORY, look_like_dates
-from multilab.datasets.frame_reading import RawTable
-from multilab.datasets.ignored_columns import looks_like_identifier
+from multilab.datasets.cells import MAX_CATEGORIES, MAX_CATEGORY, look_like_dates
+from multilab.datasets.characteristics import looks_like_identifier
+from multilab.datasets.frames import RawTable
 
 _MIN_TEXTS = 20  # of fewer rows, different texts are common
 

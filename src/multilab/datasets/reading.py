@@ -11,10 +11,9 @@ from typing import Any, Literal, get_args
 from multilab.core.digests import sha256_digest
 from multilab.core.files import PathLike
 from multilab.datasets.arff import read_arff
-from multilab.datasets.cell_coding import one_hot_text
 from multilab.datasets.characteristics import describe
-from multilab.datasets.coded_table import CodedTable
-from multilab.datasets.column_roles import LabelOptions
+from multilab.datasets.columns import LabelOptions, names_to_drop
+from multilab.datasets.encode import CodedTable, impute, missing_error, one_hot_text
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import (
     ENCODINGS,
@@ -26,9 +25,7 @@ from multilab.datasets.file_access import (
     read_head,
     require_file,
 )
-from multilab.datasets.ignored_columns import names_to_drop
 from multilab.datasets.matlab import read_matlab
-from multilab.datasets.missing_values import impute, missing_error
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.sparse import read_svmlight, read_xc
 from multilab.datasets.table import read_csv
@@ -123,7 +120,7 @@ def read(
         ARFF always do.
     missing : {"error", "keep", "impute"}
         Whether missing feature values are an error, stay as NaN and are counted, or are imputed from all rows of the
-        file without using the labels, see :func:`multilab.datasets.missing_values.impute`.
+        file without using the labels, see :func:`multilab.datasets.encode.impute`.
     missing_labels : {"error", "keep"}
         Whether missing values in label columns of ARFF, CSV and Parquet are an error, or labels that were not observed.
     encoding : str, optional

@@ -10,14 +10,13 @@ from typing import Any
 
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
-from multilab.datasets.cell_coding import COMMA_NUMBER, POINT_NUMBER, looks_like_numbers, shown_examples
+from multilab.datasets.cells import COMMA_NUMBER, POINT_NUMBER, looks_like_numbers, shown_examples
 from multilab.datasets.characteristics import describe
-from multilab.datasets.coded_table import CodedTable
-from multilab.datasets.column_roles import LabelOptions
+from multilab.datasets.columns import LabelOptions, names_to_drop
+from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import decode, read_bytes, require_file
-from multilab.datasets.frame_reading import as_frames
-from multilab.datasets.ignored_columns import names_to_drop
+from multilab.datasets.frames import as_frames
 from multilab.datasets.profiling import TableProfile, profile_table
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import encode_content, file_format, labels_xml_of, read_content

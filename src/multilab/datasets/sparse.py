@@ -14,10 +14,9 @@ import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
-from multilab.datasets.column_roles import canonical_csr
+from multilab.datasets.columns import canonical_csr, to_number
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, decode, read_bytes, require_cells
-from multilab.datasets.number_parsing import to_number
 from multilab.datasets.raw_data import RawData
 
 DENSE_LABELS = 2**24

@@ -16,7 +16,7 @@ import pandas as pd
 
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
-from multilab.datasets.cell_coding import (
+from multilab.datasets.cells import (
     COMMA_NUMBER,
     MISSING_CELLS,
     POINT_NUMBER,
@@ -25,8 +25,8 @@ from multilab.datasets.cell_coding import (
     coded_cells,
     recoded,
 )
-from multilab.datasets.coded_table import CodedTable
-from multilab.datasets.column_roles import LabelOptions, TableColumn
+from multilab.datasets.columns import LabelOptions, TableColumn, dropped_note, positions_left
+from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import (
     Limits,
@@ -37,7 +37,6 @@ from multilab.datasets.file_access import (
     read_bytes,
     require_cells,
 )
-from multilab.datasets.ignored_columns import dropped_note, positions_left
 
 # The first record: quoted fields may hold delimiters and line breaks. Possessive, so that nothing backtracks.
 _FIRST_RECORD = re.compile(rb'(?:[^"\n]++|"[^"]*+")*+')

@@ -14,14 +14,13 @@ import scipy.sparse as sp
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
 from multilab.datasets.catalogue import card
-from multilab.datasets.cell_values import cell_numbers, cell_texts, refuse_nested
-from multilab.datasets.column_roles import canonical_csr
+from multilab.datasets.cells import cell_numbers, cell_texts, refuse_nested
+from multilab.datasets.columns import canonical_csr, names_to_drop
 from multilab.datasets.dataset import _from_files
+from multilab.datasets.encode import fill_values
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.fetching import find_files
-from multilab.datasets.frame_reading import read_frames
-from multilab.datasets.ignored_columns import names_to_drop
-from multilab.datasets.missing_values import fill_values
+from multilab.datasets.frames import read_frames
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import file_format
 from multilab.datasets.synthetic import generate

@@ -11,7 +11,7 @@ from sklearn.multioutput import MultiOutputClassifier
 
 from multilab.core.messages import unknown_name
 from multilab.core.text import excerpt
-from multilab.datasets.cell_values import cell_texts
+from multilab.datasets.cells import cell_texts
 from multilab.deployment.errors import DeploymentError
 from multilab.deployment.saved_model import SavedModel
 from multilab.methods import BinaryRelevance

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multilab.datasets.cell_values import cell_numbers, cell_texts
+from multilab.datasets.cells import cell_numbers, cell_texts
 from multilab.deployment.errors import DeploymentError
 from multilab.statistics import (
     CalibrationBins,

@@ -15,7 +15,7 @@ import pandas as pd
 from multilab.core import read_json, write_atomically
 from multilab.core.text import excerpt
 from multilab.datasets import DatasetError, EncodedRows, TableEncoder
-from multilab.datasets.column_roles import canonical_csr
+from multilab.datasets.columns import canonical_csr
 from multilab.deployment.errors import DeploymentError
 from multilab.deployment.metadata import ModelMetadata
 from multilab.deployment.skops_files import dump_model, load_skops

@@ -1,9 +1,11 @@
-"""Table of numbers and codes as read from a file, and its encoding as matrices of features and labels."""
+"""Encoding of a table as matrices: one-hot columns of text, imputed values, the same columns in all files of a set."""
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,9 @@ import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
-from multilab.datasets.column_roles import TableColumn, canonical_csr
-from multilab.datasets.errors import DatasetError
+from multilab.datasets.cells import MAX_CATEGORIES, MAX_CATEGORY, looks_like_numbers, shown_examples
+from multilab.datasets.columns import TableColumn, canonical_csr
+from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, require_cells
 from multilab.datasets.raw_data import RawData
 
@@ -220,3 +223,203 @@ def _entries(codes: np.ndarray, column: TableColumn, start: int) -> tuple[np.nda
     rows = np.concatenate([present, np.repeat(absent, wide)])
     positions = np.concatenate([position, np.tile(np.arange(start, start + wide), len(absent))])
     return rows, positions, np.concatenate([value, np.full(len(absent) * wide, np.nan)])
+
+
+def one_hot_text(table: CodedTable) -> CodedTable:
+    """Return the table with a note about its text columns; refuse text that one-hot columns are not for."""
+    columns = [column for column in table.columns if column.values is not None]
+    if not columns:
+        return table
+    for column in columns:
+        values = column.values or ()
+        longest = max(map(len, values), default=0)
+        if not values or len(values) > MAX_CATEGORIES or longest > MAX_CATEGORY:
+            raise DatasetError(
+                f"column '{column.name[:60]}' holds {len(values)} different texts of up to {longest} characters, "
+                f"one-hot columns are for 1 to {MAX_CATEGORIES} texts of up to {MAX_CATEGORY} characters; leave it out "
+                "(drop)",
+                table.path,
+            )
+    width = sum(len(column.values or ()) for column in columns)
+    require_cells(len(table.values), width, "the one-hot columns of the text", table.path, table.limits)
+    shown = ", ".join(f"{c.name[:60]!r} ({len(c.values or ())} values)" for c in columns[:10])
+    more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
+    notes = [f"text became one-hot columns: {shown}{more}"]
+    if disguised := [column for column in columns if looks_like_numbers(column.values or ())]:
+        notes.append(f"numbers written as text became one-hot columns: {shown_examples(disguised)}")
+        warnings.warn(f"{os.fspath(table.path)}: {notes[-1]}", DatasetWarning, stacklevel=3)
+    return replace(table, notes=(*table.notes, *notes))
+
+
+def missing_error(raw: RawData, path: PathLike | None = None) -> DatasetError:
+    """Return the error with the number of missing feature values, the first of them, and what to do."""
+    rows, columns = _positions(raw.X)
+    name = _feature(raw, int(columns[0]))
+    return DatasetError(
+        f"{raw.missing_values} feature values are missing, the first in row {rows[0] + 1}, feature '{name[:60]}': fill "
+        "them in, leave the feature out (drop), or set missing to 'impute' (median or most frequent value)",
+        path,
+    )
+
+
+def impute(raw: RawData, path: PathLike | None = None) -> RawData:
+    """Impute the missing feature values.
+
+    Parameters
+    ----------
+    raw : RawData
+        The rows, with NaN where a feature value is missing.
+    path : path-like, optional
+        The file, for the error message.
+
+    Returns
+    -------
+    RawData
+        Without NaN. A missing value of a nominal feature, and of a feature that holds only 0 and 1, becomes the most
+        frequent value (the first of equally frequent ones); of any other feature the median.
+
+    Raises
+    ------
+    DatasetError
+        A feature has no value at all.
+
+    Notes
+    -----
+    The values are learned from all rows of ``raw``, later test rows included, but from no label. To impute from
+    the training rows only, read with ``missing="keep"`` and put scikit-learn's ``SimpleImputer`` before the
+    classifier in a ``Pipeline``.
+    """
+    if not raw.missing_values:
+        return raw
+    _, absent = _positions(raw.X)
+    columns = np.unique(absent)
+    fill = fill_values(raw, columns)
+    lacking = columns[np.isnan(fill[columns])]
+    if len(lacking):
+        raise DatasetError(f"feature '{_feature(raw, lacking[0])[:60]}' has no value at all: leave it out (drop)", path)
+    feature = {j: start for _, start, stop in raw.nominal for j in range(start, stop)}
+    concerned = len({feature.get(j, j) for j in columns.tolist()})
+    note = (
+        f"missing values imputed from all rows: {raw.missing_values}, features concerned: {concerned} (median; most "
+        "frequent value of a nominal or 0/1 feature)"
+    )
+    imputed = raw.imputed_values + raw.missing_values
+    return replace(raw, X=_filled(raw.X, fill), missing_values=0, imputed_values=imputed, notes=(*raw.notes, note))
+
+
+def fill_values(raw: RawData, columns: np.ndarray | None = None) -> np.ndarray:
+    """Return what missing values become, shape (d,): see :func:`impute`; NaN in columns without any value.
+
+    Parameters
+    ----------
+    raw : RawData
+    columns : ndarray of int, optional
+        The columns to compute, the others are 0; all of a nominal feature, or none. None: every column.
+    """
+    by_column = raw.X.tocsc() if sp.issparse(raw.X) else raw.X
+    wide = {j: (start, stop) for _, start, stop in raw.nominal if stop - start > 1 for j in range(start, stop)}
+    nominal = {start for _, start, _ in raw.nominal}
+    fill = np.zeros(raw.X.shape[1])
+    for j in range(raw.X.shape[1]) if columns is None else columns.tolist():
+        values = _column(by_column, j)
+        values = values[~np.isnan(values)]
+        if not len(values):
+            fill[j] = np.nan
+        elif j in wide:
+            start, stop = wide[j]
+            if j == start:
+                sums = [np.nansum(_column(by_column, k)) for k in range(start, stop)]
+                fill[start + int(np.argmax(sums))] = 1.0
+        elif j in nominal or np.isin(values, (0.0, 1.0)).all():
+            fill[j] = float(values.mean() > 0.5)
+        else:
+            fill[j] = np.median(values) + 0.0
+    return fill
+
+
+def _positions(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and columns of the NaN entries, row by row."""
+    if not sp.issparse(X):
+        rows, columns = np.nonzero(np.isnan(X))
+        return rows, columns
+    entries = np.flatnonzero(np.isnan(X.data))
+    return np.searchsorted(X.indptr, entries, side="right") - 1, X.indices[entries]
+
+
+def _column(by_column: Any, j: int) -> np.ndarray:
+    return by_column[:, [j]].toarray().ravel() if sp.issparse(by_column) else by_column[:, j]
+
+
+def _filled(X: Any, fill: np.ndarray) -> Any:
+    X = X.copy()
+    if sp.issparse(X):
+        absent = np.isnan(X.data)
+        X.data[absent] = fill[X.indices[absent]]
+        return canonical_csr(X)
+    rows, columns = _positions(X)
+    X[rows, columns] = fill[columns]
+    return X
+
+
+def _feature(raw: RawData, j: int) -> str:
+    """Return the name of the feature that column ``j`` of ``X`` belongs to."""
+    names = (name for name, start, stop in raw.nominal if start <= j < stop)
+    return next(names, raw.feature_names[j])
+
+
+def share_categories(files: Sequence[RawData]) -> list[RawData]:
+    """Return the files of one set with a 0/1 column for every text that occurs in any of them.
+
+    Parameters
+    ----------
+    files : sequence of RawData
+        Dense files, whose text became one-hot columns file by file.
+
+    Returns
+    -------
+    list of RawData
+        With the same columns, those of a text feature sorted; unchanged where the features themselves differ.
+    """
+    blocks = [_blocks(file) for file in files]
+    if any(
+        [(name, text) for name, text, *_ in one] != [(name, text) for name, text, *_ in blocks[0]] for one in blocks
+    ):
+        return list(files)
+    names = list[list[str]]()
+    for same in zip(*blocks, strict=True):
+        of_files = [file.feature_names[start:stop] for file, (*_, start, stop) in zip(files, same, strict=True)]
+        names.append(sorted(set().union(*of_files)) if same[0][1] else of_files[0])
+    stops = np.cumsum([len(one) for one in names]).tolist()
+    nominal = tuple(
+        (name, stop - len(one), stop)
+        for (name, text, *_), one, stop in zip(blocks[0], names, stops, strict=True)
+        if text
+    )
+    flat = [name for one in names for name in one]
+    return [
+        replace(file, X=_spread(file, one, names), feature_names=flat, nominal=nominal)
+        for file, one in zip(files, blocks, strict=True)
+    ]
+
+
+def _blocks(file: RawData) -> list[tuple[str, bool, int, int]]:
+    """Return each feature: its name, whether it is text, its first column and one past its last."""
+    nominal = {start: (name, stop) for name, start, stop in file.nominal}
+    blocks, start = [], 0
+    while start < len(file.feature_names):
+        name, stop = nominal.get(start, (file.feature_names[start], start + 1))
+        blocks.append((name, start in nominal, start, stop))
+        start = stop
+    return blocks
+
+
+def _spread(file: RawData, blocks: Sequence[tuple[str, bool, int, int]], names: Sequence[Sequence[str]]) -> np.ndarray:
+    """Return X with the columns ``names``: 0 where a text does not occur in this file, NaN where it is missing."""
+    arrays = []
+    for (_, _, start, stop), columns in zip(blocks, names, strict=True):
+        block = np.zeros((len(file.X), len(columns)))
+        position = {name: k for k, name in enumerate(columns)}
+        block[:, [position[name] for name in file.feature_names[start:stop]]] = file.X[:, start:stop]
+        block[np.isnan(file.X[:, start])] = np.nan
+        arrays.append(block)
+    return np.hstack(arrays)

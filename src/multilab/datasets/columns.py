@@ -1,14 +1,16 @@
-"""Columns of a table, and the options that choose its labels."""
+"""Columns of a table: their names and values, which of them are labels, and which are left out."""
 
 from __future__ import annotations
 
 import fnmatch
+import math
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,8 +20,19 @@ from multilab.core.messages import did_you_mean
 from multilab.core.text import excerpt
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, decode, read_bytes
-from multilab.datasets.labels_xml import read_label_names
-from multilab.datasets.number_parsing import to_number
+
+
+def to_number(text: str) -> float:
+    """Return the finite decimal number of ``text``, else NaN.
+
+    Further input of Python's ``float`` is refused: nan, inf, underscores, digits of other scripts, blanks.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    usual = text.isascii() and "_" not in text and not text[0].isspace() and not text[-1].isspace()
+    return value if usual and math.isfinite(value) else math.nan
 
 
 @dataclass(frozen=True)
@@ -154,3 +167,100 @@ def canonical_csr(matrix: Any) -> sp.csr_array:
         csr.indices = csr.indices.astype(np.int32, copy=False)
         csr.indptr = csr.indptr.astype(np.int32, copy=False)
     return csr
+
+
+def read_label_names(path: PathLike) -> dict[str, int]:
+    """Return the label names of a Mulan XML file in its order, each with its line.
+
+    Parameters
+    ----------
+    path : path-like
+        The XML file: ``<labels><label name="..."/>...</labels>``. Labels may be nested (a hierarchy); all of
+        them count.
+
+    Returns
+    -------
+    dict
+        Name to line number.
+
+    Raises
+    ------
+    DatasetError
+        Not XML, an unknown encoding, more than 16 MiB, a document type or entity declaration (refused unread,
+        so that entities cannot be expanded), another root than ``labels``, a label without or with a repeated
+        name, or no label.
+    """
+    content = read_bytes(path, Limits(max_bytes=MAX_NAMES_BYTES))
+    parser = expat.ParserCreate()
+    names: dict[str, int] = {}
+    depth = 0
+
+    def refuse(*_: object) -> None:
+        raise DatasetError("a document type or entity declaration is refused", path, parser.CurrentLineNumber)
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        kind, line = tag.rpartition(":")[2], parser.CurrentLineNumber
+        if depth == 1 and kind != "labels":
+            raise DatasetError(f"the root is <{excerpt(kind)}>, expected <labels>", path, line)
+        if depth > 1 and kind == "label":
+            name = attributes.get("name", "").strip()
+            if not name:
+                raise DatasetError("a label has no name", path, line)
+            if name in names:
+                raise DatasetError(f"label '{excerpt(name)}' is listed twice", path, line)
+            names[name] = line
+
+    def end(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise DatasetError(f"not well-formed XML ({expat.ErrorString(error.code)})", path, error.lineno) from None
+    except DatasetError:
+        raise
+    except (LookupError, ValueError):  # raised by Python's codecs for the encoding in the XML declaration
+        raise DatasetError("the encoding that the XML declares cannot be used; save it as UTF-8", path, 1) from None
+    if not names:
+        raise DatasetError("the XML names no label", path)
+    return names
+
+
+def names_to_drop(drop: Sequence[str] | str | None) -> tuple[str, ...]:
+    """Return the names of the columns to drop, from a sequence or one text with commas."""
+    if drop is None:
+        return ()
+    names = drop.split(",") if isinstance(drop, str) else drop
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise DatasetError(f"drop must be a list of column names, not {drop!r}")
+    return tuple(name.strip() for name in names if name.strip())
+
+
+def positions_left(names: Sequence[str], drop: Sequence[str], path: PathLike) -> list[int]:
+    """Return the positions of the columns that are not dropped.
+
+    Raises
+    ------
+    DatasetError
+        A name to drop is no column.
+    """
+    known = set(names)
+    for name in drop:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise DatasetError(f"drop: '{name[:60]}' is not a column{hint[:200]}", path)
+    left_out = set(drop)
+    return [j for j, name in enumerate(names) if name not in left_out]
+
+
+def dropped_note(drop: Sequence[str]) -> list[str]:
+    """Return the note of the dropped columns, if any."""
+    shown = ", ".join(repr(name[:60]) for name in drop[:10]) + (f" and {len(drop) - 10} more" if len(drop) > 10 else "")
+    return [f"left out as requested: {shown}"] if drop else []

@@ -1,12 +1,11 @@
-"""Fast parsing of numbers: a single one, or the body of a file that holds only well-formed ones.
+"""Fast parsing of the rows of an ARFF file that hold only well-formed numbers.
 
-The functions for a full body return None if anything is unusual (a quote, a comment, a missing value, a wrong count):
-the slow readers then accept what is valid and report the line of what is not.
+The functions return None if anything is unusual (a quote, a comment, a missing value, a wrong count): the slow reader
+then accepts what is valid and reports the line of what is not.
 """
 
 from __future__ import annotations
 
-import math
 import warnings
 
 import numpy as np
@@ -25,19 +24,6 @@ _TOUCHES = np.zeros((256, 256), dtype=bool)  # and after which nothing may be be
 for _pair in (b"{}", b"}\n", b"\n{"):
     _TOUCHES[_pair[0], _pair[1]] = True
 _POWERS = np.array([float(10**_k) for _k in range(23)])
-
-
-def to_number(text: str) -> float:
-    """Return the finite decimal number of ``text``, else NaN.
-
-    Further input of Python's ``float`` is refused: nan, inf, underscores, digits of other scripts, blanks.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        return math.nan
-    usual = text.isascii() and "_" not in text and not text[0].isspace() and not text[-1].isspace()
-    return value if usual and math.isfinite(value) else math.nan
 
 
 def dense_numbers(body: bytes, columns: int) -> np.ndarray | None:

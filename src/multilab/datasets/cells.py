@@ -1,22 +1,20 @@
-"""Cells of a table that are text: which are numbers, which are missing, and which columns hold text."""
+"""Cells of a table: which are numbers, which are missing, and which columns hold text."""
 
 from __future__ import annotations
 
 import math
-import os
 import re
-import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multilab.datasets.coded_table import CodedTable
-from multilab.datasets.column_roles import TableColumn
-from multilab.datasets.errors import DatasetError, DatasetWarning
-from multilab.datasets.file_access import require_cells
-from multilab.datasets.number_parsing import to_number
+from multilab.core.text import excerpt
+from multilab.datasets.columns import TableColumn, to_number
+from multilab.datasets.errors import DatasetError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MISSING_CELLS = frozenset({"", "?", "na", "nan", "null", "n/a", "#n/a", "<na>"})
 _TRUTH = {"true": 1.0, "false": 0.0}
@@ -180,33 +178,84 @@ def categories_of(name: str, texts: Sequence[str]) -> tuple[TableColumn, np.ndar
     return TableColumn(name, tuple(values), 1), np.array([position.get(cell, math.nan) for cell in texts])
 
 
-def one_hot_text(table: CodedTable) -> CodedTable:
-    """Return the table with a note about its text columns; refuse text that one-hot columns are not for."""
-    columns = [column for column in table.columns if column.values is not None]
-    if not columns:
-        return table
-    for column in columns:
-        values = column.values or ()
-        longest = max(map(len, values), default=0)
-        if not values or len(values) > MAX_CATEGORIES or longest > MAX_CATEGORY:
-            raise DatasetError(
-                f"column '{column.name[:60]}' holds {len(values)} different texts of up to {longest} characters, "
-                f"one-hot columns are for 1 to {MAX_CATEGORIES} texts of up to {MAX_CATEGORY} characters; leave it out "
-                "(drop)",
-                table.path,
-            )
-    width = sum(len(column.values or ()) for column in columns)
-    require_cells(len(table.values), width, "the one-hot columns of the text", table.path, table.limits)
-    shown = ", ".join(f"{c.name[:60]!r} ({len(c.values or ())} values)" for c in columns[:10])
-    more = f" and {len(columns) - 10} more" if len(columns) > 10 else ""
-    notes = [f"text became one-hot columns: {shown}{more}"]
-    if disguised := [column for column in columns if looks_like_numbers(column.values or ())]:
-        notes.append(f"numbers written as text became one-hot columns: {shown_examples(disguised)}")
-        warnings.warn(f"{os.fspath(table.path)}: {notes[-1]}", DatasetWarning, stacklevel=3)
-    return replace(table, notes=(*table.notes, *notes))
-
-
 def shown_examples(columns: Sequence[TableColumn]) -> str:
     """Return the names of columns of text, each with two of its values."""
     shown = (f"{c.name[:60]} ({', '.join(repr(value[:20]) for value in (c.values or ())[:2])})" for c in columns[:5])
     return ", ".join(shown) + (f" and {len(columns) - 5} more" if len(columns) > 5 else "")
+
+
+def cell_numbers(cells: pd.Series, name: str) -> np.ndarray:
+    """Return a column as float64, NaN where a value is missing.
+
+    Texts are read as by :func:`multilab.datasets.table.read_csv`: ``true`` is 1, an empty one is missing.
+
+    Raises
+    ------
+    DatasetError
+        A cell is no finite number; with the column and the row.
+    """
+    if cells.dtype.kind in "biuf":
+        numbers = cells.to_numpy(dtype=np.float64, copy=True)
+    else:
+        known: dict[Any, float | None] = {}
+        numbers = np.empty(len(cells))
+        for row, cell in enumerate(cells.tolist()):
+            key = (type(cell), cell) if isinstance(cell, str | int | float) else id(cell)
+            if key not in known:
+                known[key] = _number(cell)
+            value = known[key]
+            if value is None:
+                raise DatasetError(
+                    f"column {name[:60]!r}, row {row + 1}: {excerpt(repr(cell))} is not a finite number; training had "
+                    "numbers in this column"
+                )
+            numbers[row] = value
+    if np.isinf(numbers).any():
+        row = int(np.flatnonzero(np.isinf(numbers))[0]) + 1
+        raise DatasetError(f"column {name[:60]!r}, row {row}: not a finite number")
+    return numbers
+
+
+def _number(cell: Any) -> float | None:
+    """Return the number of a cell, NaN if it is missing, None if it is something else."""
+    if isinstance(cell, str):
+        return cell_value(cell.strip())
+    if is_absent(cell):
+        return math.nan
+    try:
+        return float(cell) if isinstance(cell, bool | int | float | np.number | np.bool_) else None
+    except OverflowError:  # an integer of more than 308 digits
+        return math.inf
+
+
+def cell_texts(cells: pd.Series) -> list[str | None]:
+    """Return a column as texts, None where a value is missing; whole numbers without decimals."""
+    return [_text(cell) for cell in cells.tolist()]
+
+
+def _text(cell: Any) -> str | None:
+    if is_absent(cell):
+        return None
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    text = str(cell).strip()
+    return None if text.lower() in MISSING_CELLS else text
+
+
+def is_absent(cell: Any) -> bool:
+    """Return whether a cell of a data frame is missing: None, NaN, or pandas' NA and NaT."""
+    if cell is None:
+        return True
+    if isinstance(cell, float | np.floating):
+        return bool(np.isnan(cell))
+    return type(cell).__name__ in ("NAType", "NaTType")
+
+
+def refuse_nested(cells: pd.Series, where: str = "") -> None:
+    """Refuse a column with a cell that is a list, a dictionary or an array."""
+    for row, cell in enumerate(cells.tolist(), 1):
+        if isinstance(cell, list | tuple | dict | set | frozenset | np.ndarray):
+            raise DatasetError(
+                f"{where}column {str(cells.name)[:60]!r}, row {row}: the cell is a {type(cell).__name__}; make a "
+                "column of each element (for tags: sklearn.preprocessing.MultiLabelBinarizer), or leave it out (drop)"
+            )
