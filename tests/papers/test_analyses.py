@@ -295,7 +295,7 @@ def test_the_keys_of_an_analysis_follow_the_base_scores_it_reads():
     ("block", "message"),
     [
         ({"analysis": "sparsity", "datasets": ["emotions"]}, "is for simulated data, which emotions is not"),
-        ({"analysis": "table3", "datasets": ["scenario1"], "repeat": 3}, "'repeat' is not a key of an analysis"),
+        ({"analysis": "table3", "datasets": ["scenario1"], "repeat": 3}, r"analyses\[0\]: unknown key 'repeat'"),
         ({"analysis": "scenery", "datasets": ["scenario1"]}, "no analysis is called 'scenery'"),
     ],
 )
