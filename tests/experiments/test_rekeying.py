@@ -111,7 +111,7 @@ def test_methods_whose_numbers_changed_keep_their_keys_and_are_fitted_again(reke
     assert rekey(recompute="mlknn") == 0
     moved = [a != b for a, b in zip(keys(), before["key"], strict=True)]
     assert moved == (before["method"] != "mlknn").tolist()
-    assert "add study=toy fits them again" in capsys.readouterr().out
+    assert "store add --study toy fits them again" in capsys.readouterr().out
     monkeypatch.setattr(additions, "load_study", lambda name: STUDY)
     assert additions.add(Store(tmp_path / "cells"), "toy") == 0
     assert "toy: 4 of 8 cells are not in" in capsys.readouterr().out

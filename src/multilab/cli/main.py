@@ -48,8 +48,8 @@ _CORE_STEPS = (
 )
 
 _LABORATORY = (
-    *("baycomp", "dvc", "hydra", "jinja2", "matplotlib", "mlflow", "omegaconf", "optuna", "rich", "skops"),
-    "voluptuous",
+    *("baycomp", "dvc", "hydra", "jinja2", "matplotlib", "mlflow", "omegaconf", "optuna", "psutil", "rich"),
+    *("skops", "voluptuous"),
 )
 
 
