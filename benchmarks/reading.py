@@ -1,15 +1,22 @@
-"""Reading ARFF files into arrays, against liac-arff.
+"""Reading ARFF files into arrays, against liac-arff, and CSV files, against pandas.
 
-    MULTILAB_DATA=... python benchmarks/reading.py
+    MULTILAB_DATA=... python benchmarks/reading.py [--rows 1000000]
 
 Files are decompressed first. liac-arff gets each of its documented return types with and without ``encode_nominal``,
 and the fastest that yields the same arrays is taken: dense rows as DENSE or DENSE_GEN, sparse rows as COO, LOD or
 LOD_GEN, made into an array or CSR matrix in the shortest way we know. Without data, a file like scene's is simulated.
+
+A CSV file of 70 columns is read by ``pandas.read_csv`` and by ``multilab.datasets.read``, in turn, each time in a
+process of its own: its CPU time, which other work on the machine disturbs less than seconds, and its peak memory above
+that of the imports. The least of several is taken.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,6 +29,23 @@ import scipy.sparse as sp
 from common import Line, Peers, arguments, peers, race, show
 from multilab.datasets import read
 
+COLUMNS, LABELS = 70, 5
+READ = """
+import hashlib, json, sys, time
+import numpy as np
+import pandas as pd
+from multilab.datasets import read
+reader, path, labels = sys.argv[1], sys.argv[2], int(sys.argv[3])
+def memory(field):
+    return int(next(line for line in open("/proc/self/status") if line.startswith(field)).split()[1]) * 1024
+open("/proc/self/clear_refs", "w").write("5")
+before, start = memory("VmRSS"), time.process_time()
+table = read(path, labels_last=labels, text="one_hot") if reader == "multilab" else pd.read_csv(path)
+seconds, peak = time.process_time() - start, memory("VmHWM") - before
+numbers = table.X[:, :60] if reader == "multilab" else table.iloc[:, :60].to_numpy()
+digest = hashlib.sha256(np.ascontiguousarray(numbers[:1000], dtype=float)).hexdigest()
+print(json.dumps([seconds, peak, digest]))
+"""
 SETS = {"scene": ("train", "test"), "enron": ("full",), "medical": ("full",)}
 
 
@@ -144,8 +168,47 @@ def against_liac(name: str, folder: Path, repeats: int) -> Line:
     return Line(claim, value, check=check)
 
 
+def csv_file(folder: Path, rows: int, text: bool) -> Path:
+    """Write a CSV file of numbers and labels; with text, two of the columns hold categories."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(rows, COLUMNS - LABELS)) * 10).add_prefix("x")
+    if text:
+        table["x63"] = rng.choice([f"town {k}" for k in range(40)], rows)
+        table["x64"] = rng.choice(["red", "blue", "dark green"], rows)
+    labels = pd.DataFrame(rng.integers(0, 2, (rows, LABELS))).add_prefix("l")
+    path = folder / f"{'text' if text else 'numbers'}.csv"
+    pd.concat([table, labels], axis=1).to_csv(path, index=False, float_format="%.6g")
+    return path
+
+
+def against_pandas(folder: Path, rows: int, text: bool, repeats: int) -> list[Line]:
+    """Return the lines of a CSV file: CPU time to that of pandas, and peak memory to the size of the file."""
+    path = csv_file(folder, rows, text)
+    found: dict[str, list[list[Any]]] = {"pandas": [], "multilab": []}
+    for _ in range(repeats):
+        for reader, results in found.items():
+            command = [sys.executable, "-W", "ignore", "-c", READ, reader, str(path), str(LABELS)]
+            results.append(json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout))
+    (theirs, _, one), (ours, peak, other) = (list(map(min, zip(*found[name], strict=True))) for name in found)
+    what = f"a CSV file of {rows} x {COLUMNS}{', two columns of them text' if text else ' numbers'}"
+    ratio, size = ours / theirs, peak / path.stat().st_size
+    path.unlink()
+    check = "identical numbers in 1000 rows" if one == other else "DIFFERENT numbers"
+    value = f"{ratio:.2f}x ({1e3 * ours:.0f} ms to {1e3 * theirs:.0f} ms)"
+    goals: list[tuple[str, bool | None]] = (
+        [("", None)] * 2 if text else [("<= 1.5x", ratio <= 1.5), ("<= 3x", size <= 3)]
+    )
+    return [
+        Line(f"CPU time of multilab to that of pandas.read_csv, {what}", value, *goals[0], check=check),
+        Line(f"peak memory to the size of the file, {what}", f"{size:.2f}x ({peak / 2**20:.0f} MiB)", *goals[1]),
+    ]
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = arguments(__doc__)
+    parser.add_argument("--rows", type=int, default=100_000, help="of the CSV files")
     parser.add_argument("--repeats", type=int, default=7)
     chosen = parser.parse_args(argv)
     try:
@@ -155,7 +218,10 @@ def main(argv: list[str] | None = None) -> None:
     with TemporaryDirectory() as folder:
         names = list(SETS) if os.environ.get("MULTILAB_DATA") else ["simulated"]
         lines = [against_liac(name, Path(folder), chosen.repeats) for name in names]
-    show("Reading ARFF", lines, notes, chosen.json)
+        if sys.platform.startswith("linux"):  # whose peak memory can be asked for
+            for text in (False, True):
+                lines += against_pandas(Path(folder), chosen.rows, text, chosen.repeats)
+    show("Reading files", lines, notes, chosen.json)
 
 
 if __name__ == "__main__":

@@ -99,6 +99,14 @@ def test_reading_compares_arrays(script, tmp_path):
     assert reading.same_arrays((X, Y), table, names, columns) == "DIFFERENT: Y"
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is Linux's")
+def test_reading_compares_csv_with_pandas(script, tmp_path):
+    reading = script("reading")
+    seconds, memory = reading.against_pandas(tmp_path, 50, True, 1)
+    assert seconds.check == "identical numbers in 1000 rows"
+    assert memory.value.endswith("MiB)")
+
+
 def test_metrics_compares_sparse_and_dense(script):
     metrics = script("metrics")
     data = metrics.prediction(300, 20)

@@ -119,8 +119,10 @@ def read_bytes(path: PathLike, limits: Limits | None = None) -> bytes:
                 if size > most:
                     raise too_large(path, most, limits)
                 chunks.append(chunk)
-    except (EOFError, zlib.error, lzma.LZMAError, MemoryError) as error:
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
         raise DatasetError(f"the compressed file is damaged ({error})", path) from None
+    except MemoryError:  # also where a damaged xz file asks for much
+        raise DatasetError("there is not enough memory to read it", path) from None
     except OSError as error:  # gzip and bz2 report damage this way, too
         raise DatasetError(f"cannot be read ({error.strerror or error})", path) from None
     if size == 0:

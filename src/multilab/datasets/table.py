@@ -129,7 +129,8 @@ def read_csv(
     body, rows, fault = _regular_body(records, len(names), path)
     require_cells(rows, len(columns), "the table", path, limits)
     text_columns = set(text_columns)
-    as_text = {k for k, column in enumerate(columns) if form.decimal or column.name in text_columns}
+    # Points between thousands would be read as decimal points; commas between thousands are no numbers to pandas.
+    as_text = {k for k, column in enumerate(columns) if form.decimal == "," or column.name in text_columns}
     cells = _read_cells(body, rows, len(names), kept, as_text, labels, missing_labels)
     named = enumerate(zip(doubtful, names[index:], strict=True))
     if any(doubtful) and not drop and all(like or name in cells.texts.get(k, ()) for k, (like, name) in named):
@@ -323,8 +324,8 @@ class _Cells:
     def put(self, start: int, block: np.ndarray) -> None:
         """Set some rows of all columns."""
         rows = slice(start, start + len(block))
-        self.features[rows] = block[:, self.feature_positions]
-        self.labels[rows] = block[:, self.label_positions]
+        for part, positions in ((self.features, self.feature_positions), (self.labels, self.label_positions)):
+            np.take(block, positions, axis=1, out=part[rows], mode="clip")  # other modes make a copy first
 
 
 def _read_cells(
@@ -362,7 +363,8 @@ def _read_cells(
         more, start = set[int](), 0
         for chunk in _chunks(body, rows, width, kept, as_text):
             numeric = [k for k, kind in enumerate(chunk.dtypes) if kind.kind in "biuf"]
-            block = numbers = chunk.iloc[:, numeric].to_numpy(dtype=np.float64)
+            numbers = (chunk if len(numeric) == len(kept) else chunk.iloc[:, numeric]).to_numpy(dtype=np.float64)
+            block = numbers
             more |= set(range(len(kept))).difference(numeric, as_text)
             valid = ~np.isinf(numbers).any(axis=0)
             own = np.flatnonzero(np.isin(numeric, labels))
