@@ -30,7 +30,7 @@ def link_reports(app: Any, name: str, source: list[str]) -> None:
     MyST would copy the page alone into a folder of downloads, where its own links are dead.
     """
     up = "../" * name.count("/")
-    pattern = r"\[([^]]+)\]\((?:\.\./)+(reports/[^)\s]+\.html)\)"
+    pattern = r"\[([^]]+)\]\((?:\.\./)+(reports/[^)\s#]+\.html(?:#[^)\s]*)?)\)"
     source[0] = re.sub(pattern, rf'<a href="{up}\2">\1</a>', source[0])
 
 
