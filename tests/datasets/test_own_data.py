@@ -200,6 +200,16 @@ def test_decimal_commas_and_points_of_thousands(write):
     path = write('t,p,l,m\n1.5,"1,234",1,0\n2.5,"9,600.5",0,1\n3.5,7,0,0\n', "set.csv")
     raw = read(path, labels_last=2, decimal=".")
     assert raw.X.tolist() == [[1.5, 1234], [2.5, 9600.5], [3.5, 7]]
+    path = write("t,l,m\n0.001,1,0\n0.250,0,1\n", "set.csv")  # no thousands begin with 0: the option does not apply
+    assert read(path, labels_last=2, decimal=",").X.tolist() == [[0.001], [0.25]]
+    for first in ("0.001", "1.25"):
+        path = write(f"t;l;m\n1.250;1;0\n{first};0;1\n", "set.csv")
+        refused(
+            f"t: '{first}' has a decimal point, but with decimal=',' the point of '1.250'",
+            path,
+            labels_last=2,
+            decimal=",",
+        )
     text = write("t;l;m\n1,5 und 2;1;0\n1,5;0;1\nx;0;0\n", "set.csv")  # a column of text stays as it is
     assert read(text, labels_last=2, decimal=",", text="one_hot").feature_names == ["t=1,5", "t=1,5 und 2", "t=x"]
 

@@ -28,8 +28,8 @@ _ORDINALS = frozenset({"st", "nd", "rd", "th"})
 _DISGUISED = re.compile(
     r"[-+]?(?P<currency>[$€£¥])?\s?[-+]?(?P<number>\d+(?:[.,]\d+)*)\s?(?P<unit>[%$€£¥]|[^\W\d_]{1,12})?\.?"
 )
-COMMA_NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?")
-"""Number with a decimal comma, where points may separate thousands."""
+COMMA_NUMBER = re.compile(r"[-+]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?")
+"""Number with a decimal comma, where points may separate thousands: not in 0.001."""
 POINT_NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 """Number with a decimal point, where commas may separate thousands."""
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?")

@@ -148,6 +148,7 @@ def read_csv(
         kind = "label" if k in is_label else "text" if name in text_columns else "feature"
         plain = texts, codes
         if form.decimal and kind == "feature":
+            faults += _two_points(texts, codes, name) if form.decimal == "," else []
             plain = recoded(texts, codes, lambda cell: _plain_number(cell, str(form.decimal)))
         coded, values, wrong = coded_cells(*plain, name, kind, text != "error", missing_labels)
         if coded.values is not None:  # text stays as it is
@@ -491,6 +492,17 @@ def index_note(reason: str, path: PathLike) -> str:
     note = f"{reason}: read as an index and left out"
     warnings.warn(f"{os.fspath(path)}: {note}", DatasetWarning, stacklevel=5)
     return note
+
+
+def _two_points(texts: Sequence[str], codes: np.ndarray, name: str) -> list[tuple[int, str]]:
+    """Return the fault of a column where a point separates thousands in some numbers, and decimals in others."""
+    pointed = [(code, text) for code, text in enumerate(texts) if "." in text and POINT_NUMBER.fullmatch(text)]
+    decimals = [(code, text) for code, text in pointed if not COMMA_NUMBER.fullmatch(text)]
+    if not decimals or len(decimals) == len(pointed):
+        return []
+    (code, text), grouped = decimals[0], next(one for _, one in pointed if COMMA_NUMBER.fullmatch(one))
+    reason = f"{name}: {text!r} has a decimal point, but with decimal=',' the point of {grouped!r} separates thousands"
+    return [(int(np.flatnonzero(codes == code)[0]), reason)]
 
 
 def _plain_number(cell: str, decimal: str) -> str:
