@@ -349,7 +349,7 @@ def test_a_cell_that_is_expected_and_not_computed_is_named():
 def test_only_a_complete_run_becomes_the_reference(copy, clean, tmp_path):
     partly = gate(copy, "--method", "mlknn", "--accept", str(tmp_path))
     assert partly.returncode == 2
-    assert "leave out --methods" in partly.stderr
+    assert "leave out --method" in partly.stderr
     path = copy / "conf/method/mlknn.yaml"
     text = path.read_text()
     path.write_text(text.replace("\nk: 10", "\nk: 100000"))  # more neighbours than there are rows
