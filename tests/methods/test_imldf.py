@@ -9,6 +9,7 @@ import pytest
 
 from helpers.toy import make_data
 from multilab.methods.base import MethodError
+from multilab.methods.forests._deep_forest import held_out
 from multilab.methods.forests.imldf import IMLDF
 from multilab.metrics import macro_auc
 
@@ -54,7 +55,8 @@ def test_regions_of_later_layers_may_be_about_features_of_regions() -> None:
 @pytest.mark.parametrize(
     "variant",
     [{"threshold_rule": "tight"}, {"threshold_rule": "median"}, {"confidence": "boundary"}, {"confidence": None},
-     {"label_repr": "per_interaction"}, {"label_repr": None}, {"add_probabilities": True}, {"n_interactions": 3}],
+     {"label_repr": "per_interaction"}, {"label_repr": None}, {"add_probabilities": True}, {"n_interactions": 3},
+     {"paths": "auxiliary"}, {"label_shares": "in_sample"}],
     ids=str,
 )  # fmt: skip
 def test_every_variant_is_another_model_that_a_pickle_keeps(variant: dict, plain_scores: np.ndarray) -> None:
@@ -80,8 +82,6 @@ def test_layers_do_not_depend_on_the_measure_only_the_stop_does() -> None:
 def test_no_fold_knows_its_own_labels() -> None:
     X, Y = make_data(90)
     model = IMLDF(**GROWN).fit(X, Y)
-    from multilab.methods.forests._deep_forest import held_out
-
     out = held_out(90, 3, np.random.RandomState(0).randint(2**31 - 1))[1]
     changed = Y.copy()
     changed[out] = 1 - Y[out]
@@ -103,11 +103,34 @@ def test_permuted_labels_are_neither_predicted_nor_believed_in(variant: dict) ->
     np.testing.assert_allclose(model.layer_losses_, 0.5, atol=0.06)
 
 
+def test_the_shares_that_a_training_row_gets_do_not_depend_on_its_labels() -> None:
+    X, Y = make_data(90)
+    X = X.astype(np.float32)
+    model = IMLDF(confidence=None, **{**GROWN, "n_layers": 2}).fit(X, Y)
+    folds = held_out(90, 3, 0)
+    row = int(model.regions_[0][0].inside(np.delete(X, folds[0], axis=0))[0].any(axis=1).argmax())
+    row = int(np.delete(np.arange(90), folds[0])[row])  # in a region, and not held out by the first fold
+    changed = Y.copy()
+    changed[row] = 1 - Y[row]
+    none = np.empty((90, 0), dtype=np.float32)
+    before, after = (model._next_in_training(X, [X] * 3, labels, folds, none, 0)[0] for labels in (Y, changed))
+    np.testing.assert_array_equal(before[row], after[row])
+    assert (before != after).any()
+    model.label_shares = "in_sample"
+    own, same = (
+        model._next_in_training(X, [X] * 3, Y, folds, none, 0)[0],
+        model._next(X, [X] * 3, model.regions_[0], none)[0],
+    )
+    np.testing.assert_array_equal(own, same)  # shares of all rows
+    np.testing.assert_array_equal(own[folds[0]], before[folds[0]])  # which is what new rows get
+
+
 def test_interactions_are_found() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(300, 6))
     Y = np.stack([(X[:, 0] > 0.5) & (X[:, 1] <= 0.4), (X[:, 0] > 0.5) & (X[:, 1] <= 0.4)], axis=1).astype(np.uint8)
-    model = IMLDF(**{**GROWN, "n_layers": 2, "n_subsamples": 10, "n_trees": 20}, n_interactions=1).fit(X, Y)
+    args = {**GROWN, "n_layers": 2, "n_subsamples": 10, "n_trees": 20}
+    model = IMLDF(**args, n_interactions=1, paths="auxiliary").fit(X, Y)
     for region in model.regions_[0]:
         assert region.columns.tolist() == [0, 1]
         assert region.above.tolist() == [True, False]
@@ -126,7 +149,7 @@ def test_labels_without_both_classes_everywhere_give_no_regions() -> None:
     ("arguments", "message"),
     [({"threshold_rule": "wide"}, "threshold_rule='wide'"), ({"confidence": "l1"}, "confidence='l1'"),
      ({"label_repr": "all"}, "label_repr='all'"), ({"n_interactions": 0}, "n_interactions=0"),
-     ({"depth": 0}, "depth=0")],
+     ({"depth": 0}, "depth=0"), ({"paths": "own"}, "paths='own'"), ({"label_shares": "loo"}, "label_shares='loo'")],
 )  # fmt: skip
 def test_wrong_arguments_are_named(arguments: dict, message: str) -> None:
     with pytest.raises(MethodError, match=message):

@@ -9,17 +9,20 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from helpers.toy import make_data
+from multilab.methods.forests.compact_forest import grow_forest
 from multilab.methods.forests.interactions import (
     ABOVE,
     BELOW,
+    LayerPaths,
     Regions,
     Trees,
     TreeStack,
     _levels,
+    auxiliary_sets,
     chosen_regions,
     combined,
+    layer_sets,
     ranked,
-    sampled_sets,
 )
 
 NAN = np.nan
@@ -49,6 +52,33 @@ def test_leaf_boxes_are_where_the_tree_sends_its_rows() -> None:
     np.testing.assert_array_equal(stack.leaves[contained.nonzero()[1]], np.sort(expected, axis=0).T.ravel())
 
 
+def test_paths_of_a_layer_hold_the_row_and_those_of_its_leaf_alone() -> None:
+    X, Y, _ = forest()
+    forests = [grow_forest(kind, X, Y, seed, n_estimators=3)[0] for seed, kind in enumerate(("random", "extra"))]
+    paths = LayerPaths.of(forests)
+    assert len(paths.roots) == 6
+    leaves = [one.tree(index).apply(X) for one in forests for index in range(3)]
+    for tree, at in enumerate(leaves):
+        boxes = paths.boxes(np.full(len(X), tree), X)
+        np.testing.assert_array_equal(inside(X, boxes), at[:, None] == at)
+
+
+def test_sets_of_a_layer_are_about_what_its_trees_split_by() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 6)).astype(np.float32)
+    Y = np.repeat(((X[:, 0] > 0.5) & (X[:, 1] <= 0.4)).astype(np.uint8)[:, None], 2, axis=1)
+    paths = LayerPaths.of([grow_forest("random", X, Y, 0, n_estimators=30, max_features=None)[0]])
+    samples = [layer_sets(paths, X, Trees(10, 4, "relax"), seed) for seed in range(5)]
+    assert all(len(signs) >= 2 and list(signs) == sorted(signs) for sample in samples for signs, _ in sample)
+    best, _, stability = ranked(samples)[0]
+    assert stability == 1.0
+    assert {sign // 2 for sign in best} <= {0, 1}
+    again = layer_sets(paths, X, Trees(10, 4, "relax"), 0)
+    assert [signs for signs, _ in again] == [signs for signs, _ in samples[0]]
+    alike = LayerPaths.of([grow_forest("random", X, np.zeros_like(Y), 0, n_estimators=3)[0]])
+    assert layer_sets(alike, X, Trees(10, 4, "relax"), 0) == []
+
+
 def test_columns_of_trees_on_some_features_get_their_names() -> None:
     X, Y, _ = forest()
     tree = RandomForestClassifier(1, random_state=0).fit(X[:, [2, 7]], Y).estimators_[0].tree_
@@ -74,7 +104,8 @@ def test_the_worked_example_of_figure_1() -> None:
 def test_nodes_have_the_signs_that_all_leaves_of_their_chain_share(rule: str) -> None:
     X, _, trees = forest()
     stack = TreeStack.of(trees)
-    chains = list(_levels(stack, 12, Trees(6, 4, rule), np.random.default_rng(0)))
+    rng = np.random.default_rng(0)
+    chains = list(_levels(lambda count: stack.boxes(rng.choice(stack.leaves, count), 12), Trees(6, 4, rule)))
     assert [len(level) for level in chains] == [6, 12, 24, 48]
     leaves = inside(X, chains[0])
     np.testing.assert_array_equal(leaves.sum(axis=0) > 0, True)  # the first level are leaves themselves
@@ -90,19 +121,19 @@ def test_nodes_have_the_signs_that_all_leaves_of_their_chain_share(rule: str) ->
         assert (one >= two).all() if widest else (one <= two).all()
 
 
-def test_sampled_sets_are_reproducible_and_about_important_columns() -> None:
+def test_auxiliary_sets_are_reproducible_and_about_important_columns() -> None:
     X, Y, _ = forest()
     weights = np.array([0.5, 0.4, 0.1] + [0.0] * 9)
-    sets = sampled_sets(X, Y, weights, Trees(10, 3, "relax"), 5)
+    sets = auxiliary_sets(X, Y, weights, Trees(10, 3, "relax"), 5)
     assert sets
     for signs, thresholds in sets:
         assert len(signs) == len(set(signs)) == len(thresholds) >= 2
         assert list(signs) == sorted(signs)
         assert max(signs) < 6
-    again = sampled_sets(X, Y, weights, Trees(10, 3, "relax"), 5)
+    again = auxiliary_sets(X, Y, weights, Trees(10, 3, "relax"), 5)
     assert [signs for signs, _ in again] == [signs for signs, _ in sets]
-    assert sampled_sets(X, np.zeros_like(Y), weights, Trees(10, 3, "relax"), 5) == []
-    assert sampled_sets(X, Y, np.zeros(12), Trees(10, 3, "relax"), 5) == []
+    assert auxiliary_sets(X, np.zeros_like(Y), weights, Trees(10, 3, "relax"), 5) == []
+    assert auxiliary_sets(X, Y, np.zeros(12), Trees(10, 3, "relax"), 5) == []
 
 
 def test_sets_are_ranked_by_stability_then_count_then_signs() -> None:

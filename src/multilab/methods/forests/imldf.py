@@ -8,17 +8,22 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from multilab.methods.base import MethodError
-from multilab.methods.forests._deep_forest import Layer, MeasureAwareForest, grow_layer
+from multilab.methods.forests._deep_forest import Layer, MeasureAwareForest, grow_layer, held_out
 from multilab.methods.forests.compact_forest import seed_at
 from multilab.methods.forests.interactions import (
     Confidence,
+    Found,
     LabelRepresentation,
+    LabelShares,
+    LayerPaths,
+    Paths,
     Regions,
     ThresholdRule,
     Trees,
+    auxiliary_sets,
     chosen_regions,
+    layer_sets,
     ranked,
-    sampled_sets,
 )
 
 __all__ = ["IMLDF"]
@@ -48,8 +53,12 @@ class IMLDF(MeasureAwareForest):
         Number of folds. One cascade is grown without each fold; a new row gets the mean of their scores.
     max_depth : int, optional
         Maximum depth of the trees; unlimited when None.
-    n_interactions : int, default=10
+    n_interactions : int, default=30
         Maximum number of regions per layer and fold.
+    paths : {"layer", "auxiliary"}, default="layer"
+        Whose decision paths the interactions are extracted from: those of the layer's own forests (Algorithm 1), or
+        those of small forests grown for the purpose on columns drawn by their importance in the layer (hiDF, the
+        single-label ancestor). See `layer_sets` and `auxiliary_sets` in `multilab.methods.forests.interactions`.
     threshold_rule : {"relax", "tight", "median"}, default="relax"
         How the thresholds of the same signed feature are combined along a chain of an interaction tree: widest,
         narrowest or median region.
@@ -60,14 +69,18 @@ class IMLDF(MeasureAwareForest):
         f^label, the label shares of the regions: their mean over the regions that contain the row (q features), or
         those of each region (the formula of the paper; a column has one non-zero value only, so a region yields q
         copies of its indicator). None leaves this representation out.
+    label_shares : {"out_of_fold", "in_sample"}, default="out_of_fold"
+        Which rows the label shares that a training row gets are of: those of the ``n_folds - 1`` parts of its cascade's
+        training rows that it is not in, or all of them, itself included. A new row gets the shares of all.
     add_probabilities : bool, default=False
         Whether the inputs of later layers include the label probabilities of the first layer, whose forests are then
         stored, too. The paper has no such features; the code of hiDF, its single-label ancestor, has.
     n_subsamples : int, default=10
-        Number of subsamples (half of the training rows each, without replacement) from which interactions are
-        extracted. The stability of an interaction is the share of the subsamples that contain it.
+        Number of samples of the training rows from which interactions are extracted: bootstrap samples, or halves
+        without replacement where ``paths`` is "auxiliary". The stability of an interaction is the share of the samples
+        that contain it.
     n_interaction_trees : int, default=20
-        Interaction trees per subsample.
+        Interaction trees per sample.
     depth : int, default=5
         Number of levels of an interaction tree; each node has two children.
     early_stopping : bool, default=True
@@ -76,7 +89,7 @@ class IMLDF(MeasureAwareForest):
         Growth stops after this many layers without an improvement of more than 1e-4; layers after the best are
         discarded.
     n_jobs : int, optional
-        Number of forests or subsamples computed in parallel; does not change the result.
+        Number of forests or samples computed in parallel; does not change the result.
     random_state : int or RandomState, optional
         Seed of the folds, the trees and the subsamples.
 
@@ -105,14 +118,16 @@ class IMLDF(MeasureAwareForest):
     - Algorithm 1 (lines 8 to 12) takes the larger of two ``>=`` thresholds, Fig. 1 the smaller. "relax" follows the
       figure and the authors' earlier hiDF; "tight" follows the algorithm.
     - Nodes of all levels count (lines 15 and 16: of the last level only), because the chains of unpruned trees share
-      no signs down to the last level.
+      hardly a sign down to the last level. Even so few sets occur in two samples.
     - Line 20 leaves the selection open: the ``n_interactions`` most stable sets that contain 1 % to 95 % of the
       training rows (at least 5) are taken. Thresholds of the same set in different chains are combined by the median.
     - Distances are in units of the ranges of the features; the paper does not scale them.
-    - The denominator of f^label, printed equal to its numerator, is the number of rows in the region. A training row
-      counts in its own region: leaving it out would disclose its labels.
-    - The paper gives neither the number of interactions nor the stopping rule nor the number of folds. Section 4.2 has
-      four RF-PCT per layer, section 3.2 and Fig. 2 two kinds of forests; half of each kind is grown.
+    - The denominator of f^label, printed equal to its numerator, is the number of rows in the region. The paper counts
+      the rows that the next layer is trained on; here these get shares of other rows. Leaving out only the row itself
+      would disclose its labels.
+    - Section 4.3 speaks of tens of interactions per layer: 30. The paper gives neither the stopping rule nor the number
+      of folds. Section 4.2 has four RF-PCT per layer, section 3.2 and Fig. 2 two kinds of forests; half of each kind is
+      grown.
 
     References
     ----------
@@ -138,10 +153,12 @@ class IMLDF(MeasureAwareForest):
         n_trees: int = 100,
         n_folds: int = 3,
         max_depth: int | None = None,
-        n_interactions: int = 10,
+        n_interactions: int = 30,
+        paths: Paths = "layer",
         threshold_rule: ThresholdRule = "relax",
         confidence: Confidence | None = "corner",
         label_repr: LabelRepresentation | None = "aggregated",
+        label_shares: LabelShares = "out_of_fold",
         add_probabilities: bool = False,
         n_subsamples: int = 10,
         n_interaction_trees: int = 20,
@@ -155,9 +172,11 @@ class IMLDF(MeasureAwareForest):
             measure, n_layers, n_forests, n_trees, n_folds, max_depth, early_stopping, patience, n_jobs, random_state
         )
         self.n_interactions = n_interactions
+        self.paths = paths
         self.threshold_rule = threshold_rule
         self.confidence = confidence
         self.label_repr = label_repr
+        self.label_shares = label_shares
         self.add_probabilities = add_probabilities
         self.n_subsamples = n_subsamples
         self.n_interaction_trees = n_interaction_trees
@@ -180,8 +199,8 @@ class IMLDF(MeasureAwareForest):
             layers = {at: kept for at, kept in layers.items() if at in {growth.best for growth in growths}}
             if len(self.regions_) + 1 == self.n_layers or all(growth.over for growth in growths):
                 break
-            self.regions_.append(self._mine(inputs, Y, folds, importances.mean(axis=1), settings.seed))
-            inputs = self._next(X, inputs, self.regions_[-1], extra)
+            self.regions_.append(self._mine(inputs, Y, folds, layer, importances.mean(axis=1), settings.seed))
+            inputs = self._next_in_training(X, inputs, Y, folds, extra, settings.seed)
         self._finish(growths)
         del self.regions_[max(layers) - 1 :]  # regions of the last kept layer feed none that is kept
         self._last = layers
@@ -192,13 +211,21 @@ class IMLDF(MeasureAwareForest):
             if getattr(self, name) < 1:
                 raise MethodError(f"{name}={getattr(self, name)!r} must be 1 or more")
         self._check_choices(
+            paths=get_args(Paths),
             threshold_rule=get_args(ThresholdRule),
             confidence=(*get_args(Confidence), None),
             label_repr=(*get_args(LabelRepresentation), None),
+            label_shares=get_args(LabelShares),
         )
 
     def _mine(
-        self, inputs: list[np.ndarray], Y: np.ndarray, folds: list[np.ndarray], importances: np.ndarray, seed: int
+        self,
+        inputs: list[np.ndarray],
+        Y: np.ndarray,
+        folds: list[np.ndarray],
+        layer: Layer,
+        importances: np.ndarray,
+        seed: int,
     ) -> list[Regions]:
         """Return the regions of the current layer for each fold, extracted from the other rows.
 
@@ -209,27 +236,59 @@ class IMLDF(MeasureAwareForest):
         Y : ndarray of shape (n, q), 0/1
         folds : list of ndarray of int
             Held-out rows of each fold.
+        layer : Layer
+            Its forests.
         importances : ndarray of shape (n_folds, max d_k)
             Importances of the features in each fold, averaged over the forests.
         seed : int
             Root seed of the cascade.
         """
         trees = Trees(self.n_interaction_trees, self.depth, self.threshold_rule)
-        layer = len(self.regions_)
+        number = len(self.regions_)
         seen = [np.delete(np.arange(len(Y)), out) for out in folds]
-        parts = [
-            (Z[rows], Y[rows], weights[: Z.shape[1]])
-            for Z, rows, weights in zip(inputs, seen, importances, strict=True)
-        ]
+        parts = [(Z[rows], Y[rows]) for Z, rows in zip(inputs, seen, strict=True)]
+        paths = [LayerPaths.of(forests) for forests in layer.forests] if self.paths == "layer" else []
+
+        def sets(k: int, b: int) -> list[Found]:
+            (Z, labels), own = parts[k], seed_at(seed, number, k, b, 1)
+            if self.paths == "layer":
+                return layer_sets(paths[k], Z, trees, own)
+            return auxiliary_sets(Z, labels, importances[k, : Z.shape[1]], trees, own)
+
         tasks = [(k, b) for k in range(len(folds)) for b in range(self.n_subsamples)]
-        drawn = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(sampled_sets)(*parts[k], trees, seed_at(seed, layer, k, b, 1)) for k, b in tasks
-        )
-        best = [ranked(drawn[i : i + self.n_subsamples]) for i in range(0, len(drawn), self.n_subsamples)]
-        return [
-            chosen_regions(sets, Z, labels, self.n_interactions)
-            for sets, (Z, labels, _) in zip(best, parts, strict=True)
-        ]
+        drawn = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(sets)(*task) for task in tasks)
+        chosen = []
+        for k, part in enumerate(parts):
+            samples = drawn[k * self.n_subsamples : (k + 1) * self.n_subsamples]
+            ties = np.random.default_rng(seed_at(seed, number, k, 0, 3)) if self.paths == "layer" else None
+            chosen.append(chosen_regions(ranked(samples, ties), *part, self.n_interactions))
+        return chosen
+
+    def _next_in_training(
+        self,
+        X: np.ndarray,
+        inputs: list[np.ndarray],
+        Y: np.ndarray,
+        folds: list[np.ndarray],
+        extra: np.ndarray,
+        seed: int,
+    ) -> list[np.ndarray]:
+        """Return [x, f_t(x)] of the training rows for each fold; arguments as of `_mine` and `_next`.
+
+        The rows that the next layer is trained on have label shares of rows that are in another part.
+        """
+        regions = self.regions_[-1]
+        following = self._next(X, inputs, regions, extra)
+        if self.label_repr is None or self.label_shares == "in_sample":
+            return following
+        for k, (one, Z, out) in enumerate(zip(regions, inputs, folds, strict=True)):
+            rows = np.delete(np.arange(len(Y)), out)
+            for part in held_out(len(rows), min(self.n_folds, len(rows)), seed_at(seed, len(self.regions_), k, 0, 2)):
+                others, own = np.delete(rows, part), rows[part]
+                if len(others):
+                    shared = one.with_shares_of(Z[others], Y[others])
+                    following[k][own] = self._next(X[own], [Z[own]], [shared], extra[own])[0]
+        return following
 
     def _next(
         self, X: np.ndarray, inputs: list[np.ndarray], regions: list[Regions], extra: np.ndarray

@@ -1,15 +1,15 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
 """Interactions of features: decision paths, random interaction trees (ML-RIT), and the regions that they define."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.tree._tree import Tree
 
-from multilab.methods.forests.compact_forest import fit_trees, float32_below, seed_at
+from multilab.methods.forests.compact_forest import CompactForest, fit_trees, float32_below, seed_at
 
 BELOW, ABOVE = 0, 1
 """The sides of a threshold: ``x <= t`` (left) and ``x > t`` (right)."""
@@ -112,6 +112,58 @@ class TreeStack:
 _CHILDREN = ("children_left", "children_right")
 
 
+@dataclass(frozen=True, eq=False)
+class LayerPaths:
+    """The decision paths of the forests of a layer, which are those of its trees' leaves.
+
+    Attributes
+    ----------
+    nodes : structured ndarray
+        Nodes of all trees, of type `multilab.methods.forests.compact_forest.NODE`.
+    roots : ndarray of shape (n_trees,), int
+        Number of each tree's root among the nodes. The children of a node are numbered from there.
+    """
+
+    nodes: np.ndarray
+    roots: np.ndarray
+
+    @classmethod
+    def of(cls, forests: Sequence[CompactForest]) -> Self:
+        """Return the paths of several forests."""
+        first = np.cumsum([0, *(len(forest.nodes) for forest in forests[:-1])])
+        roots = [forest.starts[:-1] + start for forest, start in zip(forests, first, strict=True)]
+        return cls(np.concatenate([forest.nodes for forest in forests]), np.concatenate(roots))
+
+    def boxes(self, trees: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        """Return the tightest threshold per side and column of the path of a row in a tree, NaN where there is none.
+
+        Parameters
+        ----------
+        trees : ndarray of shape (n_paths,), int
+            Number of the tree of each path.
+        Z : ndarray of shape (n_paths, d), float32
+            Row that takes each path.
+
+        Returns
+        -------
+        ndarray of shape (n_paths, 2, d)
+            As of `TreeStack.boxes`.
+        """
+        limits = np.full((len(Z), 2, Z.shape[1]), np.nan)
+        root = self.roots[trees]
+        who, at = np.arange(len(Z)), root
+        while len(who):
+            node = self.nodes[at]
+            inner = node["left"] >= 0
+            who, node = who[inner], node[inner]
+            column, limit = node["feature"], node["threshold"].astype(float)
+            side = np.where(Z[who, column] > limit, ABOVE, BELOW)
+            known = limits[who, side, column]  # a path occurs once per step: no duplicate index
+            limits[who, side, column] = np.where(side == ABOVE, np.fmax(known, limit), np.fmin(known, limit))
+            at = root[who] + np.where(side == ABOVE, node["right"], node["left"])
+        return limits
+
+
 ThresholdRule = Literal["relax", "tight", "median"]
 Found = tuple[tuple[int, ...], np.ndarray]
 """Signed set and its thresholds, in the order of the signs; ``2 c + side`` is column c with `BELOW` or `ABOVE`."""
@@ -120,7 +172,7 @@ _FOREST, _COLUMNS, _POWER = 10, 15, 2
 
 @dataclass(frozen=True)
 class Trees:
-    """Settings of the interaction trees of a subsample.
+    """Settings of the interaction trees of a sample of rows.
 
     Attributes
     ----------
@@ -137,12 +189,51 @@ class Trees:
     rule: ThresholdRule
 
 
-def sampled_sets(Z: np.ndarray, Y: np.ndarray, importances: np.ndarray, trees: Trees, seed: int) -> list[Found]:
-    """Return the signed sets with at least two signs in the nodes of random interaction trees on half of the rows.
+def layer_sets(paths: LayerPaths, Z: np.ndarray, trees: Trees, seed: int) -> list[Found]:
+    """Return the signed sets with at least two signs in the nodes of random interaction trees on the paths of a layer.
 
-    The rows are drawn without replacement. A forest of 10 trees is grown on them; each tree sees at most 15 columns,
-    drawn with probabilities proportional to the square of their importance. Without these weights hardly any
-    interaction occurs in two trees.
+    Each node draws a tree of the layer and a row of a bootstrap sample, both uniformly: line 2 of Algorithm 1, whose
+    input are the decision paths. Its own path is that of the row in the tree.
+
+    Parameters
+    ----------
+    paths : LayerPaths
+        Paths of the forests of the layer.
+    Z : ndarray of shape (n, d), float32
+        Rows that the forests were fitted on.
+    trees : Trees
+    seed : int
+
+    Returns
+    -------
+    list of (signs, thresholds)
+        One pair per node and path of its chain, so that sets which many paths share are frequent and those of a root, a
+        single path, are not; empty if the forests have no tree.
+
+    Notes
+    -----
+    Deviations from Algorithm 1 of the iMLDF paper: as of `auxiliary_sets`.
+    """
+    if not len(paths.roots):
+        return []
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(len(Z), size=len(Z))
+
+    def draw(count: int) -> np.ndarray:
+        chosen = rng.integers(len(paths.roots), size=count)
+        return paths.boxes(chosen, Z[rng.choice(rows, count)])
+
+    columns = np.arange(Z.shape[1])
+    levels = enumerate(_levels(draw, trees), start=1)
+    return [found for length, nodes in levels for found in _sets(nodes, columns) for _ in range(length)]
+
+
+def auxiliary_sets(Z: np.ndarray, Y: np.ndarray, importances: np.ndarray, trees: Trees, seed: int) -> list[Found]:
+    """Return the signed sets with at least two signs in the nodes of interaction trees on a forest grown for them.
+
+    A forest of 10 trees is grown on half of the rows, drawn without replacement; each tree sees at most 15 columns,
+    drawn with probabilities proportional to the square of their importance in the layer, as in hiDF. Without these
+    weights hardly any interaction occurs in two of so few trees.
 
     Parameters
     ----------
@@ -179,22 +270,26 @@ def sampled_sets(Z: np.ndarray, Y: np.ndarray, importances: np.ndarray, trees: T
     grown = fit_trees(DecisionTreeRegressor(), samples, labels)
     used = np.unique(np.concatenate(columns))  # boxes over these columns only: at most 150 of d
     stack = TreeStack.of(grown, [np.searchsorted(used, some) for some in columns])
-    return [signed_set for level in _levels(stack, len(used), trees, rng) for signed_set in _sets(level, used)]
 
-
-def _levels(stack: TreeStack, n_columns: int, trees: Trees, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Yield the thresholds of the nodes of each level, shape (nodes, 2, n_columns), NaN where a sign is not shared.
-
-    Each node draws a leaf with a probability proportional to its number of training rows, which is a tree and a
-    training row drawn uniformly (line 2 of Algorithm 1, where the input is a set of paths). The node has the signs that
-    its leaf shares with the leaves of all its ancestors, each with the combined threshold of these leaves.
-    """
-    chains: np.ndarray | None = None  # (level + 1, nodes, 2, n_columns): the boxes from the root down to each node
-    for level in range(trees.depth):
-        drawn = rng.choice(stack.leaves, trees.count * 2**level, p=stack.sizes / stack.sizes.sum())
+    def draw(count: int) -> np.ndarray:
+        # a leaf by its number of training rows is a tree and a training row drawn uniformly
+        drawn = rng.choice(stack.leaves, count, p=stack.sizes / stack.sizes.sum())
         distinct, inverse = np.unique(drawn, return_inverse=True)  # each box is computed once
-        own = stack.boxes(distinct, n_columns)[inverse]
-        parents = np.arange(len(drawn)) // 2
+        return stack.boxes(distinct, len(used))[inverse]
+
+    return [signed_set for level in _levels(draw, trees) for signed_set in _sets(level, used)]
+
+
+def _levels(draw: Callable[[int], np.ndarray], trees: Trees) -> Iterator[np.ndarray]:
+    """Yield the thresholds of the nodes of each level, shape (nodes, 2, columns), NaN where a sign is not shared.
+
+    Each node draws a path: ``draw`` returns the boxes of so many. The node has the signs that its path shares with the
+    paths of all its ancestors, each with the combined threshold of these paths.
+    """
+    chains: np.ndarray | None = None  # (level + 1, nodes, 2, columns): the boxes from the root down to each node
+    for level in range(trees.depth):
+        own = draw(trees.count * 2**level)
+        parents = np.arange(len(own)) // 2
         chains = own[None] if chains is None else np.concatenate([chains[:, parents], own[None]])
         yield combined(chains, trees.rule)
 
@@ -233,19 +328,24 @@ def _sets(thresholds: np.ndarray, columns: np.ndarray) -> Iterator[Found]:
         yield tuple(signs[order].tolist()), thresholds[node, side, column][order]
 
 
-def ranked(subsamples: Sequence[Sequence[Found]]) -> list[tuple[tuple[int, ...], np.ndarray, float]]:
+def ranked(
+    subsamples: Sequence[Sequence[Found]], ties: np.random.Generator | None = None
+) -> list[tuple[tuple[int, ...], np.ndarray, float]]:
     """Return the distinct signed sets in descending order of stability.
 
     Parameters
     ----------
     subsamples : sequence of lists
-        Result of `sampled_sets` for each subsample.
+        Result of `layer_sets` or `auxiliary_sets` for each sample of rows.
+    ties : Generator, optional
+        Draws the order of sets that are equally stable and frequent; by their signs when None, so that the first
+        columns of the data come first.
 
     Returns
     -------
     list of (signs, thresholds, stability)
         Stability is the share of the subsamples that contain the set; ties are ordered by the number of nodes
-        (descending), then by the signs. A threshold is the median over all nodes with the set.
+        (descending), then by ``ties``. A threshold is the median over all nodes with the set.
 
     Notes
     -----
@@ -260,12 +360,17 @@ def ranked(subsamples: Sequence[Sequence[Found]]) -> list[tuple[tuple[int, ...],
             seen.setdefault(signs, []).append(thresholds)
         for signs in {signs for signs, _ in sample}:
             within[signs] = within.get(signs, 0) + 1
-    order = sorted(seen, key=lambda signs: (-within[signs], -len(seen[signs]), signs))
+    order = sorted(seen)
+    if ties is not None:
+        order = [order[index] for index in ties.permutation(len(order))]
+    order.sort(key=lambda signs: (-within[signs], -len(seen[signs])))
     return [(signs, np.median(seen[signs], axis=0), within[signs] / len(subsamples)) for signs in order]
 
 
+Paths = Literal["layer", "auxiliary"]
 Confidence = Literal["corner", "boundary"]
 LabelRepresentation = Literal["aggregated", "per_interaction"]
+LabelShares = Literal["out_of_fold", "in_sample"]
 _SUPPORT = (0.01, 0.95)
 _ROWS = 5
 
@@ -322,6 +427,19 @@ class Regions:
                 add(distance[k], np.abs(column - limit) * self.units[i], out=distance[k])
         distance[~member] = 0.0
         return member.T, distance.T
+
+    def with_shares_of(self, Z: np.ndarray, Y: np.ndarray) -> Self:
+        """Return the same regions with the label shares of these rows; a region without any has those of all.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, d), float32
+        Y : ndarray of shape (n, q), 0/1
+        """
+        member = self.inside(Z)[0].astype(np.float64)  # (n, K)
+        count = member.sum(axis=0)[:, None]
+        shares = np.where(count > 0, member.T @ Y / np.maximum(count, 1), Y.mean(axis=0))
+        return replace(self, labels=shares.astype(np.float32))
 
     def represent(
         self, Z: np.ndarray, confidence: Confidence | None, label_repr: LabelRepresentation | None

@@ -9,7 +9,7 @@ import numpy as np
 
 from multilab.datasets.synthetic import sample_scenario, scenario_threshold
 from multilab.methods.forests.compact_forest import grow_forest, seed_at
-from multilab.methods.forests.interactions import ABOVE, Regions, Trees, chosen_regions, ranked, sampled_sets
+from multilab.methods.forests.interactions import ABOVE, LayerPaths, Regions, Trees, chosen_regions, layer_sets, ranked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,10 +30,10 @@ def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     iMLDF, by the rule ``settings.rule``, and the first ``settings.regions`` are listed.
     """
     points, Y = plane(unit.generator or {})
-    _, importances = grow_forest("random", points, Y, unit.seed, n_estimators=100)
+    paths = LayerPaths.of([grow_forest("random", points, Y, unit.seed, n_estimators=100)[0]])
     trees = Trees(20, 5, unit.settings.get("rule", "relax"))
-    sets = [sampled_sets(points, Y, importances, trees, seed_at(unit.seed, index)) for index in range(10)]
-    regions = chosen_regions(ranked(sets), points, Y, unit.settings["regions"])
+    sets = [layer_sets(paths, points, trees, seed_at(unit.seed, index)) for index in range(10)]
+    regions = chosen_regions(ranked(sets, np.random.default_rng(unit.seed)), points, Y, unit.settings["regions"])
     low, high = points.min(axis=0), points.max(axis=0)
     rows: list[tuple[str, int, str, float, float, float, float]] = []
     for (x, y), labels in zip(points.tolist(), Y, strict=True):
