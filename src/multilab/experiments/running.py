@@ -60,6 +60,8 @@ def gather(cell: Cell, store: Store) -> CellInputs:
 def inner_inputs(cell: Cell, tuning: Tuning, store: Store) -> list[CellInputs]:
     """Return the inner folds on which a search scores its trials, each gathered like a cell."""
     if tuning.members:
+        if cell.tune is None:
+            raise ExperimentError("tune.members: base methods are tuned in `multilab train` and in studies only")
         chosen = {read.method.name: _chosen(read, store) for read in cell.reads if read.kind == "train"}
         cell = replace(cell, method=replace(cell.method, member_params=chosen))
     return [gather(inner, store) for inner in inner_cells(cell, tuning)]
