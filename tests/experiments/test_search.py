@@ -159,3 +159,30 @@ def test_a_search_computes_the_metric_that_it_optimises_and_no_other(store, tmp_
 def test_a_method_without_a_space_cannot_be_tuned(store, tmp_path):
     with pytest.raises(ExperimentError, match="nothing to tune"):
         run_search(cell_of("mlknn", search={}), Tuning(n_trials=2), store, tmp_path / "a.log")
+
+
+def test_tuned_members_give_their_arguments_to_the_stack(store, monkeypatch):
+    monkeypatch.setattr("multilab.experiments.cells.load_method", cheap_searched)
+    plan = Tuning(n_trials=2, metric="hamming_loss", sampler="grid", members=True)
+    cell = replace(cell_of("mlwse_l1", base_scores=("br",), search=grid_of("alpha", [0.1, 1.0])), tune=plan)
+    scores, member = cell.reads
+    assert member.tune == replace(plan, members=False)
+    assert scores.reads == (replace(scores, kind="train"),)
+    assert running.run_cell(cell, store) is None
+    chosen = store.record(member.key)["tuned"]
+    assert set(chosen) == {"estimator__C"}
+    # the out-of-fold scores are those of the member with what it chose
+    fixed = replace(scores, tune=None, method=scores.method.with_params(chosen))
+    assert running.run_cell(fixed, store) is None
+    np.testing.assert_array_equal(store.arrays(scores.key)["scores"], store.arrays(fixed.key)["scores"])
+    plain = replace(cell, tune=replace(plan, members=False))
+    assert plain.reads[1].tune is None
+    assert plain.key != cell.key
+
+
+def grid_of(name, choices):
+    return {name: {"type": "categorical", "choices": choices}}
+
+
+def cheap_searched(name):
+    return replace(cheap(name), search=grid_of("estimator__C", [0.001, 1000.0]))

@@ -91,12 +91,16 @@ class Cell:
 
     @functools.cached_property
     def reads(self) -> tuple[Cell, ...]:
-        """The cells this one reads: for a method on base scores, per member its out-of-fold and its test scores."""
+        """The cells this one reads: for a method on base scores, per member its out-of-fold and its test scores.
+
+        Out-of-fold scores of a tuned member have the arguments that its train cell chose, which they read.
+        """
         if self.kind == "scores":
-            return ()
+            return (replace(self, kind="train"),) if self.tune else ()
         changes = self.method.member_params
         methods = [load_method(name).with_params(changes.get(name, {})) for name in self.method.base_scores]
-        members = [replace(self, method=method, tune=None, alone=False) for method in methods]
+        tune = self.tune.of_members if self.tune else None
+        members = [replace(self, method=method, tune=tune, alone=False) for method in methods]
         return tuple(c for m in members for c in (scores_cell(m, self.method.inner_cv), m))
 
     @functools.cached_property
@@ -125,7 +129,7 @@ class Cell:
             identity["distributions"] = distributions
         if self.kind == "scores":
             identity["inner_cv"] = self.method.inner_cv
-        if self.tune:
+        if self.tune and self.kind == "train":
             identity["tune"] = {**self.tune.identity(), "search": self.method.search}
             identity["search"] = {"code": search_code(), "optuna": version("optuna")}
         if self.alone:

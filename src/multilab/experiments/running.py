@@ -8,6 +8,7 @@ import socket
 import time
 import traceback
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from multilab.experiments.cells import Cell
@@ -47,8 +48,10 @@ def gather(cell: Cell, store: Store) -> CellInputs:
         check_learns_from_missing(build(cell.method))
     for read in cell.reads:
         ensure(read, store)
-    scores = [store.arrays(read.key)["scores"] for read in cell.reads]
-    inputs = base_score_inputs(cell, scores) if scores else feature_inputs(cell)
+    if cell.kind == "train" and cell.reads:
+        inputs = base_score_inputs(cell, [store.arrays(read.key)["scores"] for read in cell.reads])
+    else:
+        inputs = feature_inputs(cell)
     if has_unobserved(inputs.Y_train):  # an estimator of another package would take -1 for a class
         check_learns_from_missing(build(cell.method))
     return hide(inputs, *indices(cell.split_ref), cell) if cell.observed else inputs
@@ -56,7 +59,19 @@ def gather(cell: Cell, store: Store) -> CellInputs:
 
 def inner_inputs(cell: Cell, tuning: Tuning, store: Store) -> list[CellInputs]:
     """Return the inner folds on which a search scores its trials, each gathered like a cell."""
+    if tuning.members:
+        if cell.tune is None:
+            raise ExperimentError("tune.members: base methods are tuned in `multilab train` and in studies only")
+        chosen = {read.method.name: _chosen(read, store) for read in cell.reads if read.kind == "train"}
+        cell = replace(cell, method=replace(cell.method, member_params=chosen))
     return [gather(inner, store) for inner in inner_cells(cell, tuning)]
+
+
+def _chosen(cell: Cell, store: Store) -> dict[str, Any]:
+    """Return the arguments that a tuned train cell has chosen; compute it if it is missing."""
+    ensure(cell, store)
+    chosen: dict[str, Any] = store.record(cell.key)["tuned"]
+    return chosen
 
 
 def ensure(cell: Cell, store: Store) -> None:
@@ -139,6 +154,8 @@ def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, A
 def _scores(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, bytes]]:
     """Score every training row with a model that never saw it."""
     inputs = gather(cell, store)
+    for train in cell.reads:
+        cell = replace(cell, method=cell.method.with_params(_chosen(train, store)))
     fit = Meter()
     scores = out_of_fold(cell, inputs, fit)
     measured = {"fit_seconds": fit.seconds, "peak_mb": fit.peak_mb, "memory_method": fit.method}

@@ -52,6 +52,9 @@ class Tuning:
         Seconds after which no new trial starts; at least one trial is finished.
     pruner : {"none", "median"}
         ``median`` stops a trial whose running mean over the inner folds is worse than the median of earlier trials.
+    members : bool
+        Whether the base methods of a stack are tuned too, each by itself on the complete training set. Their arguments
+        then hold in the inner folds on which the stack is tuned.
     storage : str, optional
         Optuna storage URL (``sqlite:///trials.db``); default: a journal file in the store of cells.
     """
@@ -64,12 +67,18 @@ class Tuning:
     sampler: Sampler = "tpe"
     timeout: Seconds = field(default=None, metadata=OMITTED_AT_DEFAULT)
     pruner: Literal["none", "median"] = field(default="none", metadata=OMITTED_AT_DEFAULT)
+    members: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     storage: str | None = field(default=None, metadata=NOT_IN_KEY)
 
     @classmethod
     def from_mapping(cls, block: Any, location: str = "tune") -> Tuning:
         """Build the settings of a search from a ``tune`` block; an unknown key is refused."""
         return convert(block, cls, at=location, error=ExperimentError)
+
+    @property
+    def of_members(self) -> Tuning | None:
+        """How the base methods of a stack are tuned, ``None`` if they are not."""
+        return replace(self, members=False) if self.members else None
 
     def identity(self) -> dict[str, Any]:
         """Return the settings that decide a result, for the key of a cell."""

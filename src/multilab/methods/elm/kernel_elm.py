@@ -26,7 +26,7 @@ class KernelELM(ScoreThreshold, WeightedPartialClassifier):
     Parameters
     ----------
     kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
-        rbf is exp(-gamma |x - z|^2); the authors' code divides by a width instead, gamma = 1 / width.
+        rbf is exp(-gamma |x - z|^2). Programs that divide by a width instead have gamma = 1 / width.
     gamma : float or {"scale", "auto", "median"}, default=1.0
         See `multilab.methods.kernels.resolve_gamma`.
     C : float, default=1.0

@@ -116,7 +116,7 @@ class IMLDF(MeasureAwareForest):
     Deviations from the paper, and decisions where it is silent or contradicts itself:
 
     - Algorithm 1 (lines 8 to 12) takes the larger of two ``>=`` thresholds, Fig. 1 the smaller. "relax" follows the
-      figure and the authors' earlier hiDF; "tight" follows the algorithm.
+      figure, "tight" the algorithm.
     - Nodes of all levels count (lines 15 and 16: of the last level only), because the chains of unpruned trees share
       hardly a sign down to the last level. Even so few sets occur in two samples.
     - Line 20 leaves the selection open: the ``n_interactions`` most stable sets that contain 1 % to 95 % of the

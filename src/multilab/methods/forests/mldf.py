@@ -129,9 +129,10 @@ class MLDF(MeasureAwareForest):
 
     Notes
     -----
-    Confidences follow Table 1 of the MLDF paper (`log_confidences`). Its released code differs: it multiplies unsorted
-    columns, and it never stores the representation of the first layer, so that layer t uses the threshold of layer
-    t + 1 in prediction.
+    Confidences follow Table 1 of the MLDF paper (`log_confidences`). Copies of its code differ
+    (``learner/cascade.py`` of Pan-will/MLDF at 2ca3156 and of liuliwen0990/paper_multi_label at 128ffe7): they multiply
+    unsorted columns, and they never store the representation of the first layer, so that layer t uses the threshold of
+    layer t + 1 in prediction.
 
     Deviations from the paper: for measures averaged over labels, the labels that reuse scores are fixed in training,
     because their confidences would otherwise depend on which rows are predicted together; confidences are compared as

@@ -35,8 +35,8 @@ class KernelMDDM(KernelReducer):
     gamma, gamma_factor, center_kernel
         See `LSKernelMDDM`.
     mu : float, default=1.0
-        Weight in [0, 1] of uncorrelated features (K K) against orthonormal directions (K) in the constraint. The code
-        released by the method's authors has 0.5.
+        Weight in [0, 1] of uncorrelated features (K K) against orthonormal directions (K) in the constraint. Less than
+        1 acts as a ridge.
     solver : {"dense", "factored", "ifp"}, default="dense"
         "dense" forms both matrices and solves the eigenproblem by LAPACK. "factored" uses that the left matrix is F F^T
         with F = K H Y, shape (n, c): a Cholesky factor of the right matrix and the singular values of an (n, c) matrix;

@@ -72,10 +72,11 @@ class MLWSE(WeightedPartialClassifier):
     fit_intercept : bool
         The paper fits none.
     laplacian : {"laplacian", "cosine_distance"}
-        H = D - R as the paper states, or 1 - R as its reference code has it (indefinite; refused where the
-        objective would not be convex).
+        H = D - R as the paper states, or 1 - R as its reference code has it (AiXia520/MLWSE at 3d31453,
+        ``lasso.py``; indefinite, refused where the objective would not be convex).
     loss_scale : {"sum", "mean"}
-        "mean" divides the squared error by n, as the reference code of L21 does: lam there = lam here / n.
+        "mean" divides the squared error by n, as ``util/blockwise_descent_semisparse.py`` there does: its lam is
+        lam here / n.
     group_weight : {"sqrt_labels", "size"}
         c_k = sqrt(q) as printed, or the root of the number of weights in the block.
     weights : {"full", "diagonal"}
@@ -125,8 +126,8 @@ class MLWSE(WeightedPartialClassifier):
     ----------
     J. Xiao, M. Liu. Weighted superposition ensemble multiple label classification based on sparse
     regularization. Computer Applications and Software 41(5), 2024, doi:10.3969/j.issn.1000-386x.2024.05.042.
-    English version with reference code: Y. Xia, K. Chen, Y. Yang. Multi-label classification with weighted
-    classifier selection and stacked ensemble. Information Sciences 557, 2021.
+    English version with reference code (github.com/AiXia520/MLWSE, commit 3d31453): Y. Xia, K. Chen, Y. Yang.
+    Multi-label classification with weighted classifier selection and stacked ensemble. Information Sciences 557, 2021.
 
     Examples
     --------

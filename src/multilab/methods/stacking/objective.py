@@ -300,8 +300,8 @@ def label_coupling(R: np.ndarray, kind: str = "laplacian") -> np.ndarray:
     kind : {"laplacian", "cosine_distance"}
         ``"laplacian"``: H = D - R with D the row sums (the MLWSE paper, eq. 7, with D_ii for its misprinted
         D_ij); positive semidefinite, H 1 = 0. ``"cosine_distance"``: H = 1 - R with a zero diagonal, which
-        the paper's reference code uses; indefinite, so that a large weight makes the objective unbounded
-        below.
+        the paper's reference code uses (AiXia520/MLWSE at 3d31453, ``lasso.py``); indefinite, so that a large weight
+        makes the objective unbounded below.
     """
     if kind == "laplacian":
         return np.diag(R.sum(axis=1)) - R

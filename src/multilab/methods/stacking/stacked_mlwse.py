@@ -72,12 +72,13 @@ class StackedMLWSE(WeightedPartialClassifier):
 
     Notes
     -----
-    The paper's reference code fits the base classifiers on one half A of the training set and the weights on their
-    scores of the other half B, scores new rows by both, does the same with A and B exchanged, and reports the mean of
-    the two runs' *measures*. One of these runs is ``cv="half"``: its measures have the expectation of that mean,
-    and more spread. With "halves" the score of a new row is the mean of the two runs' scores, which is not the same: an
-    average of two models is better than they are (emotions, L1: Hamming loss .183 against .191). The halves are
-    iteratively stratified. Its third base classifier, called LP there, is a chain over a random forest of 20 trees.
+    The paper's reference code (AiXia520/MLWSE at 3d31453, ``lasso_stacking.py``) fits the base classifiers on one half
+    A of the training set and the weights on their scores of the other half B, scores new rows by both, does the same
+    with A and B exchanged, and reports the mean of the two runs' *measures*. One of these runs is ``cv="half"``: its
+    measures have the expectation of that mean, and more spread. With "halves" the score of a new row is the mean of the
+    two runs' scores, which is not the same: an average of two models is better than they are (emotions, L1: Hamming
+    loss .183 against .191). The halves are iteratively stratified. Its third base classifier, called LP there, is a
+    chain over a random forest of 20 trees.
 
     Scores are real numbers around [0, 1], not confined to it: ``decision_function`` returns them, and there is no
     ``predict_proba``.
@@ -89,8 +90,8 @@ class StackedMLWSE(WeightedPartialClassifier):
     ----------
     J. Xiao, M. Liu. Weighted superposition ensemble multiple label classification based on sparse
     regularization. Computer Applications and Software 41(5), 2024, doi:10.3969/j.issn.1000-386x.2024.05.042.
-    English version with reference code: Y. Xia, K. Chen, Y. Yang. Multi-label classification with weighted
-    classifier selection and stacked ensemble. Information Sciences 557, 2021.
+    English version with reference code (github.com/AiXia520/MLWSE, commit 3d31453): Y. Xia, K. Chen, Y. Yang.
+    Multi-label classification with weighted classifier selection and stacked ensemble. Information Sciences 557, 2021.
     Stacking: D. H. Wolpert. Stacked generalization. Neural Networks 5, 1992.
 
     Examples
