@@ -71,7 +71,7 @@ def reports(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         patch.setenv("MULTILAB_JOBS", "1")
-        patch.setattr("multilab.commands.arena._rating", lambda required=False: rating)
+        patch.setattr("multilab.reports.arena.rank._rating", lambda required=False: rating)
         for verb in ("rank", "summary", "page"):
             assert main(["arena", verb]) == 0
     return root / "reports"

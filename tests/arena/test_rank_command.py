@@ -150,7 +150,7 @@ def test_sets_of_one_source_reach_the_ratings_of_a_printed_table(reports, monkey
 
     settings = arena_settings() | {"related": {"music": ["emo*", "yea*"]}}
     monkeypatch.setattr("multilab.arena.results.arena_settings", lambda: settings)
-    monkeypatch.setattr("multilab.commands.arena._rating", lambda required=False: rating)
+    monkeypatch.setattr("multilab.reports.arena.rank._rating", lambda required=False: rating)
     assert main(["arena", "rank", "--metric", "macro_f1"]) == 0
     assert seen == [["music", "enron", "music"]]
 

@@ -23,8 +23,8 @@ from multilab.arena import (
     track_results,
 )
 from multilab.arena.summary import SUBSETS
-from multilab.commands.arena import PAGE, summarise_arena, summary_of_reports
 from multilab.reports.arena.page import summary_page
+from multilab.reports.arena.rank import PAGE, summarise_arena, summary_of_reports
 
 METRICS = ("hamming_loss", "example_f1", "macro_f1", "macro_auc", "ranking_loss", "coverage", "coverage_1based")
 COLUMNS = ["dataset", "split", "method", "metric", "value"]

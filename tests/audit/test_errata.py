@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from multilab.audit import AuditCell, AuditFinding, AuditTable, TestSize, audit_table, parse_number
+from multilab.claims.paper import paper_names
 from multilab.claims.published import KEYS
 from multilab.claims.statements import Erratum, read_errata
 from multilab.cli.audit import audited_table
 from multilab.core.settings import TextLoader, read
-from multilab.papers.paper import paper_names
 
 HERE = Path(__file__).parent
 PAPERS = Path(__file__).resolve().parents[2] / "src" / "multilab" / "papers"

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multilab.claims.paper import find
 from multilab.claims.published import mask
 from multilab.claims.verdicts import fill_derived
-from multilab.papers import find
 from multilab.statistics import bonferroni_dunn_cd, compare_methods, nemenyi_cd
 from multilab.statistics.posthoc import bonferroni_dunn_q, nemenyi_q
 

@@ -18,7 +18,7 @@ from helpers.own_files import own_rows
 from multilab.cli import main
 from multilab.cli.files import with_registered_files
 from multilab.datasets import DatasetError, card, card_folders, cards, load
-from multilab.deployment import load_model
+from multilab.models import load_model
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from helpers.laboratory import Laboratory
-from multilab.commands.stage_keys import STAGES
+from multilab.experiments.stage_keys import STAGES
 
 pytestmark = pytest.mark.xdist_group("pipeline")
 

@@ -9,8 +9,8 @@ import yaml
 
 from helpers.laboratory import CHECKOUT
 from multilab.cli import main
-from multilab.commands.pipeline_file import pipeline_path, pipeline_text
 from multilab.experiments.conf import names
+from multilab.experiments.pipeline_file import pipeline_path, pipeline_text
 from multilab.experiments.study import load_study
 
 STUDIES = names("study")

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from multilab.commands import progress
-from multilab.commands.progress import ProgressBar, StageLine
+from multilab.experiments import progress
+from multilab.experiments.progress import ProgressBar, StageLine
 
 
 def cells(*keys: str) -> list[SimpleNamespace]:
@@ -52,8 +52,7 @@ def test_long_progress_prints_a_line_every_ten_seconds(capsys, monkeypatch):
 def test_the_gate_counts_the_warnings_of_its_cells(tmp_path, monkeypatch, capsys):
     from types import SimpleNamespace
 
-    from multilab.commands import gate
-    from multilab.experiments import execute
+    from multilab.experiments import execute, gate
     from multilab.experiments.store import Store
 
     store = Store(tmp_path)

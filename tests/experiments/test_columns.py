@@ -12,13 +12,13 @@ import pytest
 
 from helpers.extras import skip_without_packages_of
 from helpers.laboratory import Laboratory
-from multilab.commands.study_report import described
 from multilab.experiments.cells import SplitRef, cell_for, study_cells
 from multilab.experiments.conf import names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import build
 from multilab.experiments.method import load_method
 from multilab.experiments.study import Tuning, load_study, study_from
+from multilab.reports.study import described
 
 TUNE = {"n_trials": 2, "folds": 2, "metric": "ranking_loss"}
 PART = SplitRef("emotions", "digest of the data", "{}", 0, "digest of the rows")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from multilab.commands.comparisons import headline_metrics, study_ranks
-from multilab.commands.dvc_files import METRICS_FILE, PLOT_TABLES, study_parameters, write_plots
+from multilab.experiments.comparisons import headline_metrics, study_ranks
 from multilab.experiments.conf import names
+from multilab.experiments.dvc_files import METRICS_FILE, PLOT_TABLES, study_parameters, write_plots
 from multilab.experiments.study import load_study, study_from
 from multilab.statistics import rounded_means
 

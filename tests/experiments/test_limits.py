@@ -13,8 +13,8 @@ import pytest
 from test_additions import run, study  # noqa: F401  (a fixture)
 
 from multilab.cli import main
-from multilab.commands import publication
 from multilab.core import report_dir
+from multilab.experiments import publish as publication
 from multilab.experiments import rekeying, running
 from multilab.experiments.cells import Cell, all_cells, split_refs, with_reads
 from multilab.experiments.errors import ExperimentError

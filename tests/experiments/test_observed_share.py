@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multilab.commands.study_report import described
 from multilab.datasets import load
 from multilab.experiments.cells import Cell, all_cells, split_refs
 from multilab.experiments.errors import ExperimentError
@@ -19,6 +18,7 @@ from multilab.experiments.running import gather, inner_inputs, run_cell
 from multilab.experiments.store import Store
 from multilab.experiments.stored import Inventory, base_method, protocol_text
 from multilab.experiments.study import Tuning, study_from
+from multilab.reports.study import described
 
 HALF = ObservedShare(0.5)
 

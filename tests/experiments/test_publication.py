@@ -13,9 +13,9 @@ import pytest
 mlflow = pytest.importorskip("mlflow")
 
 from multilab.cli import main  # noqa: E402
-from multilab.commands import publication  # noqa: E402
-from multilab.commands.tuning import read_searches  # noqa: E402
+from multilab.experiments import publish  # noqa: E402
 from multilab.experiments.store import Store  # noqa: E402
+from multilab.experiments.tune import read_searches  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("tracking")
 
@@ -101,7 +101,7 @@ def test_a_run_whose_cells_are_gone_is_left_out(unreachable, monkeypatch, capsys
 
 def test_a_study_is_published_to_the_store_of_the_command_line(monkeypatch):
     where = {}
-    monkeypatch.setattr(publication, "publish_study", lambda study, store: where.update({study.name: store["uri"]}))
+    monkeypatch.setattr(publish, "publish_study", lambda study, store: where.update({study.name: store["uri"]}))
     assert main(["study", "publish", "--tracking-uri", "sqlite:///own.db"]) == 0
     assert where == {"quick": "sqlite:///own.db"}
 

@@ -11,17 +11,16 @@ import numpy as np
 import pytest
 
 from multilab.cli import main
-from multilab.commands import additions, rekeying
-from multilab.commands.study_report import described
 from multilab.core import changed_files
+from multilab.experiments import additions, evaluation, rekeying
 from multilab.experiments import cells as cells_module
-from multilab.experiments import evaluation
 from multilab.experiments import rekeying as rekeying_module
 from multilab.experiments.cells import all_cells
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.running import ensure
 from multilab.experiments.store import Store
 from multilab.experiments.study import Override, Study
+from multilab.reports.study import described
 from multilab.statistics.result_files import read_scores, read_table, write_results, write_table
 
 STUDY = Study(

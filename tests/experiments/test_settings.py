@@ -142,7 +142,7 @@ def test_a_pipeline_is_a_method_like_any_other():
 
 
 def test_what_a_search_found_is_written_where_it_is_read():
-    from multilab.commands.tuning import with_best
+    from multilab.experiments.tune import with_best
 
     nested = {"_target_": "x", "estimator": {"_target_": "y", "C": 1}, "k": 3}
     assert with_best(nested, {"estimator__C": 2, "k": 4}) == {**nested, "estimator": {"_target_": "y", "C": 2}, "k": 4}

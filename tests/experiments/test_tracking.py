@@ -18,10 +18,10 @@ import pytest
 
 mlflow = pytest.importorskip("mlflow")
 
-from multilab.commands import publication as view  # noqa: E402
-from multilab.commands.comparisons import dataset_ranks, study_ranks  # noqa: E402
 from multilab.experiments import mlflow_store  # noqa: E402
+from multilab.experiments import publish as view  # noqa: E402
 from multilab.experiments.cells import Cell, SplitRef  # noqa: E402
+from multilab.experiments.comparisons import dataset_ranks, study_ranks  # noqa: E402
 from multilab.experiments.errors import ExperimentError, TrackingError  # noqa: E402
 from multilab.experiments.method import Method  # noqa: E402
 from multilab.experiments.mlflow_store import is_destination, record_destination, runs_link, tracking  # noqa: E402

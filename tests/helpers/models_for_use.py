@@ -64,10 +64,10 @@ def fit_settings(method: str = "mlknn", **changes: Any) -> dict[str, Any]:
 
 def model_of(settings: dict[str, Any]) -> Any:
     """Return the fitted model of settings: cells, then a fit on all rows."""
-    from multilab.deployment.champions import settings_cells
-    from multilab.deployment.final_fit import evaluated, fitted_model
     from multilab.experiments.execute import run_cells
     from multilab.experiments.store import Store
+    from multilab.models.champions import settings_cells
+    from multilab.models.final_fit import evaluated, fitted_model
 
     cells, store = settings_cells(settings), Store()
     assert run_cells(cells, store, n_jobs=1) == {}
@@ -78,9 +78,9 @@ def register_at_once(
     folder: Path, logged: Any, where: dict[str, str], names: list[str], barrier: Any, queue: Any
 ) -> None:
     """Register the model of a folder under one name after the other, each at the moment of another process."""
-    from multilab.deployment import load_model
-    from multilab.deployment.champions import challenge
     from multilab.experiments.store import Store
+    from multilab.models import load_model
+    from multilab.models.champions import challenge
 
     model = load_model(folder)
     for name in names:

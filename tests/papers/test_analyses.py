@@ -11,8 +11,9 @@ import pytest
 from scipy.stats import spearmanr
 
 from helpers.laboratory import Laboratory
-from multilab import papers
 from multilab.claims import ClaimsError
+from multilab.claims import paper as papers
+from multilab.claims.paper import PaperContent
 from multilab.core.settings import convert
 from multilab.experiments import fitting, running
 from multilab.experiments.analysing import run_units, tables
@@ -28,7 +29,6 @@ from multilab.metrics import score_all
 from multilab.papers._iterations import shown_iterations
 from multilab.papers.mlekelm import nystroem, sweeps
 from multilab.papers.mlwse import affinity, convergence, sensitivity, sparsity, table3
-from multilab.papers.paper import PaperContent
 
 METRICS = ["f1_of_means", "example_f1", "hamming_loss", "ranking_loss"]
 Q = 4

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multilab import papers
+from multilab.claims import paper as papers
 from multilab.reports.data import load_report
 from multilab.reports.errors import ReportError
 from multilab.reports.figures import draw_figures

@@ -14,6 +14,7 @@ from multilab import claims
 from multilab.claims import check_claims
 from multilab.claims import checks as checks_module
 from multilab.claims.checks import check_errata
+from multilab.claims.paper import find
 from multilab.experiments import cell_metrics, fitting, running
 from multilab.experiments.analysis_units import Unit
 from multilab.experiments.cells import Cell, SplitRef, study_cells
@@ -22,7 +23,6 @@ from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 from multilab.methods.forests.compact_forest import CompactForest
 from multilab.metrics import score_all
-from multilab.papers import find
 from multilab.papers.imldf import figures, regions, table4
 
 SMALL = {"n_trees": 5, "n_forests": 2, "n_folds": 2}

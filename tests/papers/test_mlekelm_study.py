@@ -12,11 +12,11 @@ import pytest
 
 from multilab.claims import Evidence, check_claims, judge_tables, published_evidence, summarised
 from multilab.claims import checks as checks_module
+from multilab.claims.paper import find
 from multilab.experiments import fitting
 from multilab.experiments.cells import SplitRef, split_refs, study_cells
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.study import load_study, study_from
-from multilab.papers import find
 from multilab.reports import load_report
 from multilab.reports.data import metric_title
 from multilab.reports.paper.rank_figures import paper_rank_figures

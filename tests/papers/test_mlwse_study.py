@@ -9,10 +9,10 @@ import pytest
 from multilab.claims import Evidence, published_evidence
 from multilab.claims import checks as checks_module
 from multilab.claims.checks import check_errata
+from multilab.claims.paper import find
 from multilab.experiments.study import load_study
 from multilab.methods import BinaryRelevance, PessimisticTree, RAkEL
 from multilab.methods.stacking.objective import cosine_affinity
-from multilab.papers import find
 
 SCORES = ["dataset", "split", "method", "metric", "value"]
 CURVES = {1: (0.5, 0.6, 0.5), 100: (0.2, 0.2, 0.2)}

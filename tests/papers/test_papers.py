@@ -7,12 +7,12 @@ import string
 
 import pytest
 
-from multilab import papers
 from multilab.claims import ClaimsError
+from multilab.claims import paper as papers
 from multilab.claims.checks import ALL_OF
 from multilab.claims.published import read_cells
 from multilab.core.settings import TextLoader, parse_yaml
-from multilab.papers import paper as paper_module
+from multilab.experiments.conf import names, read_settings
 
 
 def slugs(page):
@@ -27,7 +27,7 @@ def test_every_paper_loads(name):
     paper.verify()
     assert paper is papers.find(name)
     assert paper.title != name
-    assert name in paper.studies
+    assert any(read_settings("study", study).get("paper") == name for study in names("study"))
     assert len(paper.published)
     assert paper.errata
     assert paper.claims
@@ -136,8 +136,8 @@ def test_a_misspelt_key_is_refused_with_its_file(tmp_path, monkeypatch, file, ol
         path.parent.mkdir(exist_ok=True)
         path.write_text(text.replace(old, new) if name == file else text)
     checks = papers.find("lwmf").checks
-    monkeypatch.setattr(paper_module, "_FOLDER", tmp_path)
-    paper = paper_module.Paper("toy")
+    monkeypatch.setattr(papers, "_FOLDER", tmp_path)
+    paper = papers.Paper("toy")
     vars(paper)["checks"] = checks
     with pytest.raises(ClaimsError, match=message):
         paper.verify()

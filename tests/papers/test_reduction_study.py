@@ -8,6 +8,7 @@ import pytest
 
 from multilab.claims import checks as checks_module
 from multilab.claims.evidence import Evidence
+from multilab.claims.paper import find
 from multilab.experiments import fitting, running
 from multilab.experiments.analysis_units import Unit
 from multilab.experiments.cells import Cell, SplitRef
@@ -17,7 +18,6 @@ from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 from multilab.methods import LSKernelMDDM, MLkNN
 from multilab.metrics import score_all
-from multilab.papers import find
 from multilab.papers.lskmddm import dimension, figures, reduction_time, regularisation
 
 METRICS = ["average_precision", "macro_auc"]

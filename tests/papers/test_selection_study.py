@@ -13,6 +13,7 @@ from helpers.multilabel_checks import make_data
 from multilab.claims import checks as checks_module
 from multilab.claims.checks import check_errata
 from multilab.claims.evidence import Evidence, published_evidence
+from multilab.claims.paper import find
 from multilab.experiments import fitting, ledger, running
 from multilab.experiments.analysis_units import Unit
 from multilab.experiments.cells import Cell, SplitRef
@@ -22,7 +23,6 @@ from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 from multilab.methods.neighbours.mlknn import MLkNN
 from multilab.metrics import score_all
-from multilab.papers import find
 from multilab.papers.lwmf import feature_curves, figures
 from multilab.papers.lwmf.checks import curve_area
 from multilab.reports.data import load_report

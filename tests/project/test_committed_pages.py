@@ -17,13 +17,13 @@ import pytest
 
 from multilab.arena.portfolio import chosen_members, stack_study
 from multilab.cli import main
-from multilab.commands import arena
-from multilab.commands.arena import summarise_arena
-from multilab.commands.pages import README_STUDY, overview, write_pages
-from multilab.commands.study_report import write_comparisons
 from multilab.core import changed_files
 from multilab.experiments.study import load_study
 from multilab.reports import write_readme
+from multilab.reports.arena import rank as arena
+from multilab.reports.arena.rank import summarise_arena
+from multilab.reports.pages import README_STUDY, overview, write_pages
+from multilab.reports.study import write_comparisons
 from multilab.statistics.result_files import read_scores
 
 for _module in ("jinja2", "matplotlib", "PIL"):
@@ -171,8 +171,8 @@ def test_the_study_of_the_stacks_is_what_portfolio_writes() -> None:
 
 
 def test_the_templates_of_the_plots_are_those_of_the_package() -> None:
-    import multilab.commands
+    import multilab.experiments
 
     for path in (CHECKOUT / ".dvc" / "plots").glob("*.json"):
-        source = Path(multilab.commands.__file__).parent / "templates" / path.name
+        source = Path(multilab.experiments.__file__).parent / "templates" / path.name
         assert path.read_text() == source.read_text(), path.name

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from multilab.commands.schemas import SCHEMAS, schema_of, schema_text
 from multilab.core.settings import parse_yaml
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.schemas import SCHEMAS, schema_of, schema_text
 
 CONF = Path(__file__).parents[2] / "conf"
 MARK = "# yaml-language-server: $schema="
@@ -16,7 +16,7 @@ MARK = "# yaml-language-server: $schema="
 
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_the_committed_schema_is_that_of_the_code(kind):
-    """If it fails: python -c "from multilab.commands.schemas import write_schemas; write_schemas()"."""
+    """If it fails: python -c "from multilab.experiments.schemas import write_schemas; write_schemas()"."""
     assert (CONF / "schema" / f"{kind}.json").read_text(encoding="utf-8") == schema_text(kind)
 
 

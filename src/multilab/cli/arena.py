@@ -49,7 +49,7 @@ def rank(top: int | None, output: str | None, **options: str | None) -> None:
     have results. The pools are default, tuned, ensembled and all; -unseen leaves out sets that decided the champion's
     rules.
     """
-    from multilab.commands.arena import rank as rank_methods
+    from multilab.reports.arena.rank import rank as rank_methods
 
     rank_methods({name: value for name, value in options.items() if value is not None}, top, output)
 
@@ -61,7 +61,7 @@ def page(output: str | None) -> None:
 
     They are index.html and sets/NAME.html.
     """
-    from multilab.commands.pages import write_pages
+    from multilab.reports.pages import write_pages
 
     write_pages(Path(output) if output else report_dir("arena"))
 
@@ -69,7 +69,7 @@ def page(output: str | None) -> None:
 @arena.command()
 def summary() -> None:
     """Write the summary and docs/arena-results.md."""
-    from multilab.commands.arena import summarise_arena
+    from multilab.reports.arena.rank import summarise_arena
 
     summarise_arena()
 
@@ -84,8 +84,8 @@ def portfolio(study: str, k: int, seconds: float, output: str | None) -> None:
 
     The portfolio of a dataset is chosen by results on other sets; a set in the file keeps its own.
     """
-    from multilab.commands.arena import choose
     from multilab.experiments.study import load_study
+    from multilab.reports.arena.rank import choose
 
     path = Path(output) if output else conf_dir() / "study" / "arena-stacks.yaml"
     choose(load_study(study), k, seconds, path)

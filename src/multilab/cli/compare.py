@@ -59,10 +59,10 @@ def compare(
     The exit code is 0 if a method besides the baseline finished, 1 if none did, 2 for a mistake in the command. In
     Python: from multilab import compare.
     """
-    from multilab.commands.composition import check_dataset
     from multilab.comparison.request import Request
     from multilab.comparison.results import write_files
     from multilab.comparison.run import closing_text, compare_within_budget
+    from multilab.experiments.composition import check_dataset
     from multilab.metrics.registry import DEFINED
     from multilab.reports.comparison.page import write_comparison_page
 

@@ -34,7 +34,7 @@ from multilab.core.text import excerpt
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multilab.deployment.monitoring import Monitoring
+    from multilab.models.monitoring import Monitoring
 
 _WRITERS: dict[str, Callable[[pd.DataFrame], str | bytes]] = {
     ".csv": lambda table: table.to_csv(index=False, lineterminator="\n"),
@@ -118,7 +118,7 @@ def fit(
     }
     settings = [f"{name}={value}" for name, value in run.items() if value is not None]
 
-    from multilab.commands.final_fits import FitOptions, fit_and_log
+    from multilab.models.fit import FitOptions, fit_and_log
 
     return fit_and_log([*settings, *(f"method.{word}" for word in arguments)], FitOptions(**options))
 
@@ -138,8 +138,8 @@ def predict(model: str, rows: str, output: str | None, tracking_uri: str | None)
     or ARFF file with the columns of the training file, in any order; label columns and columns that the card drops may
     be in it and are ignored. The result has per label its decision and its probability.
     """
-    from multilab.deployment import load_model
-    from multilab.deployment.model_limits import prediction_warnings
+    from multilab.models import load_model
+    from multilab.models.model_limits import prediction_warnings
 
     _check_output(output, rows, model)
     saved = load_model(model, tracking_uri)
@@ -173,7 +173,7 @@ def serve(model: str, port: int, max_mb: float, tracking_uri: str | None) -> int
     training file, and returns {"predictions": [{label: 0 or 1, label_probability: ...}]}. A request that the model
     cannot predict has the status 400 and one line that names the column. GET /ping is 200 when it is ready.
     """
-    from multilab.deployment.serving import serve_model
+    from multilab.models.serving import serve_model
 
     return serve_model(model, port, tracking_uri, max_mb)
 
@@ -208,8 +208,8 @@ def monitor(
 
     Exit code: 0 no drift, 1 drift, 2 wrong arguments, file or columns.
     """
-    from multilab.deployment import load_model
-    from multilab.deployment.monitoring import monitor_rows
+    from multilab.models import load_model
+    from multilab.models.monitoring import monitor_rows
 
     if output is not None:
         refuse_overwriting(output, rows, *Path(model).rglob("*"))
@@ -252,9 +252,9 @@ def explain(
     permuted (all 0/1 columns of a text column together). Of linear models and trees, label by label, also coefficients
     or importances.
     """
-    from multilab.commands.progress import ProgressBar
-    from multilab.deployment import load_model
-    from multilab.deployment.explaining import coefficient_table, permutation_table
+    from multilab.experiments.progress import ProgressBar
+    from multilab.models import load_model
+    from multilab.models.explaining import coefficient_table, permutation_table
 
     _check_output(output, rows, model)
     saved = load_model(model, tracking_uri)
@@ -297,9 +297,9 @@ def card(model: str, output: str | None, html: bool, tracking_uri: str | None) -
 
     A card has data, settings, metrics with intervals, labels, calibration and known weaknesses.
     """
-    from multilab.deployment.loading import model_folder
-    from multilab.deployment.metadata import ModelMetadata
-    from multilab.deployment.model_card import model_card
+    from multilab.models.loading import model_folder
+    from multilab.models.metadata import ModelMetadata
+    from multilab.models.model_card import model_card
 
     extension = Path(output or "").suffix.lower()
     if extension not in ("", ".md", ".markdown", ".txt", *_WEB) and not html:

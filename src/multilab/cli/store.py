@@ -54,7 +54,7 @@ def list_cells(dataset: str | None, method: str | None, status: str | None, metr
     A line has key, status, date, seconds, size, the metric, dataset, split, protocol, method and settings. A cell is
     outdated where today's code, libraries or data would give another key.
     """
-    from multilab.commands.progress import ProgressBar
+    from multilab.experiments.progress import ProgressBar
     from multilab.experiments.store import Store
     from multilab.experiments.stored import Inventory, protocol_text
     from multilab.metrics import METRICS
@@ -105,7 +105,7 @@ def add(study: str, retry_unfinished: bool) -> int:
 
     Their results are added to those of the study. For a study that got new columns or datasets.
     """
-    from multilab.commands.additions import add as add_results
+    from multilab.experiments.additions import add as add_results
     from multilab.experiments.store import Store
 
     return add_results(Store(), study, retry_unfinished)
@@ -125,7 +125,7 @@ def rekey(study: str, accept: str, recompute: str, sample: int, seed: int, reaso
     Refused where settings differ (but for methods of --accept), or where recomputed cells differ: by more than 1e-6,
     or at all without a --reason. Methods of --recompute keep their keys, so that `multilab store add` fits them again.
     """
-    from multilab.commands.rekeying import rekey as rekey_results
+    from multilab.experiments.rekeying import rekey as rekey_results
     from multilab.experiments.store import Store
 
     return rekey_results(Store(), study, accept, seed, reason, sample, recompute)
@@ -343,14 +343,14 @@ def removable(store: Store, dataset: str, method: str, outdated: bool) -> Iterat
 
 def _keys_of(study: str) -> set[str]:
     """Return the keys of all cells of a study: those of its columns, those they read, those of its analyses."""
+    from multilab.claims.paper import analyses_of
     from multilab.experiments.analysis_units import units_of
     from multilab.experiments.cells import all_cells
     from multilab.experiments.study import load_study
-    from multilab.papers import analyses_of
 
     described = load_study(study)
     cells: list[Cell] = list(all_cells(described))
-    units = list(units_of(described, analyses_of(described)))
+    units = list(units_of(described, analyses_of(described.paper)))
     cells += [unit.cell for unit in units if unit.cell]
     return {unit.key for unit in units} | {key for cell in cells for key in (cell.key, *(c.key for c in cell.reads))}
 
@@ -366,7 +366,7 @@ def _transfer(verb: str, remote: Remote, keys: Collection[str], total: int, copy
     """Copy cells one by one; print those that are refused and how many were copied."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from multilab.commands.progress import ProgressBar
+    from multilab.experiments.progress import ProgressBar
 
     began, refused = time.perf_counter(), {}
 

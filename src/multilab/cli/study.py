@@ -35,10 +35,10 @@ def new(name: str) -> None:
     They are conf/study/NAME.yaml, to be edited, and reports/NAME/dvc.yaml. Of an existing study only the pipeline is
     written, whose plots follow the headline metric. NAME has letters, digits, - and _.
     """
-    from multilab.commands.pipeline_file import pipeline_path, pipeline_text, run_command, settings_text
     from multilab.experiments.arguments import check_study
     from multilab.experiments.conf import names
     from multilab.experiments.own_settings import new_settings_dir
+    from multilab.experiments.pipeline_file import pipeline_path, pipeline_text, run_command, settings_text
     from multilab.experiments.study import load_study
 
     if not name.replace("-", "").replace("_", "").isalnum():
@@ -84,11 +84,11 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
 
     Needs neither data nor cells.
     """
-    from multilab.commands.pages import committed_pages, overview, study_page
-    from multilab.commands.receipts import PAGE, restore_tables
     from multilab.experiments.execute import parallel_map
     from multilab.experiments.mlflow_store import runs_link, tracking
+    from multilab.experiments.receipts import PAGE, restore_tables
     from multilab.reports import finding_text, headline_markdown
+    from multilab.reports.pages import committed_pages, overview, study_page
 
     if every:
         return committed_pages(parallel_map)
@@ -158,7 +158,7 @@ def verify(
 
     This is the reproducibility gate: `multilab gate` is the same command. Exit code 1: a number differs.
     """
-    from multilab.commands.gate import recompute_sample, recompute_study
+    from multilab.experiments.gate import recompute_sample, recompute_study
     from multilab.experiments.study import load_study
 
     if accept and (method or sample):
@@ -184,8 +184,8 @@ def publish(study: str, runs: bool, tracking_uri: str | None, tracking_artifacts
 
     The view is rebuilt from the result files. --runs also publishes what was computed while no server answered.
     """
-    from multilab.commands.publication import publish_study
     from multilab.experiments.mlflow_store import tracking
+    from multilab.experiments.publish import publish_study
     from multilab.experiments.study import load_study
 
     where = tracking(tracking_uri, tracking_artifacts)
@@ -202,10 +202,10 @@ def publish(study: str, runs: bool, tracking_uri: str | None, tracking_artifacts
 
 def _publish_runs(where: dict[str, str]) -> int:
     """Publish all runs and searches that the store of cells has a note of."""
-    from multilab.commands.publication import publish_results
-    from multilab.commands.train import read_runs
-    from multilab.commands.tuning import read_searches
+    from multilab.experiments.publish import publish_results
     from multilab.experiments.store import Store
+    from multilab.experiments.train import read_runs
+    from multilab.experiments.tune import read_searches
 
     store = Store()
     runs, left_out = read_runs(store, where)
@@ -247,7 +247,7 @@ def worker(settings: tuple[str, ...], study: str | None, lease: float, idle_exit
     back at once. The exit code is 0 if no cell failed.
     """
     from multilab.cli.files import with_registered_files
-    from multilab.commands.worker import run_worker
+    from multilab.experiments.worker import run_worker
 
     if bool(study) == bool(settings):
         raise click.UsageError("Give --study NAME, or the settings of a sweep as of `multilab train -m`.")
@@ -269,9 +269,9 @@ def keys(study: str, adopt: bool) -> None:
     unless data have to be prepared first. It also writes the settings that `dvc params` shows. With --adopt the cells
     must be those of the settings and the code of today; `dvc commit -f` on the pipeline file then accepts the results.
     """
-    from multilab.commands.dvc_files import write_parameters
-    from multilab.commands.progress import StageLine
-    from multilab.commands.receipts import adopt_results, drop_stale_receipts, write_keys
+    from multilab.experiments.dvc_files import write_parameters
+    from multilab.experiments.progress import StageLine
+    from multilab.experiments.receipts import adopt_results, drop_stale_receipts, write_keys
     from multilab.experiments.study import load_study
 
     described = load_study(study)
@@ -289,10 +289,10 @@ def keys(study: str, adopt: bool) -> None:
 def preprocess(study: str) -> None:
     """Fetch, verify and parse the datasets of a study into the prepared store."""
     from multilab import datasets, model_selection
-    from multilab.commands.progress import ProgressBar, StageLine
-    from multilab.commands.receipts import write_receipt
+    from multilab.claims.paper import find
+    from multilab.experiments.progress import ProgressBar, StageLine
+    from multilab.experiments.receipts import write_receipt
     from multilab.experiments.study import load_study
-    from multilab.papers import find
 
     described = load_study(study)
     line = StageLine("preprocess")
@@ -309,9 +309,9 @@ def preprocess(study: str) -> None:
 @study_option()
 def base_scores(study: str) -> int:
     """Make the out-of-fold base scores that the methods of a study read."""
-    from multilab.commands.receipts import write_receipt
-    from multilab.commands.running import run_stage
     from multilab.experiments.cells import base_score_cells
+    from multilab.experiments.receipts import write_receipt
+    from multilab.experiments.stages import run_stage
     from multilab.experiments.study import load_study
 
     described = load_study(study)
@@ -326,10 +326,10 @@ def base_scores(study: str) -> int:
 @click.option("--method", type=METHOD, help="Only this method; writes no receipt.")
 def train(study: str, method: str | None) -> int:
     """Fit and score the methods of a study over its datasets and splits."""
-    from multilab.commands.receipts import write_receipt
-    from multilab.commands.running import run_stage
     from multilab.core.messages import unknown_name
     from multilab.experiments.cells import all_cells, study_cells
+    from multilab.experiments.receipts import write_receipt
+    from multilab.experiments.stages import run_stage
     from multilab.experiments.study import load_study
 
     described = load_study(study)
@@ -350,20 +350,20 @@ def analyses(study: str) -> int:
 
     Writes tables next to scores.csv: the data of its figures and of its tables on simulated data.
     """
-    from multilab.commands.progress import ProgressBar, StageLine, exit_code, print_warnings
-    from multilab.commands.receipts import write_receipt
+    from multilab.claims.paper import analyses_of
     from multilab.experiments.analysis_units import units_of
+    from multilab.experiments.progress import ProgressBar, StageLine, exit_code, print_warnings
+    from multilab.experiments.receipts import write_receipt
     from multilab.experiments.store import Store
     from multilab.experiments.study import load_study
-    from multilab.papers import analyses_of
 
     described = load_study(study)
     line, progress = StageLine("analyses"), ProgressBar(f"{study}: analyses")
-    results, units = Store(), units_of(described, analyses_of(described))
+    results, units = Store(), units_of(described, analyses_of(described.paper))
     failed = {}
     if units:
-        from multilab.commands.tables import write_analyses  # they need the libraries of the estimators
         from multilab.experiments.analysing import run_units
+        from multilab.experiments.tables import write_analyses  # they need the libraries of the estimators
 
         failed = run_units(units, results, progress=progress)
         if not failed:
@@ -383,11 +383,11 @@ def evaluate(study: str) -> None:
     Writes scores.csv, keys.csv (the cell behind each score), measured.csv (times, memory) and, for tuned cells,
     tuned.csv (what the searches chose).
     """
-    from multilab.commands.progress import StageLine, print_warnings
-    from multilab.commands.receipts import write_receipt
-    from multilab.commands.tables import write_tables
+    from multilab.experiments.progress import StageLine, print_warnings
+    from multilab.experiments.receipts import write_receipt
     from multilab.experiments.store import Store
     from multilab.experiments.study import load_study
+    from multilab.experiments.tables import write_tables
 
     described = load_study(study)
     line, results = StageLine("evaluate"), Store()
@@ -405,10 +405,10 @@ def stats(study: str) -> None:
     Writes statistics.json, metrics.json, the verdicts and index.html. Each variant of two methods or more is compared
     by itself in statistics-VARIANT.json, of the same form.
     """
-    from multilab.commands.progress import StageLine
-    from multilab.commands.receipts import restore_tables, write_receipt
-    from multilab.commands.study_report import write_report
+    from multilab.experiments.progress import StageLine
+    from multilab.experiments.receipts import restore_tables, write_receipt
     from multilab.experiments.study import load_study
+    from multilab.reports.study import write_report
 
     described = load_study(study)
     line = StageLine("stats")
@@ -442,7 +442,7 @@ def _show(markdown: str) -> None:
 def _verdict_lines(study: Study) -> list[str]:
     """Return the number of published cells per verdict, and of those still missing."""
     from multilab.claims.verdicts import MISSING, VERDICTS, Agreement
-    from multilab.commands.pipeline_file import run_command
+    from multilab.experiments.pipeline_file import run_command
     from multilab.statistics.result_files import read_table
 
     path = report_dir(study.name) / "cells.csv"
@@ -466,7 +466,7 @@ def _verdict_lines(study: Study) -> list[str]:
 
 def _claim_lines(study: Study) -> list[str]:
     """Return each claim with its outcome on our results and on the published cells."""
-    from multilab.papers import find
+    from multilab.claims.paper import find
 
     path = report_dir(study.name) / "claims.json"
     entries = {entry["id"]: entry for entry in read_json(path)} if path.is_file() else {}

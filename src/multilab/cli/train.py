@@ -136,9 +136,15 @@ def train(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
       tracking.uri=URI        the MLflow store; tracking.artifacts=URI, tracking=NAME: conf/tracking/NAME.yaml
       hydra/launcher=joblib   run a sweep on joblib, ray or SLURM (extras joblib, ray, slurm)
     """
-    from multilab.commands.train import train as run
+    from multilab.experiments.train import train as run
 
-    return run(_overrides(settings, multirun, cfg))
+    jobs = run(_overrides(settings, multirun, cfg))
+    if jobs.sweep and jobs.results:
+        from multilab.reports.tables.results import print_sweep
+
+        print_sweep([(one.settings["conventions"], one.cells) for one in jobs.results], jobs.results[0].metrics)
+    jobs.raise_failure()
+    return 0
 
 
 @click.command()
@@ -175,6 +181,6 @@ def tune(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
 
     To tune inside every training set of a cross-validation instead: multilab train tune.n_trials=20 ...
     """
-    from multilab.commands.tuning import tune as run
+    from multilab.experiments.tune import tune as run
 
     return run(_overrides(settings, multirun, cfg))

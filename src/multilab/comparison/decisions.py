@@ -14,12 +14,12 @@ from multilab.comparison.plan import PlannedMethod, Sizes, held_out_seconds
 from multilab.comparison.scores import CellScores, metric_values
 from multilab.core import MultilabError
 from multilab.decision import CalibratedMultiLabelClassifier, TunedThresholdClassifier
-from multilab.deployment.final_fit import DECISIONS, INNER_FOLDS
 from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.execute import run_cells_within
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
 from multilab.metrics.registry import defined
+from multilab.models.final_fit import DECISIONS, INNER_FOLDS
 
 __all__ = ["Effects", "held_out_effects", "objective_of", "tuned_decisions", "tuned_name"]
 

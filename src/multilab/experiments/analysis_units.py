@@ -16,13 +16,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from multilab.claims.paper import Analysis
 from multilab.core import code_digest, json_digest
 from multilab.experiments.cells import SCHEMA, Cell, library_versions, split_refs
 from multilab.experiments.chosen_metrics import chosen_metrics, metric_digests, names_in, package_nodes
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.study import Study
 
-__all__ = ["Analysis", "Unit", "module_of", "units_of"]
+__all__ = ["Unit", "module_of", "units_of"]
 
 _CODE_WITHIN = (
     "multilab.papers",
@@ -44,30 +45,6 @@ _OF_THE_CELL = (
     "environment",
     "distributions",
 )
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """An analysis, and the methods and data it is applied to.
-
-    Attributes
-    ----------
-    module : str
-        Dotted path of the module.
-    datasets : tuple of str
-    methods : tuple of str
-        Empty for an analysis of simulated data.
-    splits : int or None
-        Number of splits of the study's protocol, default all; for simulated data the number of repetitions, default 1.
-    settings : dict
-        Settings of the analysis.
-    """
-
-    module: str
-    datasets: tuple[str, ...]
-    methods: tuple[str, ...] = ()
-    splits: int | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,1 @@
-"""The papers: published values, errata, names, layouts, claims, checks, analyses and figures, one folder each."""
-
-from multilab.papers.paper import Paper, analyses_of, find, paper_names, paper_of
-
-__all__ = ["Paper", "analyses_of", "find", "paper_names", "paper_of"]
+"""Content of the papers: published values, errata, names, claims, checks, analyses and figures, one folder each."""

@@ -16,13 +16,13 @@ from helpers.arena_sample import METHODS, SETS, write_arena
 from helpers.html_page import Page
 from multilab.arena import leaderboard_means, rank_methods
 from multilab.cli import main
-from multilab.commands.pages import study_page
 from multilab.reports.arena.data import OutdatedLeaderboardError, load_arena
 from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, rank_ladder
 from multilab.reports.arena.page import build_arena_pages
 from multilab.reports.arena.panels import finding, picker_data
 from multilab.reports.errors import ReportError
 from multilab.reports.overview import write_overview
+from multilab.reports.pages import study_page
 
 
 class ArenaPage(Page):

@@ -13,11 +13,11 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
 from helpers.html_page import Page
-from multilab import papers
 from multilab.claims import ClaimsError, judge_tables
+from multilab.claims import paper as papers
+from multilab.claims.paper import find
 from multilab.claims.published import check_layouts
 from multilab.claims.verdicts import compared
-from multilab.papers import find
 from multilab.reports import ReportError, build_report, load_report
 from multilab.reports.paper.cells import tally
 from multilab.reports.paper.errata import note

@@ -13,6 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from multilab.experiments.cells import Cell
+from multilab.experiments.store import Store
+from multilab.experiments.stored import Inventory
+from multilab.experiments.summaries import result_rows
 from multilab.metrics import METRICS
 from multilab.reports.tables.entry import ARROWS, Entry
 from multilab.statistics import rank_rows
@@ -213,3 +217,18 @@ def print_result_table(table: ResultTable) -> None:
     for row in table.rows:
         drawn.add_row(*(Text(entry.text, style="bold" if entry.best else "") for entry in row))
     Console().print(drawn)
+
+
+def sweep_table(rows: Sequence[ResultRow], metrics: Sequence[str]) -> str:
+    """Return the table of a sweep as plain text: methods x metrics, the best marked, seconds and warnings."""
+    return as_text(result_table(rows, metrics))
+
+
+def print_sweep(runs: Sequence[tuple[str, Sequence[Cell]]], metrics: Sequence[str]) -> None:
+    """Print the table of the finished runs of a sweep: of each its conventions and its cells."""
+    inventory, rows = Inventory(Store()), []
+    for conventions in dict.fromkeys(name for name, _ in runs):
+        keys = [cell.key for name, cells in runs if name == conventions for cell in cells]
+        rows += result_rows(inventory, map(inventory.read, dict.fromkeys(keys)), conventions)
+    print()
+    print_table(rows, metrics)

@@ -1,1 +1,0 @@
-"""What several stages share: arguments, progress, receipts, and the steps behind a stage."""

@@ -1,7 +1,0 @@
-"""MLflow model of a saved model ("models from code"): MLflow runs this file when the model is loaded."""
-
-import mlflow
-
-from multilab.deployment.pyfunc_model import MultiLabelModel
-
-mlflow.models.set_model(MultiLabelModel())

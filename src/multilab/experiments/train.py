@@ -1,0 +1,152 @@
+"""`multilab train`: methods on datasets, with the settings of the command line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from multilab.core import MultilabError, canonical_json, json_digest, read_json, write_atomically
+from multilab.datasets import prepared_meta
+from multilab.experiments.arguments import check_method
+from multilab.experiments.cell_metrics import cell_metrics
+from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.composition import Jobs, cells_at_once, metric_names, run_jobs, settings_of
+from multilab.experiments.environment import code_version
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.execute import run_cells
+from multilab.experiments.method import Method
+from multilab.experiments.mlflow_store import tracking
+from multilab.experiments.observed_share import ObservedShare
+from multilab.experiments.progress import ProgressBar, print_warnings
+from multilab.experiments.store import Store
+from multilab.experiments.study import Tuning
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method with its settings on one dataset.
+
+    Attributes
+    ----------
+    settings : dict
+        What identifies it, see :func:`multilab.experiments.composition.settings_of`.
+    cells : list of Cell
+    scores : list of dict
+        All metrics of each cell.
+    metrics : list of str
+        Those to print.
+    where : dict
+        The MLflow store, see :func:`multilab.experiments.mlflow_store.tracking`.
+    """
+
+    settings: dict[str, Any]
+    cells: list[Cell]
+    scores: list[dict[str, float]]
+    metrics: list[str]
+    where: dict[str, str]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of MLflow's runs table."""
+        return [self.metrics[0], "seconds", "peak_mb", *self.metrics[1:3]]
+
+    def record(self) -> Any:
+        """Return the run for MLflow."""
+        from multilab.experiments.publish import run_record  # imports MLflow
+
+        splits = [cell.split_ref.split for cell in self.cells]
+        values = {name: dict(zip(splits, (row[name] for row in self.scores), strict=True)) for name in self.scores[0]}
+        record = run_record("runs", self.cells, values, code_version(), self.metrics)
+        method, title = (" ".join([text, *self.settings["changed"]]) for text in (record.method, record.title))
+        return replace(record, method=method, title=title)
+
+
+def train(overrides: Sequence[str]) -> Jobs:
+    """`multilab train [-m] dataset=... method=...`: run the jobs, show them in MLflow."""
+    jobs = run_jobs(train_job, overrides, "multilab train")
+    if published := [run for run in jobs.results if run.settings["publish"]]:
+        from multilab.experiments.publish import publish_now  # imports MLflow
+
+        publish_now(published)
+    return jobs
+
+
+def train_job(cfg: Any) -> Run:
+    """Plan, execute and evaluate one run whose settings Hydra composed."""
+    settings, store = settings_of(cfg), Store()
+    cells = _planned(settings, store)
+    name = f"{settings['method']} on {settings['dataset']}"
+    failed = run_cells(cells, store, cells_at_once(), ProgressBar(name))
+    if failed:
+        label, reason = next(iter(failed.items()))
+        raise ExperimentError(f"{len(failed)} of {len(cells)} cells failed, the first ({label}) with: {reason}")
+    scores = [cell_metrics(cell, store, cfg.conventions) for cell in cells]
+    where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
+    run = Run(settings, cells, scores, metric_names(cfg), where)
+    print(_text_of(run))
+    print_warnings(cells, store)
+    if settings["publish"]:  # later: the store of MLflow may not answer
+        note = store.root / ".runs" / f"run-{json_digest(settings)[:16]}.json"
+        write_atomically(note, canonical_json({"settings": settings, "metrics": run.metrics}))
+    return run
+
+
+def _planned(settings: dict[str, Any], store: Store) -> list[Cell]:
+    """Return the cells of a run; if one is missing, check the arguments of the method before any work starts."""
+    cells = cells_of(settings) if prepared_meta(settings["dataset"]) else []
+    if not cells or not all(store.has(cell.key) for cell in cells):
+        check_method(Method.from_mapping(settings["method"], settings["mapping"]), bool(settings["tune"]))
+    return cells or cells_of(settings)
+
+
+def cells_of(settings: dict[str, Any]) -> list[Cell]:
+    """Return the cells of a run; the dataset is prepared if that was not done yet."""
+    method = Method.from_mapping(settings["method"], settings["mapping"])
+    tuned = Tuning.from_mapping(settings["tune"]) if settings["tune"] else None
+    if tuned and tuned.storage is not None:
+        raise ExperimentError("tune.storage is for `multilab tune`; a tuned cell keeps its own journal of trials")
+    observed = ObservedShare.from_setting(settings.get("observed"))
+    refs = split_refs(settings["dataset"], settings["protocol"])
+    return [Cell("train", ref, method, settings["seed"], tuned, observed=observed) for ref in refs]
+
+
+def read_runs(store: Store, where: dict[str, str]) -> tuple[list[Run], int]:
+    """Return the runs that a store of cells has notes of, and how many there are whose cells are gone."""
+    runs, left_out = [], 0
+    for path in sorted((store.root / ".runs").glob("run-*.json")):
+        settings, metrics = (read_json(path)[name] for name in ("settings", "metrics"))
+        try:
+            cells = cells_of(settings)
+        except MultilabError:  # its dataset or protocol is gone
+            cells = []
+        if cells and all(store.has(cell.key) for cell in cells):
+            scores = [cell_metrics(cell, store, settings["conventions"]) for cell in cells]
+            runs.append(Run(settings, cells, scores, metrics, where))
+        else:
+            left_out += 1
+    return runs, left_out
+
+
+def sweep_cells(overrides: Sequence[str], program: str) -> list[Cell]:
+    """Return the cells of all runs of a sweep; none is computed."""
+    if any(argument.startswith("hydra/launcher=") for argument in overrides):
+        raise ExperimentError("hydra/launcher is for `multilab train -m`; a worker needs none")
+    with TemporaryDirectory() as folder:
+        quiet = ["hydra/hydra_logging=none", "hydra/job_logging=none"]
+        argv = ["-m", *overrides, "hydra/launcher=basic", *quiet, f"hydra.sweep.dir={folder}"]
+        jobs = run_jobs(lambda cfg: cells_of(settings_of(cfg)), argv, program)
+    jobs.raise_failure()
+    return [cell for cells in jobs.results for cell in cells]
+
+
+def _text_of(run: Run) -> str:
+    """Return mean and standard deviation over the splits."""
+    title = f"{run.settings['method']} on {run.settings['dataset']}, {len(run.scores)} splits"
+    lines = ["  ".join([title, *run.settings["changed"]])]
+    for metric in run.metrics:
+        values = [row[metric] for row in run.scores]
+        spread = f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
+        lines.append(f"  {metric:<20} {np.mean(values):.4f}{spread}")
+    return "\n".join(lines)

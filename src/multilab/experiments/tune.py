@@ -1,0 +1,257 @@
+"""Hyperparameter search on all rows of one dataset, and the text that reports it."""
+
+import csv
+import functools
+import io
+import json
+import math
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import optuna
+
+from multilab.core import json_digest, read_json, write_atomically
+from multilab.core.shell import short_path
+from multilab.experiments.arguments import check_method
+from multilab.experiments.cells import Cell, SplitRef, split_refs
+from multilab.experiments.composition import run_jobs, settings_of, task_overrides
+from multilab.experiments.conf import plain
+from multilab.experiments.databases import load_search, safe_url
+from multilab.experiments.environment import code_version
+from multilab.experiments.method import Method
+from multilab.experiments.mlflow_store import tracking
+from multilab.experiments.observed_share import ObservedShare
+from multilab.experiments.progress import ProgressBar
+from multilab.experiments.running import inner_inputs
+from multilab.experiments.search import default_trial, search, search_name
+from multilab.experiments.store import Store
+from multilab.experiments.study import Tuning
+from multilab.metrics import METRICS
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search on all rows of a dataset.
+
+    Attributes
+    ----------
+    settings : dict
+        See :func:`multilab.experiments.composition.settings_of`.
+    plan : Tuning
+    best : dict
+        The best arguments.
+    trials : str
+        The trials as CSV; the column named like the metric holds their values.
+    where : dict
+        The MLflow store, see :func:`multilab.experiments.mlflow_store.tracking`.
+    """
+
+    settings: dict[str, Any]
+    plan: Tuning
+    best: dict[str, Any]
+    trials: str
+    where: dict[str, str]
+
+    @functools.cached_property
+    def cell(self) -> Cell:
+        """What was tuned."""
+        method = Method.from_mapping(self.settings["method"], self.settings["mapping"])
+        known = split_refs(self.settings["dataset"], self.settings["protocol"])[0]
+        every_row = SplitRef(known.dataset, known.dataset_digest, known.protocol, -1, "all rows")
+        observed = ObservedShare.from_setting(self.settings["observed"])
+        return Cell("train", every_row, method, self.settings["seed"], observed=observed)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of MLflow's runs table."""
+        return [f"best.{self.plan.metric}"]
+
+    def record(self) -> Any:
+        """Return the run for MLflow: the value of each trial as a step, the best value, and the best arguments."""
+        from multilab.experiments.evaluation import dataset_facts
+        from multilab.experiments.publish import dataset_source, flat_params, observed_param, run_tags
+        from multilab.experiments.track import RunRecord  # imports MLflow
+
+        cell, plan = self.cell, self.plan
+        trials = [float(row[plan.metric]) for row in csv.DictReader(io.StringIO(self.trials))]
+        finite = [value for value in trials if math.isfinite(value)]
+        best = min(finite) if METRICS[plan.metric].direction == "min" else max(finite)
+        tuning = {f"tune.{name}": value for name, value in vars(plan).items()}
+        return RunRecord(
+            study="tuning",
+            method=f"{cell.method.name} {plan.metric} {plan.n_trials} {plan.sampler}",
+            dataset=cell.split_ref.dataset,
+            title=cell.method.title,
+            params={**flat_params(cell.method), **observed_param(cell), **self.best, **tuning},
+            metrics={},
+            measured={},
+            facts=dataset_facts(cell.split_ref.dataset),
+            cells=[cell.key],
+            source=dataset_source(cell.split_ref.dataset),
+            curves={f"trial.{plan.metric}": trials, f"best.{plan.metric}": [best]},
+            tags=run_tags(code_version(), cell.seed),
+            artifacts=lambda: {"trials.csv": self.trials.encode()},
+        )
+
+
+def tune(overrides: Sequence[str]) -> int:
+    """`multilab tune [-m] dataset=... method=...`: run the searches and show them in MLflow."""
+    jobs = run_jobs(tune_job, overrides, "multilab tune")
+    if published := [found for found in jobs.results if found.settings["publish"]]:
+        from multilab.experiments.publish import publish_now  # imports MLflow
+
+        publish_now(published)
+    jobs.raise_failure()
+    return 0
+
+
+def read_searches(store: Store, where: dict[str, str]) -> list[Search]:
+    """Return the searches that a store of cells has notes of."""
+    notes = [read_json(path) for path in sorted((store.root / ".runs").glob("search-*.json"))]
+    return [Search(**{**note, "plan": Tuning(**note["plan"]), "where": where}) for note in notes]
+
+
+def tune_job(cfg: Any) -> Search:
+    """Search a method's space on all rows of a dataset whose settings Hydra composed; print the result."""
+    plan, settings, store = _plan(cfg), settings_of(cfg), Store()
+    check_method(Method.from_mapping(settings["method"], settings["mapping"]), tuned=True)
+    where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
+    found = Search(settings, replace(plan, storage=None), {}, "", where)
+    cell, name = found.cell, search_name(found.cell, plan)
+    journal, progress = store.journal(name), ProgressBar(f"tuning {cell.method.name} on {settings['dataset']}")
+    began = time.time()
+    trials = search(cell, plan, inner_inputs(cell, plan, store), journal, progress, name).trials
+    study = load_search(plan.storage, journal, name)
+    best = study.best_params  # of a longer search that was run before, where there is one
+    new = sum(t.datetime_start is not None and t.datetime_start.timestamp() >= began for t in study.trials)
+    lines = [
+        _headline(study, cell, plan, new),
+        *_changes(settings["mapping"], best),
+        *_history(study),
+        *_where(plan, journal, name),
+        f"train with it: {_command(settings, best)}",
+    ]
+    print("\n".join(lines))
+    found = replace(found, best=best, trials=trials)
+    if settings["publish"]:  # later: the store of MLflow may not answer
+        note = {"settings": settings, "plan": asdict(found.plan), "best": best, "trials": trials}
+        path = store.root / ".runs" / f"search-{json_digest([cell.key, trials])[:16]}.json"
+        write_atomically(path, json.dumps(note))
+    return found
+
+
+def _plan(cfg: Any) -> Any:
+    """Return the plan of the search; without ``tune.n_trials=`` on the command line it has the default number."""
+    block = plain(cfg.tune)
+    if not any(word.startswith("tune.n_trials=") for word in task_overrides()):
+        block["n_trials"] = block["n_trials"] or Tuning.n_trials
+    return Tuning.from_mapping(block)
+
+
+def _headline(study: Any, cell: Any, plan: Any, new: int) -> str:
+    """Return the best value, the default one, and the number of trials."""
+    text = f"{cell.method.title} on {cell.split_ref.dataset}: best {plan.metric} {study.best_value:.4f}"
+    default = default_trial(study, cell.method)
+    if default is None:
+        text += " (the default values lie outside the search space)"
+    elif default.value == study.best_value:
+        text += f", the default has {default.value:.4f}: no trial is better"
+    else:
+        gain = abs(study.best_value - default.value)
+        share = f", {100 * gain / abs(default.value):.1f} % better" if default.value else ""
+        text += f", default {default.value:.4f}{share}"
+    states = [trial.state.name.lower() for trial in study.trials]
+    counts = [f"{states.count(state)} {state}" for state in ("complete", "pruned", "fail") if state in states]
+    text += f"; {len(states)} trials ({', '.join(counts)}; {new} run now), {plan.folds} inner folds"
+    if plan.timeout and len(states) < plan.n_trials and plan.sampler != "grid":
+        text += f"; stopped by tune.timeout={plan.timeout:g} before trial {plan.n_trials}"
+    return text
+
+
+def _changes(mapping: dict[str, Any], best: dict[str, Any]) -> list[str]:
+    """Return a line per argument that differs from the method's settings."""
+    before, after = _flat(mapping), _flat(with_best(mapping, best))
+    changed = [name for name in after if name not in before or after[name] != before[name]]
+    lines = [f"  {name}: {_text(before.get(name))} -> {_text(after[name])}" for name in changed]
+    return ["changed:", *lines] if lines else ["changed: nothing"]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else json.dumps(value)
+
+
+def _flat(mapping: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings by dotted name."""
+    flat: dict[str, Any] = {}
+    for name, value in mapping.items():
+        if isinstance(value, dict) and value:
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _history(study: Any) -> list[str]:
+    """Return the trials that improved the best value, and the importance of each argument if it can be computed."""
+    sign = 1 if study.direction.name == "MINIMIZE" else -1
+    steps: list[Any] = []
+    for trial in study.trials:
+        if trial.state.name == "COMPLETE" and (not steps or sign * trial.value < sign * steps[-1].value):
+            steps.append(trial)
+    lines = ["history: " + ", ".join(f"trial {trial.number} {trial.value:.4f}" for trial in steps[-6:])]
+    importances = _importances(study)
+    if importances:
+        lines.append("importance: " + ", ".join(f"{name} {share:.2f}" for name, share in importances.items()))
+    return lines
+
+
+def _importances(study: Any) -> dict[str, float]:
+    """Return the share of each argument in the variance of the value, empty where there is too little to go by."""
+    finished = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
+    if len(finished) < 5 or len({trial.value for trial in finished}) < 2 or len(finished[0].params) < 2:
+        return {}
+    try:
+        return optuna.importance.get_param_importances(study, evaluator=optuna.importance.PedAnovaImportanceEvaluator())
+    except (ValueError, RuntimeError):  # e.g. trials that share no argument
+        return {}
+
+
+def _where(plan: Any, journal: Path, name: str) -> list[str]:
+    """Return where the Optuna study is stored and how to open it."""
+    location = safe_url(plan.storage) if plan.storage else short_path(journal)
+    opened = f"optuna-dashboard {shlex.quote(location)}"
+    return [f"study: {name} in {location}", f"  open it with: {opened} (pip install optuna-dashboard)"]
+
+
+def _command(settings: dict[str, Any], best: dict[str, Any]) -> str:
+    """Return the command line that trains with the best arguments."""
+    before, after = _flat(settings["mapping"]), _flat(with_best(settings["mapping"], best))
+    searched = {name.replace("__", ".") for name in best} | set(best)
+    fixed = [word for word in settings["changed"] if word.lstrip("+").startswith("method.")]
+    fixed = [word for word in fixed if word.lstrip("+").removeprefix("method.").partition("=")[0] not in searched]
+    changed = [
+        f"{'' if name in before else '+'}method.{name}={json.dumps(value)}"
+        for name, value in after.items()
+        if name not in before or value != before[name]
+    ]
+    observed = [word for word in settings["changed"] if word.startswith("observed")]
+    arguments = [f"dataset={settings['dataset']}", f"method={settings['method']}", *observed, *fixed, *changed]
+    return " ".join(["multilab train", *map(shlex.quote, arguments)])
+
+
+def with_best(mapping: dict[str, Any], best: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a method's YAML with tuned arguments in it, ``estimator__C`` in its nested mapping."""
+    tuned = json.loads(json.dumps(mapping))
+    for name, value in best.items():
+        at, *rest = name.split("__")
+        if rest and at not in tuned:  # a step of a pipeline: its arguments may be next to the steps
+            at, rest = name, []
+        target = tuned
+        while rest:
+            target, at, rest = target[at], rest[0], rest[1:]
+        target[at] = value
+    return tuned

@@ -1,0 +1,327 @@
+"""Fit on all rows: cross-validated cells first, then the method on every row of the dataset."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from multilab import datasets
+from multilab.core.messages import unknown_name
+from multilab.datasets.table_encoder import encoder_with_rows
+from multilab.decision.thresholds import LOWEST
+from multilab.experiments.cell_metrics import cell_metrics
+from multilab.experiments.cells import Cell, SplitRef, scores_cell
+from multilab.experiments.environment import environment
+from multilab.experiments.evaluation import dataset_facts
+from multilab.experiments.fitting import fitted_scaler, indices, seeded_estimator
+from multilab.experiments.method import Method, load_method
+from multilab.experiments.running import ensure, inner_inputs
+from multilab.experiments.search import search, search_name
+from multilab.experiments.store import Store
+from multilab.experiments.threads import one_thread
+from multilab.methods.labels import check_learns_from_missing, has_unobserved
+from multilab.models.errors import DeploymentError
+from multilab.models.fitted import FittedMethod
+from multilab.models.metadata import ModelMetadata
+from multilab.models.saved_model import SavedModel
+from multilab.models.summaries import (
+    calibration_bins,
+    feature_summaries,
+    label_summaries,
+    metric_summaries,
+    per_label_rows,
+)
+
+__all__ = ["DECISIONS", "INNER_FOLDS", "CrossValidated", "decided", "evaluated", "fit_on_all_rows", "fitted_model"]
+
+DECISIONS = {
+    "macro_f1": "per_label",
+    "micro_f1": "per_label",
+    "hamming_loss": "per_label",
+    "example_f1": "global",
+    "subset_accuracy": "global",
+}
+"""Objectives of the decisions, and the policy for each, see `multilab.decision.TunedThresholdClassifier`."""
+
+INNER_FOLDS = 5
+"""Folds of the out-of-fold scores on which decisions are tuned."""
+
+CALIBRATIONS = ("sigmoid", "isotonic", "beta", "temperature")
+_TUNED = "multilab.decision.tuned_threshold.TunedThresholdClassifier"
+_PACKAGES = (
+    "multilab",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "joblib",
+    "pyyaml",
+    "skops",
+    "mlflow",
+    "hydra-core",
+)
+
+
+def decided(method: Method, objective: str | None, calibration: str | None = None) -> Method:
+    """Return a method whose decisions are tuned for an objective on out-of-fold scores of its training rows.
+
+    Parameters
+    ----------
+    method : Method
+    objective : {"macro_f1", "micro_f1", "hamming_loss", "example_f1", "subset_accuracy"} or None
+    calibration : {"sigmoid", "isotonic", "beta", "temperature"} or None
+        Calibrate the scores on the same out-of-fold scores.
+
+    Returns
+    -------
+    Method
+        With ``TunedThresholdClassifier`` around the estimator, so that every cell of a cross-validation tunes inside
+        its own training set. Its search space is that of the method, under ``estimator__``.
+
+    Raises
+    ------
+    DeploymentError
+        The objective or the calibration is unknown, or the method tunes its decisions itself.
+    """
+    if objective is None and calibration is None:
+        return method
+    if objective is not None and objective not in DECISIONS:
+        raise DeploymentError(f"decision: {unknown_name('objective', objective, DECISIONS)}")
+    if calibration is not None and calibration not in CALIBRATIONS:
+        raise DeploymentError(f"calibration: {unknown_name('calibration', calibration, CALIBRATIONS)}")
+    if method.target == _TUNED:
+        raise DeploymentError(f"method {method.name} tunes its decisions itself: no --decision, no --calibration")
+    own = {name: value for name, value in method.params.items() if "__" not in name}
+    nested = {f"estimator__{name}": value for name, value in method.params.items() if "__" in name}
+    params = {
+        "estimator": {"_target_": method.target, **own},
+        "objective": objective or "macro_f1",
+        "policy": DECISIONS[objective] if objective else "fixed",
+        "calibration": calibration,
+        "cv": INNER_FOLDS,
+        **nested,
+    }
+    search_space = {n if n == "preprocessing" else f"estimator__{n}": space for n, space in method.search.items()}
+    suffix = "-".join(filter(None, (objective, calibration)))
+    return replace(
+        method,
+        name=f"{method.name}-{suffix}",
+        target=_TUNED,
+        params=params,
+        search=search_space,
+        save_attributes=(),
+        check_params={},
+        seed_name=f"{method.seed_name} decided",
+        title=f"{method.title}, {suffix.replace('_', ' ').replace('-', ', ')}",
+    )
+
+
+@dataclass(frozen=True)
+class CrossValidated:
+    """Cross-validated scores of a method.
+
+    Attributes
+    ----------
+    cells : list of Cell
+    scores : list of dict
+        All metrics of each split.
+    test_to_train : float
+        Number of test rows divided by the number of training rows, mean over the splits.
+    Y, held_scores, held_decisions : ndarray of shape (n, q)
+        Labels, scores and decisions of the test rows of all splits, in split order.
+    """
+
+    cells: list[Cell]
+    scores: list[dict[str, float]]
+    test_to_train: float
+    Y: np.ndarray
+    held_scores: np.ndarray
+    held_decisions: np.ndarray
+
+
+def evaluated(cells: Sequence[Cell], store: Store, conventions: str) -> CrossValidated:
+    """Return the cross-validated scores of finished cells of one method on one dataset."""
+    Y = datasets.load(cells[0].split_ref.dataset).Y
+    Y = Y.toarray() if issparse(Y) else Y
+    rows = [indices(cell.split_ref) for cell in cells]
+    arrays = [store.arrays(cell.key) for cell in cells]
+    return CrossValidated(
+        list(cells),
+        [cell_metrics(cell, store, conventions) for cell in cells],
+        float(np.mean([len(test) / len(train) for train, test in rows])),
+        np.concatenate([Y[test] for _, test in rows]),
+        np.concatenate([array["scores"] for array in arrays]),
+        np.concatenate([array["decisions"] for array in arrays]),
+    )
+
+
+def fit_on_all_rows(cell: Cell, store: Store, progress: Callable[..., Iterable[Any]] | None = None) -> FittedModel:
+    """Fit the method of a cell on all rows of its dataset, after a search on all rows where the cell is tuned.
+
+    Parameters
+    ----------
+    cell : Cell
+        Any cell of the method on the dataset; its split does not matter.
+    store : Store
+        For out-of-fold scores of base methods and the journal of the search.
+    progress : callable, optional
+        Wraps the trials of the search.
+    """
+    ref = cell.split_ref
+    every = replace(
+        cell, split_ref=SplitRef(ref.dataset, ref.dataset_digest, ref.protocol, -1, "all rows"), alone=False
+    )
+    method, best = every.method, {}
+    if every.tune:
+        plan, untuned = every.tune, replace(every, tune=None)
+        name = search_name(untuned, plan)
+        best = search(untuned, plan, inner_inputs(untuned, plan, store), store.journal(name), progress, name).best
+        method = method.with_params(best)
+    data = datasets.load(ref.dataset)
+    with one_thread():
+        return FittedModel(_fitted(replace(every, method=method, tune=None), data, store), method, best)
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """Fitted method, the method with its tuned arguments, and these alone."""
+
+    fitted: FittedMethod
+    method: Method
+    best: dict[str, Any]
+
+
+def _fitted(cell: Cell, data: Any, store: Store) -> FittedMethod:
+    """Fit one method, its base methods first; these score the training rows out of fold."""
+    method, members, scaler, X = cell.method, [], None, data.X
+    if method.base_scores:
+        parts = []
+        for name in method.base_scores:
+            member = replace(cell, method=load_method(name))
+            held = scores_cell(member, method.inner_cv)
+            ensure(held, store)
+            parts.append(store.arrays(held.key)["scores"])
+            members.append(_fitted(member, data, store))
+        X = np.hstack(parts)
+    else:
+        scaler = fitted_scaler(method.preprocessing, X)
+        X = X if scaler is None else scaler.transform(X)
+    estimator = seeded_estimator(method, cell)
+    if has_unobserved(data.Y):
+        check_learns_from_missing(estimator)
+    estimator.fit(X, data.Y)
+    return FittedMethod(estimator, data.Y.shape[1], scaler, members)
+
+
+def fitted_model(
+    cell: Cell,
+    validated: CrossValidated,
+    store: Store,
+    *,
+    settings: Mapping[str, Any],
+    progress: Callable[..., Iterable[Any]] | None = None,
+) -> SavedModel:
+    """Fit a method on all rows and return it with its encoder and metadata.
+
+    Parameters
+    ----------
+    cell : Cell
+        One of the method's cells.
+    validated : CrossValidated
+        The scores of its cells.
+    store : Store
+    settings : mapping
+        What the cells were made from, see :func:`multilab.models.champions.settings_cells`; with ``conventions``.
+    progress : callable, optional
+    """
+    name, conventions = cell.split_ref.dataset, settings["conventions"]
+    objective, calibration = settings.get("objective"), settings.get("calibration")
+    data = datasets.load(name)
+    encoder, raw = encoder_with_rows(name)
+    if encoder.width != data.X.shape[1]:
+        raise DeploymentError(f"{name}: the encoder makes {encoder.width} columns, the data has {data.X.shape[1]}")
+    result = fit_on_all_rows(cell, store, progress)
+    kind = "probability" if result.fitted.has_probabilities else "score"
+    thresholds = result.fitted.thresholds
+    names = [str(label) for label in data.label_names]
+    lowest = 0.0 if kind == "probability" else LOWEST
+    limits = [] if thresholds is None else [max(float(t), lowest) if np.isfinite(t) else None for t in thresholds]
+    about = environment()
+    metadata = ModelMetadata(
+        dataset=_dataset(name),
+        method=_method(result.method),
+        label_names=names,
+        score_kind=kind,
+        thresholds=dict(zip(names, limits, strict=True)) if limits else {},
+        features=feature_summaries(raw.X, encoder, cell.seed),
+        labels=label_summaries(data.Y, names),
+        metrics=metric_summaries(validated.scores, validated.test_to_train),
+        per_label=per_label_rows(validated.Y, validated.held_scores, validated.held_decisions, names, conventions),
+        calibration=calibration_bins(validated.Y, validated.held_scores, names, kind == "probability"),
+        evaluation={
+            "protocol": json.loads(cell.split_ref.protocol),
+            "splits": len(validated.cells),
+            "test_rows": len(validated.Y),
+            "test_to_train": validated.test_to_train,
+            "conventions": conventions,
+            "seed": cell.seed,
+            "cells": [one.key for one in validated.cells],
+            "settings": dict(settings),
+        },
+        versions={"python": platform.python_version(), **package_versions()},
+        created=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        decision={"objective": objective, "policy": DECISIONS.get(objective or "", "fixed"), "calibration": calibration}
+        if objective or calibration
+        else {},
+        tuning={**cell.tune.identity(), "best": result.best} if cell.tune else {},
+        commit=about["commit"],
+    )
+    return SavedModel(result.fitted, encoder, metadata)
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of the installed packages that a model needs."""
+    versions = {}
+    for name in _PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def _dataset(name: str) -> dict[str, Any]:
+    entry, facts = datasets.card(name), dataset_facts(name)
+    wanted = ("digest", "instances", "features", "columns", "labels", "cardinality", "density", "missing_values")
+    return {
+        "name": name,
+        "title": entry.title,
+        "card_digest": hashlib.sha256(entry.location.read_bytes()).hexdigest(),
+        **{key: facts.get(key) for key in wanted},
+        "licence": entry.licence,
+        "citation": entry.citation,
+        "notes": entry.notes,
+        "reader": entry.reader,
+    }
+
+
+def _method(method: Method) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "title": method.title,
+        "target": method.target,
+        "params": method.params,
+        "preprocessing": method.preprocessing,
+        "base_scores": list(method.base_scores),
+        "reference": method.reference,
+        "notes": method.notes,
+    }

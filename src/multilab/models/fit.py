@@ -1,0 +1,113 @@
+"""The command `multilab fit`."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from multilab.core.messages import printable, unknown_name
+from multilab.core.shell import command
+from multilab.experiments.arguments import check_method
+from multilab.experiments.composition import metric_names, run_jobs, settings_of
+from multilab.experiments.environment import code_version
+from multilab.experiments.execute import run_cells
+from multilab.experiments.method import Method
+from multilab.experiments.mlflow_store import tracking
+from multilab.experiments.progress import ProgressBar, print_warnings
+from multilab.experiments.publish import dataset_source, flat_params, run_tags
+from multilab.experiments.store import Store
+from multilab.metrics import METRICS
+from multilab.models.champions import challenge, settings_cells
+from multilab.models.errors import DeploymentError
+from multilab.models.final_fit import evaluated, fitted_model
+from multilab.models.model_limits import over_assigned_labels, over_assigned_text
+from multilab.models.registry import log_model
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Arguments of `multilab fit` that are no settings of a run.
+
+    Attributes
+    ----------
+    decision, calibration : str or None
+        See :func:`multilab.models.final_fit.decided`.
+    register : str or None
+        Name in the registry.
+    metric : str or None
+        What decides about the champion.
+    level : float
+        Level of the test.
+    output : str or None
+        Folder to write the model into.
+    """
+
+    decision: str | None = None
+    calibration: str | None = None
+    register: str | None = None
+    metric: str | None = None
+    level: float = 0.05
+    output: str | None = None
+
+
+def fit_and_log(settings: Sequence[str], options: FitOptions) -> int:
+    """Score and fit the method of some settings ``name=value``, log the model and register it; return an exit code."""
+    run_jobs(functools.partial(_fit_job, options=options), settings, "multilab fit").raise_failure()
+    return 0
+
+
+def _fit_job(cfg: Any, options: FitOptions) -> None:
+    settings = settings_of(cfg) | {"objective": options.decision, "calibration": options.calibration}
+    if options.metric is not None and options.metric not in METRICS:
+        raise DeploymentError(f"metric: {unknown_name('metric', options.metric, METRICS)}")
+    if options.output and os.path.exists(options.output) and not os.path.isdir(options.output):
+        raise DeploymentError(f"--output {options.output} is a file: name a folder")
+    check_method(Method.from_mapping(settings["method"], settings["mapping"]), bool(settings["tune"]))
+    cells, store = settings_cells(settings), Store()
+    method, dataset = cells[0].method, settings["dataset"]
+    failed = run_cells(cells, store, progress=ProgressBar(f"{method.name} on {dataset}"))
+    if failed:
+        label, reason = next(iter(failed.items()))
+        raise DeploymentError(f"{len(failed)} of {len(cells)} cells failed, the first ({label}) with: {reason}")
+    validated = evaluated(cells, store, settings["conventions"])
+    trials = ProgressBar(f"tuning {method.name} on all rows of {dataset}")
+    model = fitted_model(cells[0], validated, store, settings=settings, progress=trials)
+    wanted = list(dict.fromkeys([*metric_names(cfg), *filter(None, [options.decision, options.metric])]))
+    _print_scores(model, wanted)
+    print_warnings(cells, store)
+    if options.output:
+        print(f"saved in {model.save(options.output)}")
+    where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
+    shown = flat_params(method) | {"protocol": cells[0].split_ref.protocol, **model.metadata.tuning.get("best", {})}
+    tags = run_tags(code_version(), cfg.seed) | {"dataset": dataset, "method": method.name}
+    logged = log_model(model, where, params=shown, source=dataset_source(dataset), tags=tags)
+    print(f"logged as {logged.uri} in MLflow experiment models")
+    address = logged.uri
+    if options.register:
+        outcome = challenge(logged, model, options.register, where, store, options.metric, options.level)
+        print(outcome.message)
+        address = f"models:/{options.register}@{outcome.alias}"
+    print(f"predict with it: {command('multilab')} predict {address} new.csv -o out.csv")
+
+
+def _print_scores(model: Any, wanted: Sequence[str]) -> None:
+    """Print labels that the decisions are of no use for, the cross-validated metrics with intervals, and the fit."""
+    about = model.metadata
+    if often := over_assigned_text(over_assigned_labels(about)):
+        objective = about.decision.get("objective")
+        remedy = f" Without --decision {objective} the method keeps its own decisions." if objective else ""
+        print(printable(f"warning: {often}{remedy}"))
+    evaluation, data = about.evaluation, about.dataset
+    print(f"{about.method['title']} on {data['name']}, {evaluation['splits']} splits, mean and 95 % interval")
+    for name in wanted:
+        row = about.metrics[name]
+        mean = "undefined" if row["mean"] is None else f"{row['mean']:.4f}"
+        spread = "" if row["low"] is None else f"  [{row['low']:.4f}, {row['high']:.4f}]"
+        print(f"  {name:<20} {mean}{spread}")
+    limits = [limit for limit in about.thresholds.values() if limit is not None]
+    shown = f", thresholds {min(limits):.3g} to {max(limits):.3g}" if limits else ""
+    best = ", ".join(f"{name}={value}" for name, value in about.tuning.get("best", {}).items())
+    print(f"fitted on all {data['instances']} rows, {data['labels']} labels{shown}{f'; tuned: {best}' if best else ''}")

@@ -1,0 +1,156 @@
+"""Saved model: a folder with the fitted method, the encoder of raw rows, and the metadata."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from multilab.core import read_json, write_atomically
+from multilab.core.text import excerpt
+from multilab.datasets import DatasetError, EncodedRows, TableEncoder
+from multilab.datasets.columns import canonical_csr
+from multilab.models.errors import DeploymentError
+from multilab.models.metadata import ModelMetadata
+from multilab.models.skops_files import dump_model, load_skops
+
+if TYPE_CHECKING:
+    from multilab.models.fitted import FittedMethod
+
+__all__ = ["SavedModel"]
+
+_ENCODER_FILE, _MODEL_FILE = "encoder.json", "model.skops"
+
+
+class SavedModel:
+    """Model that predicts rows of a raw table.
+
+    Parameters
+    ----------
+    fitted : FittedMethod
+    encoder : TableEncoder
+    metadata : ModelMetadata
+    """
+
+    def __init__(self, fitted: FittedMethod, encoder: TableEncoder, metadata: ModelMetadata) -> None:
+        self.fitted = fitted
+        self.encoder = encoder
+        self.metadata = metadata
+
+    @property
+    def label_names(self) -> list[str]:
+        """Names of the labels."""
+        return self.metadata.label_names
+
+    @property
+    def score_suffix(self) -> str:
+        """``_probability``, or ``_score`` where the scores are no probabilities."""
+        return f"_{self.metadata.score_kind}"
+
+    def read(self, path: str | os.PathLike[str]) -> pd.DataFrame:
+        """Return the rows of a file as :meth:`predict_frame` takes them, see :func:`multilab.datasets.read_frames`."""
+        return self.encoder.read(path)
+
+    def encode(self, rows: pd.DataFrame) -> EncodedRows:
+        """Return the encoded rows, see :meth:`multilab.datasets.TableEncoder.encode`."""
+        return self.encoder.encode(rows)
+
+    def example(self) -> pd.DataFrame:
+        """Return a row of no data set: the median or most frequent value of each column."""
+        return pd.DataFrame({column.name: [column.fill] for column in self.encoder.columns})
+
+    def predict_frame(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return decisions and scores.
+
+        Parameters
+        ----------
+        rows : DataFrame of shape (n, m)
+            Rows with the columns of the training file.
+
+        Returns
+        -------
+        DataFrame of shape (n, 2 q)
+            Per label its decision under its name, then per label its probability as ``<label>_probability`` (or its
+            score as ``<label>_score``); the index is that of ``rows``.
+
+        Raises
+        ------
+        DatasetError
+            Columns are missing or unknown, or a cell has a value that the column cannot have.
+        """
+        return self.frame_of(*self.fitted.predict_with_scores(self.encode(rows).X), rows.index)
+
+    def predict_proba_frame(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return the probabilities (or scores) alone, one column per label under the label's name."""
+        scores, _ = self.fitted.predict_with_scores(self.encode(rows).X)
+        return pd.DataFrame(scores, columns=self.label_names, index=rows.index)
+
+    def frame_of(self, scores: np.ndarray, decisions: np.ndarray, index: Any = None) -> pd.DataFrame:
+        """Return decisions and scores of shape (n, q) as :meth:`predict_frame` does."""
+        names = self.label_names
+        first = pd.DataFrame(decisions.astype("int64"), columns=names, index=index)
+        second = pd.DataFrame(scores, columns=[f"{name}{self.score_suffix}" for name in names], index=index)
+        return pd.concat([first, second], axis=1)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the model into a folder, which is created; return its path.
+
+        The files are written next to the folder first: where that fails, as on a full disk, the folder stays as it was.
+        """
+        path = Path(os.path.abspath(folder))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+        try:
+            scratch.mkdir()
+            dump_model(self.fitted, scratch / _MODEL_FILE)
+            write_atomically(scratch / _ENCODER_FILE, json.dumps(self.encoder.to_json(), indent=1) + "\n")
+            self.metadata.save(scratch)
+            path.mkdir(exist_ok=True)
+            for file in scratch.iterdir():
+                file.replace(path / file.name)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        return Path(folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> SavedModel:
+        """Return the model of a folder that :meth:`save` wrote.
+
+        Raises
+        ------
+        DeploymentError
+            The folder holds no model, a damaged one, or one with types that are not trusted.
+        """
+        path = Path(folder)
+        metadata = ModelMetadata.load(path)
+        try:
+            encoder = TableEncoder.from_json(read_json(path / _ENCODER_FILE))
+        except (OSError, ValueError, DatasetError):
+            raise DeploymentError(f"{path / _ENCODER_FILE}: no readable encoder") from None
+        fitted = load_skops(path / _MODEL_FILE)
+        if type(fitted).__name__ != "FittedMethod":
+            raise DeploymentError(f"{path / _MODEL_FILE} holds a {type(fitted).__name__}, not a fitted method")
+        model = cls(fitted, encoder, metadata)
+        model._check(path)
+        return model
+
+    def _check(self, path: Path) -> None:
+        """Refuse parts that do not belong together: by the names of the columns, and by the prediction of one row."""
+        try:
+            names = [summary["name"] for summary in self.metadata.features]
+            row = np.zeros((1, self.encoder.width))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                scores, _ = self.fitted.predict_with_scores(canonical_csr(row) if self.encoder.sparse else row)
+            agree = names == self.encoder.names and scores.shape[1] == len(self.label_names)
+        except Exception as error:  # whatever an estimator raises whose parts are not those that it was fitted with
+            reason = f"{type(error).__name__}: {excerpt(str(error))}"
+            raise DeploymentError(f"{path}: damaged, it predicts nothing ({reason}); fit it again") from None
+        if not agree:
+            raise DeploymentError(f"{path}: its files are not of one model; fit it again")

@@ -1,0 +1,154 @@
+"""The report folder of a study: what is compared, described and judged, and the page."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multilab.claims.paper import find
+from multilab.core import record_checksums, report_dir, write_atomically
+from multilab.core.settings import identity
+from multilab.datasets import prepared_meta
+from multilab.experiments.cells import study_cells
+from multilab.experiments.comparisons import comparisons, headline_metrics, study_ranks
+from multilab.experiments.dvc_files import METRICS_FILE, PLOT_TABLES, write_plots
+from multilab.experiments.environment import environment
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.evaluation import dataset_facts, learned
+from multilab.experiments.execute import parallel_map
+from multilab.experiments.ledger import claims_text, counterfactuals_text, judged, learned_file
+from multilab.experiments.method import Method
+from multilab.experiments.store import Store
+from multilab.experiments.study import Study
+from multilab.model_selection import split_digests
+from multilab.reports.pages import study_page
+from multilab.statistics.result_files import read_scores, write_table
+
+
+def write_report(study: Study) -> Path:
+    """Write what follows from the scores of a study to its report folder and return the page.
+
+    Each variant of two methods or more is compared by itself in ``statistics-<variant>.json``. The studies of the
+    arena are compared on its page, `multilab arena rank` and `multilab arena page`.
+    """
+    folder = report_dir(study.name)
+    scores = read_scores(folder)
+    if study.page == "study":
+        save_learned(study)
+    save_verdicts(study)
+    written = write_comparisons(study, scores)
+    contents = {
+        "study": described(study),
+        "datasets": [dataset_description(study, name) for name in study.datasets],
+        "environment": _environment(study),
+    }
+    written += [_write(folder, name, content) for name, content in contents.items()]
+    record_checksums(folder, [*written, "cells.csv", "claims.json", "counterfactuals.json"])
+    return study_page(folder, parallel_map)
+
+
+def write_comparisons(study: Study, scores: Any) -> list[str]:
+    """Write what follows from settings and scores alone: means, comparisons, data of the plots; return their names.
+
+    The names of files that were removed are among them.
+    """
+    folder = report_dir(study.name)
+    removed = [path.name for path in folder.glob("statistics*.json")]
+    for name in removed:
+        (folder / name).unlink()
+    means = headline_metrics(study, scores)
+    contents = {"metrics": means, **({} if study.page == "arena" else _compared(study, scores))}
+    written = [_write(folder, name, content) for name, content in contents.items()]
+    write_plots(study, scores, means[study.headline], study_ranks(study, scores))
+    return [*removed, *written, METRICS_FILE, *PLOT_TABLES]
+
+
+def _write(folder: Path, name: str, content: Any) -> str:
+    write_atomically(folder / f"{name}.json", json.dumps(content, indent=1, sort_keys=True) + "\n")
+    return f"{name}.json"
+
+
+def _compared(study: Study, scores: Any) -> dict[str, Any]:
+    """Return the comparisons of a study's own methods and of those of each variant, by the name of their file."""
+    own = study.control if study.control in study.methods else None
+    compared = {"statistics": comparisons(study, scores, study.datasets, study.methods, own)}
+    for name, variant in study.variants.items():
+        if len(variant.methods) > 1:
+            control = f"{study.control}-{name}" if study.control in variant.methods else None
+            columns = tuple(variant.columns)
+            compared[f"statistics-{name}"] = comparisons(study, scores, variant.datasets, columns, control)
+    return compared
+
+
+def _environment(study: Study) -> dict[str, Any]:
+    """Return the environment, with the other libraries that methods of the study name, as far as they are installed."""
+    described, named = environment(), {}
+    for name in study.all_methods:
+        try:
+            named[name] = study.method(name).distributions()
+        except ExperimentError:  # not installed here: the cells came from another machine
+            continue
+    libraries = {name: sorted(packages) for name, packages in named.items() if packages}
+    if not libraries:
+        return described
+    versions = described["versions"] | {package: number for each in named.values() for package, number in each.items()}
+    return described | {"versions": versions, "libraries": libraries}
+
+
+def dataset_description(study: Study, name: str) -> dict[str, Any]:
+    """Return what a report says of a dataset and of its splits."""
+    return {**dataset_facts(name), "split_digests": split_digests(name, study.protocol_of(name))}
+
+
+def described(study: Study) -> dict[str, Any]:
+    """Return what a report says of a study and its columns, from the settings alone."""
+    methods = {name: study.method(name) for name in study.all_methods}
+    variants = {name: identity(v) | {"methods": list(v.columns)} for name, v in study.variants.items()}
+    return {
+        **identity(study),
+        "variants": variants,
+        "all_methods": list(methods),
+        "method_titles": {name: m.title for name, m in methods.items()},
+        "references": {name: m.reference for name, m in methods.items() if m.reference},
+        "settings": {name: _settings(m) for name, m in methods.items()},
+        "overrides": [block.to_dict() for block in study.settings],
+        "primary_metrics": [study.headline],
+    }
+
+
+def _settings(method: Method) -> dict[str, Any]:
+    lab: dict[str, Any] = {"preprocessing": method.preprocessing}
+    if method.base_scores:
+        lab |= {"base_scores": list(method.base_scores), "inner_cv": method.inner_cv}
+    return {**method.identity(), **lab}
+
+
+def save_verdicts(study: Study) -> None:
+    """Write ``cells.csv``, ``claims.json`` and ``counterfactuals.json`` of a study that has a paper."""
+    if study.paper:
+        folder, store, paper = report_dir(study.name), Store(), find(study.paper)
+        write_table(folder / "cells.csv", judged(study, folder, paper.tables))
+        text = claims_text(study, folder, store, paper.tables, paper.claims, paper.checks)
+        write_atomically(folder / "claims.json", text)
+        text = counterfactuals_text(study, folder, store, paper.tables, paper.counterfactuals, paper.checks)
+        write_atomically(folder / "counterfactuals.json", text)
+
+
+def save_learned(study: Study) -> None:
+    """Copy what the study's own methods learned on first splits to the report's ``figures`` folder.
+
+    A cell that is not in the store leaves the file that is there: ``multilab store add`` needs no cells of old columns.
+    """
+    store = Store()
+    for method in study.methods:
+        for cell in study_cells(study, method):
+            if cell.split_ref.split or not cell.method.save_attributes or not store.has(cell.key):
+                continue
+            if arrays := learned(cell, store):
+                labels = (prepared_meta(cell.split_ref.dataset) or {}).get("label_names", [])
+                buffer = io.BytesIO()
+                content: dict[str, Any] = {"label_names": np.array(labels), **arrays}
+                np.savez_compressed(buffer, **content)
+                write_atomically(learned_file(report_dir(study.name), cell), buffer.getvalue())
