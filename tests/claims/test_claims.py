@@ -725,7 +725,7 @@ def test_a_study_writes_its_ledger_and_prints_it(small_study, capsys):
     )
     for stage, *more in stages:
         assert main(["study", stage, "--study", "small", *more]) == 0
-    scores = pd.read_csv(small_study / "scores.csv")
+    scores = pd.read_csv(small_study / "scores.csv.gz")
     measured = scores.groupby("method")["metric"].agg(set)
     assert "coverage.lamda" in measured["rakel_d"]  # the paper prints RAkEL, not ML-KELM
     assert "coverage.lamda" not in measured["mlkelm"]

@@ -28,7 +28,7 @@ from multilab.experiments.cells import Cell, study_cells
 from multilab.experiments.evaluation import MEASURED, learned
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
-from multilab.statistics.result_files import read_measured, read_scores, read_table
+from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, tables_of
 
 __all__ = ["claims_text", "counterfactuals_text", "judged", "learned_file", "study_evidence", "unavailable"]
 
@@ -39,7 +39,7 @@ _NOT_TABLES = ("cells", "keys", "sampling", "scores")
 def judged(study: Study, folder: Path, published: PublishedTables) -> pd.DataFrame:
     """Return the verdict on every published cell, from the files of a study's report folder and its data.
 
-    Read are ``scores.csv``, any ``scores-*.csv`` of the same form (results of another protocol that the paper prints),
+    Read are the scores, those under other protocols that the paper prints too (``scores-*.csv.gz``),
     ``measured.csv``, ``sampling.csv``, the scores of the study of random splits that the paper's names give, and
     the properties of the data sets that the paper prints.
     """
@@ -58,7 +58,7 @@ def _sampling(folder: Path, published: PublishedTables) -> pd.DataFrame:
     path, resplits = folder / "sampling.csv", published.aliases.resplits
     rows = read_table(path, _CELL) if path.is_file() else pd.DataFrame(columns=[*_CELL, "error"])
     tables = [rows.rename(columns={"error": "sampling"})[[*_CELL, "sampling"]]]
-    if resplits and (folder.parent / resplits / "scores.csv").is_file():
+    if resplits and (folder.parent / resplits / SCORES).is_file():
         spread = summarised(read_scores(folder.parent / resplits))
         columns = published.aliases.names.get("method", {})
         named = spread[spread["method"].isin(list(columns))].replace({"method": dict(columns)})
@@ -79,7 +79,7 @@ def study_evidence(study: Study, folder: Path, store: Store, published: Publishe
         for cell in study_cells(study, method)
         if cell.split_ref.split == 0 and cell.method.save_attributes
     }
-    tables = {path.stem: read_table(path) for path in sorted(folder.glob("*.csv")) if path.stem not in _NOT_TABLES}
+    tables = {name: read_table(path) for name, path in tables_of(folder).items() if name not in _NOT_TABLES}
     scores = pd.concat([read_scores(folder, extra=True), _measured(folder)])
     return Evidence(scores, arrays, tables, study.alpha, published.cells)
 

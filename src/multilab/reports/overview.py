@@ -13,6 +13,7 @@ from multilab.reports.page import write_page
 from multilab.reports.paper.cells import tally
 from multilab.reports.paper.claims import claim_views, outcomes
 from multilab.reports.paper.names import ReportedPaper
+from multilab.statistics.result_files import SCORES
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,13 @@ def write_overview(reports: Path | str, paper_of: Callable[[Path], ReportedPaper
     Parameters
     ----------
     reports : path
-        The folder of the studies' folders; those without ``scores.csv`` and the quick study are left out. The studies
+        The folder of the studies' folders; those without scores and the quick study are left out. The studies
         of the arena are one line that says who leads.
     paper_of : callable
         Returns the paper of a study's folder, ``None`` if it has none.
     """
     ranked = (Path(reports) / "arena" / LEADERBOARD).is_file()
-    folders = sorted(path.parent for path in Path(reports).glob("*/scores.csv") if _listed(path.parent.name))
+    folders = sorted(path.parent for path in Path(reports).glob(f"*/{SCORES}") if _listed(path.parent.name))
     lines = [_line(load_report(folder), paper_of(folder)) for folder in folders]
     arena = arena_finding(load_arena(Path(reports) / "arena")) if ranked else None
     content = {"studies": lines, "rows": _ranks(lines), "arena": arena}
