@@ -15,12 +15,13 @@ from multilab import claims
 from multilab.claims import Claim, ClaimsError, Erratum, Evidence
 from multilab.claims import checks as checks_module
 from multilab.claims import paper as papers
+from multilab.claims.agreement import Agreement
 from multilab.claims.checks import check_claims, check_errata, describe_check, run_counterfactuals
 from multilab.claims.evidence import Finding, published_evidence
 from multilab.claims.paper import find
 from multilab.claims.published import Aliases, ColumnRule, Derived, mask, printed_number
 from multilab.claims.statements import read_counterfactuals, read_errata, touched
-from multilab.claims.verdicts import COLUMNS, MISSING, VERDICTS, Agreement, judge, summarised
+from multilab.claims.verdicts import COLUMNS, MISSING, VERDICTS, judge, summarised
 from multilab.metrics import find_metric
 from multilab.metrics.conventions import PRESETS
 

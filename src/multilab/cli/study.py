@@ -445,7 +445,8 @@ def _show(markdown: str) -> None:
 
 def _verdict_lines(study: Study) -> list[str]:
     """Return the number of published cells per verdict, and of those still missing."""
-    from multilab.claims.verdicts import MISSING, VERDICTS, Agreement
+    from multilab.claims.agreement import Agreement
+    from multilab.claims.verdicts import MISSING, VERDICTS
     from multilab.experiments.pipeline_file import run_command
     from multilab.statistics.result_files import read_table
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from multilab.claims import (
 )
 from multilab.claims.checks import check_errata, run_counterfactuals
 from multilab.claims.evidence import Check
-from multilab.claims.statements import Counterfactual
+from multilab.claims.statements import Counterfactual, Program
 from multilab.datasets import load
 from multilab.experiments.cells import Cell, study_cells
 from multilab.experiments.evaluation import MEASURED, learned
@@ -31,6 +32,39 @@ from multilab.experiments.study import Study
 from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, tables_of
 
 __all__ = ["claims_text", "counterfactuals_text", "judged", "learned_file", "study_evidence", "unavailable"]
+
+
+class JudgedPaper(Protocol):
+    """What is judged of a paper, see :class:`multilab.papers.Paper`."""
+
+    @property
+    def tables(self) -> PublishedTables:
+        """The published tables."""
+
+    @property
+    def claims(self) -> Sequence[Claim]:
+        """The claims."""
+
+    @property
+    def counterfactuals(self) -> Sequence[Counterfactual]:
+        """The counterfactuals."""
+
+    @property
+    def checks(self) -> Mapping[str, Check]:
+        """The checks."""
+
+    @property
+    def programs(self) -> Mapping[str, Program]:
+        """Our columns for its methods."""
+
+    @property
+    def splits(self) -> Mapping[str, int]:
+        """The splits it has."""
+
+    @property
+    def table_splits(self) -> Mapping[str, int]:
+        """The splits of our tables."""
+
 
 _CELL = ["dataset", "method", "metric"]
 _NOT_TABLES = ("cells", "keys", "sampling", "scores")
@@ -66,7 +100,7 @@ def _sampling(folder: Path, published: PublishedTables) -> pd.DataFrame:
     return pd.concat(tables).groupby(_CELL, as_index=False)["sampling"].max()
 
 
-def study_evidence(study: Study, folder: Path, store: Store, published: PublishedTables) -> Evidence:
+def study_evidence(study: Study, folder: Path, store: Store, paper: JudgedPaper) -> Evidence:
     """Return the evidence of a study: scores, costs, arrays learned on first splits, further tables, published cells.
 
     Arrays of cells that are not in the store are those of the report's ``figures`` folder.
@@ -81,38 +115,24 @@ def study_evidence(study: Study, folder: Path, store: Store, published: Publishe
     }
     tables = {name: read_table(path) for name, path in tables_of(folder).items() if name not in _NOT_TABLES}
     scores = pd.concat([read_scores(folder, extra=True), _measured(folder)])
-    return Evidence(scores, arrays, tables, study.alpha, published.cells)
+    cells, splits = paper.tables.cells, paper.splits
+    return Evidence(scores, arrays, tables, study.alpha, cells, splits, paper.table_splits)
 
 
-def claims_text(
-    study: Study,
-    folder: Path,
-    store: Store,
-    published: PublishedTables,
-    claims: Iterable[Claim],
-    checks: Mapping[str, Check],
-) -> str:
+def claims_text(study: Study, folder: Path, store: Store, paper: JudgedPaper) -> str:
     """Return the content of ``claims.json``: a list, one entry per claim."""
-    in_paper = published_evidence(published.cells, study.alpha)
-    entries = check_claims(claims, study_evidence(study, folder, store, published), in_paper, checks)
+    ours, printed = study_evidence(study, folder, store, paper), published_evidence(paper.tables.cells, study.alpha)
+    entries = check_claims(paper.claims, ours, printed, paper.checks, paper.programs)
     return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
 
 
-def counterfactuals_text(
-    study: Study,
-    folder: Path,
-    store: Store,
-    published: PublishedTables,
-    known: Iterable[Counterfactual],
-    checks: Mapping[str, Check],
-) -> str:
+def counterfactuals_text(study: Study, folder: Path, store: Store, paper: JudgedPaper) -> str:
     """Return the content of ``counterfactuals.json``: the counterfactuals, and the outcomes of the checks of errata."""
-    ours = study_evidence(study, folder, store, published)
-    printed = published_evidence(published.cells, study.alpha)
-    errata = check_errata(published.errata, printed, ours, checks)
+    ours, printed = study_evidence(study, folder, store, paper), published_evidence(paper.tables.cells, study.alpha)
+    errata = check_errata(paper.tables.errata, printed, ours, paper.checks)
     outcomes = {name: {"outcome": f.outcome, "reason": f.reason, "numbers": f.numbers} for name, f in errata.items()}
-    content = {"counterfactuals": run_counterfactuals(known, ours, printed, checks), "errata": outcomes}
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    ran = run_counterfactuals(paper.counterfactuals, ours, printed, paper.checks)
+    return json.dumps({"counterfactuals": ran, "errata": outcomes}, indent=1, ensure_ascii=False) + "\n"
 
 
 def unavailable(names: Iterable[str]) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from multilab.claims.verdicts import Agreement
+from multilab.claims.agreement import Agreement
 from multilab.core import read_json
 from multilab.metrics import find_metric
 from multilab.reports.errors import ReportError

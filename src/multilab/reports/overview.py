@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from multilab.claims.verdicts import Agreement
+from multilab.claims.agreement import Agreement
 from multilab.reports.arena.data import LEADERBOARD, load_arena
 from multilab.reports.arena.panels import finding as arena_finding
 from multilab.reports.data import ReportData, load_report

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from multilab.claims.verdicts import Agreement
+from multilab.claims.agreement import Agreement
 from multilab.core import read_json, write_atomically
 from multilab.reports.data import ReportData, load_report, metric_title
 from multilab.reports.errors import ReportError

@@ -130,9 +130,9 @@ def save_verdicts(study: Study) -> None:
     if study.paper:
         folder, store, paper = report_dir(study.name), Store(), find(study.paper)
         write_table(folder / "cells.csv", judged(study, folder, paper.tables))
-        text = claims_text(study, folder, store, paper.tables, paper.claims, paper.checks)
+        text = claims_text(study, folder, store, paper)
         write_atomically(folder / "claims.json", text)
-        text = counterfactuals_text(study, folder, store, paper.tables, paper.counterfactuals, paper.checks)
+        text = counterfactuals_text(study, folder, store, paper)
         write_atomically(folder / "counterfactuals.json", text)
 
 

@@ -15,9 +15,9 @@ pytest.importorskip("jinja2")
 from helpers.html_page import Page
 from multilab.claims import ClaimsError, judge_tables
 from multilab.claims import paper as papers
+from multilab.claims.agreement import compared
 from multilab.claims.paper import find
 from multilab.claims.published import check_layouts
-from multilab.claims.verdicts import compared
 from multilab.core import write_content
 from multilab.reports import ReportError, build_report, load_report
 from multilab.reports.paper.cells import tally
