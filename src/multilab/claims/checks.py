@@ -1,4 +1,4 @@
-"""Judging of claims by the rules of ``docs/decisions/0025-rules-of-judging.md``.
+"""Judging of claims by the rules of ``docs/decisions/0026-rules-of-judging.md``.
 
 A check is a plain function ``(evidence, **arguments) -> Finding``. The checks that several papers use are in
 ``shared_checks.py``, those of one paper in the paper's ``checks.py``; what enforces the rules is here.

@@ -54,7 +54,7 @@ OUTCOMES = (
     "open",
     "not testable",
 )
-"""What a check can come to, see ``docs/decisions/0025-rules-of-judging.md``."""
+"""What a check can come to, see ``docs/decisions/0026-rules-of-judging.md``."""
 
 
 @dataclass(frozen=True)

@@ -40,11 +40,12 @@ def best_average_rank(
 
     Ranks are taken among ``methods``; ``against`` defaults to all of them that are not ``best``. A tie fails.
     """
+    others = [m for m in (against or methods) if m not in best]
+    first = f"the best of {words(best)}" if len(best) > 1 else words(best)
     sentence = (
-        f"By {words(metrics)}: {words(best)} has a lower average rank than {words(against)}; "
+        f"By {words(metrics)}: {first} has a lower average rank than {words(others)}; "
         f"ranks among {words(methods)}, over {words(datasets)}."
     )
-    others = [m for m in (against or methods) if m not in best]
     numbers, parts = {}, []
     for metric in metrics:
         ranks = evidence.ranks(metric, methods, datasets).mean(axis=0)
@@ -168,29 +169,29 @@ def beats(
 ) -> Finding:
     """Holds for two methods and a metric if the first is better over the datasets by Wilcoxon's signed-rank test.
 
-    Where no difference is significant it is not testable.
+    It is not testable on so few datasets that no difference could be significant.
     """
     sentence = (
         f"By {words(metrics)}, over {words(datasets)}: each of {words(methods)} is "
         f"better than each of {words(against)} by Wilcoxon's signed-rank test."
     )
-    numbers, signs = {}, []
+    numbers, better, possible = {}, [], False
     for method in methods:
         for other in against:
             for metric in metrics:
                 gain = evidence.gain(metric, method, other, datasets).dropna().to_numpy()
                 p = signed_rank_p(gain)
-                sign = int(np.sign(gain.sum())) if p < evidence.alpha else 0
-                signs.append(sign)
+                better.append(p < evidence.alpha and gain.sum() > 0)
+                possible |= 2.0 ** (1 - len(gain)) < evidence.alpha  # the smallest p of this many differences
                 summary = {
                     "median gain": round(float(np.median(gain)), 4),
                     "p": round(float(p), 4),
                     "datasets": len(gain),
                 }
                 numbers[f"{method} against {other}, {metric}"] = summary
-    if any(signs):
-        return Finding.of([sign > 0 for sign in signs], numbers, sentence)
-    return Finding("not testable", numbers, f"no difference is significant at {evidence.alpha}", sentence=sentence)
+    if not possible:
+        return Finding("not testable", numbers, "too few datasets for a significant difference", sentence=sentence)
+    return Finding.of(better, numbers, sentence)
 
 
 def value_is(
@@ -295,7 +296,7 @@ def nearer_to_published(
         Without another column.
     """
     sentence = (
-        f"By {words(metrics)}, on {words(datasets)}: our {method} is nearer to the "
+        f"By {_quantities(metrics)}, on {words(datasets)}: our {method} is nearer to the "
         f"published {printed} than each of {words(others)}, in at least {at_least} cells; a cell is one "
         "dataset and one measure."
     )
@@ -315,6 +316,12 @@ def nearer_to_published(
     for column, gaps in zip(columns, (own, *rest), strict=True):
         numbers[f"median gap of {_title(*column)}"] = f"{(gaps / published.abs()).median():.2%}"
     return Finding.of(int(near.sum()) >= at_least, numbers, sentence)
+
+
+def _quantities(metrics: Sequence[str] | Mapping[str, str]) -> str:
+    if not isinstance(metrics, Mapping):
+        return words(metrics)
+    return ", ".join(f"{printed} (our {words(ours)})" for printed, ours in metrics.items())
 
 
 def _title(column: str, quantity: str | None) -> str:

@@ -146,7 +146,7 @@ def _best_others(
     best = pd.DataFrame("", index=cells.index, columns=["other_method", "other_verdict"])
     compared = cells.index[(cells["group"] == "result") & cells["verdict"].isin([*AGREE, *BEYOND])]
     columns = names.named(printed.loc[compared], conventions)["method"]
-    for method, rows in printed.loc[compared].groupby("method", sort=False):
+    for _, rows in printed.loc[compared].groupby("method", sort=False):
         counts: dict[str, tuple[int, pd.DataFrame]] = {}
         for other in sorted(set(columns) - set(columns[rows.index])):
             of_other = _with_uncertainty(_compared_with(rows, ours, names, conventions, other), names)
@@ -162,7 +162,7 @@ def _best_others(
 def _compared_with(
     printed: pd.DataFrame, ours: pd.DataFrame, names: Aliases, conventions: str, column: str | None = None
 ) -> pd.DataFrame:
-    """Return the published cells with the columns our_metric, our_mean, our_std, of the named column if there is one."""
+    """Return the published cells with the columns our_metric, our_mean, our_std; of one column if named."""
     key = ["dataset", "method", "metric"]
     repeated = ours[ours.duplicated(key)]
     if len(repeated):

@@ -480,14 +480,22 @@ def _claim_lines(study: Study) -> list[str]:
     counts = Counter(entries[name]["outcome"] for name in theirs)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
     lines = [f"{len(claims)} claims" + (f", of the paper: {outcomes}" if outcomes else "")] if claims else []
-    lines += [f"  {'':<8}{'our results':<17}published cells"] if entries else []
+    lines += [f"  {'':<8}{'our results':<24}published cells"] if entries else []
     return lines + [line for claim in claims for line in _lines_of(claim, entries.get(claim.id, {}))]
 
 
 def _lines_of(claim: Claim, entry: dict[str, Any]) -> list[str]:
     in_paper = (entry.get("in_paper") or {}).get("outcome", "–")
-    outcomes = f"{entry.get('outcome', 'not checked yet'):<17}" + (f"{in_paper:<17}" if entry else "")
+    outcomes = f"{entry.get('outcome', 'not checked yet'):<24}" + (f"{in_paper:<24}" if entry else "")
     lines = [f"  {claim.id:<8}{outcomes}{claim.sentence}"]
-    lines += [f"{'':44}{entry['reason']}"] if entry.get("reason") else []
+    needs = entry.get("needs")
+    hours = "unknown" if not needs or needs["core_hours"] is None else f"{needs['core_hours']:g}"
     because = entry.get("explanation")
-    return lines + ([f"{'':44}because ({because['verdict']}): {because['cause']}"] if because else [])
+    notes = [
+        f"for {entry['holds_for']}" if entry.get("holds_for") else "",
+        entry.get("reason") or "",
+        f"so far: {entry['so_far']}" if entry.get("so_far") else "",
+        f"to decide: {needs['cells']} cells, core-hours {hours}" if needs else "",
+        f"because ({because['verdict']}): {because['cause']}" if because else "",
+    ]
+    return lines + [f"{'':58}{note}" for note in notes if note]

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from multilab.claims.agreement import Agreement
+from multilab.claims.agreement import Agreement, MethodAgreement, agreement_by_method
+from multilab.claims.results import Results
 from multilab.core import read_json
 from multilab.metrics import find_metric
 from multilab.reports.errors import ReportError
@@ -118,7 +119,16 @@ class ReportData:
     environment: dict[str, Any]
     counterfactuals: dict[str, Any] = field(default_factory=dict)
 
-    @cached_property
+    def filled(self, text: str) -> str:
+        """Return a text with its placeholders filled in from the committed results, see :class:`Results`."""
+        return Results(self.folder).fill(text, self.name) if "{{" in text else text
+
+    @property
+    def by_method(self) -> tuple[MethodAgreement, ...]:
+        """Agreement of each published method, next to that of the best column of another method."""
+        return () if self.cells is None or self.cells.empty else agreement_by_method(self.cells)
+
+    @property
     def agreement(self) -> Agreement | None:
         """How far the study's numbers are from the published ones, ``None`` without published cells."""
         return None if self.cells is None or self.cells.empty else Agreement.of(self.cells)

@@ -54,7 +54,8 @@ def _listed(study: str) -> bool:
 def _line(report: ReportData, paper: ReportedPaper | None) -> StudyLine:
     cells = report.cells
     results = () if cells is None else tuple(cells.loc[cells["group"] == "result", "verdict"])
-    result = paper.result if paper is not None and paper.result and report.claims else " ".join(finding(report)[:1])
+    found = paper.result if paper is not None and report.claims else ""
+    result = report.filled(found) if found else " ".join(finding(report)[:1])
     return StudyLine(report, report.agreement, tally(results), outcomes(claim_views(report)), result)
 
 
