@@ -8,10 +8,13 @@ import re
 import pytest
 
 from multilab.claims import ClaimsError
+from multilab.claims.paper import find, paper_names
 from multilab.claims.results import Results
-from multilab.papers import find, paper_names
+from multilab.experiments.conf import names, read_settings
 
-PAPERS = [name for name in paper_names() if name in find(name).studies]
+PAPERS = [
+    name for name in paper_names() if name in names("study") and read_settings("study", name).get("paper") == name
+]
 
 
 @pytest.mark.parametrize("name", PAPERS)

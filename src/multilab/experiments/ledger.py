@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
 
 from multilab import datasets
 from multilab.claims import (
-    Claim,
     Evidence,
     PublishedTables,
     check_claims,
@@ -22,8 +20,7 @@ from multilab.claims import (
     summarised,
 )
 from multilab.claims.checks import check_errata, run_counterfactuals
-from multilab.claims.evidence import Check
-from multilab.claims.statements import Counterfactual, Program
+from multilab.claims.paper import Paper
 from multilab.datasets import load
 from multilab.experiments.cells import Cell, study_cells
 from multilab.experiments.evaluation import MEASURED, learned
@@ -32,38 +29,6 @@ from multilab.experiments.study import Study
 from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, tables_of
 
 __all__ = ["claims_text", "counterfactuals_text", "judged", "learned_file", "study_evidence", "unavailable"]
-
-
-class JudgedPaper(Protocol):
-    """What is judged of a paper, see :class:`multilab.papers.Paper`."""
-
-    @property
-    def tables(self) -> PublishedTables:
-        """The published tables."""
-
-    @property
-    def claims(self) -> Sequence[Claim]:
-        """The claims."""
-
-    @property
-    def counterfactuals(self) -> Sequence[Counterfactual]:
-        """The counterfactuals."""
-
-    @property
-    def checks(self) -> Mapping[str, Check]:
-        """The checks."""
-
-    @property
-    def programs(self) -> Mapping[str, Program]:
-        """Our columns for its methods."""
-
-    @property
-    def splits(self) -> Mapping[str, int]:
-        """The splits it has."""
-
-    @property
-    def table_splits(self) -> Mapping[str, int]:
-        """The splits of our tables."""
 
 
 _CELL = ["dataset", "method", "metric"]
@@ -100,7 +65,7 @@ def _sampling(folder: Path, published: PublishedTables) -> pd.DataFrame:
     return pd.concat(tables).groupby(_CELL, as_index=False)["sampling"].max()
 
 
-def study_evidence(study: Study, folder: Path, store: Store, paper: JudgedPaper) -> Evidence:
+def study_evidence(study: Study, folder: Path, store: Store, paper: Paper) -> Evidence:
     """Return the evidence of a study: scores, costs, arrays learned on first splits, further tables, published cells.
 
     Arrays of cells that are not in the store are those of the report's ``figures`` folder.
@@ -119,14 +84,14 @@ def study_evidence(study: Study, folder: Path, store: Store, paper: JudgedPaper)
     return Evidence(scores, arrays, tables, study.alpha, cells, splits, paper.table_splits)
 
 
-def claims_text(study: Study, folder: Path, store: Store, paper: JudgedPaper) -> str:
+def claims_text(study: Study, folder: Path, store: Store, paper: Paper) -> str:
     """Return the content of ``claims.json``: a list, one entry per claim."""
     ours, printed = study_evidence(study, folder, store, paper), published_evidence(paper.tables.cells, study.alpha)
     entries = check_claims(paper.claims, ours, printed, paper.checks, paper.programs)
     return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
 
 
-def counterfactuals_text(study: Study, folder: Path, store: Store, paper: JudgedPaper) -> str:
+def counterfactuals_text(study: Study, folder: Path, store: Store, paper: Paper) -> str:
     """Return the content of ``counterfactuals.json``: the counterfactuals, and the outcomes of the checks of errata."""
     ours, printed = study_evidence(study, folder, store, paper), published_evidence(paper.tables.cells, study.alpha)
     errata = check_errata(paper.tables.errata, printed, ours, paper.checks)
