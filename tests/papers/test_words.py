@@ -10,6 +10,7 @@ import pytest
 from multilab.claims import ClaimsError
 from multilab.claims.paper import find, paper_names
 from multilab.claims.results import Results
+from multilab.core import write_content
 from multilab.experiments.conf import names, read_settings
 
 PAPERS = [
@@ -46,9 +47,8 @@ def results(tmp_path):
     ]
     (tmp_path / "claims.json").write_text(json.dumps(claims))
     (tmp_path / "counterfactuals.json").write_text(json.dumps({"counterfactuals": [], "errata": {}}))
-    (tmp_path / "scores.csv").write_text(
-        "dataset,split,method,metric,value\nx,0,a,jaccard,0.5\nx,1,a,jaccard,0.7\ny,0,a,jaccard,0.2\n"
-    )
+    rows = "dataset,split,method,metric,value\nx,0,a,jaccard,0.5\nx,1,a,jaccard,0.7\ny,0,a,jaccard,0.2\n"
+    write_content(tmp_path / "scores.csv.gz", rows)
     return Results(tmp_path)
 
 
