@@ -52,10 +52,14 @@ ui: $(READY) ## print the addresses of the runs and serve the MLflow UI; another
 readme: $(READY) ## regenerate the figure and the table of the README from the committed report
 	@multilab study report --study mlwse-core --readme
 
-pages: $(READY) ## regenerate every committed page, table and figure from the committed results (minutes)
+pages: $(READY) ## build the pages of all studies, and the committed summaries, from the committed results (two minutes)
 	@multilab study report --all
 
-docs: $(READY) ## build the documentation site in docs/_build/html; warnings and dead links are errors, no network is used
+RESULTS := $(filter-out reports/quick/%,$(wildcard reports/*/SHA256SUMS reports/arena/leaderboard.json.gz))
+reports/index.html: $(RESULTS) | $(READY)
+	@$(MAKE) --no-print-directory pages
+
+docs: $(READY) reports/index.html ## build the documentation site in docs/_build/html; warnings and dead links are errors, no network is used
 	@rm -rf docs/_build/html # pages that are no longer written would be checked too
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	@$(BIN)/python docs/_extensions/site_links.py docs/_build/html

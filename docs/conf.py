@@ -29,6 +29,7 @@ extensions = [
     "arena_entrants",
     "scikit_learn_tables",
     "study_figures",
+    "results_in_texts",
     "site_links",
     "mathml",
 ]

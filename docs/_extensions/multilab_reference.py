@@ -456,18 +456,14 @@ def checks() -> str:
 
     parts = [
         heading("Checks of claims"),
-        "A claim is a sentence of a paper with a check that decides, on our results, whether it *holds*, *fails* or is "
-        "*not testable*. These checks are shared by the papers; a check that only one paper uses is defined in that "
+        "A claim is a sentence of a paper with a check that decides it on our results (:doc:`/guide/claims`). "
+        "These checks are shared by the papers; a check that only one paper uses is defined in that "
         "paper's folder (:doc:`/contributing`).\n",
     ]
-    for name, check in sorted(shared_checks().items()):
-        function = check.function
+    for name, function in sorted(shared_checks().items()):
         arguments = [p for p in inspect.signature(function).parameters.values() if p.name != "evidence"]
         shown = ", ".join(f"``{p.name}``" if p.default is p.empty else f"``{p.name}={p.default!r}``" for p in arguments)
-        sentence = check.sentence
         parts += [heading(f"``{name}``", "-"), first_sentence(function) + "\n"]
-        if sentence:
-            parts.append(f"*In the ledger:* {plain(sentence)}\n")
         parts.append(f"Arguments: {shown or 'none'}.\n")
     return "\n".join(parts)
 

@@ -14,6 +14,7 @@ import pytest
 from helpers.arena_tables import facts_of, synthetic_scores
 from multilab.arena.results import LICENCE, absent_entrants, arena_settings
 from multilab.cli import main
+from multilab.core import read_json
 from multilab.experiments.conf import names
 from multilab.experiments.own_settings import entrant_names
 from multilab.experiments.study import load_study
@@ -60,7 +61,7 @@ def reports(tmp_path_factory):
         folder = root / "reports" / study
         folder.mkdir(parents=True)
         scores = scores.replace({"dataset": SETS, "method": methods})
-        scores.to_csv(folder / "scores.csv", index=False)
+        scores.to_csv(folder / "scores.csv.gz", index=False)
         measured = scores[["dataset", "split", "method"]].drop_duplicates()
         costs = {"fit_seconds": 2.0, "input_seconds": 0.0, "predict_seconds": 0.1, "peak_mb": 1.0, "model_bytes": 1e5}
         measured.assign(**costs, alone=study.endswith("costs")).to_csv(folder / "measured.csv", index=False)
@@ -79,7 +80,7 @@ def reports(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def content(reports):
-    return json.loads((reports / "arena" / "leaderboard.json").read_text())
+    return read_json(reports / "arena" / "leaderboard.json.gz")
 
 
 def test_methods_have_licence_library_and_the_sets_that_decided_their_rules(content):

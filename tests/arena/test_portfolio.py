@@ -10,7 +10,9 @@ import yaml
 from multilab.arena import ArenaError, choose_portfolio, normalised_scores, unrelated_sets
 from multilab.arena.portfolio import _value as portfolio_value
 from multilab.cli import main
+from multilab.core import write_content
 from multilab.experiments.study import load_study
+from multilab.statistics.result_files import table_file
 
 SETS = ("emotions", "flags", "yahoo-arts", "yahoo-health", "yeast")
 choose = functools.partial(choose_portfolio, families=["yahoo-*"])
@@ -129,7 +131,7 @@ def test_the_command_writes_a_study_that_loads(tmp_path, monkeypatch, capsys):
     measured = measured.replace({"yahoo-arts": "chd-49", "yahoo-health": "birds"})
     folder = tmp_path / "arena"
     folder.mkdir()
-    scores.to_csv(folder / "scores.csv", index=False)
+    scores.to_csv(folder / "scores.csv.gz", index=False)
     measured.to_csv(folder / "measured.csv", index=False)
     monkeypatch.setattr("multilab.arena.portfolio.report_dir", lambda name: tmp_path / name)
     monkeypatch.chdir(tmp_path)
@@ -150,7 +152,7 @@ def test_the_command_writes_a_study_that_loads(tmp_path, monkeypatch, capsys):
 
     # other results: a set keeps its portfolio unless its block is removed
     before, others = out.read_text(), tables(1)[0]
-    others.replace({"yahoo-arts": "chd-49", "yahoo-health": "birds"}).to_csv(folder / "scores.csv", index=False)
+    others.replace({"yahoo-arts": "chd-49", "yahoo-health": "birds"}).to_csv(folder / "scores.csv.gz", index=False)
     assert main(["arena", "portfolio", "--k", "3", "--output", str(out)]) == 0
     assert out.read_text() == before
     assert "emotions: kept, " in capsys.readouterr().out
@@ -171,7 +173,7 @@ def results(tmp_path, monkeypatch):
     folder = tmp_path / "arena"
     folder.mkdir()
     for name, table in zip(("scores", "measured"), tables(), strict=True):
-        table.to_csv(folder / f"{name}.csv", index=False)
+        table.to_csv(folder / table_file(name), index=False)
     monkeypatch.setattr("multilab.arena.portfolio.report_dir", lambda name: tmp_path / name)
     monkeypatch.setattr(load_study("arena").__class__, "datasets", SETS, raising=False)
     return folder
@@ -190,11 +192,11 @@ def test_the_command_leaves_out_related_sets_stacks_and_late_methods(results, tm
     out = tmp_path / "stacks.yaml"
     assert main(["arena", "portfolio", "--k", "2", "--output", str(out)]) == 0
     before = members_of(out)
-    scores, measured = pd.read_csv(results / "scores.csv"), pd.read_csv(results / "measured.csv")
+    scores, measured = pd.read_csv(results / "scores.csv.gz"), pd.read_csv(results / "measured.csv")
     changed = scores.copy()
     health = changed["dataset"] == "yahoo-health"
     changed.loc[health, "value"] = 1 - changed.loc[health, "value"]
-    changed.to_csv(results / "scores.csv", index=False)
+    changed.to_csv(results / "scores.csv.gz", index=False)
     out.unlink()
     assert main(["arena", "portfolio", "--k", "2", "--output", str(out)]) == 0
     assert members_of(out)["yahoo-arts"] == before["yahoo-arts"]  # related by conf/arena.yaml
@@ -204,7 +206,7 @@ def test_the_command_leaves_out_related_sets_stacks_and_late_methods(results, tm
     measured["fit_seconds"] = measured["fit_seconds"].where(~late, 31.0)
     stacks = [table[table["method"] == best].assign(method="mlwse_l1") for table in (scores, measured)]
     for name, parts in (("scores", (scores, stacks[0])), ("measured", (measured, stacks[1].assign(fit_seconds=0.1)))):
-        pd.concat(parts).to_csv(results / f"{name}.csv", index=False)
+        pd.concat(parts).to_csv(results / table_file(name), index=False)
     out.unlink()
     assert main(["arena", "portfolio", "--k", "5", "--seconds", "10m", "--output", str(out)]) == 0
     assert best not in members_of(out)["emotions"]  # two fits of 31 s do not fit into the 60 s of a cell
@@ -227,10 +229,10 @@ def test_a_file_of_portfolios_that_is_none_is_refused_in_one_line(results, tmp_p
 
 @pytest.mark.parametrize("name", ["scores", "measured", "unfinished"])
 def test_tables_without_their_columns_are_refused_in_one_line(results, tmp_path, capsys, name):
-    (results / f"{name}.csv").write_text("dataset,split\nflags,0\n")
+    write_content(results / table_file(name), "dataset,split\nflags,0\n")
     assert main(["arena", "portfolio", "--output", str(tmp_path / "stacks.yaml")]) == 2
     error = capsys.readouterr().err
-    assert f"{name}.csv" in error
+    assert table_file(name) in error
     assert "lacks the column" in error
     assert error.count("\n") == 1
 

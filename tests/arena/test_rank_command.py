@@ -13,6 +13,7 @@ from multilab.arena import SCHEMA
 from multilab.arena import results as tables
 from multilab.arena.results import arena_settings
 from multilab.cli import main
+from multilab.core import read_json, write_content
 
 NAMES = {"m0": "mlknn", "m1": "br_logistic", "m2": "ecc", "m3": "new_method"}
 
@@ -56,7 +57,7 @@ def reports(tmp_path, monkeypatch):
 
 def _write(folder, scores, cards, study):
     folder.mkdir(parents=True)
-    scores.to_csv(folder / "scores.csv", index=False)
+    scores.to_csv(folder / "scores.csv.gz", index=False)
     measured = scores[["dataset", "split", "method"]].drop_duplicates()
     measured = measured.assign(fit_seconds=2.0, input_seconds=0.0, predict_seconds=0.1, peak_mb=1.0, model_bytes=1e5)
     measured.assign(alone=False).to_csv(folder / "measured.csv", index=False)
@@ -72,7 +73,7 @@ def test_a_table_of_some_sets_is_printed_and_nothing_is_written(reports, capsys)
     assert "Macro F1, 1 set (text), 4 methods (default)" in text
     assert "Label-based, 1 set" in text
     assert text.split("ecc", 1)[1].split("\n")[0].endswith("–        100%")
-    assert not list(reports.rglob("leaderboard.json"))
+    assert not list(reports.rglob("leaderboard.json.gz"))
 
 
 def test_related_sets_have_one_source(reports, monkeypatch):
@@ -90,9 +91,9 @@ def test_fewer_methods_are_printed_on_request(reports, capsys):
 def test_the_file_holds_what_the_tables_do_and_is_the_same_on_a_rerun(reports, capsys):
     pytest.importorskip("bencheval")
     assert main(["arena", "rank"]) == 0
-    path = reports / "arena" / "leaderboard.json"
+    path = reports / "arena" / "leaderboard.json.gz"
     first = path.read_bytes()
-    content = json.loads(first)
+    content = read_json(path)
     assert content["schema"] == SCHEMA
     assert content["created"] == "2026-11-23 14:00 UTC"
     assert [each["domain"] for each in content["sets"]] == ["audio", "text", "biology"]
@@ -123,13 +124,13 @@ def test_the_file_holds_what_the_tables_do_and_is_the_same_on_a_rerun(reports, c
         (["--sets", "nowhere"], "nowhere"),
         (["--pool", "all"], "pool"),
         (["--metric", "macro_f1", "--top", "x"], "'--top': 'x' is not a valid integer"),
-        (["--default", "nothing"], "reports/nothing/scores.csv is not there"),
+        (["--default", "nothing"], "reports/nothing/scores.csv.gz is not there"),
         (["--colour", "red"], "No such option '--colour'"),
         (["--anchor", "nobody"], "no column for --anchor is called 'nobody'"),
         (["--metric", "macro_f1", "--champion", "nobody"], "nobody"),
         (["--costs", "arena-tuned"], "add --output FOLDER"),
-        (["--costs", "none"], "reports/none/scores.csv is not there"),
-        (["--tuned", "arena-tunde", "--metric", "macro_f1"], "reports/arena-tunde/scores.csv is not there"),
+        (["--costs", "none"], "reports/none/scores.csv.gz is not there"),
+        (["--tuned", "arena-tunde", "--metric", "macro_f1"], "reports/arena-tunde/scores.csv.gz is not there"),
         (["--metric", "macro_f1", "--output", "mine"], "with --metric nothing is written"),
         (["--sets", ","], "names no dataset"),
     ],
@@ -166,10 +167,10 @@ def test_descriptions_that_are_not_json_are_refused_in_one_line(reports, capsys,
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"schema": 1}', ""])
 def test_a_leaderboard_that_is_none_has_no_summary(reports, capsys, text):
-    (reports / "arena" / "leaderboard.json").write_text(text)
+    write_content(reports / "arena" / "leaderboard.json.gz", text)
     assert main(["arena", "summary"]) == 2
     error = capsys.readouterr().err
-    assert "leaderboard.json" in error
+    assert "leaderboard.json.gz" in error
     assert "`multilab arena rank` writes it again" in error
     assert error.count("\n") == 1
 

@@ -23,6 +23,7 @@ from multilab.arena import (
     track_results,
 )
 from multilab.arena.summary import SUBSETS
+from multilab.core import write_content
 from multilab.reports.arena.page import summary_page
 from multilab.reports.arena.rank import PAGE, summarise_arena, summary_of_reports
 
@@ -337,7 +338,7 @@ def test_the_command_writes_the_file_and_the_page(tmp_path: Path, monkeypatch, c
     folder = tmp_path / "reports" / "arena"
     folder.mkdir(parents=True)
     (tmp_path / "docs").mkdir()
-    (folder / "leaderboard.json").write_text(leaderboard_text(leaderboard(scores)))
+    write_content(folder / "leaderboard.json.gz", leaderboard_text(leaderboard(scores)))
     seconds(scores, {"a": 2.0, "b": 1.0}).to_csv(folder / "measured.csv", index=False)
     summarise_arena()
     assert "summary.json" in capsys.readouterr().out

@@ -156,11 +156,11 @@ def test_the_lock_holds_receipts_only(lab):
 
 @pytest.mark.slow
 def test_an_edited_or_missing_table_is_computed_again(lab):
-    path = lab.root / "reports/quick/scores.csv"
+    path = lab.root / "reports/quick/scores.csv.gz"
     scores = path.read_bytes()
     path.write_bytes(scores.replace(b",0.", b",0.9", 1))
     printed = lab.run("multilab", "study", "report", "--study", "quick")
-    assert "reports/quick/scores.csv is missing or was edited" in printed
+    assert "reports/quick/scores.csv.gz is missing or was edited" in printed
     assert path.read_bytes() == scores
     path.unlink()
     assert after(lab, lambda: None) == (["analyses", "evaluate", "stats"], 0)
@@ -185,9 +185,9 @@ def test_results_are_adopted_if_their_cells_are_those_of_today(lab):
     assert "reports/quick/keys.csv: 8 keys are not those of the current settings and code" in printed
     lab.edit("conf/method/mlknn.yaml", "\nk: 6", "\nk: 10")
     assert lab.repro() == []
-    lab.edit("reports/quick/scores.csv", "metric,value", "metric,values")
+    lab.edit("reports/quick/scores.csv.gz", "metric,value", "metric,values")
     printed = lab.run("multilab", "study", "keys", "--study", "quick", "--adopt", code=2)
-    assert "scores.csv is missing or was edited" in printed
+    assert "scores.csv.gz is missing or was edited" in printed
 
 
 def test_cells_of_a_report_that_are_not_in_the_store_are_fitted_again(lab):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 
@@ -13,14 +14,18 @@ from helpers.code_copy import forget
 from multilab.core import (
     array_digest,
     canonical_json,
+    changed_files,
     code_digest,
     conf_dir,
     data_dir,
     experiment_dir,
     home_dir,
     json_digest,
+    read_content,
     read_json,
+    record_checksums,
     write_atomically,
+    write_content,
 )
 from multilab.core import code_digests as digests_module
 from multilab.core.settings import parse_yaml
@@ -131,6 +136,54 @@ def test_a_damaged_json_file_is_a_value_error(tmp_path, content):
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(ValueError):
         read_json(tmp_path / "a.json")
+
+
+def test_a_compressed_file_has_the_same_bytes_for_the_same_content_and_keeps_those_of_another_zlib(tmp_path):
+    path, content = tmp_path / "a.csv.gz", b"a,b\n" * 100
+    write_content(path, content)
+    first = path.read_bytes()
+    path.unlink()
+    write_content(path, content.decode())
+    assert path.read_bytes() == first
+    assert len(first) < len(content)
+    assert read_content(path) == gzip.decompress(first) == content
+    other = gzip.compress(content, compresslevel=1, mtime=7)
+    path.write_bytes(other)
+    write_content(path, content)
+    assert path.read_bytes() == other
+    write_content(path, b"new")
+    assert read_content(path) == b"new"
+    write_content(tmp_path / "a.csv", content)
+    assert (tmp_path / "a.csv").read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda b: b[:-9], lambda b: b"x" + b, lambda b: b[:-8] + b"\0" * 8, lambda b: b"a,b"]
+)
+def test_a_damaged_compressed_file_is_a_value_error_and_written_anew(tmp_path, damage):
+    path = tmp_path / "a.json.gz"
+    write_content(path, "[1, 2]")
+    record_checksums(tmp_path, [path.name])
+    assert read_json(path) == [1, 2]
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match="damaged"):
+        read_json(path)
+    assert changed_files(tmp_path) == [path.name]
+    write_content(path, "[1, 2]")
+    assert changed_files(tmp_path) == []
+
+
+def test_the_checksum_of_a_compressed_file_is_that_of_its_content(tmp_path):
+    for name in ("a.csv", "a.csv.gz"):
+        write_content(tmp_path / name, "a,b\n")
+    record_checksums(tmp_path, ["a.csv", "a.csv.gz"])
+    sums = [line.split("  ") for line in (tmp_path / "SHA256SUMS").read_text().splitlines()]
+    assert [name for _, name in sums] == ["a.csv", "a.csv.gz"]
+    assert len({digest for digest, _ in sums}) == 1
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a,b\n", mtime=1))
+    assert changed_files(tmp_path) == []
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a,c\n", mtime=1))
+    assert changed_files(tmp_path) == ["a.csv.gz"]
 
 
 DEEP = ["[" * 100_000, "- " * 1000, "\n".join(" " * i + "a:" for i in range(1000)), "{a: " * 300 + "1" + "}" * 300]

@@ -57,14 +57,14 @@ def test_only_new_columns_are_fitted_and_the_tables_are_those_of_a_full_run(stud
     study(ONE)
     run("study train", "study evaluate")
     tables = tmp_path / "reports" / "small"
-    before = pd.read_csv(tables / "scores.csv")
+    before = pd.read_csv(tables / "scores.csv.gz")
     shutil.rmtree(Store().root)
     described = study(RENAMED)
     run("store add")
     assert "3 of 9 cells are not in" in capsys.readouterr().out
     assert len(stored()) == 3
-    added = {name: (tables / name).read_bytes() for name in ("scores.csv", "keys.csv")}
-    scores = pd.read_csv(tables / "scores.csv")
+    added = {name: (tables / name).read_bytes() for name in ("scores.csv.gz", "keys.csv")}
+    scores = pd.read_csv(tables / "scores.csv.gz")
     assert list(dict.fromkeys(scores["method"])) == list(described.all_methods)
     old = before[before["method"] == "mlknn-five"]["value"].to_numpy()
     assert np.array_equal(scores[scores["method"] == "mlknn-few"]["value"].to_numpy(), old, equal_nan=True)
@@ -78,8 +78,8 @@ def test_quantities_that_no_published_cell_is_compared_with_are_left_out(study, 
     described = study("{}", "{holdout: {train_size: 0.7}, repeats: 1}", "rakel_d")
     run("study train", "study evaluate")
     tables = tmp_path / "reports" / "small"
-    complete = {name: (tables / name).read_bytes() for name in ("scores.csv", "sampling.csv")}
-    for name, value in (("scores.csv", "value"), ("sampling.csv", "error")):
+    complete = {name: (tables / name).read_bytes() for name in ("scores.csv.gz", "sampling.csv")}
+    for name, value in (("scores.csv.gz", "value"), ("sampling.csv", "error")):
         rows = pd.read_csv(tables / name)
         stale = rows[rows["metric"] == "one_error.lamda"].assign(metric="one_error.matlab", **{value: 0.5})
         assert len(stale) == len(described.all_methods)
@@ -92,7 +92,7 @@ def test_columns_of_one_key_keep_their_own_quantities(study, tmp_path):
     """The fair column comes first and is compared with nothing; the one as printed is compared by conventions."""
     study("{as_printed: {kind: as_printed, settings: [set: {vigilance: 0.9}]}}", "kfold3", "mlaram")
     run("study train", "study evaluate")
-    file = tmp_path / "reports" / "small" / "scores.csv"
+    file = tmp_path / "reports" / "small" / "scores.csv.gz"
     complete = file.read_bytes()
     scores, keys = pd.read_csv(file), pd.read_csv(file.with_name("keys.csv"))
     assert keys["key"].nunique() == 3

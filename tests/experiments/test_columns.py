@@ -12,6 +12,7 @@ import pytest
 
 from helpers.extras import skip_without_packages_of
 from helpers.laboratory import Laboratory
+from multilab.core import read_content
 from multilab.experiments.cells import SplitRef, cell_for, study_cells
 from multilab.experiments.conf import names
 from multilab.experiments.errors import ExperimentError
@@ -157,7 +158,7 @@ def lab(tmp_path_factory):
 
 
 def read(lab, name):
-    text = (lab.root / "reports/quick" / name).read_text()
+    text = read_content(lab.root / "reports/quick" / name).decode()
     return json.loads(text) if name.endswith(".json") else pd.read_csv(io.StringIO(text))
 
 
@@ -167,7 +168,7 @@ def test_every_column_is_trained_and_scored_on_its_datasets(lab):
     columns = ["mlknn", "br", "mlknn-wide", "br-wide", "mlknn-tuned", "mlwse_l1-tuned"]
     receipt = json.loads((lab.root / "results/quick/train.json").read_text())
     assert [line.split()[0] for line in receipt["keys"]] == columns
-    scores = read(lab, "scores.csv")
+    scores = read(lab, "scores.csv.gz")
     datasets = {name: set(rows["dataset"]) for name, rows in scores.groupby("method")}
     both, digits, one = {"digit-segments", "scenario1"}, {"digit-segments"}, {"scenario1"}
     assert datasets == dict(zip(columns, [both] * 2 + [digits] * 2 + [one] * 2, strict=True))
@@ -222,9 +223,9 @@ def test_a_variant_that_changes_or_is_removed_leaves_the_others_unchanged(lab):
     tail = ["evaluate", "publish", "stats", "train"]
     lab.edit("conf/study/quick.yaml", "n_trials: 2", "n_trials: 3")
     assert sorted(lab.repro()) == tail
-    before = (lab.root / "reports/quick/statistics.json").read_text()
+    before = read_content(lab.root / "reports/quick/statistics.json.gz")
     lab.study("quick", "digit-segments, scenario1", "mlknn, br")
     assert sorted(lab.repro()) == ["analyses", "base_scores", *tail]  # only mlwse_l1-tuned read any
     left = {path.name for path in (lab.root / "reports/quick").glob("*.*")}
-    assert not {"tuned.csv", "statistics-wide.json", "statistics-tuned.json"} & left
-    assert (lab.root / "reports/quick/statistics.json").read_text() == before
+    assert not {"tuned.csv", "statistics-wide.json.gz", "statistics-tuned.json.gz"} & left
+    assert read_content(lab.root / "reports/quick/statistics.json.gz") == before

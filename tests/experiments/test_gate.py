@@ -404,7 +404,7 @@ def test_a_sample_is_drawn_from_the_methods_that_are_named(tmp_path, monkeypatch
         " metrics: [hamming_loss], headline: hamming_loss, rope: null}"
     )
     assert main(["store", "add", "--study", "tiny"]) == 0
-    path = tmp_path / "reports" / "tiny" / "scores.csv"
+    path = tmp_path / "reports" / "tiny" / "scores.csv.gz"
     scores = pd.read_csv(path)
     scores.loc[(scores["method"] == "mlknn") & (scores["metric"] == "hamming_loss"), "value"] = 0.5
     scores.to_csv(path, index=False)

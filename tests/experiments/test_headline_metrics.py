@@ -16,7 +16,7 @@ from multilab.experiments.study import load_study, study_from
 from multilab.statistics import rounded_means
 
 REPORTS = Path(__file__).resolve().parents[2] / "reports"
-STUDIES = [name for name in names("study") if (REPORTS / name / "scores.csv").is_file() and name != "quick"]
+STUDIES = [name for name in names("study") if (REPORTS / name / "scores.csv.gz").is_file() and name != "quick"]
 
 
 def table(values):
@@ -49,7 +49,7 @@ def test_an_unfinished_method_has_no_mean_and_an_undefined_dataset_no_part():
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_committed_files_are_those_of_the_committed_scores(name, tmp_path, monkeypatch):
-    scores, study = pd.read_csv(REPORTS / name / "scores.csv"), load_study(name)
+    scores, study = pd.read_csv(REPORTS / name / "scores.csv.gz"), load_study(name)
     means = headline_metrics(study, scores)
     assert json.loads((REPORTS / name / "metrics.json").read_text()) == means
     monkeypatch.chdir(tmp_path)

@@ -280,7 +280,7 @@ def clone(lab: Laboratory, root: Path) -> Laboratory:
 
 def outcome(lab: Laboratory) -> dict[str, str]:
     """Return digests of all that a run must leave the same."""
-    files = [lab.root / "reports" / "quick" / "scores.csv", lab.root / "dvc.lock"]
+    files = [lab.root / "reports" / "quick" / "scores.csv.gz", lab.root / "dvc.lock"]
     return {**arrays(lab.root / ".cells"), **{p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in files}}
 
 
@@ -443,8 +443,8 @@ def left_by(command: str, lab: Laboratory) -> dict[str, object]:
     """Return what a finished command must leave the same, however often it was killed before."""
     if command in ("run", "repro"):
         assert {status for _, status in published(lab)} == {"FINISHED"}
-        scores = hashlib.sha256((lab.root / "reports/quick/scores.csv").read_bytes()).hexdigest()
-        return {**arrays(lab.root / ".cells"), "scores.csv": scores, "runs": published(lab)}
+        scores = hashlib.sha256((lab.root / "reports/quick/scores.csv.gz").read_bytes()).hexdigest()
+        return {**arrays(lab.root / ".cells"), "scores.csv.gz": scores, "runs": published(lab)}
     if command == "tune":
         notes = [json.loads(path.read_text()) for path in lab.root.glob(".cells/.runs/search-*.json")]
         assert notes, "no note of the search"

@@ -227,10 +227,10 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
     assert list(missing["method"]) == ["relm"] * 3
     assert list(missing["reason"].str.startswith("not run")) == [False, True, True]
     assert set(missing["key"]) == slow
-    assert set(pd.read_csv(tables / "scores.csv")["method"]) == {"mlknn"}
+    assert set(pd.read_csv(tables / "scores.csv.gz")["method"]) == {"mlknn"}
     records = publication.records(load_study("small"), publication.study_scores(load_study("small")))
     assert [(record.method, len(record.cells)) for record in records] == [("mlknn", 3)]
-    before = {name: (tables / name).read_bytes() for name in ("scores.csv", "keys.csv", "unfinished.csv")}
+    before = {name: (tables / name).read_bytes() for name in ("scores.csv.gz", "keys.csv", "unfinished.csv")}
     monkeypatch.setattr(running, "run_cell", refuse)
     run("store add")  # nothing is tried again
     assert {name: (tables / name).read_bytes() for name in before} == before
@@ -248,7 +248,7 @@ def test_unfinished_cells_are_rows_of_their_own_table(study, tmp_path, monkeypat
     assert main(["store", "add", "--study", "small", "--retry-unfinished"]) == 0
     assert "3 of 6 cells are not in" in capsys.readouterr().out
     assert not (tables / "unfinished.csv").exists()
-    assert set(pd.read_csv(tables / "scores.csv")["method"]) == {"mlknn", "relm"}
+    assert set(pd.read_csv(tables / "scores.csv.gz")["method"]) == {"mlknn", "relm"}
 
 
 def test_members_of_a_stack_have_the_settings_of_the_study_where_it_says_so():

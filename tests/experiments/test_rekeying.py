@@ -102,9 +102,9 @@ def test_a_sample_that_is_no_number_of_cells_is_refused(sample, capsys):
 
 def test_methods_whose_numbers_changed_keep_their_keys_and_are_fitted_again(rekey, tmp_path, monkeypatch, capsys):
     before, right = read_table("reports/toy/keys.csv"), read_scores("reports/toy")["value"].tolist()
-    table = read_table("reports/toy/scores.csv")
+    table = read_table("reports/toy/scores.csv.gz")
     table["value"] += 0.01 * (table["method"] == "mlknn")
-    write_table("reports/toy/scores.csv", table)
+    write_table("reports/toy/scores.csv.gz", table)
     assert rekey() == 1
     assert keys() == before["key"].tolist()
     assert rekey(recompute="mlknn") == 0
@@ -131,9 +131,9 @@ def test_without_a_store_the_committed_files_are_enough(rekey, tmp_path):
 )
 def test_recomputed_numbers_must_be_the_committed_ones(rekey, capsys, change, reason, passed):
     before = keys()
-    table = read_table("reports/toy/scores.csv")
+    table = read_table("reports/toy/scores.csv.gz")
     table["value"] += change
-    write_table("reports/toy/scores.csv", table)
+    write_table("reports/toy/scores.csv.gz", table)
     assert rekey(reason=reason) == int(not passed)
     assert (keys() == before) != passed
     printed = capsys.readouterr().out

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.arena import arena_leaderboard, leaderboard_text, method_costs, track_results
+from multilab.core import write_content
 from multilab.metrics import METRICS
 
 SETS = [
@@ -78,7 +79,7 @@ def _measured(scores: pd.DataFrame, seconds: dict[str, float], n: dict[str, int]
 
 
 def write_arena(reports: Path, tracks: tuple[str, ...] = ("default", "tuned", "ensembled"), seed: int = 0) -> Path:
-    """Write ``leaderboard.json`` and the tables of the studies, and return ``reports/arena``."""
+    """Write ``leaderboard.json.gz`` and the tables of the studies, and return ``reports/arena``."""
     rng = np.random.default_rng(seed)
     skills = {name: skill for name, _, _, _, skill, _ in METHODS}
     seconds = {name: s for name, *_, s in METHODS} | {"portfolio_stack": 40.0}
@@ -102,7 +103,7 @@ def write_arena(reports: Path, tracks: tuple[str, ...] = ("default", "tuned", "e
         study = "arena" if track == "default" else {"tuned": "arena-tuned", "ensembled": "arena-stacks"}[track]
         folder = reports / study
         folder.mkdir(parents=True, exist_ok=True)
-        tables[track].to_csv(folder / "scores.csv", index=False)
+        tables[track].to_csv(folder / "scores.csv.gz", index=False)
         table = _measured(tables[track], seconds, n)
         table.to_csv(folder / "measured.csv", index=False)
         measured = table if measured is None else measured
@@ -132,6 +133,6 @@ def write_arena(reports: Path, tracks: tuple[str, ...] = ("default", "tuned", "e
         "reference": "", "base_scores": ["ecc", "rf_pct"], "libraries": {}, "chosen_on": CHOSEN_ON,
     }  # fmt: skip
     content = arena_leaderboard(results, facts, methods, studies, costs=costs, rating=_rating, absent=ABSENT)
-    path = reports / "arena" / "leaderboard.json"
-    path.write_text(leaderboard_text(content), encoding="utf-8")
+    path = reports / "arena" / "leaderboard.json.gz"
+    write_content(path, leaderboard_text(content))
     return path.parent

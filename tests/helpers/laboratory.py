@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from multilab.core import read_content, write_content
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 STUDY = """
@@ -92,6 +94,6 @@ class Laboratory:
     def edit(self, path: str, old: str, new: str) -> None:
         """Replace a text that stands exactly once in a file."""
         file = self.root / path
-        text = file.read_text()
+        text = read_content(file).decode()
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {path}"
-        file.write_text(text.replace(old, new))
+        write_content(file, text.replace(old, new))

@@ -66,7 +66,7 @@ class Planted:
 @cache
 def every_score(study: str) -> pd.DataFrame:
     """Return the results of a study by dataset, split, method and metric."""
-    return pd.read_csv(REPORTS / study / "scores.csv", dtype={"split": str})
+    return pd.read_csv(REPORTS / study / "scores.csv.gz", dtype={"split": str})
 
 
 @cache

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.claims.verdicts import COLUMNS
-from multilab.core import canonical_json
+from multilab.core import canonical_json, write_content
 from multilab.statistics import compare_methods, summarise
 from multilab.statistics.result_files import write_results
 
@@ -55,7 +55,7 @@ def write_fake_study(
         ).to_dict()
         for metric, direction in metrics.items()
     }
-    write_json(folder, "statistics.json", statistics)
+    write_json(folder, "statistics.json.gz", statistics)
     write_fake_texts(folder, datasets, methods, metrics, rng)
     for d in list(datasets)[:learned]:
         write_fake_learned(folder / "figures" / f"learned-mlwse_l21-{d}.npz", rng)
@@ -63,7 +63,7 @@ def write_fake_study(
 
 
 def write_json(folder, name, value):
-    (folder / name).write_text(json.dumps(value), encoding="utf-8")
+    write_content(folder / name, json.dumps(value))
 
 
 def write_fake_texts(folder, datasets, methods, metrics, rng):
@@ -145,7 +145,7 @@ def write_fake_learned(path, rng, labels=6):
 
 
 def write_means(folder: Path, means: pd.DataFrame, **info) -> Path:
-    """Write ``scores.csv`` and ``study.json``: two splits around the means of datasets x methods."""
+    """Write ``scores.csv.gz`` and ``study.json``: two splits around the means of datasets x methods."""
     folder.mkdir(exist_ok=True)
     rows = [
         (dataset, split, method, "hamming_loss", means.loc[dataset, method] + (split - 0.5) / 1000)
@@ -154,7 +154,7 @@ def write_means(folder: Path, means: pd.DataFrame, **info) -> Path:
         for method in means.columns
     ]
     frame = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
-    frame.to_csv(folder / "scores.csv", index=False)
+    frame.to_csv(folder / "scores.csv.gz", index=False)
     (folder / "study.json").write_text(json.dumps({"name": folder.name, "title": folder.name, **info}))
     return folder
 

@@ -63,7 +63,8 @@ assert {"silent_rows", "is_error"} <= set(completion.metrics())
 folder = Path(sys.argv[2])
 rows = [(d, s, m, name, result[name] + 0.01 * i) for d in "ab" for s in range(2) for i, m in enumerate(("x", "y"))
         for name in ("silent_rows", "is_error")]
-pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"]).to_csv(folder / "scores.csv", index=False)
+scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
+scores.to_csv(folder / "scores.csv.gz", index=False)
 page = build_report(folder).read_text()
 for name in ("silent_rows", "is_error"):
     assert METRICS[name].title in page

@@ -346,7 +346,7 @@ def test_the_stage_runs_when_an_analysis_changed_and_only_then(tmp_path):
     (lab.root / claims).with_name("counterfactuals.yaml").unlink()  # they explain other claims
     assert "analyses" in lab.repro()
     folder = lab.root / "reports" / "quick"
-    first = pd.read_csv(folder / "scores-table3.csv")
+    first = pd.read_csv(folder / "scores-table3.csv.gz")
     assert list(first.columns) == ["dataset", "split", "method", "metric", "value"]
     assert len(pd.read_csv(folder / "sparsity.csv")) == 6
     of_a_study = {"cells", "headline", "keys", "measured", "scores"}
@@ -358,7 +358,7 @@ def test_the_stage_runs_when_an_analysis_changed_and_only_then(tmp_path):
     lab.edit(claims, "splits: 2", "splits: 3")
     assert sorted(lab.repro()) == ["analyses", "publish", "stats"]
     assert len(lab.cells()) - len(before) == 1
-    now = pd.read_csv(folder / "scores-table3.csv")
+    now = pd.read_csv(folder / "scores-table3.csv.gz")
     assert now.head(len(first)).equals(first)
     assert sorted(now["split"].unique()) == [0, 1, 2]
 

@@ -93,7 +93,7 @@ def folder(tmp_path):
     (tmp_path / "study.json").write_text(json.dumps(info))
     rows = [("toy", "alpha-set", 0, method, "hamming_loss", 0.2) for method in METHODS]
     frame = pd.DataFrame(rows, columns=["study", "dataset", "split", "method", "metric", "value"])
-    frame.to_csv(tmp_path / "scores.csv", index=False)
+    frame.to_csv(tmp_path / "scores.csv.gz", index=False)
     (tmp_path / "figures").mkdir()
     rng = np.random.default_rng(0)
     for method in METHODS:

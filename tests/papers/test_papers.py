@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 
 import pytest
 
@@ -44,14 +43,9 @@ def test_the_source_of_every_erratum_is_a_section_of_the_papers_page(name, check
 
 
 @pytest.mark.parametrize("name", papers.paper_names())
-def test_every_check_has_its_description_and_every_check_of_a_paper_is_used(name):
+def test_every_check_of_a_paper_is_used(name):
     paper = papers.find(name)
-    for check in paper.checks.values():
-        assert check.sentence.endswith(".")
-        assert check.function.__doc__
-        fields = {field for _, field, _, _ in string.Formatter().parse(check.sentence) if field}
-        assert fields
-    own = {check.name for check in paper.checks.values() if check.function.__module__.endswith(f"{name}.checks")}
+    own = {key for key, check in paper.checks.items() if check.__module__.endswith(f"{name}.checks")}
     uses = [(claim.check, claim.arguments) for claim in paper.claims]
     uses += [(one.check, one.arguments) for one in paper.counterfactuals]
     uses += [(erratum.check["name"], erratum.arguments) for erratum in paper.errata if erratum.check]
@@ -90,7 +84,12 @@ GOOD = {
     [
         ("claims.yaml", "title", "titel", r"papers/toy/claims\.yaml: unknown key 'titel'; did you mean 'title'"),
         ("claims.yaml", "best_mean", "best_men", r"papers/toy/claims\.yaml: claim A: there is no check 'best_men'"),
-        ("claims.yaml", "metrics", "metric", r"papers/toy/claims\.yaml: claim A: check best_mean: .*metrics"),
+        (
+            "claims.yaml",
+            "metrics",
+            "metric",
+            r"papers/toy/claims\.yaml: claim A: check best_mean: unknown argument 'metric'; did you mean 'metrics'",
+        ),
         ("claims.yaml", "sentence: s, ", "", r"papers/toy/claims\.yaml: claim A: sentence is missing"),
         ("names.yaml", "names", "nmaes", r"papers/toy/names\.yaml: unknown key 'nmaes'; did you mean 'names'"),
         (

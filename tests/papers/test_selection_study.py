@@ -275,7 +275,7 @@ def test_a_column_as_printed_has_the_spread_of_its_method_over_random_splits(tmp
     errors = [("x", "lwmf-as_printed", "coverage", 0.5), ("y", "lwmf-as_printed", "coverage", 0.1)]
     pd.DataFrame(errors, columns=["dataset", "method", "metric", "error"]).to_csv(folder / "sampling.csv", index=False)
     spread = pd.concat([rows({"lwmf": [2.0 + i] * 3}, "coverage", split=i) for i in (0, 1)])
-    spread.assign(key=[f"{i}" for i in range(len(spread))]).to_csv(splits / "scores.csv", index=False)
+    spread.assign(key=[f"{i}" for i in range(len(spread))]).to_csv(splits / "scores.csv.gz", index=False)
     errors = ledger._sampling(folder, find("lwmf").tables).set_index(["dataset", "method"])["sampling"]
     expected = pytest.approx(np.sqrt(0.5))
     assert errors["x", "lwmf-as_printed"] == errors["y", "lwmf-as_printed"] == errors["z", "lwmf"] == expected
@@ -302,7 +302,7 @@ def test_extra_columns_are_in_the_tables_without_a_rank(tmp_path):
         "other": {"methods": ["b-other"]},
     }
     values = {"a": [0.1, 0.2, 0.3], "b": [0.2, 0.1, 0.4], "c-sets": [0.05, 0.3, 0.1], "b-other": [0.1] * 3}
-    rows(values).assign(key="").to_csv(tmp_path / "scores.csv", index=False)
+    rows(values).assign(key="").to_csv(tmp_path / "scores.csv.gz", index=False)
     (tmp_path / "study.json").write_text(json.dumps({"methods": ["a", "b"], "variants": content}))
     table = score_table(load_report(tmp_path), "ranking_loss")
     assert table.heads == ("a", "b", "c (sets)")
@@ -316,7 +316,7 @@ def test_extra_columns_are_in_the_tables_without_a_rank(tmp_path):
 
 
 def test_curves_are_drawn_with_their_areas(tmp_path):
-    rows({"a": [0.1] * 3, "b": [0.2] * 3}).assign(key="").to_csv(tmp_path / "scores.csv", index=False)
+    rows({"a": [0.1] * 3, "b": [0.2] * 3}).assign(key="").to_csv(tmp_path / "scores.csv.gz", index=False)
     table = CURVES.tables["feature_curves"].replace({"dataset": {"x": "x", "y": "y"}})
     (figure,) = figures.feature_curves(load_report(tmp_path), table)
     assert "Average precision over the number of features on x, y" in figure.alt

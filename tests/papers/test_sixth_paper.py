@@ -35,15 +35,14 @@ claims:
 """,
     "src/multilab/papers/toy/checks.py": '''"""Check of the toy paper."""
 
-from multilab.claims.evidence import check
-from multilab.claims.evidence import Finding
+from multilab.claims.evidence import Finding, words
 
 
-@check("On every dataset: {metric} of each of {methods} is below {limit}.")
 def below(evidence, methods, metric, limit):
     """Holds if every mean is below the limit."""
     means = evidence.means(metric, methods)
-    return Finding.of(bool((means < limit).all(axis=None)), means.max().round(4).to_dict())
+    sentence = f"On every dataset: {words(metric)} of each of {words(methods)} is below {limit:g}."
+    return Finding.of(bool((means < limit).all(axis=None)), means.max().round(4).to_dict(), sentence)
 ''',
     "src/multilab/papers/toy/halves.py": '''"""Training rows by share."""
 

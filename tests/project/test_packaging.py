@@ -289,7 +289,7 @@ def test_a_study_with_own_settings_reports_to_the_current_folder(installed, tmp_
     (tmp_path / "conf" / "study" / "tiny.yaml").write_text(TINY)
     installed.multilab("study", "run", "--study", "tiny", MULTILAB_CONF=str(tmp_path / "conf"))
     report = installed.folder / "reports" / "tiny"
-    assert {"index.html", "scores.csv", "measured.csv", "statistics.json"} <= {p.name for p in report.iterdir()}
+    assert {"index.html", "scores.csv.gz", "measured.csv", "statistics.json.gz"} <= {p.name for p in report.iterdir()}
     assert "tiny" in (report / "index.html").read_text()
     assert (installed.folder / "results" / "tiny" / "publish.json").is_file()
     products = {p.name for p in installed.folder.iterdir()} - {"mlartifacts"}

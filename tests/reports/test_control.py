@@ -22,7 +22,7 @@ def folder(tmp_path):
                 rows.append((dataset, split, method, "macro_f1", value))
                 rows.append((dataset, split, method, "hamming_loss", value))
     pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"]).to_csv(
-        tmp_path / "scores.csv", index=False
+        tmp_path / "scores.csv.gz", index=False
     )
     labels = [  # positives, predicted, hits of two labels: F1 0 and .5 against 1 and .5
         *(("a", "half-v", 0, 100, 2, 0, 0), ("a", "half-v", 1, 100, 50, 50, 25)),

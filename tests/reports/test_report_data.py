@@ -1,11 +1,9 @@
 """Reading the files of a study: what is missing, broken or contradictory is named."""
 
-import json
-
 import pytest
 
 from helpers.report_files import write_json
-from multilab.core import MultilabError
+from multilab.core import MultilabError, read_json, write_content
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
@@ -15,9 +13,9 @@ from multilab.reports.data import metric_title
 
 
 def test_missing_scores_are_one_clear_error(copy):
-    (copy / "scores.csv").unlink()
+    (copy / "scores.csv.gz").unlink()
     for make in (build_report, load_report, headline_markdown):
-        with pytest.raises(ReportError, match=r"scores\.csv is missing") as caught:
+        with pytest.raises(ReportError, match=r"scores\.csv\.gz is missing") as caught:
             make(copy)
         assert isinstance(caught.value, MultilabError)
 
@@ -28,23 +26,23 @@ def test_missing_scores_are_one_clear_error(copy):
         ("study.json", "{", "cannot be read"),
         ("study.json", "[]", "must hold a JSON object"),
         ("claims.json", "nonsense", "cannot be read"),
-        ("scores.csv", "dataset,method\na,b\n", "lacks the column"),
-        ("statistics.json", '{"hamming_loss": {"metric": "x"}}', "hamming_loss"),
+        ("scores.csv.gz", "dataset,method\na,b\n", "lacks the column"),
+        ("statistics.json.gz", '{"hamming_loss": {"metric": "x"}}', "hamming_loss"),
         ("figures/learned-br-emotions.npz", "not a zip", "cannot be read"),
     ],
 )
 def test_broken_files_are_named(copy, name, text, word):
-    (copy / name).write_text(text)
+    write_content(copy / name, text)
     with pytest.raises(ReportError, match=word) as caught:
         build_report(copy)
     assert name.rpartition("/")[2] in str(caught.value)
 
 
 def test_statistics_of_other_scores_are_refused(copy):
-    stored = json.loads((copy / "statistics.json").read_text())
+    stored = read_json(copy / "statistics.json.gz")
     stored["hamming_loss"] = stored["average_precision"]
-    write_json(copy, "statistics.json", stored)
-    with pytest.raises(ReportError, match=r"does not belong to scores\.csv"):
+    write_json(copy, "statistics.json.gz", stored)
+    with pytest.raises(ReportError, match="does not belong to the scores"):
         build_report(copy)
 
 

@@ -77,7 +77,7 @@ def test_optional_files_may_be_missing(copy):
         "study.json",
         "datasets.json",
         "measured.csv",
-        "statistics.json",
+        "statistics.json.gz",
         "claims.json",
         "cells.csv",
         "environment.json",
@@ -89,9 +89,9 @@ def test_optional_files_may_be_missing(copy):
         assert any(t[0][0]["text"].startswith("Hamming loss") for t in page.tables)
     shutil.rmtree(copy / "figures")
     text = build_report(copy).read_text(encoding="utf-8")
-    assert text.count(">Average rank<") == 2  # two metrics: ranks are found without statistics.json
-    scores = pd.read_csv(copy / "scores.csv").replace({"metric": dict.fromkeys(DIRECTIONS, "wonder")})
-    scores.drop_duplicates(["dataset", "split", "method"]).to_csv(copy / "scores.csv", index=False)
+    assert text.count(">Average rank<") == 2  # two metrics: ranks are found without statistics.json.gz
+    scores = pd.read_csv(copy / "scores.csv.gz").replace({"metric": dict.fromkeys(DIRECTIONS, "wonder")})
+    scores.drop_duplicates(["dataset", "split", "method"]).to_csv(copy / "scores.csv.gz", index=False)
     text = build_report(copy).read_text(encoding="utf-8")
     assert "Neither ranks nor tests" in text
     assert "data:image" not in text
@@ -126,5 +126,5 @@ def test_pairs_without_a_difference_are_left_out_of_a_long_list(many):
     folder, _ = many
     page = build_report(folder).read_text(encoding="utf-8")
     assert "300 pairs, Holm-corrected, 0 differ" in page
-    assert "Pairs that do not differ are in <code>statistics.json</code>" in page
+    assert "Pairs that do not differ are in <code>statistics.json.gz</code>" in page
     assert "m00 – m01" not in page

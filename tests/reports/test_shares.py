@@ -35,7 +35,7 @@ def folder(tmp_path):
         for metric in ("micro_f1", "macro_auc")
     ]
     columns = ["dataset", "split", "method", "metric", "value"]
-    pd.DataFrame(rows, columns=columns).to_csv(tmp_path / "scores.csv", index=False)
+    pd.DataFrame(rows, columns=columns).to_csv(tmp_path / "scores.csv.gz", index=False)
     observed = {"o10": (0.1, "missing"), "o50": (0.5, "missing"), "a50": (0.5, "absent")}
     info = {
         "methods": ["knn", "tree"],

@@ -7,6 +7,7 @@ import math
 import pandas as pd
 import pytest
 
+from multilab.core import read_content, write_content
 from multilab.statistics import StatisticsError
 from multilab.statistics.result_files import read_measured, read_scores, read_table, write_results, write_table
 
@@ -20,7 +21,7 @@ MEASURED = pd.DataFrame([("007", 0, "a", 1.5, "k1"), ("007", 1, "a", 0.5, "k2")]
 
 def test_the_keys_have_a_file_of_their_own_and_are_read_with_the_scores(tmp_path):
     write_results(tmp_path, SCORES, MEASURED, pd.DataFrame())
-    assert (tmp_path / "scores.csv").read_text().startswith("dataset,split,method,metric,value\n")
+    assert read_content(tmp_path / "scores.csv.gz").startswith(b"dataset,split,method,metric,value\n")
     assert (tmp_path / "measured.csv").read_text().startswith("dataset,split,method,fit_seconds\n")
     assert (tmp_path / "keys.csv").read_text() == "dataset,split,method,key\n007,0,a,k1\n007,1,a,k2\n"
     pd.testing.assert_frame_equal(read_scores(tmp_path), SCORES, check_exact=True)
@@ -37,8 +38,8 @@ def test_a_table_of_searches_exists_only_where_there_are_some(tmp_path):
 
 def test_scores_without_keys_and_costs_are_read_and_those_of_other_protocols_follow(tmp_path):
     scores = SCORES.drop(columns="key")
-    write_table(tmp_path / "scores.csv", scores)
-    write_table(tmp_path / "scores-table4.csv", scores.assign(split=7))
+    write_table(tmp_path / "scores.csv.gz", scores)
+    write_table(tmp_path / "scores-table4.csv.gz", scores.assign(split=7))
     assert read_measured(tmp_path) is None
     pd.testing.assert_frame_equal(read_scores(tmp_path), scores, check_exact=True)
     assert read_scores(tmp_path, extra=True)["split"].tolist() == [0, 0, 1, 7, 7, 7]
@@ -48,7 +49,7 @@ def test_scores_without_keys_and_costs_are_read_and_those_of_other_protocols_fol
     ("text", "message"), [("dataset,split\n", "lacks the column 'method'"), ('"', "cannot be read")]
 )
 def test_a_file_that_cannot_be_used_is_named(tmp_path, text, message):
-    (tmp_path / "scores.csv").write_text(text)
+    write_content(tmp_path / "scores.csv.gz", text)
     with pytest.raises(StatisticsError, match=message) as caught:
         read_scores(tmp_path)
-    assert "scores.csv" in str(caught.value)
+    assert "scores.csv.gz" in str(caught.value)

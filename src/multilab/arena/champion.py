@@ -103,7 +103,7 @@ def champion_verdict(content: Mapping[str, Any], pool: str) -> dict[str, Any] | 
     Parameters
     ----------
     content : mapping
-        Of ``leaderboard.json``, see :mod:`multilab.arena.leaderboard`.
+        Of ``leaderboard.json.gz``, see :mod:`multilab.arena.leaderboard`.
     pool : str
         ``ensembled``, ``ensembled-unseen`` or any other of the file.
 

@@ -1,4 +1,4 @@
-"""The file ``reports/arena/leaderboard.json``: all that a page needs to show, sort, filter and re-rank.
+"""The file ``reports/arena/leaderboard.json.gz``: all that a page needs to show, sort, filter and re-rank.
 
 Every key, in the order of the file. A *column* is a method of a track: ``mlknn`` of the track default, ``mlknn@tuned``
 of the track tuned. Arrays of numbers are parallel to the list of names mentioned with them; ``null`` is an absent
@@ -442,7 +442,7 @@ def leaderboard_means(content: Mapping[str, Any], pool: str = "default") -> Mean
     Parameters
     ----------
     content : mapping
-        Of ``leaderboard.json``, see :mod:`multilab.arena.leaderboard`.
+        Of ``leaderboard.json.gz``, see :mod:`multilab.arena.leaderboard`.
     pool : str, default="default"
         ``default``, ``tuned``, ``ensembled`` or ``all``.
 

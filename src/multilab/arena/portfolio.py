@@ -19,7 +19,7 @@ from multilab.core.shell import command
 from multilab.experiments.conf import read_settings, read_settings_file
 from multilab.experiments.study import Study
 from multilab.metrics import METRICS
-from multilab.statistics.result_files import read_scores, read_table, read_unfinished
+from multilab.statistics.result_files import SCORES, read_scores, read_table, read_unfinished
 
 SCORE_METRICS = ("macro_auc", "micro_auc", "average_precision", "ranking_loss", "coverage")
 """Metrics by which a portfolio is chosen: those of scores. A stack makes its own decisions."""
@@ -254,7 +254,7 @@ def chosen_members(path: Path) -> dict[str, tuple[str, ...]]:
 def study_portfolios(study: Study, k: int, seconds: float) -> list[StackPortfolio]:
     """Return the portfolio of each data set of a study, from its committed tables."""
     folder = report_dir(study.name)
-    for path in (folder / "scores.csv", folder / "measured.csv"):
+    for path in (folder / SCORES, folder / "measured.csv"):
         if not path.is_file():
             raise ArenaError(
                 f"{path} is not there: `{command('multilab')} study run --study {study.name}` needs results"

@@ -17,7 +17,7 @@ from multilab.experiments.conf import names, package_names, read_settings_file
 from multilab.experiments.method import Method, family_of, load_method
 from multilab.experiments.own_settings import entrant_names
 from multilab.experiments.study import load_study
-from multilab.statistics.result_files import read_measured, read_scores, read_table, read_unfinished
+from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, read_unfinished
 
 STUDIES = {
     "default": "arena",
@@ -40,7 +40,7 @@ _ENVIRONMENT = ("created", "commit", "machine", "python", "blas", "versions")
 def read_track(track: str, study: str) -> Track | None:
     """Return the results of the study of a track, ``None`` if it has none yet."""
     folder = report_dir(study)
-    if not (folder / "scores.csv").is_file():
+    if not (folder / SCORES).is_file():
         return None
     stopped = folder / "unfinished.csv"
     columns = ["dataset", "split", "method", "reason"]
@@ -61,8 +61,7 @@ def read_tracks(studies: Mapping[str, str]) -> list[Track]:
     if not tracks or tracks[0].name != "default":
         study = studies["default"]
         raise ArenaError(
-            f"{report_dir(study) / 'scores.csv'} is not there; "
-            f"`{command('multilab')} study run --study {study}` computes it"
+            f"{report_dir(study) / SCORES} is not there; `{command('multilab')} study run --study {study}` computes it"
         )
     return tracks
 
@@ -83,7 +82,7 @@ def described_studies(studies: Mapping[str, str]) -> list[dict[str, Any]]:
     described = []
     for track, study in studies.items():
         folder = report_dir(study)
-        if (folder / "scores.csv").is_file():
+        if (folder / SCORES).is_file():
             settings, machine = _json(folder / "study.json", {}), _json(folder / "environment.json", {})
             own = {
                 "track": track,

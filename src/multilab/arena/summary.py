@@ -76,7 +76,7 @@ def arena_summary(
     Parameters
     ----------
     content : mapping
-        Of ``leaderboard.json``, see :mod:`multilab.arena.leaderboard`.
+        Of ``leaderboard.json.gz``, see :mod:`multilab.arena.leaderboard`.
     measured : DataFrame, optional
         Columns dataset, split, method, fit_seconds, input_seconds, predict_seconds, alone, of the track default.
     comparators : mapping of str to sequence of str, optional

@@ -8,10 +8,11 @@ from multilab.core.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "agreement": ("Agreement", "agreement_by_method"),
         "checks": ("check_claims",),
         "statements": ("Claim", "Erratum"),
         "errors": ("ClaimsError", "NotYet"),
-        "evidence": ("Evidence", "Finding", "check", "published_evidence"),
+        "evidence": ("OUTCOMES", "Evidence", "Finding", "published_evidence"),
         "published": ("Aliases", "Layout", "PublishedTables"),
         "verdicts": ("VERDICTS", "data_rows", "judge", "judge_tables", "summarised"),
     },

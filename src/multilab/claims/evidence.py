@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
+import functools
+import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import isfunction, signature
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -42,44 +45,146 @@ def sign_of(metric: str) -> int:
     return 1 if direction_of(metric) == "max" else -1
 
 
+OUTCOMES = (
+    "holds",
+    "holds in part",
+    "fails",
+    "depends on the reading",
+    "depends on the limit",
+    "open",
+    "not testable",
+)
+"""What a check can come to, see ``docs/decisions/0026-rules-of-judging.md``."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Results that would decide an open claim: ``splits`` more of a column on a dataset, or of a table."""
+
+    column: str
+    dataset: str
+    splits: int
+    seconds: float | None = None
+    """Estimated processor seconds of one split; None if nothing like it was run."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """Outcome of a check.
 
     Attributes
     ----------
-    outcome : {"holds", "holds in part", "fails", "not testable"}
-        "not testable": results are missing, or they cannot decide.
+    outcome : str
+        One of :data:`OUTCOMES`.
     numbers : dict
         What the outcome depends on.
     reason : str
-        Why it is not testable.
+        Why it is open or not testable.
     share : tuple of int, optional
         How many parts of the statement hold, of how many.
+    sentence : str
+        What was required, of what: built by the check with its arguments.
+    holds_for : str
+        The limits for which the statement holds, where the paper gives none: "factors of 2.574 and more".
+    so_far : str
+        What an open check comes to on the results there are.
+    missing : tuple of Missing
+        What would decide an open check.
     """
 
     outcome: str
     numbers: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
     share: tuple[int, int] | None = None
+    sentence: str = ""
+    holds_for: str = ""
+    so_far: str = ""
+    missing: tuple[Missing, ...] = ()
 
     @classmethod
-    def of(cls, holds: bool | Iterable[bool], numbers: Mapping[str, Any]) -> Finding:
+    def of(cls, holds: bool | Iterable[bool], numbers: Mapping[str, Any], sentence: str = "") -> Finding:
         """Return a finding that holds or fails; given its parts (per metric, say), it may hold in part.
 
         Without a part it is not testable.
+
+        Examples
+        --------
+        >>> from multilab.claims.evidence import Finding
+        >>> Finding.of([True, False], {"won": 1}, "Wins on both sets.").outcome
+        'holds in part'
         """
         if isinstance(holds, Iterable):
             parts = [bool(part) for part in holds]
             if not parts:
-                return cls("not testable", dict(numbers), "there is nothing to check")
-            share = sum(parts), len(parts)
-            return cls(_outcome(*share), dict(numbers), share=share if len(parts) > 1 else None)
-        return cls("holds" if holds else "fails", dict(numbers))
+                return cls("not testable", dict(numbers), "there is nothing to check", sentence=sentence)
+            kept = sum(parts), len(parts)
+            share = kept if len(parts) > 1 else None
+            return cls(_outcome(*kept), dict(numbers), share=share, sentence=sentence)
+        return cls("holds" if holds else "fails", dict(numbers), sentence=sentence)
+
+    @classmethod
+    def at_most(
+        cls,
+        values: Mapping[str, float],
+        limit: float | None,
+        numbers: Mapping[str, Any],
+        sentence: str = "",
+        of: str = "limits",
+    ) -> Finding:
+        """Return whether all values are at most a limit; without one, for which limits they are.
+
+        ``limit`` is a number of the paper's sentence or tables. Where it gives none, pass None: a number of our own
+        would be one that our result passes or fails by choice.
+
+        Examples
+        --------
+        >>> from multilab.claims.evidence import Finding
+        >>> Finding.at_most({"slashdot": 2.5736, "reuters": 2.1}, None, {}, of="factors").holds_for
+        'factors of 2.574 and more'
+        """
+        return cls._limited(values, limit, numbers, sentence, of, 1)
+
+    @classmethod
+    def at_least(
+        cls,
+        values: Mapping[str, float],
+        limit: float | None,
+        numbers: Mapping[str, Any],
+        sentence: str = "",
+        of: str = "limits",
+    ) -> Finding:
+        """Return whether all values are at least a limit; without one, for which limits they are, see ``at_most``."""
+        return cls._limited(values, limit, numbers, sentence, of, -1)
+
+    @classmethod
+    def _limited(
+        cls,
+        values: Mapping[str, float],
+        limit: float | None,
+        numbers: Mapping[str, Any],
+        sentence: str,
+        of: str,
+        sign: int,
+    ) -> Finding:
+        signed = [sign * float(value) for value in values.values()]
+        if limit is not None:
+            return cls.of([value <= sign * limit for value in signed], numbers, sentence)
+        if not signed or any(math.isnan(value) for value in signed):
+            return cls("not testable", dict(numbers), "there is no value to compare", sentence=sentence)
+        bound = f"{sign * _rounded_up(max(signed)):.10g} and {'more' if sign > 0 else 'less'}"
+        return cls("depends on the limit", dict(numbers), sentence=sentence, holds_for=f"{of} of {bound}")
 
 
 def _outcome(kept: int, parts: int) -> str:
     return "holds" if kept == parts else "holds in part" if kept else "fails"
+
+
+def _rounded_up(value: float) -> float:
+    """Return the next larger number of four significant digits, so that what is said of the limit is true."""
+    if value == 0 or math.isinf(value):
+        return value
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 3)
+    return math.ceil(round(value / unit, 6)) * unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +207,13 @@ class Evidence:
     published : DataFrame, optional
         The published cells of the paper, see :func:`~multilab.claims.published.read_cells`, for checks that compare
         with them.
+    splits : mapping of str to int, optional
+        How many splits the paper has: by name of a metric, a dataset or a table, else ``default``. A check that uses
+        fewer is open. None for published cells, to which nothing can be added.
+    table_splits : mapping of str to int
+        How many splits the rows of a table are of.
+    missing : list of Missing
+        What checks found missing; they add to it.
     """
 
     scores: pd.DataFrame
@@ -109,6 +221,31 @@ class Evidence:
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     alpha: float = 0.05
     published: pd.DataFrame | None = None
+    splits: Mapping[str, int] | None = field(default_factory=dict)
+    table_splits: Mapping[str, int] = field(default_factory=dict)
+    missing: list[Missing] = field(default_factory=list)
+
+    @functools.cached_property
+    def _by_metric(self) -> dict[str, pd.DataFrame]:
+        return {str(name): rows for name, rows in self.scores.groupby("metric", sort=False)}
+
+    @functools.cached_property
+    def _seconds(self) -> dict[tuple[str, str], float]:
+        """Mean processor seconds of a split, by column and dataset."""
+        rows = self._by_metric.get("total_seconds")
+        return {} if rows is None else rows.groupby(["method", "dataset"])["value"].mean().to_dict()
+
+    def _lacks(self, column: str, dataset: str, splits: int) -> None:
+        """Note that a column lacks splits; of one that was not run, the cost is that of its method elsewhere."""
+        seconds, method = self._seconds.get((column, dataset)), column.partition("-")[0]
+        if seconds is None:
+            alike = [own for (name, at), own in self._seconds.items() if at == dataset and name.startswith(method)]
+            seconds = max(alike, default=None)
+        self.missing.append(Missing(column, dataset, splits, seconds))
+
+    def _needed(self, *names: str) -> int:
+        known = self.splits or {}
+        return next((known[name] for name in (*names, "default") if name in known), 0)
 
     def runs(self, metric: str, methods: Iterable[str], datasets: Iterable[str] | None = None) -> pd.DataFrame:
         """Return one row per (dataset, split) and one column per method.
@@ -130,16 +267,22 @@ class Evidence:
             If a method or a dataset was not run.
         """
         wanted = list(methods)
-        rows = self.scores[(self.scores["metric"] == metric) & self.scores["method"].isin(wanted)]
+        rows = self._by_metric.get(metric, self.scores.iloc[:0])
+        rows = rows[rows["method"].isin(wanted)]
+        listed = list(datasets) if datasets is not None else list(dict.fromkeys(rows["dataset"]))
         absent = [method for method in wanted if method not in set(rows["method"])]
+        rows = rows[rows["dataset"].isin(listed)]
+        have = rows.groupby(["dataset", "method"])["split"].nunique().to_dict()
+        for dataset, method in itertools.product(listed, wanted):
+            own, others = have.get((dataset, method), 0), [n for (at, _), n in have.items() if at == dataset]
+            needed = self._needed(metric, dataset) or (0 if own else max(others, default=1))
+            if self.splits is not None and own < needed:
+                self._lacks(method, dataset, needed - own)
         if absent:
             raise NotYet(f"not run, or not measured by {metric}: {', '.join(absent)}")
-        listed = list(datasets) if datasets is not None else list(dict.fromkeys(rows["dataset"]))
-        rows = rows[rows["dataset"].isin(listed)]
-        have = set(zip(rows["dataset"], rows["method"], strict=True))
-        lacking = [f"{method} on {dataset}" for dataset in listed for method in wanted if (dataset, method) not in have]
-        if lacking:
-            raise NotYet(f"not run: {', '.join(lacking[:5])}" + (f" and {len(lacking) - 5} more" * (len(lacking) > 5)))
+        lacks = [f"{method} on {dataset}" for dataset in listed for method in wanted if (dataset, method) not in have]
+        if lacks:
+            raise NotYet(f"not run: {', '.join(lacks[:5])}" + (f" and {len(lacks) - 5} more" * (len(lacks) > 5)))
         rows = rows[rows.groupby(["dataset", "split"])["method"].transform("nunique") == len(set(wanted))]
         table = rows.set_index(["dataset", "split", "method"])["value"].unstack()
         return table.reindex(columns=wanted).reindex(listed, level="dataset")
@@ -203,6 +346,10 @@ class Evidence:
         if name not in self.tables:
             raise NotYet(f"{name}.csv is not among the study's results")
         rows = self.tables[name]
+        have = self.table_splits.get(name)
+        needed = (self.splits or {}).get(name, 0)
+        if have is not None and have < needed:
+            self.missing.append(Missing(f"{name}.csv", "each dataset", needed - have))
         for column, value in chosen.items():
             if column not in rows:
                 raise ClaimsError(f"{name}.csv has no column {column!r}")
@@ -244,86 +391,40 @@ def published_evidence(cells: pd.DataFrame, alpha: float = 0.05) -> Evidence:
     """
     named = cells.rename(columns={"mean": "value", "printed_mean": "printed"})
     rows = named[["table", "dataset", "method", "metric", "value", "std", "printed"]].assign(split=0)
-    return Evidence(rows.drop_duplicates(["dataset", "method", "metric"]), alpha=alpha, published=cells)
+    rows = rows.drop_duplicates(["dataset", "method", "metric"])
+    return Evidence(rows, alpha=alpha, published=cells, splits=None)
 
 
-_DEFAULTS = {
-    "datasets": "all datasets with results",
-    "against": "every other one",
-    "alpha": "the study's level",
-    "at_least": "0",
-    "at_most": "infinity",
-    "low": "minus infinity",
-    "high": "infinity",
-}
-
-
-@dataclass(frozen=True)
-class Check:
-    """A check.
-
-    Attributes
-    ----------
-    function : callable
-        ``function(evidence, **arguments) -> Finding``.
-    sentence : str
-        What the check requires, with the names of its arguments and of ``parts`` in braces.
-    parts : mapping of str to callable
-        Parts of the sentence that depend on the values of arguments: functions of all arguments.
-    """
-
-    function: Callable[..., Finding]
-    sentence: str
-    parts: Mapping[str, Callable[[Mapping[str, Any]], str]] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """Name of the check: that of its function."""
-        return self.function.__name__
-
-    def bind(self, arguments: Mapping[str, Any]) -> None:
-        """Refuse arguments that the check does not take.
-
-        Raises
-        ------
-        ClaimsError
-        """
-        try:
-            inspect.signature(self.function).bind(None, **arguments)
-        except TypeError as error:
-            raise ClaimsError(f"check {self.name}: {error}") from None
-
-    def describe(self, arguments: Mapping[str, Any]) -> str:
-        """Return the sentence with these arguments."""
-        parameters = inspect.signature(self.function).parameters
-        values = {name: parameter.default for name, parameter in parameters.items()} | dict(arguments)
-        texts = {name: text_of(value, name) for name, value in values.items()}
-        return self.sentence.format_map({**texts, **{name: part(values) for name, part in self.parts.items()}})
-
-
-def check(sentence: str, **parts: Callable[[Mapping[str, Any]], str]) -> Callable[[Callable[..., Finding]], Check]:
-    """Make a check of a function; ``sentence`` says what it requires, see :class:`Check`."""
-    return lambda function: Check(function, sentence, parts)
+Check = Callable[..., Finding]
+"""A check: ``function(evidence, **arguments) -> Finding``, whose sentence says what it requires."""
 
 
 def checks_in(module: ModuleType) -> dict[str, Check]:
-    """Return the checks that a module defines, by name."""
-    return {value.name: value for value in vars(module).values() if isinstance(value, Check)}
+    """Return the checks that a module defines, by name: its public functions whose first parameter is ``evidence``."""
+    own = {name: value for name, value in vars(module).items() if not name.startswith("_") and isfunction(value)}
+    return {
+        name: function
+        for name, function in own.items()
+        if function.__module__ == module.__name__ and next(iter(signature(function).parameters), "") == "evidence"
+    }
 
 
-def text_of(value: Any, name: str = "") -> str:
-    """Return an argument of a check as text; ``name`` is its name."""
+def words(value: Any, none: str = "all datasets") -> str:
+    """Return an argument as part of a sentence: metrics by their titles, lists and mappings with commas.
+
+    Examples
+    --------
+    >>> from multilab.claims.evidence import words
+    >>> words(["micro_f1", "jaccard"]), words(None), words({"emotions": 0.5})
+    ('Micro F1, Jaccard', 'all datasets', 'emotions 0.5')
+    """
     if value is None:
-        return _DEFAULTS.get(name, "")
-    if isinstance(value, Mapping) and name == "metrics":
-        return ", ".join(f"{key} (our {text_of(one, name)})" for key, one in value.items())
+        return none
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {text_of(one)}" for key, one in value.items())
-    if name == "best" and not isinstance(value, str) and len(value) > 1:
-        return f"the best of {text_of(value)}"
+        return ", ".join(f"{words(key)} {words(one)}" for key, one in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(text_of(one, name) for one in value)
-    if name in ("metric", "metrics"):
+        return ", ".join(map(words, value))
+    if isinstance(value, str):
         known = find_metric(value)
-        return known.title if known else str(value).replace("_", " ")
+        return known.title if known else value
     return f"{value:g}" if isinstance(value, float) else str(value)

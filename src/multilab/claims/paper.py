@@ -2,8 +2,9 @@
 
 A folder of ``papers/`` with ``claims.yaml`` is a paper; nothing else registers it. Its files:
 
-- ``claims.yaml``: ``title``, ``citation``, ``doi``, ``proposes`` and ``result`` (the first screen of the page),
-  ``analyses`` (blocks ``{analysis, methods, datasets, splits, settings}``) and ``claims``.
+- ``claims.yaml``: ``title``, ``citation``, ``doi``, ``against``, ``proposes`` and ``result`` (the first screen of the
+  page), ``analyses`` (blocks ``{analysis, methods, datasets, splits, settings}``), ``splits``, ``programs`` and
+  ``claims``.
 - ``published.csv``: the published cells. ``errata.yaml``, ``names.yaml``, ``layout.yaml``: what is wrong in them, our
   names for theirs, and the layout of the tables.
 - ``counterfactuals.yaml``: small experiments and calculations that explain what differs.
@@ -22,6 +23,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from multilab.claims.errors import ClaimsError
+from multilab.claims.statements import Program, read_programs
 from multilab.core import code_digest, json_digest, read_json
 from multilab.core.messages import did_you_mean, unknown_name
 from multilab.core.settings import TextLoader, convert, read
@@ -75,14 +77,38 @@ class AnalysisBlock(TypedDict):
 
 @dataclass(frozen=True)
 class PaperContent:
-    """Content of ``claims.yaml``; claims are read one by one, see :class:`~multilab.claims.statements.Claim`."""
+    """Content of ``claims.yaml``.
+
+    Attributes
+    ----------
+    title, citation, doi : str
+        The paper.
+    against : str
+        What speaks against its proposal, first on the page: the comparison with its own base learners, with a trivial
+        control, with the best baseline at equal tuning.
+    proposes, result : str
+        What it proposes, and what the study found. These texts may have placeholders, see
+        :mod:`multilab.claims.results`.
+    analyses : list
+        What is computed besides scores.
+    splits : dict
+        How many splits the paper has, ``default`` and by dataset, metric or table; a claim on fewer is open.
+    programs : dict
+        Which of our columns stands for each method: ``as_printed``, ``fair``, and others that the page shows next to
+        them, see :class:`~multilab.claims.statements.Program`.
+    claims : list
+        The claims, read one by one, see :class:`~multilab.claims.statements.Claim`.
+    """
 
     title: str = ""
     citation: str = ""
     doi: str = ""
     proposes: str = ""
     result: str = ""
+    against: str = ""
     analyses: tuple[AnalysisBlock, ...] = ()
+    splits: dict[str, int] = field(default_factory=dict)
+    programs: dict[str, Program] = field(default_factory=dict)
     claims: tuple[Any, ...] = ()
 
 
@@ -112,6 +138,31 @@ class Paper:
     def proposes(self) -> str:
         """What the paper proposes, in two sentences."""
         return self._content.proposes.strip()
+
+    @property
+    def against(self) -> str:
+        """What speaks against the proposal."""
+        return self._content.against.strip()
+
+    @property
+    def splits(self) -> dict[str, int]:
+        """How many splits the paper has, ``default`` and by dataset, metric or table."""
+        return self._content.splits
+
+    @functools.cached_property
+    def programs(self) -> dict[str, Program]:
+        """Which of our columns stands for each method, by program."""
+        return read_programs(self._content.programs, self._location("claims.yaml"))
+
+    @property
+    def table_splits(self) -> dict[str, int]:
+        """How many splits the tables of its analyses are of, where not of all of the study's."""
+        splits: dict[str, int] = {}
+        for one in self.analyses:
+            name = importlib.import_module(one.module).FILE
+            if one.splits is not None:
+                splits[name] = min(one.splits, splits.get(name, one.splits))
+        return splits
 
     @property
     def result(self) -> str:
@@ -231,6 +282,7 @@ class Paper:
                 at = f"{self._location('claims.yaml')}: claim {claim.id}: evidence"
                 _check_known(claim.explanation.evidence, evidence, at, "counterfactual or erratum with a check")
         assert self.tables is not None
+        assert self.programs is not None
         assert self.analyses is not None
 
     def texts(self, *names: str) -> dict[str, str]:

@@ -122,6 +122,9 @@ class Aliases:
         Figures of critical-difference diagrams.
     runs : int, optional
         How many results a printed mean is of, for its standard error; default as many as ours.
+    same_rows : tuple of dict
+        Selectors of cells that were measured on the very training and test rows that ours are, so that the sampling
+        error of the rows is no part of the tolerance; ``[{}]`` selects all.
     resplits : str, optional
         The study whose spread over random splits is a sampling error of results on one test set.
     """
@@ -130,6 +133,7 @@ class Aliases:
     columns: tuple[ColumnRule, ...] = ()
     spread: tuple[Selector, ...] = ()
     dnf: tuple[Selector, ...] = ()
+    same_rows: tuple[Selector, ...] = ()
     derived: tuple[Derived, ...] = ()
     diagrams: tuple[Diagrams, ...] = ()
     runs: int | None = None

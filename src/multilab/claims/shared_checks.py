@@ -17,18 +17,17 @@ from scipy.stats import spearmanr
 
 from multilab.audit import on_grid
 from multilab.claims.errors import ClaimsError, NotYet
-from multilab.claims.evidence import Evidence, Finding, check, direction_of
+from multilab.claims.evidence import Evidence, Finding, direction_of, words
 from multilab.claims.published import printed_number, rounds_to
 from multilab.statistics import friedman, iman_davenport, nemenyi_cd, rank_rows, signed_rank_p
 
 _TIE = 1e-12
 
 
-def _but_not_to(arguments: Mapping[str, Any]) -> str:
-    return f" and not to {arguments['wrong']}" if arguments["wrong"] is not None else ""
+def _but_not_to(wrong: str | None) -> str:
+    return "" if wrong is None else f" and not to {wrong}"
 
 
-@check("By {metrics}: {best} has a lower average rank than {against}; ranks among {methods}, over {datasets}.")
 def best_average_rank(
     evidence: Evidence,
     metrics: Sequence[str],
@@ -42,15 +41,19 @@ def best_average_rank(
     Ranks are taken among ``methods``; ``against`` defaults to all of them that are not ``best``. A tie fails.
     """
     others = [m for m in (against or methods) if m not in best]
+    first = f"the best of {words(best)}" if len(best) > 1 else words(best)
+    sentence = (
+        f"By {words(metrics)}: {first} has a lower average rank than {words(others)}; "
+        f"ranks among {words(methods)}, over {words(datasets)}."
+    )
     numbers, parts = {}, []
     for metric in metrics:
         ranks = evidence.ranks(metric, methods, datasets).mean(axis=0)
         numbers[metric] = {name: round(float(rank), 3) for name, rank in ranks.sort_values().items()}
         parts.append(min(ranks[list(best)]) < min(ranks[others]))
-    return Finding.of(parts, numbers)
+    return Finding.of(parts, numbers, sentence)
 
 
-@check("By {metrics}: the average ranks over {datasets} rise strictly in the order {order}.")
 def average_rank_order(
     evidence: Evidence,
     metrics: Sequence[str],
@@ -59,15 +62,17 @@ def average_rank_order(
     datasets: Sequence[str] | None = None,
 ) -> Finding:
     """Holds for a metric if the average ranks rise strictly along ``order``; ranked among ``methods``."""
+    sentence = (
+        f"By {words(metrics)}: the average ranks over {words(datasets)} rise strictly in the order {words(order)}."
+    )
     numbers, parts = {}, []
     for metric in metrics:
         ranks = evidence.ranks(metric, methods or order, datasets).mean(axis=0)
         numbers[metric] = {name: round(float(ranks[name]), 3) for name in order}
         parts.append(all(ranks[a] < ranks[b] for a, b in itertools.pairwise(order)))
-    return Finding.of(parts, numbers)
+    return Finding.of(parts, numbers, sentence)
 
 
-@check("By {metrics}: Iman and Davenport's F over {datasets} exceeds its critical value at {alpha}; methods {methods}.")
 def friedman_rejects(
     evidence: Evidence,
     metrics: Sequence[str],
@@ -78,6 +83,10 @@ def friedman_rejects(
 ) -> Finding:
     """Holds for a metric if F_F exceeds its critical value; Nemenyi's critical difference is carried along."""
     level = evidence.alpha if alpha is None else alpha
+    sentence = (
+        f"By {words(metrics)}: Iman and Davenport's F over {words(datasets)} exceeds "
+        f"its critical value at {level}; methods {words(methods)}."
+    )
     numbers: dict[str, object] = {}
     parts = []
     n = k = 0
@@ -85,19 +94,16 @@ def friedman_rejects(
         ranks = evidence.ranks(metric, methods, datasets)
         n, k = ranks.shape
         if n < 2 or k < 2:
-            return Finding("not testable", {}, f"{n} datasets and {k} methods are too few for Friedman's test")
+            return Finding(
+                "not testable", {}, f"{n} datasets and {k} methods are too few for Friedman's test", sentence=sentence
+            )
         test = iman_davenport(friedman(ranks.to_numpy(), tie_correction), n, k, level)
         numbers[metric] = round(test.F, 3)
         numbers["F_crit"] = round(test.F_crit, 3)
         parts.append(test.p < level)
-    return Finding.of(parts, {**numbers, "CD": round(nemenyi_cd(k, n, level), 3)})
+    return Finding.of(parts, {**numbers, "CD": round(nemenyi_cd(k, n, level), 3)}, sentence)
 
 
-@check(
-    "By {metrics}, on {datasets}: each of {methods} wins more {enough} against each of {against}; a cell is one "
-    "dataset and one measure.",
-    enough=lambda a: "than half of all cells" if a["most"] else "cells than it loses",
-)
 def wins_minus_losses(
     evidence: Evidence,
     methods: Sequence[str],
@@ -111,6 +117,11 @@ def wins_minus_losses(
     A cell is one dataset and one metric; ties and cells without a value on either side count for neither. With ``most``
     it must win more than half of all cells.
     """
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}: each of {words(methods)} wins "
+        f"more {'than half of all cells' if most else 'cells than it loses'} against each of "
+        f"{words(against)}; a cell is one dataset and one measure."
+    )
     numbers, parts = {}, []
     for method in methods:
         for other in against:
@@ -121,13 +132,9 @@ def wins_minus_losses(
                 cells += len(gain)
             numbers[f"{method} against {other}"] = f"{won}-{lost}"
             parts.append(won > (cells / 2 if most else lost))
-    return Finding.of(parts, numbers)
+    return Finding.of(parts, numbers, sentence)
 
 
-@check(
-    "By {metrics}, on {datasets}: {method} has rank {within} or better among {methods} in at least {at_least} "
-    "cells; a cell is one dataset and one measure."
-)
 def best_share(
     evidence: Evidence,
     metrics: Sequence[str],
@@ -138,6 +145,11 @@ def best_share(
     within: int = 1,
 ) -> Finding:
     """Holds if the method has rank ``within`` or better (ties included) in at least ``at_least`` cells."""
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}: {method} has rank {within} or "
+        f"better among {words(methods)} in at least {at_least} cells; a cell is one dataset and one "
+        "measure."
+    )
     reached = alone = cells = 0
     for metric in metrics:
         table = evidence.means(metric, methods, datasets)
@@ -145,12 +157,9 @@ def best_share(
         reached += int((rank[method] <= within).sum())
         alone += int(((rank[method] == 1) & ((rank == 1).sum(axis=1) == 1)).sum())
         cells += len(table)
-    return Finding.of(reached >= at_least, {"reached": reached, "alone first": alone, "cells": cells})
+    return Finding.of(reached >= at_least, {"reached": reached, "alone first": alone, "cells": cells}, sentence)
 
 
-@check(
-    "By {metrics}, over {datasets}: each of {methods} is better than each of {against} by Wilcoxon's signed-rank test."
-)
 def beats(
     evidence: Evidence,
     methods: Sequence[str],
@@ -160,28 +169,31 @@ def beats(
 ) -> Finding:
     """Holds for two methods and a metric if the first is better over the datasets by Wilcoxon's signed-rank test.
 
-    Where no difference is significant it is not testable.
+    It is not testable on so few datasets that no difference could be significant.
     """
-    numbers, signs = {}, []
+    sentence = (
+        f"By {words(metrics)}, over {words(datasets)}: each of {words(methods)} is "
+        f"better than each of {words(against)} by Wilcoxon's signed-rank test."
+    )
+    numbers, better, possible = {}, [], False
     for method in methods:
         for other in against:
             for metric in metrics:
                 gain = evidence.gain(metric, method, other, datasets).dropna().to_numpy()
                 p = signed_rank_p(gain)
-                sign = int(np.sign(gain.sum())) if p < evidence.alpha else 0
-                signs.append(sign)
+                better.append(p < evidence.alpha and gain.sum() > 0)
+                possible |= 2.0 ** (1 - len(gain)) < evidence.alpha  # the smallest p of this many differences
                 summary = {
                     "median gain": round(float(np.median(gain)), 4),
                     "p": round(float(p), 4),
                     "datasets": len(gain),
                 }
                 numbers[f"{method} against {other}, {metric}"] = summary
-    if any(signs):
-        return Finding.of([sign > 0 for sign in signs], numbers)
-    return Finding("not testable", numbers, f"no difference is significant at {evidence.alpha}")
+    if not possible:
+        return Finding("not testable", numbers, "too few datasets for a significant difference", sentence=sentence)
+    return Finding.of(better, numbers, sentence)
 
 
-@check("On each of {datasets}, in every repetition: {metric} of {methods} is {value}.")
 def value_is(
     evidence: Evidence,
     methods: Sequence[str],
@@ -191,11 +203,11 @@ def value_is(
     tolerance: float = 1e-9,
 ) -> Finding:
     """Holds for a method and a dataset if a quantity has the value in every repetition."""
+    sentence = f"On each of {words(datasets)}, in every repetition: {words(metric)} of {words(methods)} is {value:g}."
     counts = _repetitions_with(evidence, methods, metric, value, datasets, tolerance)
-    return Finding.of([equal == runs for equal, runs in counts.values()], _counted(counts))
+    return Finding.of([equal == runs for equal, runs in counts.values()], _counted(counts), sentence)
 
 
-@check("On each of {datasets}, in at least one repetition: {metric} of {methods} is {value}.")
 def value_in_some(
     evidence: Evidence,
     methods: Sequence[str],
@@ -205,8 +217,11 @@ def value_in_some(
     tolerance: float = 1e-9,
 ) -> Finding:
     """Holds for a method and a dataset if a quantity has the value in some repetition."""
+    sentence = (
+        f"On each of {words(datasets)}, in at least one repetition: {words(metric)} of {words(methods)} is {value:g}."
+    )
     counts = _repetitions_with(evidence, methods, metric, value, datasets, tolerance)
-    return Finding.of([equal > 0 for equal, _ in counts.values()], _counted(counts))
+    return Finding.of([equal > 0 for equal, _ in counts.values()], _counted(counts), sentence)
 
 
 def _repetitions_with(
@@ -226,7 +241,6 @@ def _counted(counts: Mapping[str, tuple[int, int]]) -> dict[str, str]:
     return {name: f"{equal} of {runs}" for name, (equal, runs) in counts.items()}
 
 
-@check("On every dataset: {y} of {method} goes {direction} with {x} by Spearman's correlation.")
 def monotone_in(
     evidence: Evidence,
     method: str | Sequence[str],
@@ -237,6 +251,7 @@ def monotone_in(
     fixed: Mapping[str, Any] | None = None,
 ) -> Finding:
     """Holds for a dataset if ``y`` goes ``up`` (or ``down``) with ``x`` by Spearman's correlation."""
+    sentence = f"On every dataset: {y} of {words(method)} goes {direction} with {x} by Spearman's correlation."
     numbers: dict[str, Any] = {}
     parts = []
     chosen = evidence.table(table, method=method, **(fixed or {}))
@@ -245,13 +260,9 @@ def monotone_in(
         rho = 0.0 if steady else float(spearmanr(rows[x], rows[y]).statistic)
         numbers[f"{who} on {dataset}"] = round(rho, 3)
         parts.append((rho if direction == "up" else -rho) > 0)
-    return Finding.of(parts, numbers)
+    return Finding.of(parts, numbers, sentence)
 
 
-@check(
-    "By {metrics}, on {datasets}: our {method} is nearer to the published {printed} than each of {others}, in at least "
-    "{at_least} cells; a cell is one dataset and one measure."
-)
 def nearer_to_published(
     evidence: Evidence,
     printed: str,
@@ -284,6 +295,11 @@ def nearer_to_published(
     ClaimsError
         Without another column.
     """
+    sentence = (
+        f"By {_quantities(metrics)}, on {words(datasets)}: our {method} is nearer to the "
+        f"published {printed} than each of {words(others)}, in at least {at_least} cells; a cell is one "
+        "dataset and one measure."
+    )
     quantities = metrics if isinstance(metrics, Mapping) else {metric: metric for metric in metrics}
     columns: list[tuple[str, str | None]] = [(method, None)]
     columns += others.items() if isinstance(others, Mapping) else [(other, None) for other in others]
@@ -299,7 +315,13 @@ def nearer_to_published(
         numbers["not nearer"] = ", ".join(names)
     for column, gaps in zip(columns, (own, *rest), strict=True):
         numbers[f"median gap of {_title(*column)}"] = f"{(gaps / published.abs()).median():.2%}"
-    return Finding.of(int(near.sum()) >= at_least, numbers)
+    return Finding.of(int(near.sum()) >= at_least, numbers, sentence)
+
+
+def _quantities(metrics: Sequence[str] | Mapping[str, str]) -> str:
+    if not isinstance(metrics, Mapping):
+        return words(metrics)
+    return ", ".join(f"{printed} (our {words(ours)})" for printed, ours in metrics.items())
 
 
 def _title(column: str, quantity: str | None) -> str:
@@ -326,7 +348,6 @@ def _rows(evidence: Evidence, where: Mapping[str, Any]) -> pd.DataFrame:
     return cells
 
 
-@check("The mean of {where} over {datasets} rounds to {right}{but}.", but=_but_not_to)
 def mean_of_rows(
     evidence: Evidence,
     where: Mapping[str, Any],
@@ -336,16 +357,16 @@ def mean_of_rows(
     changed: Mapping[str, float] | None = None,
 ) -> Finding:
     """Holds if the mean of some rows rounds to ``right`` (and not to ``wrong``), with some of them ``changed``."""
+    sentence = f"The mean of {words(where)} over {words(datasets)} rounds to {right}{_but_not_to(wrong)}."
     rows = _rows(evidence, {**where, "dataset": list(datasets)}).set_index("dataset")["value"]
     for dataset, value in (changed or {}).items():
         rows[dataset] = value
     mean = float(rows.mean())
     fits = rounds_to(mean, right)
     differs = wrong is None or not rounds_to(mean, wrong)
-    return Finding.of(fits and differs, {"mean of the rows": round(mean, 6), "rows": len(rows)})
+    return Finding.of(fits and differs, {"mean of the rows": round(mean, 6), "rows": len(rows)}, sentence)
 
 
-@check("On {at_least} or more of {datasets}: the sum of {metrics} of {method} is {total}.")
 def sums_to(
     evidence: Evidence,
     metrics: Sequence[str],
@@ -356,17 +377,14 @@ def sums_to(
     slack: float = 0.002,
 ) -> Finding:
     """Holds if on enough datasets some measures of a method sum to a constant, as accuracy and Hamming loss to 1."""
+    sentence = f"On {at_least} or more of {words(datasets)}: the sum of {words(metrics)} of {method} is {total:g}."
     rows = _rows(evidence, {"method": method, "metric": list(metrics), "dataset": list(datasets)})
     table = rows.pivot_table(index="dataset", columns="metric", values="value").dropna()
     sums = table.sum(axis=1)
     fitting = int(((sums - total).abs() <= slack).sum())
-    return Finding.of(fitting >= at_least, {"datasets that fit": fitting, "datasets": len(sums)})
+    return Finding.of(fitting >= at_least, {"datasets that fit": fitting, "datasets": len(sums)}, sentence)
 
 
-@check(
-    "By {metric}: the average rank of {method} among {methods} over {datasets} is {right}{but}.",
-    but=lambda a: f" and not {a['wrong']}" if a["wrong"] is not None else "",
-)
 def average_rank_of_rows(
     evidence: Evidence,
     method: str,
@@ -377,14 +395,17 @@ def average_rank_of_rows(
     wrong: str | None = None,
 ) -> Finding:
     """Holds if the average rank of a method, from the rows, rounds to ``right`` (and not to ``wrong``)."""
+    sentence = (
+        f"By {words(metric)}: the average rank of {method} among {words(methods)} over "
+        f"{words(datasets)} is {right}{f' and not {wrong}' if wrong is not None else ''}."
+    )
     table = evidence.means(metric, methods, datasets)
     rank = float(rank_rows(table, direction_of(metric))[method].mean())
     fits = rounds_to(rank, right)
     differs = wrong is None or not rounds_to(rank, wrong)
-    return Finding.of(fits and differs, {"average rank": round(rank, 4)})
+    return Finding.of(fits and differs, {"average rank": round(rank, 4)}, sentence)
 
 
-@check("By {metric}: F_F of {methods} over {datasets}, from the rows, rounds to {right}{but}.", but=_but_not_to)
 def friedman_from_rows(
     evidence: Evidence,
     methods: Sequence[str],
@@ -394,30 +415,32 @@ def friedman_from_rows(
     wrong: str | None = None,
 ) -> Finding:
     """Holds if Iman and Davenport's F_F of the rows, without correction for ties, rounds to ``right``."""
+    sentence = (
+        f"By {words(metric)}: F_F of {words(methods)} over {words(datasets)}, from "
+        f"the rows, rounds to {right}{_but_not_to(wrong)}."
+    )
     ranks = rank_rows(evidence.means(metric, methods, datasets), direction_of(metric))
     n, k = ranks.shape
     value = iman_davenport(friedman(ranks.to_numpy(), tie_correction=False), n, k).F
     fits = rounds_to(value, right)
     differs = wrong is None or not rounds_to(value, wrong)
-    return Finding.of(fits and differs, {"F_F": round(float(value), 4)})
+    return Finding.of(fits and differs, {"F_F": round(float(value), 4)}, sentence)
 
 
-@check(
-    "All of {where} {are} multiples of 1 / {n}, to the printed decimals.",
-    are=lambda a: "are" if a["fits"] else "are not all",
-)
 def multiples_of(
     evidence: Evidence, where: Mapping[str, Any], n: int, fits: bool = True, none: bool = False
 ) -> Finding:
     """Holds if every selected cell is k / n rounded; with ``fits`` false if not all are, with ``none`` if no one is."""
+    sentence = (
+        f"All of {words(where)} {'are' if fits else 'are not all'} multiples of 1 / {n}, to the printed decimals."
+    )
     rows = _rows(evidence, where)
     printed = rows["printed"] if "printed" in rows else rows["value"].map(str)
     near = [on_grid(printed_number(text), n) for text in printed]
     numbers = {"multiples": sum(near), "cells": len(near), "n": n}
-    return Finding.of(not any(near) if none else all(near) == fits, numbers)
+    return Finding.of(not any(near) if none else all(near) == fits, numbers, sentence)
 
 
-@check("{methods} have the same {metrics} on {at_least} or more of their cells, to {tolerance}.")
 def columns_equal(
     evidence: Evidence,
     methods: Sequence[str],
@@ -427,23 +450,27 @@ def columns_equal(
     datasets: Sequence[str] | None = None,
 ) -> Finding:
     """Holds if two methods have the same value in enough cells."""
+    sentence = (
+        f"{words(methods)} have the same {words(metrics)} on {at_least} or more of their cells, to {tolerance:g}."
+    )
     equal = cells = 0
     first, second = methods
     for metric in metrics:
         gains = evidence.gain(metric, first, second, datasets).dropna().abs()
         equal, cells = equal + int((gains <= tolerance + 1e-12).sum()), cells + len(gains)
-    return Finding.of(equal >= at_least, {"equal": equal, "cells": cells})
+    return Finding.of(equal >= at_least, {"equal": equal, "cells": cells}, sentence)
 
 
-@check("The printed cell {where} is {value}.")
 def value_printed(evidence: Evidence, where: Mapping[str, Any], value: str) -> Finding:
     """Holds if one cell has a printed value: for errata that quote one."""
+    sentence = f"The printed cell {words(where)} is {value}."
     rows = _rows(evidence, where)
     value_here = float(rows["value"].iloc[0])
-    return Finding.of(len(rows) == 1 and math.isclose(value_here, float(value), abs_tol=1e-12), {"value": value_here})
+    return Finding.of(
+        len(rows) == 1 and math.isclose(value_here, float(value), abs_tol=1e-12), {"value": value_here}, sentence
+    )
 
 
-@check("All values of {metrics} of {methods} on {datasets} are from {low} to {high}.")
 def values_between(
     evidence: Evidence,
     methods: Sequence[str],
@@ -459,9 +486,13 @@ def values_between(
     ClaimsError
         Without a bound: it would hold for any values.
     """
+    sentence = (
+        f"All values of {words(metrics)} of {words(methods)} on {words(datasets)} "
+        f"are from {words(low, 'minus infinity')} to {words(high, 'infinity')}."
+    )
     if low is None and high is None:
         raise ClaimsError("check values_between: `low`, `high` or both are needed")
     values = pd.concat([evidence.runs(metric, methods, datasets).stack() for metric in metrics])
     numbers = {"smallest": round(float(values.min()), 4), "largest": round(float(values.max()), 4)}
     lowest, highest = -math.inf if low is None else low, math.inf if high is None else high
-    return Finding.of(bool(values.between(lowest, highest).all()), numbers)
+    return Finding.of(bool(values.between(lowest, highest).all()), numbers, sentence)

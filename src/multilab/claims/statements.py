@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
@@ -15,6 +15,9 @@ from multilab.core.settings import NOT_IN_FILE, convert
 if TYPE_CHECKING:
     import pandas as pd
 
+Outcome = Literal[
+    "holds", "holds in part", "fails", "depends on the reading", "depends on the limit", "open", "not testable"
+]
 Text = Annotated[str, Meta(min_length=1, description="text that is not empty")]
 
 
@@ -39,6 +42,71 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class Program:
+    """Which of our columns stands for each method of a paper; a claim is judged on one program, not the best of many.
+
+    Attributes
+    ----------
+    rule : str
+        How its settings were chosen. For ``fair`` a rule that uses training folds only.
+    columns : dict
+        Our column for each method, by the name that claims use for it.
+    like : str
+        Another program that has the columns that this one omits.
+    results_known : bool
+        Whether results were known when it was chosen.
+    """
+
+    rule: Text
+    columns: dict[str, str] = field(default_factory=dict)
+    like: str = ""
+    results_known: bool = False
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read the quoted sentence of a claim.
+
+    Attributes
+    ----------
+    text : str
+        The reading.
+    check : str
+        Name of the check that decides it.
+    arguments : dict
+        Arguments of the check.
+    program : str
+        The program it is judged on, if that is what the readings differ in; default that of the claim.
+    """
+
+    text: Text
+    check: Text
+    arguments: dict[str, Any] = field(default_factory=dict, metadata=NOT_IN_FILE)
+    program: str = ""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the check of a claim.
+
+    Attributes
+    ----------
+    before, after : str
+        What the check required, of which columns.
+    why : str
+        Why it was changed.
+    outcome_before, outcome_after : str
+        What the claim came to.
+    """
+
+    before: Text
+    after: Text
+    why: Text
+    outcome_before: Outcome
+    outcome_after: Outcome
+
+
+@dataclass(frozen=True)
 class Claim:
     """A statement of a paper.
 
@@ -47,9 +115,15 @@ class Claim:
     id, sentence : str
         The statement in English, and its name.
     check : str
-        Name of the check that decides it; empty for one that cannot be tested.
+        Name of the check that decides it; empty for one that cannot be tested, or that has readings.
     arguments : dict
         Arguments of the check.
+    program : {"fair", "as_printed"}
+        The program of the paper that it is judged on.
+    readings : tuple of Reading
+        Two readings of the quoted sentence or more, where it has no plain one.
+    history : tuple of Change
+        What the check was before, the oldest first.
     location : str, optional
         Where the paper says it.
     quote : str, optional
@@ -59,7 +133,7 @@ class Claim:
     expected : str, optional
         What was expected before the study was run.
     untestable : str, optional
-        Why the claim cannot be tested, and what was tried; its outcome is "not testable" then.
+        Why the claim cannot be tested, and what was tried. One whose check runs is judged by it all the same.
     explanation : Explanation, optional
         Why it does not hold.
     in_paper : dict, False or None
@@ -78,6 +152,14 @@ class Claim:
     origin: Literal["paper", "ours"] = "paper"
     untestable: str | None = None
     explanation: Explanation | None = None
+    program: Literal["fair", "as_printed"] = "fair"
+    readings: tuple[Reading, ...] = field(default=(), metadata=NOT_IN_FILE)
+    history: tuple[Change, ...] = ()
+
+    @property
+    def decided(self) -> bool:
+        """Whether a check decides it."""
+        return bool(self.check or self.readings)
 
     @property
     def arguments_in_paper(self) -> dict[str, Any]:
@@ -93,9 +175,18 @@ class Claim:
         ClaimsError
             If the id, the sentence or the check is missing, or another key is not well formed.
         """
-        claim: Claim = _with_arguments(cls, block, location, "claim")
-        if not claim.check and not claim.untestable:
+        name = block.get("id") if isinstance(block, Mapping) else None
+        readings = tuple(
+            _with_arguments(Reading, reading, location, f"claim {name}: reading")
+            for reading in (block.get("readings") or () if isinstance(block, Mapping) else ())
+        )
+        claim: Claim = _with_arguments(cls, block, location, "claim", readings=readings)
+        if not claim.decided and not claim.untestable:
             raise ClaimsError(f"{location}: claim {claim.id}: check is missing")
+        if readings and (claim.check or len(readings) == 1 or not claim.quote):
+            raise ClaimsError(
+                f"{location}: claim {claim.id}: readings are two or more, of a quote, in place of a check"
+            )
         if claim.in_paper is True:
             raise ClaimsError(f"{location}: claim {claim.id}: in_paper must be false or arguments, got True")
         return claim
@@ -117,7 +208,7 @@ class Counterfactual:
         Name of the check.
     arguments : dict
         Arguments of the check. Columns of variants are named as everywhere, ``<method>-<variant>``.
-    expect : {"holds", "holds in part", "fails"}
+    expect : {"holds", "holds in part", "fails", "depends on the limit"}
         The outcome that shows it.
     on : {"ours", "printed"}
         Whether the check is made on the study's results or on the published cells.
@@ -129,7 +220,7 @@ class Counterfactual:
     shows: Text
     check: Text
     arguments: dict[str, Any] = field(metadata=NOT_IN_FILE)
-    expect: Literal["holds", "holds in part", "fails"]
+    expect: Literal["holds", "holds in part", "fails", "depends on the limit"]
     why: str = ""
     on: Literal["ours", "printed"] = "ours"
 
@@ -245,17 +336,18 @@ def read_counterfactuals(content: Any, location: str) -> tuple[Counterfactual, .
     return found
 
 
-def _with_arguments(kind: Any, block: Any, location: str, title: str) -> Any:
-    """Return a claim or counterfactual; the keys that are none of its own are arguments of its check."""
+def _with_arguments(kind: Any, block: Any, location: str, title: str, **given: Any) -> Any:
+    """Return a claim, reading or counterfactual; the keys that are none of its own are arguments of its check."""
     if not isinstance(block, Mapping):
         raise ClaimsError(f"{location}: a {title} must be a mapping of its keys, got {block!r}")
     own = {one.name for one in fields(kind)} - {"arguments"}
-    values = {key: value for key, value in block.items() if key in own and value is not None}
+    values = {key: value for key, value in block.items() if key in own - set(given) and value is not None}
     return convert(
         _stripped(values),
         kind,
-        f"{location}: {title} {block.get('id', dict(block))}",
+        f"{location}: {title} {block.get('id') or block.get('text') or dict(block)}",
         error=ClaimsError,
+        **given,
         arguments={key: value for key, value in block.items() if key not in own},
     )
 
@@ -265,6 +357,31 @@ def _stripped(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _stripped(item) for key, item in value.items()}
     return value.strip() if isinstance(value, str) else value
+
+
+def read_programs(content: Mapping[str, Program], location: str) -> dict[str, Program]:
+    """Return the programs of a paper, each with the columns of the one that it is like.
+
+    Raises
+    ------
+    ClaimsError
+        If there are some and not both ``fair`` and ``as_printed``, or one is like one that is not before it.
+    """
+    programs: dict[str, Program] = {}
+    for name, program in content.items():
+        if program.like and program.like not in programs:
+            raise ClaimsError(f"{location}: programs.{name}: like must name a program before it, got {program.like!r}")
+        shared = programs[program.like].columns if program.like else {}
+        programs[name] = replace(program, columns={**shared, **program.columns})
+    lacking = {"fair", "as_printed"} - set(programs)
+    if programs and lacking:
+        raise ClaimsError(f"{location}: programs: {' and '.join(sorted(lacking))} must be there")
+    methods = {name: set(program.columns) for name, program in programs.items()}
+    odd = next((name for name, own in methods.items() if own != methods["fair"]), None)
+    if odd is not None:
+        different = ", ".join(sorted(methods[odd] ^ methods["fair"]))
+        raise ClaimsError(f"{location}: programs.{odd}: not the methods of fair: {different}")
+    return programs
 
 
 def refuse_repeated(found: Iterable[Claim | Counterfactual | Erratum], location: str, what: str) -> None:

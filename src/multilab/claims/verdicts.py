@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from multilab.claims.agreement import AGREE, BEYOND
 from multilab.claims.errors import ClaimsError
 from multilab.claims.published import Aliases, Derived, PublishedTables, any_of, mask, printed_number, rounds_to
 from multilab.claims.statements import Erratum, touched
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from multilab.datasets import Dataset
 
 VERDICTS = ("match", "within", "better", "worse", "differs", "not comparable", "not printed", "not run")
-BEYOND = ("better", "worse", "differs")
-"""Verdicts on cells that could be compared and do not agree."""
 GROUPS = ("result", "derived", "data")
 """What a published cell is: a result of a method; a number that follows from other cells; a property of a dataset."""
 COLUMNS = (
@@ -40,57 +37,13 @@ COLUMNS = (
     "verdict",
     "reason",
     "erratum",
+    "other_method",
+    "other_verdict",
 )
 DATA_METRICS = ("label_count", "label_frequency")
 """Properties of single labels; ``method`` is the label there."""
 MISSING = "no result: "
 """Beginning of the reason of a cell that was not run without an excuse; a finished study has none."""
-_NEAR = (0.01, 0.02, 0.05)
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How far the numbers of a study are from the published ones: its result cells that could be compared.
-
-    Attributes
-    ----------
-    cells, comparable, agree : int
-        Published results, those that could be compared, and those of these that agree (match or within).
-    median_gap : float
-        Median of |ours - printed| / |printed|: the number that can be compared between studies. NaN without cells.
-    near : tuple of float
-        Shares of the comparable cells with a relative gap of at most 1, 2 and 5 %.
-    others : int
-        Further published cells, counted apart: averages, ranks and tests that follow from others, and properties of
-        datasets.
-    """
-
-    cells: int
-    comparable: int
-    agree: int
-    median_gap: float
-    near: tuple[float, ...]
-    others: int
-
-    @property
-    def share(self) -> float:
-        """Share of the comparable cells that agree."""
-        return self.agree / self.comparable if self.comparable else math.nan
-
-    @classmethod
-    def of(cls, cells: pd.DataFrame) -> Agreement:
-        """Return the agreement of judged cells, numbers as numbers or as text."""
-        results = cells[cells["group"] == "result"]
-        verdicts = Counter(results["verdict"])
-        known = results[results["verdict"].isin(["match", "within", *BEYOND])]
-        ours, printed = (
-            pd.to_numeric(known[name], errors="coerce").to_numpy(float) for name in ("our_mean", "printed_mean")
-        )
-        gaps = np.abs(ours - printed)[printed != 0] / np.abs(printed[printed != 0])
-        near = tuple(float(np.mean(gaps <= limit)) if len(gaps) else math.nan for limit in _NEAR)
-        median = float(np.median(gaps)) if len(gaps) else math.nan
-        agree = verdicts["match"] + verdicts["within"]
-        return cls(len(results), len(known), agree, median, near, len(cells) - len(results))
 
 
 def summarised(scores: pd.DataFrame) -> pd.DataFrame:
@@ -151,7 +104,8 @@ def judge(
         direction,
         ``differs`` where it has none. ``not comparable`` cites an erratum; ``not printed`` is ours only; ``not run``
         where we have no result, with the excuse (data not available, DNF in the paper) or a reason that begins with
-        :data:`MISSING`. ``group`` is one of :data:`GROUPS`.
+        :data:`MISSING`. ``group`` is one of :data:`GROUPS`. ``other_method`` is the column of another published method
+        that agrees with most results of this cell's method, ``other_verdict`` the verdict on it.
 
     Raises
     ------
@@ -171,6 +125,7 @@ def judge(
     cells["verdict"] = [verdict for verdict, _ in verdicts]
     cells["reason"] = [reason for _, reason in verdicts]
     cells["erratum"] = [" ".join(erratum.id for erratum in known) for known in about]
+    cells[["other_method", "other_verdict"]] = _best_others(cells, printed, ours, names, conventions)
     return cells.rename(columns={"std": "printed_std"})[list(COLUMNS)].reset_index(drop=True)
 
 
@@ -184,21 +139,37 @@ def judge_tables(
     return judge(tables.cells, ours, tables.errata, tables.aliases, conventions, unavailable)
 
 
-def compared(verdicts: Iterable[str]) -> tuple[int, int, int, str]:
-    """Return how many cells could be compared, of how many, how many of these agree, and that share as text."""
-    counts = Counter(verdicts)
-    agree = counts["match"] + counts["within"]
-    known = agree + sum(counts[verdict] for verdict in BEYOND)
-    return known, sum(counts.values()), agree, f"{100 * agree / known:.1f} %" if known else "–"
+def _best_others(
+    cells: pd.DataFrame, printed: pd.DataFrame, ours: pd.DataFrame, names: Aliases, conventions: str
+) -> pd.DataFrame:
+    """Return, per published result, the column of another published method that agrees with most of its method's."""
+    best = pd.DataFrame("", index=cells.index, columns=["other_method", "other_verdict"])
+    compared = cells.index[(cells["group"] == "result") & cells["verdict"].isin([*AGREE, *BEYOND])]
+    columns = names.named(printed.loc[compared], conventions)["method"]
+    for _, rows in printed.loc[compared].groupby("method", sort=False):
+        counts: dict[str, tuple[int, pd.DataFrame]] = {}
+        for other in sorted(set(columns) - set(columns[rows.index])):
+            of_other = _with_uncertainty(_compared_with(rows, ours, names, conventions, other), names)
+            records: list[Any] = of_other.to_dict("records")
+            verdicts = ["not run" if math.isnan(one["our_mean"]) else _compared(one)[0] for one in records]
+            shown = pd.DataFrame({"other_method": other, "other_verdict": verdicts}, index=rows.index)
+            counts[other] = sum(verdict in AGREE for verdict in verdicts), shown
+        if counts:
+            best.loc[rows.index] = max(counts.values(), key=lambda one: one[0])[1]
+    return best
 
 
-def _compared_with(printed: pd.DataFrame, ours: pd.DataFrame, names: Aliases, conventions: str) -> pd.DataFrame:
-    """Return the published cells with the columns our_metric, our_mean, our_std."""
+def _compared_with(
+    printed: pd.DataFrame, ours: pd.DataFrame, names: Aliases, conventions: str, column: str | None = None
+) -> pd.DataFrame:
+    """Return the published cells with the columns our_metric, our_mean, our_std; of one column if named."""
     key = ["dataset", "method", "metric"]
     repeated = ours[ours.duplicated(key)]
     if len(repeated):
         raise ClaimsError(f"two of our values for {', '.join(map(str, repeated.iloc[0][key]))}")
     named = names.named(printed, conventions)
+    if column is not None:
+        named["method"] = column
     ours = ours.reindex(columns=[*key, "mean", "std", "runs", "sampling"])
     matched = named.rename(columns={"quantity": "metric"}).merge(ours, on=key, how="left", validate="many_to_one")
     scale = named["scale"].to_numpy()
@@ -212,12 +183,16 @@ def _compared_with(printed: pd.DataFrame, ours: pd.DataFrame, names: Aliases, co
 
 
 def _with_uncertainty(cells: pd.DataFrame, names: Aliases) -> pd.DataFrame:
-    """Return the cells with the standard error of the difference between ours and the printed number."""
+    """Return the cells with the standard error of the difference between ours and the printed number.
+
+    Where rows are the paper's own, their sampling error is in both numbers and no part of the difference.
+    """
+    sampling = cells["sampling"].where(~any_of(cells, names.same_rows)).fillna(0.0)
     spread = any_of(cells, names.spread)
     runs = cells["runs"].fillna(1.0).clip(lower=1.0)
     printed = cells["std"].where(~spread).fillna(0.0) ** 2 / (names.runs or runs)
     ours = cells["our_std"].where(~spread).fillna(0.0) ** 2 / runs
-    return cells.assign(uncertainty=np.sqrt(printed + ours + cells["sampling"].fillna(0.0) ** 2))
+    return cells.assign(uncertainty=np.sqrt(printed + ours + sampling**2))
 
 
 def _verdict(cell: Mapping[str, Any], about: list[Erratum], unavailable: Mapping[str, str]) -> tuple[str, str]:

@@ -35,12 +35,12 @@ def arena() -> None:
 @click.option("--stack-costs", type=STUDY, help="Study of the costs of the stacks (arena-stack-costs).")
 @click.option("--anchor", type=METHOD, help="The method with Elo 1000.")
 @click.option("--champion", type=METHOD, help="The method that is tested against every other one.")
-@click.option("-o", "--output", metavar="FOLDER", help="Where leaderboard.json is written (reports/arena).")
+@click.option("-o", "--output", metavar="FOLDER", help="Where leaderboard.json.gz is written (reports/arena).")
 def rank(top: int | None, output: str | None, **options: str | None) -> None:
     """Print a leaderboard, or write them all.
 
     \b
-    multilab arena rank                                               all of them, to reports/arena/leaderboard.json
+    multilab arena rank                                               all of them, to reports/arena/leaderboard.json.gz
     multilab arena rank --metric macro_f1 --sets text                 print one, write nothing
     multilab arena rank --metric overall --sets 'virus-*,n<6000'
     multilab arena rank --default mlekelm --output reports/mine       of other studies
@@ -55,9 +55,9 @@ def rank(top: int | None, output: str | None, **options: str | None) -> None:
 
 
 @arena.command()
-@click.option("-o", "--output", metavar="FOLDER", help="The folder of leaderboard.json (reports/arena).")
+@click.option("-o", "--output", metavar="FOLDER", help="The folder of leaderboard.json.gz (reports/arena).")
 def page(output: str | None) -> None:
-    """Write the pages from leaderboard.json, without cells.
+    """Write the pages from leaderboard.json.gz, without cells.
 
     They are index.html and sets/NAME.html.
     """

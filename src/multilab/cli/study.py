@@ -78,9 +78,9 @@ def run(ctx: click.Context, study: str) -> int:
 @study_option()
 @click.option("--headline", is_flag=True, help="Print the finding and the table.")
 @click.option("--readme", is_flag=True, help="Write what the README shows, and the page over all studies.")
-@click.option("--all", "every", is_flag=True, help="Write every committed page instead.")
+@click.option("--all", "every", is_flag=True, help="Write the pages of all studies instead.")
 def report(study: str, headline: bool, readme: bool, every: bool) -> int:
-    """Rebuild the page of a study from its committed files.
+    """Build the page of a study from its results.
 
     Needs neither data nor cells.
     """
@@ -88,10 +88,10 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     from multilab.experiments.mlflow_store import runs_link, tracking
     from multilab.experiments.receipts import PAGE, restore_tables
     from multilab.reports import finding_text, headline_markdown
-    from multilab.reports.pages import committed_pages, overview, study_page
+    from multilab.reports.pages import all_pages, overview, study_page
 
     if every:
-        return committed_pages(parallel_map)
+        return all_pages(parallel_map)
     folder = report_dir(study)
     if not folder.is_dir():
         raise ExperimentError(f"{folder} does not exist; run `{command('multilab')} study run --study {study}`")
@@ -134,7 +134,7 @@ def claims(study: str | None) -> None:
 @study.command()
 @study_option()
 @click.option("--method", type=METHOD, metavar="NAME,...", help="Only these methods of the study.")
-@click.option("--sample", type=COUNT, help="Recompute N random cells of the committed scores.csv.")
+@click.option("--sample", type=COUNT, help="Recompute N random cells of the committed scores.")
 @click.option("--seed", type=SEED, help="Which random cells (default: others every time).")
 @click.option("--store", metavar="FOLDER", help="Folder for the cells (default: a temporary one, removed afterwards).")
 @click.option("--accept", metavar="FOLDER", help="Write the reference numbers there: tests/references.")
@@ -271,7 +271,7 @@ def keys(study: str, adopt: bool) -> None:
     """
     from multilab.experiments.dvc_files import write_parameters
     from multilab.experiments.progress import StageLine
-    from multilab.experiments.receipts import adopt_results, drop_stale_receipts, write_keys
+    from multilab.experiments.receipts import adopt_results, drop_stale_receipts, has_page, write_keys
     from multilab.experiments.study import load_study
 
     described = load_study(study)
@@ -281,6 +281,10 @@ def keys(study: str, adopt: bool) -> None:
     drop_stale_receipts(described)
     if adopt:
         adopt_results(described)
+        if not has_page(described):  # else the stage that builds it would run
+            from multilab.reports.pages import study_page
+
+            study_page(report_dir(study))
     line.print(f"{len(written)} stages of {study}")
 
 
@@ -348,7 +352,7 @@ def train(study: str, method: str | None) -> int:
 def analyses(study: str) -> int:
     """Compute what a paper measures in addition to scores.
 
-    Writes tables next to scores.csv: the data of its figures and of its tables on simulated data.
+    Writes tables next to the scores: the data of its figures and of its tables on simulated data.
     """
     from multilab.claims.paper import analyses_of
     from multilab.experiments.analysis_units import units_of
@@ -380,7 +384,7 @@ def analyses(study: str) -> int:
 def evaluate(study: str) -> None:
     """Compute the metrics of a study from its stored scores.
 
-    Writes scores.csv, keys.csv (the cell behind each score), measured.csv (times, memory) and, for tuned cells,
+    Writes scores.csv.gz, keys.csv (the cell behind each score), measured.csv (times, memory) and, for tuned cells,
     tuned.csv (what the searches chose).
     """
     from multilab.experiments.progress import StageLine, print_warnings
@@ -402,8 +406,8 @@ def evaluate(study: str) -> None:
 def stats(study: str) -> None:
     """Compare the methods of a study and build its report.
 
-    Writes statistics.json, metrics.json, the verdicts and index.html. Each variant of two methods or more is compared
-    by itself in statistics-VARIANT.json, of the same form.
+    Writes statistics.json.gz, metrics.json, the verdicts and index.html. Each variant of two methods or more is
+    compared by itself in statistics-VARIANT.json.gz, of the same form.
     """
     from multilab.experiments.progress import StageLine
     from multilab.experiments.receipts import restore_tables, write_receipt
@@ -441,7 +445,8 @@ def _show(markdown: str) -> None:
 
 def _verdict_lines(study: Study) -> list[str]:
     """Return the number of published cells per verdict, and of those still missing."""
-    from multilab.claims.verdicts import MISSING, VERDICTS, Agreement
+    from multilab.claims.agreement import Agreement
+    from multilab.claims.verdicts import MISSING, VERDICTS
     from multilab.experiments.pipeline_file import run_command
     from multilab.statistics.result_files import read_table
 
@@ -475,14 +480,22 @@ def _claim_lines(study: Study) -> list[str]:
     counts = Counter(entries[name]["outcome"] for name in theirs)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
     lines = [f"{len(claims)} claims" + (f", of the paper: {outcomes}" if outcomes else "")] if claims else []
-    lines += [f"  {'':<8}{'our results':<17}published cells"] if entries else []
+    lines += [f"  {'':<8}{'our results':<24}published cells"] if entries else []
     return lines + [line for claim in claims for line in _lines_of(claim, entries.get(claim.id, {}))]
 
 
 def _lines_of(claim: Claim, entry: dict[str, Any]) -> list[str]:
     in_paper = (entry.get("in_paper") or {}).get("outcome", "–")
-    outcomes = f"{entry.get('outcome', 'not checked yet'):<17}" + (f"{in_paper:<17}" if entry else "")
+    outcomes = f"{entry.get('outcome', 'not checked yet'):<24}" + (f"{in_paper:<24}" if entry else "")
     lines = [f"  {claim.id:<8}{outcomes}{claim.sentence}"]
-    lines += [f"{'':44}{entry['reason']}"] if entry.get("reason") else []
+    needs = entry.get("needs")
+    hours = "unknown" if not needs or needs["core_hours"] is None else f"{needs['core_hours']:g}"
     because = entry.get("explanation")
-    return lines + ([f"{'':44}because ({because['verdict']}): {because['cause']}"] if because else [])
+    notes = [
+        f"for {entry['holds_for']}" if entry.get("holds_for") else "",
+        entry.get("reason") or "",
+        f"so far: {entry['so_far']}" if entry.get("so_far") else "",
+        f"to decide: {needs['cells']} cells, core-hours {hours}" if needs else "",
+        f"because ({because['verdict']}): {because['cause']}" if because else "",
+    ]
+    return lines + [f"{'':58}{note}" for note in notes if note]

@@ -5,7 +5,7 @@ from multilab.core.code_digests import code_digest, definition_digest
 from multilab.core.digests import array_digest, canonical_json, json_digest
 from multilab.core.errors import MultilabError
 from multilab.core.external_code import OutsideCode, OutsideCodeError, outside_code
-from multilab.core.files import parse_json, read_json, write_atomically
+from multilab.core.files import parse_json, read_content, read_json, write_atomically, write_content
 from multilab.core.paths import conf_dir, data_dir, experiment_dir, home_dir, report_dir, results_dir, store_dir
 
 __all__ = [
@@ -24,10 +24,12 @@ __all__ = [
     "json_digest",
     "outside_code",
     "parse_json",
+    "read_content",
     "read_json",
     "record_checksums",
     "report_dir",
     "results_dir",
     "store_dir",
     "write_atomically",
+    "write_content",
 ]

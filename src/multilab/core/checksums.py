@@ -1,4 +1,7 @@
-"""Checksums of the files of a folder, in the format of the program ``sha256sum``."""
+"""Checksums of the files of a folder, in the format of the program ``sha256sum``.
+
+That of a file whose name ends in ``.gz`` is of its content: versions of zlib compress the same content differently.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from multilab.core.files import write_atomically
+from multilab.core.files import read_content, write_atomically
 
 CHECKSUMS = "SHA256SUMS"
 
@@ -24,7 +27,14 @@ def record_checksums(folder: Path, names: Iterable[str]) -> None:
 def changed_files(folder: Path) -> list[str]:
     """Return the files of a folder that are missing or differ from what ``SHA256SUMS`` recorded."""
     sums = _recorded(folder)
-    return [name for name, digest in sums.items() if not (folder / name).is_file() or _sha256(folder / name) != digest]
+    return [name for name, digest in sums.items() if not _has_digest(folder / name, digest)]
+
+
+def _has_digest(path: Path, digest: str) -> bool:
+    try:
+        return _sha256(path) == digest
+    except (OSError, ValueError):  # missing, or compressed and damaged
+        return False
 
 
 def _recorded(folder: Path) -> dict[str, str]:
@@ -34,5 +44,4 @@ def _recorded(folder: Path) -> dict[str, str]:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return hashlib.sha256(read_content(path)).hexdigest()

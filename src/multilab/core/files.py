@@ -1,11 +1,17 @@
-"""Atomic writes of files, paths that are no files or are read, and JSON whose damage is always a `ValueError`."""
+"""Atomic writes of files, compressed ones by their name, paths that are no files or are read, and JSON.
+
+Damage of a compressed file or of JSON is always a `ValueError`.
+"""
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import stat
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +61,58 @@ def write_atomically(path: PathLike, content: bytes | str) -> None:
         raise
 
 
+def read_content(path: PathLike) -> bytes:
+    """Return the content of a file, decompressed where its name ends in ``.gz``.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it should be compressed and is not, or is damaged.
+    """
+    stored = Path(path).read_bytes()
+    if Path(path).suffix != ".gz":
+        return stored
+    try:
+        return gzip.decompress(stored)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"damaged gzip file: {error}") from None
+
+
+def write_content(path: PathLike, content: bytes | str) -> None:
+    """Write a file atomically, compressed where its name ends in ``.gz``.
+
+    The bytes of a compressed file follow from its content and the version of zlib alone. A file that has the content
+    already stays as it is, because another version of zlib would write other bytes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from multilab.core.files import read_content, write_content
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_content(f"{folder}/table.csv.gz", "a,b")
+    ...     read_content(f"{folder}/table.csv.gz")
+    b'a,b'
+    """
+    payload = content.encode("utf-8") if isinstance(content, str) else content
+    if Path(path).suffix == ".gz":
+        if _has_content(path, payload):
+            return
+        buffer = io.BytesIO()
+        with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=buffer, mtime=0) as stream:
+            stream.write(payload)
+        payload = buffer.getvalue()
+    write_atomically(path, payload)
+
+
+def _has_content(path: PathLike, content: bytes) -> bool:
+    try:
+        return read_content(path) == content
+    except (OSError, ValueError):
+        return False
+
+
 def refuse_overwriting(output: PathLike, *inputs: PathLike) -> None:
     """Refuse an output file that is an input file under any name: through links, and in another case where that counts.
 
@@ -68,16 +126,16 @@ def refuse_overwriting(output: PathLike, *inputs: PathLike) -> None:
 
 
 def read_json(path: PathLike) -> Any:
-    """Return the value of a JSON file.
+    """Return the value of a JSON file, which is compressed where its name ends in ``.gz``.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     ValueError
-        If it is not JSON, not UTF-8, or nested too deeply.
+        If it is not JSON, not UTF-8, nested too deeply, or damaged.
     """
-    return parse_json(Path(path).read_bytes())
+    return parse_json(read_content(path))
 
 
 def parse_json(text: bytes | str) -> Any:

@@ -17,10 +17,9 @@ from multilab.experiments.evaluation import MEASURED, evaluate, measurements, sa
 from multilab.experiments.execute import run_cells
 from multilab.experiments.measuring import RECALL
 from multilab.experiments.progress import ProgressBar, exit_code
-from multilab.experiments.stage_keys import TABLES
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
-from multilab.statistics.result_files import read_table, read_unfinished, write_results
+from multilab.statistics.result_files import SCORES, TABLES, read_table, read_unfinished, write_results
 
 if TYPE_CHECKING:
     from multilab.claims import PublishedTables
@@ -78,7 +77,7 @@ def add(store: Store, study: str, retry: bool = False) -> int:
     errors = _merged((known, sampling_errors(described, here, store, published)), order)
     write_results(folder, results, costs, chosen, errors.drop_duplicates([*_CELL, "metric"], keep="last"), missing)
     record_checksums(folder, TABLES)
-    print(f"{folder / 'scores.csv'}: {len(cells) - len(missing)} results of {len(described.all_methods)} columns")
+    print(f"{folder / SCORES}: {len(cells) - len(missing)} results of {len(described.all_methods)} columns")
     if len(missing):
         print(f"{folder / 'unfinished.csv'}: {len(missing)} cells passed a limit or failed")
     return 0
@@ -117,7 +116,7 @@ class _Committed:
         return pd.concat(parts) if parts else pd.DataFrame()
 
     def scores(self, cells: Sequence[Cell]) -> pd.DataFrame:
-        rows = self._rows("scores.csv", cells, "metric")
+        rows = self._rows(SCORES, cells, "metric")
         return rows[[*_CELL, "metric", "value", "key"]] if len(rows) else rows
 
     def measured(self, cells: Sequence[Cell]) -> pd.DataFrame:
@@ -179,6 +178,6 @@ def _check_quantities(scores: pd.DataFrame, compared: Callable[[str], tuple[str,
         lacking = [*absent, *counts.index[counts < counts.max()]]
         if lacking:
             raise ExperimentError(
-                f"{folder / 'scores.csv'} lacks {lacking[0]} for some results of {method}: the published cells are "
+                f"{folder / SCORES} lacks {lacking[0]} for some results of {method}: the published cells are "
                 "compared with another quantity now; run the study again"
             )

@@ -1,7 +1,7 @@
 """The reproducibility gate: recompute, compare with committed numbers, and name what differs.
 
 Four questions: is every expected cell computed; does every method beat the constant predictor; are the numbers those
-committed; and, for a committed study, are randomly chosen cells of its ``scores.csv`` what this code computes today.
+committed; and, for a committed study, are randomly chosen cells of its scores what this code computes today.
 The gate recomputes in a store of its own; it restores nothing.
 """
 
@@ -108,7 +108,7 @@ def fingerprints(
 
 
 def committed_numbers(folder: Path) -> Numbers:
-    """Return the numbers of the committed ``scores.csv`` of a study, by name of the cell."""
+    """Return the numbers of the committed scores of a study, by name of the cell."""
     scores = read_scores(folder)
     cells = scores["dataset"] + "/" + scores["split"].astype(str) + "/" + scores["method"]
     return {str(name): dict(zip(rows["metric"], rows["value"], strict=True)) for name, rows in scores.groupby(cells)}
@@ -280,7 +280,7 @@ def _no_better_than_constant(study: Study, methods: list[str], done: list[Any], 
 def recompute_sample(
     study: Study, folder: str, size: int, seed: int | None = None, methods: list[str] | None = None
 ) -> int:
-    """Recompute random cells of a committed study and compare them with its ``scores.csv`` at L1.
+    """Recompute random cells of a committed study and compare them with its scores at L1.
 
     Cells that did not finish within the limits of the study are left out.
     """
@@ -298,7 +298,7 @@ def recompute_sample(
     extra = extra_quantities(study, find(study.paper).tables if study.paper else None)
     computed = fingerprints(done, store, study.conventions, extra)
     wrong = _missing(cells, computed, failed, ())
-    wrong += [f"{name}: not in the committed scores.csv" for name in sorted(set(computed) - set(expected))]
+    wrong += [f"{name}: not in the committed scores" for name in sorted(set(computed) - set(expected))]
     wrong += [str(difference) for difference in differences(computed, expected, L1)]
     return _verdict(wrong, f"{len(done)} cells of {study.name} recomputed (seed {seed}), compared at L1 ({L1:g})")
 

@@ -11,7 +11,6 @@ import pandas as pd
 
 from multilab import datasets
 from multilab.claims import (
-    Claim,
     Evidence,
     PublishedTables,
     check_claims,
@@ -21,16 +20,16 @@ from multilab.claims import (
     summarised,
 )
 from multilab.claims.checks import check_errata, run_counterfactuals
-from multilab.claims.evidence import Check
-from multilab.claims.statements import Counterfactual
+from multilab.claims.paper import Paper
 from multilab.datasets import load
 from multilab.experiments.cells import Cell, study_cells
 from multilab.experiments.evaluation import MEASURED, learned
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
-from multilab.statistics.result_files import read_measured, read_scores, read_table
+from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, tables_of
 
 __all__ = ["claims_text", "counterfactuals_text", "judged", "learned_file", "study_evidence", "unavailable"]
+
 
 _CELL = ["dataset", "method", "metric"]
 _NOT_TABLES = ("cells", "keys", "sampling", "scores")
@@ -39,7 +38,7 @@ _NOT_TABLES = ("cells", "keys", "sampling", "scores")
 def judged(study: Study, folder: Path, published: PublishedTables) -> pd.DataFrame:
     """Return the verdict on every published cell, from the files of a study's report folder and its data.
 
-    Read are ``scores.csv``, any ``scores-*.csv`` of the same form (results of another protocol that the paper prints),
+    Read are the scores, those under other protocols that the paper prints too (``scores-*.csv.gz``),
     ``measured.csv``, ``sampling.csv``, the scores of the study of random splits that the paper's names give, and
     the properties of the data sets that the paper prints.
     """
@@ -58,7 +57,7 @@ def _sampling(folder: Path, published: PublishedTables) -> pd.DataFrame:
     path, resplits = folder / "sampling.csv", published.aliases.resplits
     rows = read_table(path, _CELL) if path.is_file() else pd.DataFrame(columns=[*_CELL, "error"])
     tables = [rows.rename(columns={"error": "sampling"})[[*_CELL, "sampling"]]]
-    if resplits and (folder.parent / resplits / "scores.csv").is_file():
+    if resplits and (folder.parent / resplits / SCORES).is_file():
         spread = summarised(read_scores(folder.parent / resplits))
         columns = published.aliases.names.get("method", {})
         named = spread[spread["method"].isin(list(columns))].replace({"method": dict(columns)})
@@ -66,7 +65,7 @@ def _sampling(folder: Path, published: PublishedTables) -> pd.DataFrame:
     return pd.concat(tables).groupby(_CELL, as_index=False)["sampling"].max()
 
 
-def study_evidence(study: Study, folder: Path, store: Store, published: PublishedTables) -> Evidence:
+def study_evidence(study: Study, folder: Path, store: Store, paper: Paper) -> Evidence:
     """Return the evidence of a study: scores, costs, arrays learned on first splits, further tables, published cells.
 
     Arrays of cells that are not in the store are those of the report's ``figures`` folder.
@@ -79,40 +78,26 @@ def study_evidence(study: Study, folder: Path, store: Store, published: Publishe
         for cell in study_cells(study, method)
         if cell.split_ref.split == 0 and cell.method.save_attributes
     }
-    tables = {path.stem: read_table(path) for path in sorted(folder.glob("*.csv")) if path.stem not in _NOT_TABLES}
+    tables = {name: read_table(path) for name, path in tables_of(folder).items() if name not in _NOT_TABLES}
     scores = pd.concat([read_scores(folder, extra=True), _measured(folder)])
-    return Evidence(scores, arrays, tables, study.alpha, published.cells)
+    cells, splits = paper.tables.cells, paper.splits
+    return Evidence(scores, arrays, tables, study.alpha, cells, splits, paper.table_splits)
 
 
-def claims_text(
-    study: Study,
-    folder: Path,
-    store: Store,
-    published: PublishedTables,
-    claims: Iterable[Claim],
-    checks: Mapping[str, Check],
-) -> str:
+def claims_text(study: Study, folder: Path, store: Store, paper: Paper) -> str:
     """Return the content of ``claims.json``: a list, one entry per claim."""
-    in_paper = published_evidence(published.cells, study.alpha)
-    entries = check_claims(claims, study_evidence(study, folder, store, published), in_paper, checks)
+    ours, printed = study_evidence(study, folder, store, paper), published_evidence(paper.tables.cells, study.alpha)
+    entries = check_claims(paper.claims, ours, printed, paper.checks, paper.programs)
     return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
 
 
-def counterfactuals_text(
-    study: Study,
-    folder: Path,
-    store: Store,
-    published: PublishedTables,
-    known: Iterable[Counterfactual],
-    checks: Mapping[str, Check],
-) -> str:
+def counterfactuals_text(study: Study, folder: Path, store: Store, paper: Paper) -> str:
     """Return the content of ``counterfactuals.json``: the counterfactuals, and the outcomes of the checks of errata."""
-    ours = study_evidence(study, folder, store, published)
-    printed = published_evidence(published.cells, study.alpha)
-    errata = check_errata(published.errata, printed, ours, checks)
+    ours, printed = study_evidence(study, folder, store, paper), published_evidence(paper.tables.cells, study.alpha)
+    errata = check_errata(paper.tables.errata, printed, ours, paper.checks)
     outcomes = {name: {"outcome": f.outcome, "reason": f.reason, "numbers": f.numbers} for name, f in errata.items()}
-    content = {"counterfactuals": run_counterfactuals(known, ours, printed, checks), "errata": outcomes}
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    ran = run_counterfactuals(paper.counterfactuals, ours, printed, paper.checks)
+    return json.dumps({"counterfactuals": ran, "errata": outcomes}, indent=1, ensure_ascii=False) + "\n"
 
 
 def unavailable(names: Iterable[str]) -> Mapping[str, str]:

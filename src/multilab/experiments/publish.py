@@ -72,7 +72,7 @@ def _headline(study: Study) -> tuple[str, ...]:
 
 
 def study_scores(study: Study) -> Any:
-    """Return the rows of ``scores.csv``, without splits on which a metric is undefined for every method."""
+    """Return the scores of a study, without splits on which a metric is undefined for every method."""
     from multilab.statistics.result_files import read_scores
 
     scores = read_scores(report_dir(study.name))

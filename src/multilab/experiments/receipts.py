@@ -11,7 +11,7 @@ from multilab.core import changed_files, report_dir, results_dir, write_atomical
 from multilab.experiments.cells import all_cells
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.mlflow_store import is_destination
-from multilab.experiments.stage_keys import STAGES, TABLES, stage_keys
+from multilab.experiments.stage_keys import STAGES, stage_keys
 from multilab.experiments.study import Study, load_study
 
 PAGE = "index.html"
@@ -37,12 +37,12 @@ def write_receipt(study: Study, stage: str) -> None:
 def drop_stale_receipts(study: Study) -> None:
     """Remove the receipts of stages whose files are missing or were edited, so that DVC runs those stages again.
 
-    Checked are the files of the report, but for the page of the arena, and, for ``publish``, the MLflow store.
+    Checked are the results in the folder of the report, its page, and, for ``publish``, the MLflow store.
     """
-    folder = report_dir(study.name)
-    if changed_files(folder) or not (study.page == "arena" or (folder / PAGE).is_file()):
-        for stage in ("analyses", "evaluate", "stats"):
-            _receipt(study, stage).unlink(missing_ok=True)
+    edited = bool(changed_files(report_dir(study.name)))
+    stale = {"analyses": edited, "evaluate": edited, "stats": edited or not has_page(study)}
+    for stage in filter(stale.get, stale):
+        _receipt(study, stage).unlink(missing_ok=True)
     if not is_destination(published_to(study)):
         _receipt(study, "publish").unlink(missing_ok=True)
 
@@ -55,10 +55,12 @@ def restore_tables(name: str) -> None:
     ExperimentError
         If they are to be recomputed and a cell is not in the store.
     """
+    from multilab.statistics.result_files import SCORES, TABLES  # it needs pandas, which the stage `keys` does not load
+
     folder = report_dir(name)
     changed = [file for file in changed_files(folder) if file in TABLES]
-    if not changed and not (folder / "scores.csv").is_file():
-        changed = ["scores.csv"]
+    if not changed and not (folder / SCORES).is_file():
+        changed = [SCORES]
     if changed:
         print(f"{folder / changed[0]} is missing or was edited; it is recomputed from the stored cells")
         from multilab.experiments.store import Store
@@ -95,6 +97,11 @@ def published_keys(study: Study) -> set[str]:
     paths = [report_dir(study.name) / name for name in ("keys.csv", "unfinished.csv")]
     lines = [line for path in paths if path.is_file() for line in path.read_text().splitlines()[1:]]
     return {line.rpartition(",")[2] for line in lines}
+
+
+def has_page(study: Study) -> bool:
+    """Return whether the page of a study is there; that of the arena is not looked for."""
+    return study.page == "arena" or (report_dir(study.name) / PAGE).is_file()
 
 
 def published_to(study: Study) -> Path:

@@ -15,8 +15,6 @@ from multilab.experiments.study import Study
 
 STAGES = ("preprocess", "base_scores", "train", "analyses", "evaluate", "stats", "publish")
 """The stages of a pipeline after ``keys``, in their order."""
-TABLES = ("scores.csv", "keys.csv", "measured.csv", "tuned.csv", "sampling.csv", "labels.csv", "unfinished.csv")
-"""The tables of a report that are computed from stored cells."""
 
 _PACKAGE = Path(__file__).parents[1]
 

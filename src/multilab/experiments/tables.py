@@ -11,10 +11,9 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluation import evaluate, measurements, sampling_errors, tuned, unfinished
 from multilab.experiments.label_counts import decisions_by_label
 from multilab.experiments.pipeline_file import run_command
-from multilab.experiments.stage_keys import TABLES
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
-from multilab.statistics.result_files import write_results, write_table
+from multilab.statistics.result_files import TABLES, table_file, write_results, write_table
 
 
 def write_tables(study: Study, store: Store) -> list[Cell]:
@@ -50,6 +49,6 @@ def write_analyses(study: Study, units: Sequence[Unit], store: Store) -> None:
     folder = report_dir(study.name)
     names = []
     for name, table in tables(units, store).items():
-        write_table(folder / f"{name}.csv", table)
-        names.append(f"{name}.csv")
+        names.append(table_file(name))
+        write_table(folder / names[-1], table)
     record_checksums(folder, names)

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from multilab.claims.verdicts import Agreement
+from multilab.claims.agreement import Agreement, MethodAgreement, agreement_by_method
+from multilab.claims.results import Results
 from multilab.core import read_json
 from multilab.metrics import find_metric
 from multilab.reports.errors import ReportError
 from multilab.statistics import Comparison, StatisticsError, Summary, compare_methods, rank_rows, summarise
-from multilab.statistics.result_files import read_measured, read_scores, read_table
+from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, statistics_file
 
 _PUBLISHED = {"table", "dataset", "method", "metric", "printed_mean", "printed_std", "our_metric", "our_mean"}
 _PUBLISHED |= {"our_std", "uncertainty", "group", "verdict", "reason", "erratum"}
@@ -81,13 +82,13 @@ class ReportData:
     datasets, methods, metrics : tuple of str
         Names in printing order.
     scores : DataFrame
-        ``scores.csv``: dataset, split, method, metric, value, and the key of the cell where it is known.
+        ``scores.csv.gz``: dataset, split, method, metric, value, and the key of the cell where it is known.
     summaries : dict of str to Summary
         Mean and standard deviation over splits, by metric.
     measured : DataFrame or None
         ``measured.csv``: seconds, MB and bytes per dataset, split and method.
     comparisons : dict of str to Comparison
-        ``statistics.json``, by metric; for a known metric that is not in it, computed here.
+        ``statistics.json.gz``, by metric; for a known metric that is not in it, computed here.
     cards : dict of str to dict
         ``datasets.json`` by dataset name.
     learned : tuple of Learned
@@ -118,7 +119,16 @@ class ReportData:
     environment: dict[str, Any]
     counterfactuals: dict[str, Any] = field(default_factory=dict)
 
-    @cached_property
+    def filled(self, text: str) -> str:
+        """Return a text with its placeholders filled in from the committed results, see :class:`Results`."""
+        return Results(self.folder).fill(text, self.name) if "{{" in text else text
+
+    @property
+    def by_method(self) -> tuple[MethodAgreement, ...]:
+        """Agreement of each published method, next to that of the best column of another method."""
+        return () if self.cells is None or self.cells.empty else agreement_by_method(self.cells)
+
+    @property
     def agreement(self) -> Agreement | None:
         """How far the study's numbers are from the published ones, ``None`` without published cells."""
         return None if self.cells is None or self.cells.empty else Agreement.of(self.cells)
@@ -226,17 +236,17 @@ def load_report(study_dir: Path | str) -> ReportData:
     Parameters
     ----------
     study_dir : path
-        The folder ``reports/<study>``. Only ``scores.csv`` is required.
+        The folder ``reports/<study>``. Only ``scores.csv.gz`` is required.
 
     Raises
     ------
     ReportError
-        If ``scores.csv`` is missing, a file cannot be read, or ``statistics.json`` does not belong to the scores.
+        If ``scores.csv.gz`` is missing, a file cannot be read, or ``statistics.json.gz`` does not belong to the scores.
     """
     folder = Path(study_dir)
-    if not (folder / "scores.csv").is_file():
+    if not (folder / SCORES).is_file():
         raise ReportError(
-            f"{folder / 'scores.csv'} is missing: run the study first (multilab study run --study {folder.name})"
+            f"{folder / SCORES} is missing: run the study first (multilab study run --study {folder.name})"
         )
     info = _json(folder / "study.json", {})
     cells, claims = folder / "cells.csv", _json(folder / "claims.json", [])
@@ -256,7 +266,7 @@ def load_report(study_dir: Path | str) -> ReportData:
             scores=scores,
             summaries=summaries,
             measured=read_measured(folder),
-            comparisons=load_comparisons(folder / "statistics.json", info, summaries, info.get("control")),
+            comparisons=load_comparisons(folder / statistics_file(), info, summaries, info.get("control")),
             cards={str(card.get("name")): card for card in _json(folder / "datasets.json", [])},
             learned=tuple(_learned(path, methods) for path in sorted((folder / "figures").glob("learned-*.npz"))),
             claims=claims,
@@ -302,7 +312,7 @@ def _check_ranks(path: Path, comparison: Comparison, summary: Summary) -> None:
     table = summary.mean.reindex(index=list(comparison.datasets), columns=list(comparison.methods))
     if rank_rows(table, comparison.direction).to_dict("index") != comparison.dataset_ranks:
         raise ReportError(
-            f"{path} does not belong to scores.csv: the ranks of {summary.metric} differ; "
+            f"{path} does not belong to the scores: the ranks of {summary.metric} differ; "
             f"regenerate it with `multilab study stats --study {path.parent.name}`"
         )
 

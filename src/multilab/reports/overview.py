@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from multilab.claims.verdicts import Agreement
+from multilab.claims.agreement import Agreement
 from multilab.reports.arena.data import LEADERBOARD, load_arena
 from multilab.reports.arena.panels import finding as arena_finding
 from multilab.reports.data import ReportData, load_report
@@ -13,6 +13,7 @@ from multilab.reports.page import write_page
 from multilab.reports.paper.cells import tally
 from multilab.reports.paper.claims import claim_views, outcomes
 from multilab.reports.paper.names import ReportedPaper
+from multilab.statistics.result_files import SCORES
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,13 @@ def write_overview(reports: Path | str, paper_of: Callable[[Path], ReportedPaper
     Parameters
     ----------
     reports : path
-        The folder of the studies' folders; those without ``scores.csv`` and the quick study are left out. The studies
+        The folder of the studies' folders; those without scores and the quick study are left out. The studies
         of the arena are one line that says who leads.
     paper_of : callable
         Returns the paper of a study's folder, ``None`` if it has none.
     """
     ranked = (Path(reports) / "arena" / LEADERBOARD).is_file()
-    folders = sorted(path.parent for path in Path(reports).glob("*/scores.csv") if _listed(path.parent.name))
+    folders = sorted(path.parent for path in Path(reports).glob(f"*/{SCORES}") if _listed(path.parent.name))
     lines = [_line(load_report(folder), paper_of(folder)) for folder in folders]
     arena = arena_finding(load_arena(Path(reports) / "arena")) if ranked else None
     content = {"studies": lines, "rows": _ranks(lines), "arena": arena}
@@ -53,7 +54,8 @@ def _listed(study: str) -> bool:
 def _line(report: ReportData, paper: ReportedPaper | None) -> StudyLine:
     cells = report.cells
     results = () if cells is None else tuple(cells.loc[cells["group"] == "result", "verdict"])
-    result = paper.result if paper is not None and paper.result and report.claims else " ".join(finding(report)[:1])
+    found = paper.result if paper is not None and report.claims else ""
+    result = report.filled(found) if found else " ".join(finding(report)[:1])
     return StudyLine(report, report.agreement, tally(results), outcomes(claim_views(report)), result)
 
 

@@ -23,8 +23,8 @@ def build_report(
     Parameters
     ----------
     study_dir : path
-        The folder ``reports/<study>`` with ``scores.csv`` and, if present, ``study.json``, ``datasets.json``,
-        ``measured.csv``, ``statistics.json``, ``claims.json``, ``cells.csv``, ``environment.json``,
+        The folder ``reports/<study>`` with ``scores.csv.gz`` and, if present, ``study.json``, ``datasets.json``,
+        ``measured.csv``, ``statistics.json.gz``, ``claims.json``, ``cells.csv``, ``environment.json``,
         ``figures/learned-*.npz`` and the tables of its analyses.
     paper : ReportedPaper, optional
         The study's paper: published cells, errata, names, layouts and figures.
@@ -39,7 +39,7 @@ def build_report(
     Raises
     ------
     ReportError
-        If ``scores.csv`` is missing, or a file cannot be read or contradicts the scores.
+        If ``scores.csv.gz`` is missing, or a file cannot be read or contradicts the scores.
     """
     report = load_report(study_dir)
     common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "find_metric": find_metric}

@@ -1,11 +1,13 @@
 """Parts of the README: headline table and figure of a study, verdicts and claims of all studies."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from multilab.claims.verdicts import Agreement
+from multilab.claims.agreement import Agreement, agreement_by_method
+from multilab.claims.results import Results
 from multilab.core import read_json, write_atomically
 from multilab.reports.data import ReportData, load_report, metric_title
 from multilab.reports.errors import ReportError
@@ -17,9 +19,14 @@ from multilab.reports.tables.entry import Entry
 from multilab.reports.tables.scores import MANY_METHODS, method_rows, score_table
 from multilab.statistics.result_files import read_table
 
+_NUMBER = re.compile(r"(?P<start><!-- = (?P<study>[\w-]+): (?P<expression>.+?) -->).*?(?P<end><!-- = -->)", re.DOTALL)
+
 
 def write_readme(readme: Path, folder: Path, figures: Path) -> None:
     """Write the headline table of a study and the table of all claims into a README, and the figure of the study.
+
+    A number in a sentence stands between ``<!-- = STUDY: EXPRESSION -->`` and ``<!-- = -->``; the expression is one of
+    :class:`multilab.claims.results.Results`.
 
     Parameters
     ----------
@@ -44,7 +51,12 @@ def write_readme(readme: Path, folder: Path, figures: Path) -> None:
             raise ReportError(f"{readme} must have the marks {start} and {stop} once each, in this order")
         before, _, rest = text.partition(start)
         text = f"{before}{start}\n{table.strip()}\n{stop}{rest.partition(stop)[2]}"
-    write_atomically(readme, text)
+    write_atomically(readme, _NUMBER.sub(lambda match: _filled(match, folder.parent), text))
+
+
+def _filled(match: re.Match[str], reports: Path) -> str:
+    value = Results(reports / match["study"]).fill(f"{{{{ {match['expression']} }}}}", "README")
+    return f"{match['start']}{value}{match['end']}"
 
 
 def headline_markdown(study_dir: Path | str, metric: str | None = None) -> str:
@@ -99,9 +111,9 @@ def ledger_markdown(reports: Path | str) -> str:
         The folder of the studies' folders; those without ``claims.json`` are left out.
     """
     lines = [
-        "| study | results compared | median gap | within 1 % | 2 % | 5 % | agree | claims | hold | in part | fail "
-        "| not testable |",
-        "|:---|" + "---:|" * 11,
+        "| study | results compared | median gap | within 1 % | 2 % | 5 % | agree | another method's column | claims "
+        "| hold | in part | fail | depend | open | not testable |",
+        "|:---|" + "---:|" * 14,
     ]
     for path in sorted(Path(reports).glob("*/claims.json")):
         claims = read_json(path)
@@ -109,10 +121,17 @@ def ledger_markdown(reports: Path | str) -> str:
         if not outcomes:
             continue
         title = read_json(path.parent / "study.json")["title"]
-        agreement = Agreement.of(read_table(path.parent / "cells.csv", ["verdict", "group"], text=True))
-        shares = (agreement.median_gap, *agreement.near, agreement.share)
+        cells = read_table(path.parent / "cells.csv", ["verdict", "group"], text=True)
+        agreement, by_method = Agreement.of(cells), agreement_by_method(cells)
+        other = sum(one.other_agree for one in by_method) / agreement.comparable if agreement.comparable else math.nan
+        shares = (agreement.median_gap, *agreement.near, agreement.share, other)
         texts = ["–" if math.isnan(share) else f"{share:.{0 if i else 1}%}" for i, share in enumerate(shares)]
-        counts = (outcomes[name] for name in ("holds", "holds in part", "fails", "not testable"))
+        depend = outcomes["depends on the reading"] + outcomes["depends on the limit"]
+        counts = (
+            *(outcomes[name] for name in ("holds", "holds in part", "fails")),
+            depend,
+            *(outcomes[name] for name in ("open", "not testable")),
+        )
         numbers = [f"{agreement.comparable} of {agreement.cells}", *texts, outcomes.total(), *counts]
         lines.append(_line(f"[{_escape(title)}]({path.parent.as_posix()}/)", map(str, numbers)))
     return "\n".join(lines) + "\n"

@@ -13,10 +13,10 @@ from multilab.reports.figures.learned import convergence_figure, learned_figures
 from multilab.reports.figures.ranks import rank_figures
 from multilab.reports.finding import finding
 from multilab.reports.paper.cells import tally
-from multilab.reports.paper.claims import claim_views, erratum_evidence, outcomes
+from multilab.reports.paper.claims import claim_views, erratum_evidence, outcomes, program_views
 from multilab.reports.paper.errata import other_notes
 from multilab.reports.paper.friedman import friedman_tables
-from multilab.reports.paper.names import ReportedPaper
+from multilab.reports.paper.names import PaperNames, ReportedPaper
 from multilab.reports.paper.rank_figures import paper_rank_figures
 from multilab.reports.paper.tables import paper_tables
 from multilab.reports.tables.control import control_view
@@ -76,6 +76,8 @@ def header(report: ReportData, paper: ReportedPaper | None = None) -> dict[str, 
     claims = claim_views(report)
     return {
         "about": paper,
+        "against": report.filled(paper.against) if paper is not None else "",
+        "result": report.filled(paper.result) if paper is not None else "",
         "agreement": report.agreement,
         "kinds": _kinds(report),
         "facts": _facts(report),
@@ -96,7 +98,7 @@ def sections(
     shown = [
         Section("paper", "Printed tables", _paper(report, paper)),
         Section("figures", "Figures", _some(figures=_paper_figures(report, paper))),
-        Section("claims", "Claims", _some(claims=claim_views(report))),
+        Section("claims", "Claims", _claims(report, paper)),
         Section("shares", "Observed labels", _some(views=share_views(report))),
         Section("result", "Result", _some(headline=headline)),
         Section("ranks", "Ranks", {"ranked": ranked, "headline": headline} if ranked else {}),
@@ -110,6 +112,14 @@ def sections(
         Section("reproduce", "Reproduce", {"environment": flat(report.environment)}),
     ]
     return [section for section in shown if section.content]
+
+
+def _claims(report: ReportData, paper: ReportedPaper | None) -> dict[str, Any]:
+    claims = claim_views(report)
+    if not claims:
+        return {}
+    ids, programs = program_views(report, paper.programs if paper is not None else {})
+    return {"claims": claims, "judged": ids, "programs": programs}
 
 
 def _some(**content: Any) -> dict[str, Any]:
@@ -156,6 +166,8 @@ def _paper(report: ReportData, paper: ReportedPaper | None) -> dict[str, Any]:
     noted = {note.id for table in tables for note in table.notes}
     return {
         "verdicts": tally(report.cells["verdict"]),
+        "printed_method": functools.partial(PaperNames.of(report, paper), "method"),
+        "by_method": [one for one in report.by_method if one.comparable],
         "tables": tables,
         "friedman": friedman_tables(report, paper),
         "rank_figures": paper_rank_figures(report, paper),

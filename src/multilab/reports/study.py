@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from multilab.claims.paper import find
-from multilab.core import record_checksums, report_dir, write_atomically
+from multilab.core import record_checksums, report_dir, write_atomically, write_content
 from multilab.core.settings import identity
 from multilab.datasets import prepared_meta
 from multilab.experiments.cells import study_cells
@@ -24,13 +24,13 @@ from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.model_selection import split_digests
 from multilab.reports.pages import study_page
-from multilab.statistics.result_files import read_scores, write_table
+from multilab.statistics.result_files import read_scores, statistics_file, write_table
 
 
 def write_report(study: Study) -> Path:
     """Write what follows from the scores of a study to its report folder and return the page.
 
-    Each variant of two methods or more is compared by itself in ``statistics-<variant>.json``. The studies of the
+    Each variant of two methods or more is compared by itself in a file of its own. The studies of the
     arena are compared on its page, `multilab arena rank` and `multilab arena page`.
     """
     folder = report_dir(study.name)
@@ -40,9 +40,9 @@ def write_report(study: Study) -> Path:
     save_verdicts(study)
     written = write_comparisons(study, scores)
     contents = {
-        "study": described(study),
-        "datasets": [dataset_description(study, name) for name in study.datasets],
-        "environment": _environment(study),
+        "study.json": described(study),
+        "datasets.json": [dataset_description(study, name) for name in study.datasets],
+        "environment.json": _environment(study),
     }
     written += [_write(folder, name, content) for name, content in contents.items()]
     record_checksums(folder, [*written, "cells.csv", "claims.json", "counterfactuals.json"])
@@ -55,30 +55,30 @@ def write_comparisons(study: Study, scores: Any) -> list[str]:
     The names of files that were removed are among them.
     """
     folder = report_dir(study.name)
-    removed = [path.name for path in folder.glob("statistics*.json")]
+    means = headline_metrics(study, scores)
+    contents = {"metrics.json": means, **({} if study.page == "arena" else _compared(study, scores))}
+    written = [_write(folder, name, content) for name, content in contents.items()]
+    removed = [path.name for path in folder.glob("statistics*.json.gz") if path.name not in written]
     for name in removed:
         (folder / name).unlink()
-    means = headline_metrics(study, scores)
-    contents = {"metrics": means, **({} if study.page == "arena" else _compared(study, scores))}
-    written = [_write(folder, name, content) for name, content in contents.items()]
     write_plots(study, scores, means[study.headline], study_ranks(study, scores))
     return [*removed, *written, METRICS_FILE, *PLOT_TABLES]
 
 
 def _write(folder: Path, name: str, content: Any) -> str:
-    write_atomically(folder / f"{name}.json", json.dumps(content, indent=1, sort_keys=True) + "\n")
-    return f"{name}.json"
+    write_content(folder / name, json.dumps(content, indent=1, sort_keys=True) + "\n")
+    return name
 
 
 def _compared(study: Study, scores: Any) -> dict[str, Any]:
     """Return the comparisons of a study's own methods and of those of each variant, by the name of their file."""
     own = study.control if study.control in study.methods else None
-    compared = {"statistics": comparisons(study, scores, study.datasets, study.methods, own)}
+    compared = {statistics_file(): comparisons(study, scores, study.datasets, study.methods, own)}
     for name, variant in study.variants.items():
         if len(variant.methods) > 1:
             control = f"{study.control}-{name}" if study.control in variant.methods else None
             columns = tuple(variant.columns)
-            compared[f"statistics-{name}"] = comparisons(study, scores, variant.datasets, columns, control)
+            compared[statistics_file(name)] = comparisons(study, scores, variant.datasets, columns, control)
     return compared
 
 
@@ -130,9 +130,9 @@ def save_verdicts(study: Study) -> None:
     if study.paper:
         folder, store, paper = report_dir(study.name), Store(), find(study.paper)
         write_table(folder / "cells.csv", judged(study, folder, paper.tables))
-        text = claims_text(study, folder, store, paper.tables, paper.claims, paper.checks)
+        text = claims_text(study, folder, store, paper)
         write_atomically(folder / "claims.json", text)
-        text = counterfactuals_text(study, folder, store, paper.tables, paper.counterfactuals, paper.checks)
+        text = counterfactuals_text(study, folder, store, paper)
         write_atomically(folder / "counterfactuals.json", text)
 
 

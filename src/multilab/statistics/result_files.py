@@ -1,20 +1,26 @@
 """The result files of a study in ``reports/<study>``: the one reader and the one writer of its tables.
 
-``scores.csv`` holds a row per dataset, split, method and metric, ``keys.csv`` the key of the cell behind each dataset,
-split and method, ``measured.csv`` its seconds, memory and model size, ``tuned.csv`` what the searches chose,
+``scores.csv.gz`` holds a row per dataset, split, method and metric, ``keys.csv`` the key of the cell behind each
+dataset, split and method, ``measured.csv`` its seconds, memory and model size, ``tuned.csv`` what the searches chose,
 ``unfinished.csv`` the cells without a result, and ``cells.csv`` the verdict on every published cell. Numbers are read
-back to the last bit.
+back to the last bit. Large files that DVC neither plots nor compares are compressed, which their name says.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from multilab.core import write_atomically
+from multilab.core import read_content, write_content
 from multilab.statistics.errors import StatisticsError
+
+SCORES = "scores.csv.gz"
+"""The table of scores; a study with this file has results."""
+TABLES = (SCORES, "keys.csv", "measured.csv", "tuned.csv", "sampling.csv", "labels.csv", "unfinished.csv")
+"""The tables of a study that are computed from stored cells."""
 
 # Older versions of pandas read the last bit back only on request.
 _EXACT = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
@@ -29,7 +35,7 @@ def read_table(path: Path | str, columns: Iterable[str] = (), text: bool = False
     Parameters
     ----------
     path : path
-        The CSV file.
+        The CSV file; compressed where its name ends in ``.gz``.
     columns : iterable of str
         Columns that it must have.
     text : bool
@@ -42,7 +48,7 @@ def read_table(path: Path | str, columns: Iterable[str] = (), text: bool = False
     """
     options = {"dtype": str, "keep_default_na": False} if text else {"dtype": dict.fromkeys(_NAMES, str)}
     try:
-        table = pd.read_csv(path, **options, **_EXACT)
+        table = pd.read_csv(io.BytesIO(read_content(path)), **options, **_EXACT)
     except (OSError, ValueError) as error:
         raise StatisticsError(f"{path} cannot be read: {error}") from error
     missing = sorted(set(columns) - set(table.columns))
@@ -58,8 +64,31 @@ def read_unfinished(folder: Path | str) -> pd.DataFrame:
 
 
 def write_table(path: Path | str, table: pd.DataFrame) -> None:
-    """Write one table of a study atomically."""
-    write_atomically(path, table.to_csv(index=False, lineterminator="\n"))
+    """Write one table of a study atomically, compressed where its name ends in ``.gz``."""
+    write_content(path, table.to_csv(index=False, lineterminator="\n"))
+
+
+def table_file(name: str) -> str:
+    """Return the file of a table by its name: tables of scores are compressed.
+
+    Examples
+    --------
+    >>> from multilab.statistics.result_files import table_file
+    >>> table_file("sweeps"), table_file("scores-table3")
+    ('sweeps.csv', 'scores-table3.csv.gz')
+    """
+    return f"{name}.csv.gz" if name.startswith("scores") else f"{name}.csv"
+
+
+def statistics_file(variant: str = "") -> str:
+    """Return the file with the comparisons of a study's own methods, or of those of a variant."""
+    return f"statistics-{variant}.json.gz" if variant else "statistics.json.gz"
+
+
+def tables_of(folder: Path | str) -> dict[str, Path]:
+    """Return the files of all tables in a folder by their names, in the order of these."""
+    paths = (path for path in Path(folder).iterdir() if path.name.endswith((".csv", ".csv.gz")))
+    return dict(sorted((path.name.partition(".")[0], path) for path in paths))
 
 
 def read_scores(folder: Path | str, extra: bool = False) -> pd.DataFrame:
@@ -70,13 +99,13 @@ def read_scores(folder: Path | str, extra: bool = False) -> pd.DataFrame:
     folder : path
         The folder ``reports/<study>``.
     extra : bool
-        Append the rows of ``scores-*.csv``: results under other protocols that a paper also reports.
+        Append the rows of ``scores-*.csv.gz``: results under other protocols that a paper also reports.
     """
     needed = [*_CELL, "metric", "value"]
-    scores = _with_keys(Path(folder), read_table(Path(folder) / "scores.csv", needed))
+    scores = _with_keys(Path(folder), read_table(Path(folder) / SCORES, needed))
     if not extra:
         return scores
-    return pd.concat([scores, *(read_table(p, needed) for p in sorted(Path(folder).glob("scores-*.csv")))])
+    return pd.concat([scores, *(read_table(p, needed) for p in sorted(Path(folder).glob(table_file("scores-*"))))])
 
 
 def read_measured(folder: Path | str) -> pd.DataFrame | None:
@@ -118,4 +147,4 @@ def write_results(
         else:
             write_table(folder / name, table)
     write_table(folder / "keys.csv", scores[[*_CELL, "key"]].drop_duplicates())
-    write_table(folder / "scores.csv", scores.drop(columns="key"))  # the last: DVC waits for it
+    write_table(folder / SCORES, scores.drop(columns="key"))  # the last: DVC waits for it

@@ -16,6 +16,7 @@ from helpers.arena_sample import METHODS, SETS, write_arena
 from helpers.html_page import Page
 from multilab.arena import leaderboard_means, rank_methods
 from multilab.cli import main
+from multilab.core import read_content, read_json, write_content
 from multilab.reports.arena.data import OutdatedLeaderboardError, load_arena
 from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, rank_ladder
 from multilab.reports.arena.page import build_arena_pages
@@ -56,7 +57,7 @@ def page(text):
 
 @pytest.fixture(scope="module")
 def content(folder):
-    return json.loads((folder / "leaderboard.json").read_text(encoding="utf-8"))
+    return read_json(folder / "leaderboard.json.gz")
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +176,7 @@ def test_a_set_page_ranks_all_tracks_on_their_common_splits(folder, pages):
     text = (folder / "sets" / "birds.html").read_text(encoding="utf-8")
     assert "<div><dt>splits compared</dt><dd>3 of 5</dd></div>" in text
     shown = {row[0]["text"]: row for row in ArenaPage(text).tables[0][1:]}
-    scores = pd.read_csv(folder / "scores.csv").query("dataset == 'birds' and metric == 'hamming_loss'")
+    scores = pd.read_csv(folder / "scores.csv.gz").query("dataset == 'birds' and metric == 'hamming_loss'")
     means = scores[scores["split"] < 3].groupby("method")["value"].mean()
     assert shown["ECC"][3]["text"].partition("±")[0] == f"{means['ecc']:.4f}"
     assert "3 of 5" not in (folder / "sets" / "scene.html").read_text(encoding="utf-8")  # no tuned track there
@@ -269,8 +270,8 @@ def test_pages_of_sets_that_left_the_file_are_removed(own_folder):
 
 def test_ratings_costs_and_tables_may_be_absent(own_folder):
     folder = own_folder
-    path = folder / "leaderboard.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
+    path = folder / "leaderboard.json.gz"
+    content = read_json(path)
     content["costs"] = None
     for key in ("libraries", "chosen_on"):  # as files of before this key are
         for method in content["methods"].values():
@@ -280,8 +281,8 @@ def test_ratings_costs_and_tables_may_be_absent(own_folder):
         for board in pool["boards"].values():
             for key in ("elo", "elo_low", "elo_high"):
                 board.pop(key, None)
-    path.write_text(json.dumps(content), encoding="utf-8")
-    for name in ("scores.csv", "measured.csv", "unfinished.csv", "study.json"):
+    write_content(path, json.dumps(content))
+    for name in ("scores.csv.gz", "measured.csv", "unfinished.csv", "study.json"):
         (folder / name).unlink()
     text = build_arena_pages(folder)[0].read_text(encoding="utf-8")
     assert "<td>1.29</td>" in text
@@ -291,18 +292,18 @@ def test_ratings_costs_and_tables_may_be_absent(own_folder):
 
 def test_a_leaderboard_that_cannot_be_used_is_refused_in_one_line(own_folder):
     folder = own_folder
-    path = folder / "leaderboard.json"
-    scores = folder / "scores.csv"
-    scores.write_text(scores.read_text().replace("emotions,", "songs,"))
-    with pytest.raises(OutdatedLeaderboardError, match=r"has the dataset songs, .*leaderboard\.json has not"):
+    path = folder / "leaderboard.json.gz"
+    scores = folder / "scores.csv.gz"
+    write_content(scores, read_content(scores).replace(b"emotions,", b"songs,"))
+    with pytest.raises(OutdatedLeaderboardError, match=r"has the dataset songs, .*leaderboard\.json\.gz has not"):
         load_arena(folder)
-    outdated = json.loads(path.read_text())
+    outdated = read_json(path)
     outdated["metrics"][0]["name"] = "gone"
-    path.write_text(json.dumps(outdated))
+    write_content(path, json.dumps(outdated))
     with pytest.raises(OutdatedLeaderboardError, match="has gone, which is not in METRICS: run `multilab arena rank`"):
         load_arena(folder)
     for content, message in (("{", "cannot be read"), ('{"schema": 0}', "not of schema 2"), ('{"schema": 2}', "lacks")):
-        path.write_text(content)
+        write_content(path, content)
         with pytest.raises(ReportError, match=message):
             load_arena(folder)
     path.unlink()
@@ -318,11 +319,11 @@ def test_the_command_and_the_report_of_the_study_write_these_pages(own_folder, m
     (own_folder / "study.json").write_text('{"page": "arena", "limits": {"seconds": 9, "gigabytes": 4}}')
     assert study_page(own_folder) == own_folder / "index.html"
     assert (own_folder / "index.html").read_text(encoding="utf-8") == text.replace("60 s or 4 GiB", "9 s or 4 GiB")
-    (own_folder / "leaderboard.json").unlink()
+    (own_folder / "leaderboard.json.gz").unlink()
     assert study_page(own_folder) == own_folder / "index.html"
-    assert "leaderboard.json does not exist: run `multilab arena rank`, then `" in capsys.readouterr().out
+    assert "leaderboard.json.gz does not exist: run `multilab arena rank`, then `" in capsys.readouterr().out
     assert main(["arena", "page"]) == 2
-    assert "leaderboard.json does not exist" in capsys.readouterr().err
+    assert "leaderboard.json.gz does not exist" in capsys.readouterr().err
 
 
 def test_the_page_over_all_studies_has_one_line_for_the_arena(folder, pages):

@@ -15,9 +15,10 @@ pytest.importorskip("jinja2")
 from helpers.html_page import Page
 from multilab.claims import ClaimsError, judge_tables
 from multilab.claims import paper as papers
+from multilab.claims.agreement import compared
 from multilab.claims.paper import find
 from multilab.claims.published import check_layouts
-from multilab.claims.verdicts import compared
+from multilab.core import write_content
 from multilab.reports import ReportError, build_report, load_report
 from multilab.reports.paper.cells import tally
 from multilab.reports.paper.errata import note
@@ -49,7 +50,7 @@ def study(tmp_path_factory):
         if d != "flags" or not m.endswith("tuned")
     ]
     scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
-    scores.to_csv(folder / "scores.csv", index=False)
+    scores.to_csv(folder / "scores.csv.gz", index=False)
     ours = scores.groupby(["dataset", "method", "metric"])["value"].agg(["mean", "std"]).reset_index()
     ours["method"] = ours["method"].replace(PAPER.aliases.names["method"])  # the columns as printed
     judge_tables(PAPER.tables, ours).to_csv(folder / "cells.csv", index=False)
@@ -266,8 +267,8 @@ def test_a_set_of_methods_that_the_study_does_not_run_otherwise_has_its_titles_a
 
 def test_statistics_of_a_set_must_belong_to_its_scores(study, tmp_path):
     folder = shutil.copytree(study.folder, tmp_path / "paper")
-    (folder / "statistics-tuned.json").write_text('{"hamming_loss": {"metric": "x"}}')
-    with pytest.raises(ReportError, match=r"statistics-tuned\.json"):
+    write_content(folder / "statistics-tuned.json.gz", '{"hamming_loss": {"metric": "x"}}')
+    with pytest.raises(ReportError, match=r"statistics-tuned\.json\.gz"):
         build_report(folder, PAPER)
 
 

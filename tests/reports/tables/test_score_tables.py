@@ -1,7 +1,6 @@
 """Tables of scores and costs: best values, ranks, many methods as rows."""
 
 import html
-import json
 import re
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from helpers.report_files import (
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
+from multilab.core import read_json
 from multilab.reports import build_report, headline_markdown, load_report
 from multilab.reports.data import metric_title
 from multilab.reports.tables.costs import cost_tables
@@ -28,7 +28,7 @@ from multilab.reports.tables.scores import method_rows, score_table
 
 
 def test_bold_is_the_best_cell_of_each_row(page, fake):
-    table = pd.read_csv(fake / "scores.csv")
+    table = pd.read_csv(fake / "scores.csv.gz")
     printed = {t[0][0]["text"].strip(): t for t in page.tables}
     for metric, direction in DIRECTIONS.items():
         rows = printed[f"{metric_title(metric)} {'↓' if direction == 'min' else '↑'}"]
@@ -44,7 +44,7 @@ def test_bold_is_the_best_cell_of_each_row(page, fake):
 
 
 def test_average_ranks_are_those_of_the_statistics(page, fake):
-    stored = json.loads((fake / "statistics.json").read_text())
+    stored = read_json(fake / "statistics.json.gz")
     foot = next(t for t in page.tables if t[0][0]["text"].startswith("Hamming loss"))[-1]
     expected = stored["hamming_loss"]["ranks"]
     assert [cell["text"] for cell in foot[1:]] == [f"{expected[m]:.2f}" for m in TITLES]
@@ -53,10 +53,10 @@ def test_average_ranks_are_those_of_the_statistics(page, fake):
 
 
 def test_unfinished_cells_are_dashes(copy):
-    scores = pd.read_csv(copy / "scores.csv")
+    scores = pd.read_csv(copy / "scores.csv.gz")
     gone = (scores["dataset"] == "yeast") & (scores["method"] == "mlwse_l21") & (scores["split"] == 2)
-    scores[~gone].to_csv(copy / "scores.csv", index=False)
-    (copy / "statistics.json").unlink()
+    scores[~gone].to_csv(copy / "scores.csv.gz", index=False)
+    (copy / "statistics.json.gz").unlink()
     table = score_table(load_report(copy), "hamming_loss")
     cell = dict(table.rows)["yeast"][-1]
     assert (cell.text, cell.rank, cell.best) == ("–", "3", False)
@@ -64,9 +64,9 @@ def test_unfinished_cells_are_dashes(copy):
 
 
 def test_one_split_has_no_spread(copy):
-    scores = pd.read_csv(copy / "scores.csv")
-    scores[scores["split"] == 0].to_csv(copy / "scores.csv", index=False)
-    (copy / "statistics.json").unlink()
+    scores = pd.read_csv(copy / "scores.csv.gz")
+    scores[scores["split"] == 0].to_csv(copy / "scores.csv.gz", index=False)
+    (copy / "statistics.json.gz").unlink()
     table = score_table(load_report(copy), "average_precision")
     assert not table.spread
     assert "±" not in re.search(r'<section id="result">.*?</section>', build_report(copy).read_text(), re.S).group()

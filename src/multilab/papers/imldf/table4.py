@@ -90,5 +90,5 @@ def plain_bytes(forest: CompactForest) -> int:
 
 
 def finish(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return long scores of the form of ``scores.csv``."""
+    """Return long scores of the form of ``scores.csv.gz``."""
     return rows[["dataset", "split", "method", "metric", "value"]]

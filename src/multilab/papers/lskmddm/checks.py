@@ -9,13 +9,9 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from multilab.claims.errors import NotYet
-from multilab.claims.evidence import Evidence, Finding, check
+from multilab.claims.evidence import Evidence, Finding, words
 
 
-@check(
-    "By {metrics}, on {datasets}: {methods} differ by at most {tolerance} {where}.",
-    where=lambda a: "in the means" if a["of_means"] else "on every split",
-)
 def agree_within(
     evidence: Evidence,
     methods: Sequence[str],
@@ -29,6 +25,10 @@ def agree_within(
 
     The numbers are the largest differences, by metric, and where they are.
     """
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}: {words(methods)} differ by at "
+        f"most {tolerance:g} {'in the means' if of_means else 'on every split'}."
+    )
     numbers: dict[str, object] = {}
     parts = []
     for metric in metrics:
@@ -37,13 +37,9 @@ def agree_within(
         where = spread.idxmax()
         numbers[metric] = f"{spread.max():.2g} on {where if of_means else f'{where[0]}, split {where[1]}'}"
         parts += list(spread.groupby(level="dataset", sort=False).max() <= tolerance)
-    return Finding.of(parts, numbers)
+    return Finding.of(parts, numbers, sentence)
 
 
-@check(
-    "On {datasets}: {table} of each of {methods} by {y} rises with {x}, Spearman's rho {bound}.",
-    bound=lambda a: f"at least {a['least']:g}" if a["least"] is not None else "above 0",
-)
 def rises_with(
     evidence: Evidence,
     methods: Sequence[str],
@@ -59,6 +55,10 @@ def rises_with(
 
     The numbers are the smallest correlations and how many are below.
     """
+    sentence = (
+        f"On {words(datasets)}: {table} of each of {words(methods)} by {y} rises with "
+        f"{x}, Spearman's rho {f'at least {least:g}' if least is not None else 'above 0'}."
+    )
     rows = evidence.table(table, method=list(methods), **({"dataset": list(datasets)} if datasets else {}))
     rho = {
         " ".join(map(str, names)): float(spearmanr(curve[x], curve[y]).statistic)
@@ -68,46 +68,48 @@ def rises_with(
     smallest = min(rho, key=lambda name: rho[name])
     low = {name: round(rho[name], 3) for name, fits in parts.items() if not fits}
     return Finding.of(
-        parts.values(), {"smallest": f"{rho[smallest]:.3f}, {smallest}", "below": low, "curves": len(rho)}
+        parts.values(), {"smallest": f"{rho[smallest]:.3f}, {smallest}", "below": low, "curves": len(rho)}, sentence
     )
 
 
-@check(
-    "On every dataset: the log-log slope of the cost of {variant} is above that of each of {others} "
-    "by more than {margin}."
-)
 def steeper(evidence: Evidence, variant: str, others: Sequence[str], table: str, margin: float = 0.0) -> Finding:
     """Holds for a dataset and another variant if the log-log slope of the variant's cost is above by the margin."""
+    sentence = (
+        f"On every dataset: the log-log slope of the cost of {variant} is above that of each of "
+        f"{words(others)} by more than {margin:g}."
+    )
     rows = evidence.table(table, variant=[variant, *others])
     slopes = rows.groupby(["dataset", "variant"], sort=False)["slope"].first().unstack()
     numbers = {name: {str(d): round(float(v), 2) for d, v in slopes[name].items()} for name in [variant, *others]}
     parts = [gap > margin for other in others for gap in slopes[variant] - slopes[other]]
-    return Finding.of(parts, numbers)
+    return Finding.of(parts, numbers, sentence)
 
 
-@check("On every dataset: at {x} {at} the {y} of {variant} is above that of each of {others}.")
 def costlier_at(
     evidence: Evidence, variant: str, others: Sequence[str], table: str, x: str, at: float, y: str
 ) -> Finding:
     """Holds for a dataset and another variant if the variant's ``y`` is above at one ``x``."""
+    sentence = f"On every dataset: at {x} {at:g} the {y} of {variant} is above that of each of {words(others)}."
     values = _at(evidence, [variant, *others], table, x, at, y)
     numbers = {name: {str(d): float(f"{v:.2g}") for d, v in values[name].items()} for name in values}
-    return Finding.of([gap > 0 for other in others for gap in values[variant] - values[other]], numbers)
+    return Finding.of([gap > 0 for other in others for gap in values[variant] - values[other]], numbers, sentence)
 
 
-@check(
-    "On every dataset: at {x} {at} the {y} of {variants} differ by at most {share} of the largest at {x} {of}, the "
-    "end of the axis."
-)
 def alike_at(
     evidence: Evidence, variants: Sequence[str], table: str, x: str, at: float, of: float, y: str, share: float
 ) -> Finding:
     """Holds for a dataset if ``y`` of the variants differs at one ``x`` by a share of the largest at another ``x``."""
+    sentence = (
+        f"On every dataset: at {x} {at:g} the {y} of {words(variants)} differ by at most {share:g} of "
+        f"the largest at {x} {of:g}, the end of the axis."
+    )
     values = _at(evidence, variants, table, x, at, y)
     largest = _at(evidence, variants, table, x, of, y).max(axis=1)
     shares = (values.max(axis=1) - values.min(axis=1)) / largest
     numbers: dict[str, object] = {str(d): {v: f"{row[v]:.2g}" for v in variants} for d, row in values.iterrows()}
-    return Finding.of(shares <= share, {**numbers, "share": {str(d): round(float(s), 3) for d, s in shares.items()}})
+    return Finding.of(
+        shares <= share, {**numbers, "share": {str(d): round(float(s), 3) for d, s in shares.items()}}, sentence
+    )
 
 
 def _at(evidence: Evidence, variants: Sequence[str], table: str, x: str, at: float, y: str) -> Any:
@@ -116,20 +118,16 @@ def _at(evidence: Evidence, variants: Sequence[str], table: str, x: str, at: flo
     return rows.groupby(["dataset", "variant"], sort=False)[y].mean().unstack()[list(variants)]
 
 
-@check("The cells of the tables {tables} name {count} data sets that begin with {prefix}.")
 def datasets_named(evidence: Evidence, tables: Sequence[str], prefix: str, count: int) -> Finding:
     """Holds if the published tables have a number of data sets, with numbers in their cells or not."""
+    sentence = f"The cells of the tables {words(tables)} name {count} data sets that begin with {prefix}."
     rows = evidence.scores[evidence.scores["table"].astype(str).isin([str(table) for table in tables])]
     names = sorted({name for name in rows["dataset"] if str(name).startswith(prefix)})
     if not names:
         raise NotYet(f"no cell of the tables {', '.join(map(str, tables))}")
-    return Finding.of(len(names) == count, {"data sets": len(names), "named": names})
+    return Finding.of(len(names) == count, {"data sets": len(names), "named": names}, sentence)
 
 
-@check(
-    "On {n} random instances with {equal} pairs of equal ones: eigenvectors of (2) and K p = b solve (1), those of (1) "
-    "do not solve (2), and equal instances with other labels make K p = b unsolvable until the targets are averaged."
-)
 def equations_by_numbers(evidence: Evidence, n: int = 60, equal: int = 0, seed: int = 0) -> Finding:
     """Holds if the equations (1) and (2) are related as Theorem 1 says with the right numbers.
 
@@ -143,6 +141,11 @@ def equations_by_numbers(evidence: Evidence, n: int = 60, equal: int = 0, seed: 
         Number of instances that repeat others, with labels of their own.
     seed : int
     """
+    sentence = (
+        f"On {n} random instances with {equal} pairs of equal ones: eigenvectors of (2) and K p = b solve "
+        "(1), those of (1) do not solve (2), and equal instances with other labels make K p = b "
+        "unsolvable until the targets are averaged."
+    )
     rng = np.random.default_rng(seed)
     X, Y = rng.normal(size=(n, 4)), rng.integers(2, size=(n, 3)).astype(float)
     X[n - equal :] = X[:equal]
@@ -169,4 +172,4 @@ def equations_by_numbers(evidence: Evidence, n: int = 60, equal: int = 0, seed: 
     }
     values = list(numbers.values())
     parts = [values[0] < 1e-8, values[1] > 0.1, (literal > 0.01) == (equal > 0), values[3] == n - equal]
-    return Finding.of(parts, {name: float(f"{value:.3g}") for name, value in numbers.items()})
+    return Finding.of(parts, {name: float(f"{value:.3g}") for name, value in numbers.items()}, sentence)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multilab.claims.evidence import Evidence, Finding, check, direction_of, sign_of
+from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of, words
 from multilab.claims.published import rounds_to
 from multilab.statistics import compare_methods
 
@@ -16,10 +16,6 @@ _CURVES = "feature_curves"
 _TIE = 1e-12
 
 
-@check(
-    "By {metrics}, on {datasets}: {method} is better in at least this number of cells than: {against}; a cell is one "
-    "dataset and one measure."
-)
 def wins_at_least(
     evidence: Evidence,
     method: str,
@@ -28,15 +24,16 @@ def wins_at_least(
     datasets: Sequence[str] | None = None,
 ) -> Finding:
     """Holds for each other that the method is better than in at least ``at_least`` cells; a tie is no win."""
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}: {method} is better in at least "
+        f"this number of cells than: {words(against)}; a cell is one dataset and one "
+        "measure."
+    )
     counts = {other: _won_and_lost(evidence, method, other, metrics, datasets) for other in against}
     parts = [counts[other][0] >= at_least for other, at_least in against.items()]
-    return Finding.of(parts, _counted(counts))
+    return Finding.of(parts, _counted(counts), sentence)
 
 
-@check(
-    "By {metrics}, on {datasets}: in at most ``at_most`` cells {method} is worse than: {against}; a cell is one "
-    "dataset and one measure."
-)
 def loses_at_most(
     evidence: Evidence,
     method: str,
@@ -45,14 +42,15 @@ def loses_at_most(
     datasets: Sequence[str] | None = None,
 ) -> Finding:
     """Holds for each other that the method is worse than in at most ``at_most`` cells; a tie is no loss."""
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}: in at most ``at_most`` cells "
+        f"{method} is worse than: {words(against)}; a cell is one dataset and one "
+        "measure."
+    )
     counts = {other: _won_and_lost(evidence, method, other, metrics, datasets) for other in against}
-    return Finding.of([counts[other][1] <= at_most for other, at_most in against.items()], _counted(counts))
+    return Finding.of([counts[other][1] <= at_most for other, at_most in against.items()], _counted(counts), sentence)
 
 
-@check(
-    "By {metrics}, on {datasets}: the number of cells in which {method} is better than {other} differs by at least "
-    "{spread} between the runs of {other}."
-)
 def wins_by_run(
     evidence: Evidence,
     method: str,
@@ -62,10 +60,16 @@ def wins_by_run(
     datasets: Sequence[str] | None = None,
 ) -> Finding:
     """Holds if the number of cells in which a method is better depends on the run by at least ``spread``."""
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}: the number of cells in which "
+        f"{method} is better than {other} differs by at least {spread} between the runs of {other}."
+    )
     tables = [sign_of(metric) * evidence.runs(metric, [method, other], datasets) for metric in metrics]
     gains = pd.concat([table[method] - table[other] for table in tables])
     won = (gains > _TIE).groupby(level="split").sum()
-    return Finding.of(bool(won.max() - won.min() >= spread), {"better in, by run": [int(number) for number in won]})
+    return Finding.of(
+        bool(won.max() - won.min() >= spread), {"better in, by run": [int(number) for number in won]}, sentence
+    )
 
 
 def _won_and_lost(
@@ -80,16 +84,15 @@ def _counted(counts: Mapping[str, tuple[int, int, int]]) -> dict[str, str]:
     return {other: f"{won}-{lost} of {cells}" for other, (won, lost, cells) in counts.items()}
 
 
-@check("By {metric}: {method} is better than {other}, per dataset of {datasets}.")
 def better_on_each(
     evidence: Evidence, method: str, other: str, metric: str, datasets: Sequence[str] | None = None
 ) -> Finding:
     """Holds for each dataset on which the method is better than the other."""
+    sentence = f"By {words(metric)}: {method} is better than {other}, per dataset of {words(datasets)}."
     gains = evidence.gain(metric, method, other, datasets)
-    return Finding.of(list(gains > _TIE), {str(name): round(float(gain), 4) for name, gain in gains.items()})
+    return Finding.of(list(gains > _TIE), {str(name): round(float(gain), 4) for name, gain in gains.items()}, sentence)
 
 
-@check("By {metrics}: no other of {methods} has a better mean over {datasets} than {method}.")
 def best_mean(
     evidence: Evidence,
     method: str,
@@ -98,26 +101,33 @@ def best_mean(
     datasets: Sequence[str] | None = None,
 ) -> Finding:
     """Holds for each metric by which no other method has a better mean over the datasets."""
+    sentence = (
+        f"By {words(metrics)}: no other of {words(methods)} has a better mean over {words(datasets)} than {method}."
+    )
     numbers, parts = {}, []
     for metric in metrics:
         means = evidence.means(metric, methods, datasets).mean(axis=0)
         numbers[metric] = {name: round(float(value), 4) for name, value in means.items()}
         sign = sign_of(metric)
         parts.append(bool((sign * means).max() <= sign * means[method] + _TIE))
-    return Finding.of(parts, numbers)
+    return Finding.of(parts, numbers, sentence)
 
 
-@check("By {metrics}, over {datasets}: the average ranks of all measures together rise strictly in the order {order}.")
 def mean_rank_order(
     evidence: Evidence, metrics: Sequence[str], order: Sequence[str], datasets: Sequence[str] | None = None
 ) -> Finding:
     """Holds if the means, over the metrics, of the average ranks rise strictly along ``order``."""
+    sentence = (
+        f"By {words(metrics)}, over {words(datasets)}: the average ranks of all "
+        f"measures together rise strictly in the order {words(order)}."
+    )
     ranks = [evidence.ranks(metric, order, datasets).mean(axis=0) for metric in metrics]
     mean = pd.concat(ranks, axis=1).mean(axis=1)[list(order)]
-    return Finding.of(bool((np.diff(mean) > _TIE).all()), {name: round(float(rank), 3) for name, rank in mean.items()})
+    return Finding.of(
+        bool((np.diff(mean) > _TIE).all()), {name: round(float(rank), 3) for name, rank in mean.items()}, sentence
+    )
 
 
-@check("By {metrics}, on {datasets}, among {methods}: cells in which a method is first, alone and tied: {counts}.")
 def first_in(
     evidence: Evidence,
     counts: Mapping[str, Sequence[int]],
@@ -126,14 +136,17 @@ def first_in(
     datasets: Sequence[str] | None = None,
 ) -> Finding:
     """Holds if each method of ``counts`` is first in as many cells, ``[alone, tied]``."""
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}, among {words(methods)}: cells "
+        f"in which a method is first, alone and tied: {words(counts)}."
+    )
     tables = [evidence.ranks(metric, methods, datasets) for metric in metrics]
     first = pd.concat([table.eq(table.min(axis=1), axis=0) for table in tables])
     alone = first.sum(axis=1) == 1
     numbers = {name: [int((first[name] & alone).sum()), int((first[name] & ~alone).sum())] for name in counts}
-    return Finding.of(all(numbers[name] == list(expected) for name, expected in counts.items()), numbers)
+    return Finding.of(all(numbers[name] == list(expected) for name, expected in counts.items()), numbers, sentence)
 
 
-@check("The critical difference of {methods} over {datasets} at {alpha} (Bonferroni-Dunn) is {right} and not {wrong}.")
 def critical_difference(
     evidence: Evidence,
     methods: Sequence[str],
@@ -144,26 +157,31 @@ def critical_difference(
     datasets: Sequence[str],
 ) -> Finding:
     """Holds if Bonferroni-Dunn's critical difference rounds to ``right`` and not to ``wrong``."""
+    sentence = (
+        f"The critical difference of {words(methods)} over {words(datasets)} at "
+        f"{alpha:g} (Bonferroni-Dunn) is {right} and not {wrong}."
+    )
     table = evidence.means(metric, methods, datasets)
     cd = compare_methods(table, direction_of(metric), alpha, control=methods[0], metric=metric).cd_bonferroni_dunn
     number = float("nan") if cd is None else float(cd)
     fits = {text: rounds_to(number, text) for text in (right, wrong)}
-    return Finding.of(fits[right] and not fits[wrong], {"CD": round(number, 4), "datasets": len(table)})
+    return Finding.of(fits[right] and not fits[wrong], {"CD": round(number, 4), "datasets": len(table)}, sentence)
 
 
-@check("The printed tables have {number} datasets.")
 def datasets_printed(evidence: Evidence, number: int, metric: str) -> Finding:
     """Holds if a metric has results of ``number`` datasets, rows of averages left out."""
+    sentence = f"The printed tables have {number} datasets."
     rows = evidence.scores[evidence.scores["metric"] == metric]
     names = sorted(name for name in set(rows["dataset"]) if not name.startswith("(") and "average" not in name)
-    return Finding.of(len(names) == number, {"datasets": names})
+    return Finding.of(len(names) == number, {"datasets": names}, sentence)
 
 
-@check(
-    "At {points} random points, finite differences agree with the printed gradient of Simba times w_f and not without."
-)
 def simba_gradient(evidence: Evidence, points: int = 5) -> Finding:
     """Holds if central differences of eq. (3)'s margin equal w_f times the printed gradient and not the printed one."""
+    sentence = (
+        f"At {points} random points, finite differences agree with the printed gradient of Simba times w_f "
+        "and not without."
+    )
     rng, errors = np.random.default_rng(0), []
     for _ in range(points):
         w, miss, hit = rng.uniform(0.5, 2, 5), rng.normal(size=5), rng.normal(size=5)
@@ -176,7 +194,7 @@ def simba_gradient(evidence: Evidence, points: int = 5) -> Finding:
         "least error as printed": float(f"{without.min():.2g}"),
         "largest times w_f": float(f"{times.max():.2g}"),
     }
-    return Finding.of(bool(times.max() < 1e-8 < 1e-2 < without.min()), numbers)
+    return Finding.of(bool(times.max() < 1e-8 < 1e-2 < without.min()), numbers, sentence)
 
 
 def _simba(w: np.ndarray, miss: np.ndarray, hit: np.ndarray) -> float:
@@ -184,10 +202,6 @@ def _simba(w: np.ndarray, miss: np.ndarray, hit: np.ndarray) -> float:
     return 0.5 * float(np.linalg.norm(w * miss) - np.linalg.norm(w * hit))
 
 
-@check(
-    "By {metrics}, on {datasets}: the published cells of {printed} are within {deviations} standard deviations of the "
-    "runs of {method} in at least {at_least} cells."
-)
 def within_runs(
     evidence: Evidence,
     printed: Sequence[str],
@@ -198,6 +212,11 @@ def within_runs(
     at_least: int,
 ) -> Finding:
     """Holds if enough published cells are as near to the mean of our runs as a further run would be."""
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}: the published cells of "
+        f"{words(printed)} are within {deviations:g} standard deviations of the runs of {method} in at "
+        f"least {at_least} cells."
+    )
     distances = []
     for metric in metrics:
         groups = evidence.runs(metric, [method], datasets)[method].groupby(level="dataset")
@@ -207,27 +226,25 @@ def within_runs(
     z = np.array(distances)
     numbers = {"within": int((np.abs(z) <= deviations).sum()), "cells": len(z), "least": z.min(), "largest": z.max()}
     numbers |= {name: round(float(numbers[name]), 2) for name in ("least", "largest")}
-    return Finding.of(numbers["within"] >= at_least, numbers)
+    return Finding.of(numbers["within"] >= at_least, numbers, sentence)
 
 
-@check("By {metrics}: the published {printed} is better than our {method}, per dataset of {datasets}.")
 def published_beats(
     evidence: Evidence, printed: str, method: str, metrics: Sequence[str], datasets: Sequence[str]
 ) -> Finding:
     """Holds for each dataset and metric on which the published number is better than that of our column."""
+    sentence = (
+        f"By {words(metrics)}: the published {printed} is better than our {method}, per dataset of {words(datasets)}."
+    )
     numbers, parts = {}, []
     for metric in metrics:
         theirs = evidence.printed(printed, metric, datasets)["mean"]
         ours = evidence.means(metric, [method], datasets)[method]
         parts += list(sign_of(metric) * (theirs - ours) > _TIE)
         numbers[metric] = {name: f"{theirs[name]:.4f} to {ours[name]:.4f}" for name in datasets}
-    return Finding.of(parts, numbers)
+    return Finding.of(parts, numbers, sentence)
 
 
-@check(
-    "By {metrics}, over {datasets}: Bonferroni-Dunn's test at {alpha} finds {control} better than others of "
-    "{methods} in at least {at_least} pairs."
-)
 def separated(
     evidence: Evidence,
     control: str,
@@ -238,6 +255,10 @@ def separated(
     datasets: Sequence[str] | None = None,
 ) -> Finding:
     """Holds if Bonferroni-Dunn's test finds the control better in at least ``at_least`` pairs, over the metrics."""
+    sentence = (
+        f"By {words(metrics)}, over {words(datasets)}: Bonferroni-Dunn's test at "
+        f"{alpha:g} finds {control} better than others of {words(methods)} in at least {at_least} pairs."
+    )
     numbers: dict[str, Any] = {}
     count = 0
     for metric in metrics:
@@ -248,39 +269,36 @@ def separated(
         count += len(better)
         numbers[metric] = better
         numbers["CD"] = None if comparison.cd_bonferroni_dunn is None else round(comparison.cd_bonferroni_dunn, 3)
-    return Finding.of(count >= at_least, {"pairs": count, **numbers})
+    return Finding.of(count >= at_least, {"pairs": count, **numbers}, sentence)
 
 
-@check("On each of {datasets}: fitting {against} takes more than {times} times as long as fitting {method}.")
 def faster(
     evidence: Evidence, method: str, against: str, times: float = 1.0, datasets: Sequence[str] | None = None
 ) -> Finding:
     """Holds for each dataset on which fitting the other takes more than ``times`` as long, by the means over splits."""
+    sentence = (
+        f"On each of {words(datasets)}: fitting {against} takes more than {times:g} times as long as fitting {method}."
+    )
     rows = evidence.table("measured", method=[method, against])
     seconds = rows.groupby(["dataset", "method"], sort=False)["fit_seconds"].mean().unstack()
     ratio = (seconds[against] / seconds[method]).loc[list(datasets) if datasets else slice(None)]
-    return Finding.of(list(ratio > times), {str(d): f"{r:.3g}x" for d, r in ratio.items()})
+    return Finding.of(list(ratio > times), {str(d): f"{r:.3g}x" for d, r in ratio.items()}, sentence)
 
 
 def _ranges(excepted: Mapping[str, Sequence[int]]) -> str:
     return ", ".join(f"{dataset} at {low} to {high}" for dataset, (low, high) in excepted.items())
 
 
-@check("On every dataset: {others} keep as many features as {method}.")
 def kept_as_many(evidence: Evidence, method: str, others: Sequence[str]) -> Finding:
     """Holds if on every dataset the others keep as many features as the method."""
+    sentence = f"On every dataset: {words(others)} keep as many features as {method}."
     rows = evidence.table(_CURVES, method=[method, *others], kept=True)
     kept = rows.drop_duplicates(["method", "dataset"]).pivot(index="dataset", columns="method", values="features")
     numbers = {str(dataset): {str(m): int(n) for m, n in row.items()} for dataset, row in kept.iterrows()}
     alike = {d: next(iter(row.values())) if len({*row.values()}) == 1 else row for d, row in numbers.items()}
-    return Finding.of(bool(kept.eq(kept[method], axis=0).all(axis=None)), alike)
+    return Finding.of(bool(kept.eq(kept[method], axis=0).all(axis=None)), alike, sentence)
 
 
-@check(
-    "On each of {datasets}: {metric} of {method} is better than that of each of {others} at every number of features "
-    "that both have{exceptions}, or lower by at most {tolerance}.",
-    exceptions=lambda a: f", except on {_ranges(a['excepted'])}" if a["excepted"] is not None else "",
-)
 def curve_above(
     evidence: Evidence,
     method: str,
@@ -295,6 +313,12 @@ def curve_above(
     ``excepted`` are ranges of numbers of features, per dataset, that do not count; ``tolerance`` is what one row of the
     test set can change.
     """
+    sentence = (
+        f"On each of {words(datasets)}: {words(metric)} of {method} is better than "
+        f"that of each of {words(others)} at every number of features that both have"
+        f"{'' if excepted is None else f', except on {_ranges(excepted)}'}, "
+        f"or lower by at most {tolerance:g}."
+    )
     numbers, parts = {}, []
     for other in others:
         texts = []
@@ -306,13 +330,9 @@ def curve_above(
             texts.append(f"{dataset} {above} of {len(pair)}")
             parts.append(above == len(pair))
         numbers[other] = ", ".join(texts)
-    return Finding.of(parts, numbers)
+    return Finding.of(parts, numbers, sentence)
 
 
-@check(
-    "By {metrics}, on {datasets}: the area under the curve of {method} over the number of features is better "
-    "in at least this number of cells than: {against}; a cell is one dataset and one measure."
-)
 def curve_areas(
     evidence: Evidence,
     method: str,
@@ -324,6 +344,11 @@ def curve_areas(
 
     The area is the mean height over the numbers of features that both curves have; a cell is a dataset and a metric.
     """
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}: the area under the curve of "
+        f"{method} over the number of features is better in at least this number of cells than: "
+        f"{words(against)}; a cell is one dataset and one measure."
+    )
     numbers, parts = {}, []
     for other, at_least in against.items():
         gains = []
@@ -334,7 +359,7 @@ def curve_areas(
         won = int((np.array(gains) > _TIE).sum())
         numbers[other] = f"{won} of {len(gains)}"
         parts.append(won >= at_least)
-    return Finding.of(parts, numbers)
+    return Finding.of(parts, numbers, sentence)
 
 
 def _curves(

@@ -8,31 +8,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multilab.claims.evidence import Evidence, Finding, check, direction_of
+from multilab.claims.evidence import Evidence, Finding, direction_of, words
 from multilab.claims.published import printed_number
 from multilab.claims.published import rounds_to as is_rounded_to  # `rounds_to` is a check here
 from multilab.statistics import nemenyi_cd, rank_rows
 from multilab.statistics.summary import exact_mean
 
 
-def _relatively(arguments: Mapping[str, Any]) -> str:
-    return f", or a share of {arguments['relative']:g} of its value" if arguments["relative"] is not None else ""
+def _relatively(relative: float | None) -> str:
+    return "" if relative is None else f", or a share of {relative:g} of its value"
 
 
-def _near(arguments: Mapping[str, Any]) -> str:
-    relative, deviations = arguments["relative"], arguments["deviations"]
+def _near(relative: float | None, deviations: float | None, exact: bool) -> str:
     share = f"within a share of {relative:g} of" if relative is not None else ""
     return (
         share
         + (f"within {deviations:g} standard deviations of" if deviations is not None else "")
-        + (" equal to" if arguments["exact"] else "")
+        + (" equal to" if exact else "")
     )
 
 
-@check(
-    "By {metrics}, over {datasets}: by Nemenyi's test {method} is better than each of {better_than} among "
-    "{methods}, and better in a share of at least {share} of all pairs of a measure and another."
-)
 def significant_share(
     evidence: Evidence,
     metrics: Sequence[str],
@@ -47,6 +42,11 @@ def significant_share(
     ``share`` is the least share of all pairs of a metric and an opponent that it must win significantly. The parts are
     the metrics and the share.
     """
+    sentence = (
+        f"By {words(metrics)}, over {words(datasets)}: by Nemenyi's test {method} is "
+        f"better than each of {words(better_than)} among {words(methods)}, and better in a share of at "
+        f"least {share:g} of all pairs of a measure and another."
+    )
     numbers: dict[str, Any] = {}
     won = pairs = 0
     parts = []
@@ -56,13 +56,9 @@ def significant_share(
         won, pairs = won + len(beaten), pairs + len(methods) - 1
         parts.append(set(better_than) <= set(beaten))
     parts.append(won >= share * pairs - 1e-9)
-    return Finding.of(parts, {**numbers, "share": f"{won} of {pairs}", "CD": round(limit, 4)})
+    return Finding.of(parts, {**numbers, "share": f"{won} of {pairs}", "CD": round(limit, 4)}, sentence)
 
 
-@check(
-    "By {metrics}, over {datasets}: by Nemenyi's test among {methods}, {method} is better {better} times and worse "
-    "{worse} times."
-)
 def significant_counts(
     evidence: Evidence,
     metrics: Sequence[str],
@@ -73,9 +69,13 @@ def significant_counts(
     datasets: Sequence[str] | None = None,
 ) -> Finding:
     """Holds if over the metrics the method wins and loses just this number of comparisons significantly."""
+    sentence = (
+        f"By {words(metrics)}, over {words(datasets)}: by Nemenyi's test among "
+        f"{words(methods)}, {method} is better {better} times and worse {worse} times."
+    )
     beaten = [_significant(evidence, metric, method, methods, datasets)[:2] for metric in metrics]
     won, lost = (sum(len(names) for names in side) for side in zip(*beaten, strict=True))
-    return Finding.of((won, lost) == (better, worse), {"better": won, "worse": lost})
+    return Finding.of((won, lost) == (better, worse), {"better": won, "worse": lost}, sentence)
 
 
 def _significant(
@@ -89,7 +89,6 @@ def _significant(
     return beaten, [other for other in others if ranks[method] - ranks[other] > limit], limit
 
 
-@check("By {metrics}, on {datasets}: every repetition of each of {methods} gives the same value.")
 def same_every_time(
     evidence: Evidence, methods: Sequence[str], metrics: Sequence[str], datasets: Sequence[str] | None = None
 ) -> Finding:
@@ -98,6 +97,9 @@ def same_every_time(
     Repetitions for which one result stands count once, so that there must be at least two results. In print it is the
     printed standard deviation that must be 0.
     """
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}: every repetition of each of {words(methods)} gives the same value."
+    )
     numbers: dict[str, Any] = {}
     holds = True
     for method in methods:
@@ -107,20 +109,18 @@ def same_every_time(
                 spread = float(rows["std"].max() if "std" in rows else np.ptp(rows["value"]))
                 results = rows["key"].nunique() if "key" in rows else len(rows)
                 if "std" not in rows and results < 2:
-                    return Finding("not testable", numbers, f"{method} on {dataset} was run once only")
+                    return Finding(
+                        "not testable", numbers, f"{method} on {dataset} was run once only", sentence=sentence
+                    )
                 summary.setdefault("datasets", set()).add(dataset)
                 if "std" not in rows:
                     summary["runs of each"] = min(results, summary.get("runs of each", results))
                 summary["largest spread"] = max(spread, summary.get("largest spread", 0.0))
         holds &= summary["largest spread"] == 0.0
         numbers[method] = summary | {"datasets": len(summary["datasets"])}
-    return Finding.of(holds, numbers)
+    return Finding.of(holds, numbers, sentence)
 
 
-@check(
-    "Over {datasets}: the mean {metric} of {method} is more than that of each of {more_than} and less than "
-    "that of each of {less_than}."
-)
 def costs_between(
     evidence: Evidence,
     metric: str,
@@ -133,18 +133,18 @@ def costs_between(
 
     The ratios are its own cost to the other's, as the paper takes them.
     """
+    sentence = (
+        f"Over {words(datasets)}: the mean {words(metric)} of {method} is more than "
+        f"that of each of {words(more_than)} and less than that of each of {words(less_than)}."
+    )
     means = evidence.means(metric, [method, *more_than, *less_than], datasets).mean()
     numbers = {name: {"mean": round(float(means[name]), 4)} for name in means.index}
     for other in (*more_than, *less_than):
         numbers[other]["ratio"] = round(float(means[method] / means[other]), 3)
     dearer = all(means[method] > means[other] for other in more_than)
-    return Finding.of(dearer and all(means[method] < means[other] for other in less_than), numbers)
+    return Finding.of(dearer and all(means[method] < means[other] for other in less_than), numbers, sentence)
 
 
-@check(
-    "On each of {datasets}: weights of {methods} are exactly 0, {share}.",
-    share=lambda a: f"on the median a share of at least {a['at_least']:g}" if a["at_least"] is not None else "",
-)
 def zero_weights(
     evidence: Evidence, methods: Sequence[str], at_least: float | None = None, datasets: Sequence[str] | None = None
 ) -> Finding:
@@ -153,6 +153,10 @@ def zero_weights(
     With ``at_least`` the median share over the datasets must reach it, too. The parts are the methods. The numbers tell
     the same of training points without any weight.
     """
+    sentence = (
+        f"On each of {words(datasets)}: weights of {words(methods)} are exactly 0, "
+        f"{'' if at_least is None else f'on the median a share of at least {at_least:g}'}."
+    )
     numbers, parts = {}, []
     for method in methods:
         kept = evidence.arrays(method, ["zero_shares_"], datasets).values()
@@ -165,14 +169,9 @@ def zero_weights(
             "points without weight, largest": round(float(points.max()), 4),
             "datasets": len(weights),
         }
-    return Finding.of(parts, numbers)
+    return Finding.of(parts, numbers, sentence)
 
 
-@check(
-    "On {share} {datasets}: {y} of {method} has settled (to {tolerance}{relatively}) after at most {limit} sweeps.",
-    share=lambda a: "more than half of" if a["most"] else "every one of",
-    relatively=_relatively,
-)
 def settles_within(
     evidence: Evidence,
     method: str,
@@ -188,15 +187,15 @@ def settles_within(
     The parts are the datasets, but with ``most``. With ``relative`` a change may be that share of the Hamming loss, if
     this is more than the tolerance.
     """
+    sentence = (
+        f"On {'more than half of' if most else 'every one of'} {words(datasets)}: {y} of "
+        f"{method} has settled (to {tolerance:g}{_relatively(relative)}) after at most {limit} sweeps."
+    )
     settled = _settling(evidence, method, y, (tolerance, relative or 0.0), datasets)
     within = [at is not None and at <= limit for at in settled.values()]
-    return Finding.of(sum(within) > len(within) / 2 if most else within, _numbers(settled))
+    return Finding.of(sum(within) > len(within) / 2 if most else within, _numbers(settled), sentence)
 
 
-@check(
-    "{y} of {method} has settled (to {tolerance}{relatively}) after this many sweeps, give or take {slack}: {at}.",
-    relatively=_relatively,
-)
 def settles_near(
     evidence: Evidence,
     method: str,
@@ -207,15 +206,15 @@ def settles_near(
     relative: float | None = None,
 ) -> Finding:
     """Holds if on every dataset named ``y`` has settled after the number of sweeps given for it, give or take some."""
+    sentence = (
+        f"{y} of {method} has settled (to {tolerance:g}{_relatively(relative)}) after this many sweeps, give "
+        f"or take {slack}: {words(at)}."
+    )
     settled = _settling(evidence, method, y, (tolerance, relative or 0.0), at)
     near = [(sweep := settled.get(name)) is not None and abs(sweep - stated) <= slack for name, stated in at.items()]
-    return Finding.of(near, _numbers(settled))
+    return Finding.of(near, _numbers(settled), sentence)
 
 
-@check(
-    "Within {until} sweeps the Hamming loss of {method} rises again by at least {tolerance} on {datasets} and "
-    "on no other dataset."
-)
 def wavers_only_on(
     evidence: Evidence, method: str, datasets: Sequence[str], until: int = 20, tolerance: float = 1e-4
 ) -> Finding:
@@ -223,13 +222,17 @@ def wavers_only_on(
 
     The numbers are its largest rise above an earlier value.
     """
+    sentence = (
+        f"Within {until} sweeps the Hamming loss of {method} rises again by at least {tolerance:g} on "
+        f"{words(datasets)} and on no other dataset."
+    )
     rows = evidence.table("sweeps", method=method).sort_values("sweep")
     rises = {}
     for name, part in rows[rows["sweep"] <= until].groupby("dataset", sort=False):
         values = part["hamming_loss"].to_numpy()
         rises[str(name)] = round(float((values - np.minimum.accumulate(values)).max()), 6)
     wavering = {name for name, rise in rises.items() if rise >= tolerance}
-    return Finding.of(wavering == set(datasets), dict(sorted(rises.items())))
+    return Finding.of(wavering == set(datasets), dict(sorted(rises.items())), sentence)
 
 
 def _settled(rows: pd.DataFrame, y: str, tolerance: tuple[float, float], steady: int = 5) -> int | None:
@@ -266,12 +269,6 @@ def _numbers(sweeps: Mapping[str, int | None]) -> dict[str, Any]:
 # -- results next to published cells ---------------------------------------------------------------------------------
 
 
-@check(
-    "By {metrics}, on {datasets}: {at_least} or more cells{limit} of {method} are {near} the published "
-    "ones of {printed}.",
-    limit=lambda a: f", and at most {a['at_most']}," if a["at_most"] is not None else "",
-    near=_near,
-)
 def reproduces(
     evidence: Evidence,
     method: str,
@@ -290,6 +287,11 @@ def reproduces(
     the summed squares of the printed standard deviation and ours over the repetitions; or, with ``exact``, our mean
     rounds to the printed number.
     """
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}: {at_least} or more cells"
+        f"{'' if at_most is None else f', and at most {at_most},'} "
+        f"of {method} are {_near(relative, deviations, exact)} the published ones of {printed}."
+    )
     near, gaps = 0, []
     for metric in metrics:
         cells = evidence.printed(printed, metric, datasets)
@@ -306,26 +308,25 @@ def reproduces(
             near += bool(gap <= max(limits))
             gaps.append(float(gap / cell["mean"]))
     numbers = {"near": near, "cells": len(gaps), "median relative gap": round(float(np.median(gaps)), 5)}
-    return Finding.of(near >= at_least and (at_most is None or near <= at_most), numbers)
+    return Finding.of(near >= at_least and (at_most is None or near <= at_most), numbers, sentence)
 
 
-@check(
-    "By {metrics}, on {datasets}: the median relative gap to the published {printed} is smaller for {method} than for "
-    "{other}."
-)
 def nearer(
     evidence: Evidence, method: str, other: str, printed: str, metrics: Sequence[str], datasets: Sequence[str]
 ) -> Finding:
     """Holds if the median relative gap of one of our columns to a published one is smaller than that of another."""
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}: the median relative gap to the "
+        f"published {printed} is smaller for {method} than for {other}."
+    )
     medians = {}
     for name in (method, other):
-        numbers = reproduces.function(evidence, name, printed, metrics, datasets, relative=0.01).numbers
+        numbers = reproduces(evidence, name, printed, metrics, datasets, relative=0.01).numbers
         medians[name] = {"median relative gap": numbers["median relative gap"], "within 1 %": numbers["near"]}
     gaps = [one["median relative gap"] for one in medians.values()]
-    return Finding.of(gaps[0] < gaps[1], medians | {"cells": len(metrics) * len(datasets)})
+    return Finding.of(gaps[0] < gaps[1], medians | {"cells": len(metrics) * len(datasets)}, sentence)
 
 
-@check("By {metrics}: {best} has a lower average rank than {against}, over {datasets}; a tie counts as not lower.")
 def leads(
     evidence: Evidence, metrics: Sequence[str], best: str, against: Sequence[str], datasets: Sequence[str]
 ) -> Finding:
@@ -333,50 +334,50 @@ def leads(
 
     The columns may have different numbers of repetitions; their means are compared.
     """
+    sentence = (
+        f"By {words(metrics)}: {best} has a lower average rank than {words(against)}, "
+        f"over {words(datasets)}; a tie counts as not lower."
+    )
     numbers, parts = {}, []
     for metric in metrics:
         means = [evidence.means(metric, [name], datasets) for name in (best, *against)]
         ranks = rank_rows(pd.concat(means, axis=1), direction_of(metric)).mean(axis=0)
         numbers[metric] = {name: round(float(rank), 3) for name, rank in ranks.sort_values().items()}
         parts.append(ranks[best] < ranks[list(against)].min())
-    return Finding.of(parts, numbers)
+    return Finding.of(parts, numbers, sentence)
 
 
-@check("{metric} of {method} on {dataset} rounds to {right}.")
 def rounds_to(evidence: Evidence, metric: str, method: str, dataset: str, right: str) -> Finding:
     """Holds if one of our means rounds to a number."""
+    sentence = f"{words(metric)} of {method} on {dataset} rounds to {right}."
     value = float(evidence.means(metric, [method], [dataset]).iloc[0, 0])
-    return Finding.of(is_rounded_to(value, right), {"value": round(value, 6)})
+    return Finding.of(is_rounded_to(value, right), {"value": round(value, 6)}, sentence)
 
 
-@check("By {metric}, on {dataset}: the ranks among {methods} are {ranks}.")
 def ranks_on(
     evidence: Evidence, metric: str, dataset: str, methods: Sequence[str], ranks: Mapping[str, float]
 ) -> Finding:
     """Holds if the values of a row have these ranks; equal values share the mean of theirs."""
+    sentence = f"By {words(metric)}, on {dataset}: the ranks among {words(methods)} are {words(ranks)}."
     row = evidence.ranks(metric, methods, [dataset]).iloc[0]
     return Finding.of(
-        all(row[name] == rank for name, rank in ranks.items()), {name: float(row[name]) for name in ranks}
+        all(row[name] == rank for name, rank in ranks.items()), {name: float(row[name]) for name in ranks}, sentence
     )
 
 
-@check(
-    "The mean {metric} of {method} is less than that of {other} by a share that rounds to {right}; as a share of its "
-    "own, the difference rounds to {wrong}."
-)
 def saves(evidence: Evidence, metric: str, method: str, other: str, dataset: str, right: str, wrong: str) -> Finding:
     """Holds if 1 - cost / other cost rounds to ``right``; ``wrong`` is other cost / cost - 1."""
+    sentence = (
+        f"The mean {words(metric)} of {method} is less than that of {other} by a share that rounds to "
+        f"{right}; as a share of its own, the difference rounds to {wrong}."
+    )
     own, others = (float(evidence.means(metric, [name], [dataset]).iloc[0, 0]) for name in (method, other))
     numbers = {"1 - a / b": round(1 - own / others, 4), "b / a - 1": round(others / own - 1, 4)}
     fits = is_rounded_to(1 - own / others, right)
     fits = fits and is_rounded_to(others / own - 1, wrong)
-    return Finding.of(fits, numbers)
+    return Finding.of(fits, numbers, sentence)
 
 
-@check(
-    "On {dataset}: the published {y} of {printed} is more than {spreads} standard deviations off the line that {y} of "
-    "{methods} follows in {x}."
-)
 def off_the_line(
     evidence: Evidence, dataset: str, methods: Sequence[str], printed: str, x: str, y: str, spreads: float
 ) -> Finding:
@@ -384,6 +385,10 @@ def off_the_line(
 
     The standard deviation is that of the residuals of our columns.
     """
+    sentence = (
+        f"On {dataset}: the published {y} of {printed} is more than {spreads:g} standard deviations off "
+        f"the line that {y} of {words(methods)} follows in {x}."
+    )
     across, up = (evidence.means(metric, methods, [dataset]).iloc[0].to_numpy(dtype=float) for metric in (x, y))
     slope, constant = np.polyfit(across, up, 1)
     spread = float(np.sqrt(np.square(up - slope * across - constant).sum() / (len(up) - 2)))
@@ -394,4 +399,4 @@ def off_the_line(
         "on the line": round(line, 4),
         "standard deviations": round((value - line) / spread, 1),
     }
-    return Finding.of(abs(value - line) > spreads * spread, numbers)
+    return Finding.of(abs(value - line) > spreads * spread, numbers, sentence)

@@ -79,6 +79,6 @@ def _accuracy(Y: np.ndarray, scores: np.ndarray) -> float:
 
 
 def finish(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return long scores of the form of ``scores.csv``; the split is the repetition."""
+    """Return long scores of the form of ``scores.csv.gz``; the split is the repetition."""
     named = rows.drop(columns="method").rename(columns={"who": "method"})
     return named[["dataset", "split", "method", "metric", "value"]]

@@ -17,9 +17,9 @@ from multilab.core import read_json
 from multilab.metrics import METRICS
 from multilab.reports.errors import ReportError
 from multilab.reports.tables.entry import number
-from multilab.statistics.result_files import read_measured, read_scores
+from multilab.statistics.result_files import SCORES, read_measured, read_scores
 
-LEADERBOARD = "leaderboard.json"
+LEADERBOARD = "leaderboard.json.gz"
 _KEYS = ("created", "studies", "sets", "methods", "metrics", "groups", "tracks", "pools", "costs")
 
 
@@ -76,7 +76,7 @@ class ArenaData:
     folder : Path
         ``reports/arena``.
     content : dict
-        ``leaderboard.json``, see :mod:`multilab.arena.leaderboard`.
+        ``leaderboard.json.gz``, see :mod:`multilab.arena.leaderboard`.
     columns : dict of str to ArenaColumn
         By name, in the order of the file.
     """
@@ -158,9 +158,9 @@ class ArenaData:
 
     @cached_property
     def spreads(self) -> pd.Series:
-        """Standard deviation over the splits, by set, column and metric; empty without ``scores.csv``."""
+        """Standard deviation over the splits, by set, column and metric; empty without ``scores.csv.gz``."""
         keys = ["dataset", "column", "metric"]
-        return self._by_column("scores.csv", keys, "std")
+        return self._by_column(SCORES, keys, "std")
 
     @cached_property
     def seconds(self) -> pd.Series:
@@ -172,7 +172,7 @@ class ArenaData:
         for name in self.tracks:
             folder = self.folder.parent / self.studies.get(name, name)
             if (folder / file).is_file():
-                table = read_scores(folder) if file == "scores.csv" else _with_seconds(folder)
+                table = read_scores(folder) if file == SCORES else _with_seconds(folder)
                 tables.append(table.assign(column=table["method"] + ("" if name == "default" else f"@{name}")))
         if not tables:
             return pd.Series(dtype=float)
@@ -188,7 +188,7 @@ class ArenaData:
         """
         for name, track in self.tracks.items():
             folder = self.folder.parent / self.studies.get(name, name)
-            if not (folder / "scores.csv").is_file():
+            if not (folder / SCORES).is_file():
                 continue
             scores = read_scores(folder)
             described = folder / "study.json"
@@ -202,7 +202,7 @@ class ArenaData:
                 if name != "default" and kind == "method":
                     continue  # columns of other tracks may be variants
                 if different := sorted(names - set(known[kind])):
-                    text = f"{folder / 'scores.csv'} has the {kind} {different[0]}, {self.folder / LEADERBOARD} has not"
+                    text = f"{folder / SCORES} has the {kind} {different[0]}, {self.folder / LEADERBOARD} has not"
                     raise OutdatedLeaderboardError(f"{text}: run `multilab arena rank`")
 
 
@@ -219,7 +219,7 @@ def load_arena(folder: Path | str) -> ArenaData:
     Parameters
     ----------
     folder : path
-        ``reports/arena`` with ``leaderboard.json``; the tables of the studies that the file names are read from the
+        ``reports/arena`` with ``leaderboard.json.gz``; the tables of the studies that the file names are read from the
         folders next to it, if they are there.
 
     Raises
@@ -238,7 +238,7 @@ def load_arena(folder: Path | str) -> ArenaData:
 
 
 def read_leaderboard_file(path: Path) -> dict[str, Any]:
-    """Return the content of ``leaderboard.json``.
+    """Return the content of ``leaderboard.json.gz``.
 
     Raises
     ------

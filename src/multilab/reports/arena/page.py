@@ -31,9 +31,10 @@ from multilab.reports.arena.panels import (
 )
 from multilab.reports.page import template, write_page
 from multilab.reports.tables.entry import thousands
+from multilab.statistics.result_files import SCORES
 
 _SECONDS = (0.01, 0.1, 1, 10, 100)
-_FILES = (LEADERBOARD, "scores.csv", "measured.csv", "unfinished.csv")
+_FILES = (LEADERBOARD, SCORES, "measured.csv", "unfinished.csv")
 _SET_COUNTS = (1, 3, 5, 8, 12)
 _DEFAULT_SETS = 5
 
@@ -44,7 +45,7 @@ def build_arena_pages(folder: Path | str, step: Callable[[str], None] = lambda n
     Parameters
     ----------
     folder : path
-        ``reports/arena`` with ``leaderboard.json``. Spreads and seconds of a set are read from ``scores.csv`` and
+        ``reports/arena`` with ``leaderboard.json.gz``. Spreads and seconds of a set are read from ``scores.csv.gz`` and
         ``measured.csv`` of the studies, and the limits of a cell from ``study.json``, where these are there.
     step : callable, optional
         Called with the name of each page before it is written.
@@ -58,7 +59,7 @@ def build_arena_pages(folder: Path | str, step: Callable[[str], None] = lambda n
     Raises
     ------
     ReportError
-        If ``leaderboard.json`` is missing or of another schema, or the extra ``lab`` is not installed.
+        If ``leaderboard.json.gz`` is missing or of another schema, or the extra ``lab`` is not installed.
     """
     arena = load_arena(folder)
     script = (Path(__file__).parent / "arena.js").read_text(encoding="utf-8")
@@ -115,7 +116,7 @@ def _index(arena: ArenaData) -> dict[str, Any]:
         "limits": limits_text(arena),
         "files": [
             LEADERBOARD,
-            *(f for f in ("scores.csv", "measured.csv", "unfinished.csv") if (arena.folder / f).is_file()),
+            *(f for f in (SCORES, "measured.csv", "unfinished.csv") if (arena.folder / f).is_file()),
         ],
         "main": main_pool(arena)["name"],
         "tracks": [(name, pool_title(name)) for name in pools],

@@ -29,7 +29,7 @@ from multilab.arena.results import (
 from multilab.arena.sets import sources_of
 from multilab.arena.summary import PROPOSALS, arena_summary
 from multilab.arena.tracks import all_pools
-from multilab.core import report_dir, write_atomically
+from multilab.core import report_dir, write_atomically, write_content
 from multilab.core.messages import unknown_name
 from multilab.core.shell import command
 from multilab.experiments.conf import names
@@ -37,10 +37,11 @@ from multilab.experiments.execute import jobs, parallel_map
 from multilab.experiments.progress import ProgressBar
 from multilab.experiments.study import Study, load_study
 from multilab.metrics import METRICS
-from multilab.reports.arena.data import read_leaderboard_file
+from multilab.reports.arena.data import LEADERBOARD, read_leaderboard_file
 from multilab.reports.arena.page import summary_page
 from multilab.reports.tables.entry import Entry
 from multilab.reports.tables.results import ResultTable, print_result_table
+from multilab.statistics.result_files import SCORES
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,15 +135,15 @@ def _write(suite: _Suite, out: str | None) -> None:
         _in_parallel,
         absent_entrants(suite.tracks, suite.studies),
     )
-    path = Path(out or report_dir("arena")) / "leaderboard.json"
-    write_atomically(path, arena.leaderboard_text(content))
+    path = Path(out or report_dir("arena")) / LEADERBOARD
+    write_content(path, arena.leaderboard_text(content))
     print(f"wrote {path}: {_extent(content)}")
 
 
 def _refuse_without_results(studies: Sequence[str]) -> None:
     """Raise if a study that was named for a track has no results."""
     for study in studies:
-        path = report_dir(study) / "scores.csv"
+        path = report_dir(study) / SCORES
         if not path.is_file():
             raise ArenaError(f"{path} is not there; `{command('multilab')} study run --study {study}` computes it")
 
@@ -249,7 +250,7 @@ def summarise_arena() -> None:
     summary = summary_of_reports()
     if summary is None:
         raise ArenaError(
-            f"there is no {report_dir('arena') / 'leaderboard.json'}; `{command('multilab')} arena rank` writes it"
+            f"there is no {report_dir('arena') / LEADERBOARD}; `{command('multilab')} arena rank` writes it"
         )
     path = report_dir("arena") / "summary.json"
     write_atomically(path, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
@@ -265,7 +266,7 @@ def summarise_arena() -> None:
 def summary_of_reports() -> dict[str, Any] | None:
     """Return the summary of the committed files, ``None`` without a leaderboard."""
     folder = report_dir("arena")
-    path = folder / "leaderboard.json"
+    path = folder / LEADERBOARD
     if not path.is_file():
         return None
     content = read_leaderboard_file(path)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from multilab.reports.errors import ReportError
 from multilab.reports.figures.style import png_uri, svg_uri
-from multilab.statistics.result_files import read_table
+from multilab.statistics.result_files import read_table, table_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -83,7 +83,7 @@ def draw_figures(report: ReportData, sources: Iterable[FigureSource]) -> list[Fi
     """
     figures: list[Figure] = []
     for source in sources:
-        path = report.folder / f"{source.table}.csv"
+        path = report.folder / table_file(source.table)
         if not path.is_file():
             continue
         try:

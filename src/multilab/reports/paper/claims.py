@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from multilab.claims import OUTCOMES
+from multilab.claims.statements import Change, Program
 from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.paper.cells import tally
 
-OUTCOMES = ("holds", "holds in part", "fails", "not testable")
 _AGAINST = " against "
 _TITLES = {"accuracy": "Accuracy", "F_crit": "critical F", "CD": "Nemenyi CD"}
 
@@ -39,8 +40,24 @@ class EvidenceView:
 
 
 @dataclass(frozen=True)
+class ReadingView:
+    """One reading of a claim, and what it came to."""
+
+    text: str
+    check: str
+    outcome: str
+    holds_for: str
+    reason: str
+    numbers: tuple[Numbers, ...]
+
+
+@dataclass(frozen=True)
 class ClaimView:
-    """One claim ready for the page; ``paper_outcome`` is empty where the published cells cannot be checked."""
+    """One claim ready for the page.
+
+    ``paper_outcome`` is empty where the published cells cannot be checked; ``holds_for`` are the limits for which it
+    holds, ``so_far`` is what an open claim comes to on the results there are, and ``needs`` what would decide it.
+    """
 
     id: str
     text: str
@@ -59,13 +76,50 @@ class ClaimView:
     cause: str = ""
     verdict: str = ""
     evidence: tuple[EvidenceView, ...] = ()
+    holds_for: str = ""
+    paper_holds_for: str = ""
+    so_far: str = ""
+    needs: str = ""
+    missing: tuple[str, ...] = ()
+    readings: tuple[ReadingView, ...] = ()
+    history: tuple[Change, ...] = ()
 
 
 def claim_views(report: ReportData) -> tuple[ClaimView, ...]:
     """Return the claims of ``claims.json`` in its order."""
     titled = _titles(report)
     known = evidence_views(report, titled)
-    return tuple(_view(claim, titled, known) for claim in report.claims)
+    return tuple(_view(claim, titled, known, report.filled) for claim in report.claims)
+
+
+@dataclass(frozen=True)
+class ProgramView:
+    """One program: which columns it has, how they were chosen, and what each claim comes to on them.
+
+    ``rows`` are its outcomes in the order of the claims, each with whether the claim is judged on this program.
+    """
+
+    name: str
+    rule: str
+    results_known: bool
+    columns: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, str, bool], ...]
+
+
+def program_views(report: ReportData, programs: Mapping[str, Program]) -> tuple[tuple[str, ...], list[ProgramView]]:
+    """Return the claims that are judged on programs, and per program what they come to."""
+    judged = [claim for claim in report.claims if claim.get("programs")]
+    views = []
+    for name, program in programs.items():
+        rows = []
+        for claim in judged:
+            shown = claim["programs"].get(name) or {}
+            share, so_far = shown.get("share"), shown.get("so_far")
+            hint = f"{share[0]} of {share[1]}" if share else f"so far: {so_far}" if so_far else shown.get("limit", "")
+            rows.append((str(shown.get("outcome", "")), str(hint), claim.get("program") == name))
+        columns = tuple((method, report.method_title(column)) for method, column in program.columns.items())
+        views.append(ProgramView(name, program.rule, program.results_known, columns, tuple(rows)))
+    return tuple(claim["id"] for claim in judged), views if judged else []
 
 
 def outcomes(claims: Sequence[ClaimView]) -> list[tuple[str, int, list[str]]]:
@@ -81,8 +135,8 @@ def evidence_views(report: ReportData, titled: Callable[[str], str] | None = Non
     views = {
         str(one["id"]): EvidenceView(
             str(one["id"]),
-            str(one["setting"]),
-            str(one["shows"]),
+            report.filled(str(one["setting"])),
+            report.filled(str(one["shows"])),
             titled(str(one.get("description") or "")),
             str(one["outcome"]),
             str(one["expect"]),
@@ -108,7 +162,12 @@ def erratum_evidence(report: ReportData) -> dict[str, tuple[EvidenceView, ...]]:
     return {name: tuple(entries.values()) for name, entries in shown.items()}
 
 
-def _view(claim: Mapping[str, Any], titled: Callable[[str], str], known: Mapping[str, EvidenceView]) -> ClaimView:
+def _view(
+    claim: Mapping[str, Any],
+    titled: Callable[[str], str],
+    known: Mapping[str, EvidenceView],
+    filled: Callable[[str], str],
+) -> ClaimView:
     def text(name: str) -> str:
         return str(claim[name]) if claim.get(name) is not None else ""
 
@@ -131,10 +190,34 @@ def _view(claim: Mapping[str, Any], titled: Callable[[str], str], known: Mapping
         quote=text("quote"),
         origin=text("origin") or "paper",
         share=f"{share[0]} of {share[1]}" if share and text("outcome") == "holds in part" else "",
-        cause=str(reason.get("cause") or ""),
+        cause=filled(str(reason.get("cause") or "")),
         verdict=str(reason.get("verdict") or ""),
         evidence=tuple(known[name] for name in reason.get("evidence") or () if name in known),
+        holds_for=text("holds_for"),
+        paper_holds_for=text("holds_for_in_paper"),
+        so_far=text("so_far"),
+        needs=_needs(claim.get("needs") or {}),
+        missing=tuple(map(titled, (claim.get("needs") or {}).get("missing", ()))),
+        readings=tuple(
+            ReadingView(
+                str(one["text"]),
+                titled(str(one["description"])),
+                str(one["outcome"]),
+                str(one.get("limit", "")),
+                titled(str(one["reason"])),
+                _numbers(one["numbers"], titled),
+            )
+            for one in claim.get("readings") or ()
+        ),
+        history=tuple(Change(**change) for change in claim.get("history") or ()),
     )
+
+
+def _needs(needs: Mapping[str, Any]) -> str:
+    if not needs:
+        return ""
+    hours = needs["core_hours"]
+    return f"{needs['cells']} cells" + (", cost not known" if hours is None else f", about {hours:.3g} core-hours")
 
 
 def _titles(report: ReportData) -> Callable[[str], str]:

@@ -14,6 +14,7 @@ from multilab.reports.data import ReportData, metric_title
 
 if TYPE_CHECKING:
     from multilab.claims.published import Aliases
+    from multilab.claims.statements import Program
     from multilab.reports.figures import FigureSource
 
 
@@ -23,6 +24,14 @@ class ReportedPaper(Protocol):
     @property
     def proposes(self) -> str:
         """What the paper proposes, in two sentences."""
+
+    @property
+    def against(self) -> str:
+        """What speaks against the proposal."""
+
+    @property
+    def programs(self) -> Mapping[str, Program]:
+        """Our columns for its methods, by program."""
 
     @property
     def result(self) -> str:

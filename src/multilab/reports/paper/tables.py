@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from multilab.claims import Layout
+from multilab.claims.agreement import BEYOND, compared
 from multilab.claims.published import any_of, layout_of, printed_number
-from multilab.claims.verdicts import BEYOND, MISSING, compared
+from multilab.claims.verdicts import MISSING
 from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.paper.cells import Block, PaperCell, tally

@@ -14,7 +14,7 @@ from multilab.reports.figures.ranks import rank_figures
 from multilab.reports.tables.entry import Entry, number, signed_text
 from multilab.reports.tables.scores import ScoreTable, score_table
 from multilab.statistics import Comparison, summarise
-from multilab.statistics.result_files import read_table
+from multilab.statistics.result_files import read_table, statistics_file
 
 _TUNED = {"dataset", "split", "method", "parameter", "value", "best", "tune_seconds"}
 
@@ -94,9 +94,7 @@ def _as_report(report: ReportData, variant: VariantData) -> ReportData:
         datasets=variant.datasets,
         methods=methods,
         summaries=summaries,
-        comparisons=load_comparisons(
-            report.folder / f"statistics-{variant.name}.json", report.info, summaries, control
-        ),
+        comparisons=load_comparisons(report.folder / statistics_file(variant.name), report.info, summaries, control),
     )
 
 

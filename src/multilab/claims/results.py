@@ -1,0 +1,173 @@
+"""Numbers of committed results in texts: ``{{ number("C4.5", "time", "slashdot") }}``, filled in when a page is built.
+
+Between the braces stands a Jinja expression of the functions of :class:`Results`. The texts of a paper's YAML files and
+its page in the documentation have them, so that a number measured by us is never typed. ``require`` lets a sentence say
+what it depends on: ``{{ require(won("C12", "l1 against br") > lost("C12", "l1 against br")) }}MLWSE-L1 is ahead``.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from multilab.claims.agreement import MethodAgreement, agreement_by_method
+from multilab.claims.errors import ClaimsError
+from multilab.core import read_json
+from multilab.core.messages import did_you_mean
+
+_EXPRESSION = re.compile(r"\{\{(.+?)\}\}", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Committed results of a study, for the texts on them.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder ``reports/<study>``.
+    """
+
+    folder: Path
+
+    def fill(self, text: str, where: str = "") -> str:
+        """Return a text with its placeholders filled in; ``where`` says whose text it is.
+
+        Raises
+        ------
+        ClaimsError
+            If a placeholder is no expression, names what is not there, or requires what is not so.
+        """
+        return _EXPRESSION.sub(lambda match: self._value(match[1].strip(), where), text)
+
+    def number(self, id: str, *path: str) -> Any:
+        """Return a number of a claim, counterfactual or erratum: ``number("C4.5", "time", "slashdot")``.
+
+        Raises
+        ------
+        ClaimsError
+            If there is none.
+        """
+        value: Any = self._entry(id).get("numbers") or {}
+        for name in path:
+            if not isinstance(value, Mapping) or name not in value:
+                known = list(value) if isinstance(value, Mapping) else []
+                there = did_you_mean(name, known) or f"; there are {', '.join(map(str, known))}"
+                raise ClaimsError(f"{id} has no number {name!r}{there}")
+            value = value[name]
+        return value
+
+    def won(self, id: str, *path: str) -> int:
+        """Return how many cells are won of a number such as ``26-34``."""
+        return self._pair(id, *path)[0]
+
+    def lost(self, id: str, *path: str) -> int:
+        """Return how many cells are lost of a number such as ``26-34``."""
+        return self._pair(id, *path)[1]
+
+    def outcome(self, id: str) -> str:
+        """Return what a claim or counterfactual came to."""
+        return str(self._entry(id)["outcome"])
+
+    def program_outcome(self, id: str, program: str) -> str:
+        """Return what a claim came to on the columns of a program."""
+        return str(self._entry(id)["programs"][program]["outcome"])
+
+    def holds_for(self, id: str) -> str:
+        """Return the limits for which a sentence holds: ``factors of 2.574 and more``."""
+        return str(self._entry(id)["holds_for"])
+
+    def share(self, id: str) -> str:
+        """Return how many parts of a claim hold: ``3 of 5``."""
+        kept, parts = self._entry(id)["share"]
+        return f"{kept} of {parts}"
+
+    def core_hours(self, id: str) -> float:
+        """Return what would decide an open claim, in hours of one core."""
+        return float(self._entry(id)["needs"]["core_hours"])
+
+    def agreement(self, method: str) -> MethodAgreement:
+        """Return how far a published method's cells are from ours: ``agreement("imldf").agree`` of ``.comparable``.
+
+        Raises
+        ------
+        ClaimsError
+            If no published method has this name.
+        """
+        if method not in self._agreement:
+            raise ClaimsError(f"no published method is called {method!r}{did_you_mean(method, self._agreement)}")
+        return self._agreement[method]
+
+    def mean(self, method: str, metric: str, dataset: str | None = None) -> float:
+        """Return the mean of a column by a metric, over the datasets or on one of them.
+
+        Raises
+        ------
+        ClaimsError
+            If the study has no such results.
+        """
+        means = self._means
+        rows = means[(means["method"] == method) & (means["metric"] == metric)]
+        rows = rows if dataset is None else rows[rows["dataset"] == dataset]
+        if rows.empty:
+            raise ClaimsError(f"no result of {method} by {metric}" + (f" on {dataset}" if dataset else ""))
+        return float(rows["mean"].mean())
+
+    def require(self, condition: bool) -> str:
+        """Return nothing; refuse a text that says what is not so.
+
+        Raises
+        ------
+        ClaimsError
+            If the condition does not hold.
+        """
+        if not condition:
+            raise ClaimsError("is not so any more; change the sentence")
+        return ""
+
+    def _value(self, expression: str, where: str) -> str:
+        from jinja2 import Environment, StrictUndefined, TemplateError
+
+        names = [name for name in vars(type(self)) if not name.startswith("_") and name not in ("fill", "folder")]
+        try:
+            compiled = Environment(undefined=StrictUndefined).compile_expression(expression, undefined_to_none=False)
+            value = compiled(**{name: getattr(self, name) for name in names})
+            text = f"{value:.4g}" if isinstance(value, float) else str(value)
+        except (TemplateError, ClaimsError, KeyError, TypeError) as error:
+            start = f"{where}: " if where else ""
+            raise ClaimsError(f"{start}{{{{ {' '.join(expression.split())} }}}}: {error}") from None
+        return text
+
+    def _entry(self, id: str) -> Mapping[str, Any]:
+        if id not in self._entries:
+            raise ClaimsError(f"no claim, counterfactual or erratum is called {id!r}{did_you_mean(id, self._entries)}")
+        return self._entries[id]
+
+    def _pair(self, id: str, *path: str) -> tuple[int, int]:
+        found = re.match(r"(\d+)-(\d+)", str(self.number(id, *path)))
+        if not found:
+            raise ClaimsError(f"{self.number(id, *path)!r} has no cells won and lost")
+        return int(found[1]), int(found[2])
+
+    @functools.cached_property
+    def _entries(self) -> dict[str, Mapping[str, Any]]:
+        claims, ran = read_json(self.folder / "claims.json"), read_json(self.folder / "counterfactuals.json")
+        return {one["id"]: one for one in (*claims, *ran["counterfactuals"])} | ran["errata"]
+
+    @functools.cached_property
+    def _agreement(self) -> dict[str, MethodAgreement]:
+        from multilab.statistics.result_files import read_table
+
+        cells = read_table(self.folder / "cells.csv", ["verdict", "group"], text=True)
+        return {one.method: one for one in agreement_by_method(cells)}
+
+    @functools.cached_property
+    def _means(self) -> Any:
+        from multilab.claims.verdicts import summarised
+        from multilab.statistics.result_files import read_scores
+
+        return summarised(read_scores(self.folder, extra=True))
