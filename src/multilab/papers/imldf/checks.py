@@ -14,24 +14,55 @@ from multilab.datasets import card
 _EQUAL = 1e-12
 
 
-def ratio(
+def ratio_at_most(
     evidence: Evidence,
-    metric: str,
+    metrics: Sequence[str],
     method: str,
     to: str,
     datasets: Sequence[str],
-    at_least: float | None = None,
-    at_most: float | None = None,
+    limit: float | None = None,
 ) -> Finding:
-    """Holds if on every dataset the mean of a method divided by that of another is within the bounds."""
-    sentence = (
-        f"On each of {words(datasets)}: {words(metric)} of {method} divided by that of "
-        f"{to} is from {words(at_least, '0')} to {words(at_most, 'infinity')}."
-    )
-    table = evidence.means(metric, [method, to], datasets)
-    ratios = table[method] / table[to]
-    within = [(at_least is None or r >= at_least) and (at_most is None or r <= at_most) for r in ratios]
-    return Finding.of(within, {str(name): round(float(value), 3) for name, value in ratios.items()}, sentence)
+    """Holds if on every dataset the means of a method divided by those of another are at most a limit.
+
+    Without a limit, which is for a sentence that has none, it depends on it.
+    """
+    bound = "" if limit is None else f" is at most {limit:g}"
+    sentence = f"On each of {words(datasets)}: {words(metrics)} of {method}, divided by that of {to}{bound}."
+    ratios = _ratios(evidence, metrics, method, to, datasets)
+    return Finding.at_most(ratios, limit, _rounded(ratios), sentence, of="factors")
+
+
+def ratio_at_least(
+    evidence: Evidence,
+    metrics: Sequence[str],
+    method: str,
+    to: str,
+    datasets: Sequence[str],
+    limit: float | None = None,
+) -> Finding:
+    """Holds if on every dataset the means of a method divided by those of another are at least a limit.
+
+    Without a limit, which is for a sentence that has none, it depends on it.
+    """
+    bound = "" if limit is None else f" is at least {limit:g}"
+    sentence = f"On each of {words(datasets)}: {words(metrics)} of {method}, divided by that of {to}{bound}."
+    ratios = _ratios(evidence, metrics, method, to, datasets)
+    return Finding.at_least(ratios, limit, _rounded(ratios), sentence, of="factors")
+
+
+def _ratios(
+    evidence: Evidence, metrics: Sequence[str], method: str, to: str, datasets: Sequence[str]
+) -> dict[str, float]:
+    tables = {metric: evidence.means(metric, [method, to], datasets) for metric in metrics}
+    return {
+        f"{dataset}, {metric}" if len(tables) > 1 else str(dataset): float(value)
+        for metric, table in tables.items()
+        for dataset, value in (table[method] / table[to]).items()
+    }
+
+
+def _rounded(values: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 3) for name, value in values.items()}
 
 
 def not_worse(
@@ -67,6 +98,109 @@ def not_worse(
             worse += mean < -_EQUAL and (significant or len(gains) < 2)
     return Finding.of(
         numbers["cells"] - worse >= at_least, {**numbers, "not worse": numbers["cells"] - worse}, sentence
+    )
+
+
+def decided_best_share(
+    evidence: Evidence, metrics: Sequence[str], method: str, methods: Sequence[str], at_least: int
+) -> Finding:
+    """Holds if a method is first (ties included) in at least ``at_least`` cells, one per dataset and metric.
+
+    It is decided by the datasets with all the splits that the paper has where the others cannot change it any more;
+    else by all.
+    """
+    sentence = (
+        f"By {words(metrics)}: {method} is first among {words(methods)}, ties included, in at least {at_least} cells; "
+        "a cell is one dataset and one measure."
+    )
+    datasets = sorted(set(evidence.scores["dataset"][evidence.scores["method"] == method]))
+    complete = _complete(evidence, methods, metrics, datasets)
+    first, alone, cells = _firsts(evidence, metrics, method, methods, complete) if complete else (0, 0, 0)
+    undecided = (len(datasets) - len(complete)) * len(metrics)
+    if undecided and first < at_least <= first + undecided:
+        first, alone, cells = _firsts(evidence, metrics, method, methods, datasets)  # which makes it open
+        undecided = 0
+    numbers = {"first": first, "alone first": alone, "cells": cells}
+    if undecided:
+        numbers["cells on fewer splits, not counted"] = undecided
+    return Finding.of(first >= at_least, numbers, sentence)
+
+
+def _complete(evidence: Evidence, methods: Sequence[str], metrics: Sequence[str], datasets: Sequence[str]) -> list[str]:
+    """Return the datasets with the results of all methods, on as many splits as the paper has."""
+    if evidence.splits is None:
+        return list(datasets)
+    rows = evidence.scores[evidence.scores["method"].isin(methods) & evidence.scores["metric"].isin(metrics)]
+    have = rows.groupby(["dataset", "method", "metric"])["split"].nunique()
+    least = have.unstack("dataset").min()
+    full = have.groupby("dataset").size() == len(set(methods)) * len(metrics)
+    needed = {name: evidence.splits.get(name, evidence.splits.get("default", 1)) for name in datasets}
+    return [name for name in datasets if full.get(name, False) and least[name] >= needed[name]]
+
+
+def _firsts(
+    evidence: Evidence, metrics: Sequence[str], method: str, methods: Sequence[str], datasets: Sequence[str]
+) -> tuple[int, int, int]:
+    """Return in how many cells a method is first, in how many alone, and of how many."""
+    first = alone = cells = 0
+    for metric in metrics:
+        table = evidence.means(metric, methods, datasets)
+        rank = table.rank(axis=1, method="min", ascending=direction_of(metric) == "min")
+        first += int((rank[method] == 1).sum())
+        alone += int(((rank[method] == 1) & ((rank == 1).sum(axis=1) == 1)).sum())
+        cells += len(table)
+    return first, alone, cells
+
+
+def loses_less_with_depth(
+    evidence: Evidence,
+    metrics: Sequence[str],
+    deep: str,
+    shallow: str,
+    other_deep: str,
+    other_shallow: str,
+    datasets: Sequence[str],
+) -> Finding:
+    """Holds if a method loses fewer cells (datasets x metrics) by its deep form than another method does."""
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}: {deep} is worse than {shallow} in fewer cells than {other_deep} "
+        f"is than {other_shallow}; a cell is one dataset and one measure."
+    )
+    counts = {}
+    for one, than in ((deep, shallow), (other_deep, other_shallow)):
+        gains = pd.concat([evidence.gain(metric, one, than, datasets) for metric in metrics])
+        counts[f"{one} against {than}"] = int((gains > _EQUAL).sum()), int((gains < -_EQUAL).sum())
+    (_, lost), (_, other) = counts.values()
+    return Finding.of(lost < other, {name: f"{won}-{lost}" for name, (won, lost) in counts.items()}, sentence)
+
+
+def less_correlated(evidence: Evidence, quantity: str, datasets: Sequence[str]) -> Finding:
+    """Holds for a dataset if a correlation of the interactions is smaller than that of the label probabilities.
+
+    Both are representations of the same forests, see the analysis ``diversity``; means over the splits.
+    """
+    named = {"between_columns": "two columns", "with_labels": "a column and the label it is nearest to"}[quantity]
+    sentence = (
+        f"On each of {words(datasets)}: the mean absolute correlation of {named} is smaller for interactions than for "
+        "label probabilities."
+    )
+    rows = evidence.table("diversity", quantity=quantity, dataset=list(datasets))
+    means = rows.groupby(["dataset", "representation"])["value"].mean().unstack().reindex(datasets)
+    numbers = {name: f"{row.interactions:.3f}, probabilities {row.probabilities:.3f}" for name, row in means.iterrows()}
+    return Finding.of((means["interactions"] < means["probabilities"]).tolist(), numbers, sentence)
+
+
+def fewer_sets_than(evidence: Evidence, quantity: str, datasets: Sequence[str], limit: float) -> Finding:
+    """Holds if on every dataset, in the mean over the splits, fewer interactions than a limit are found."""
+    named = {"sets_last_level": "in nodes of the last level", "sets_twice": "in two samples or more"}[quantity]
+    sentence = (
+        f"On each of {words(datasets)}: of the sets of two signed features or more on the paths of a layer, fewer than "
+        f"{limit:g} are {named}."
+    )
+    rows = evidence.table("diversity", quantity=quantity, dataset=list(datasets))
+    means = rows.groupby("dataset")["value"].mean().reindex(datasets)
+    return Finding.of(
+        (means < limit).tolist(), {name: round(float(value), 1) for name, value in means.items()}, sentence
     )
 
 
