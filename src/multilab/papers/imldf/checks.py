@@ -117,8 +117,8 @@ def decided_best_share(
     complete = _complete(evidence, methods, metrics, datasets)
     first, alone, cells = _firsts(evidence, metrics, method, methods, complete) if complete else (0, 0, 0)
     undecided = (len(datasets) - len(complete)) * len(metrics)
-    if undecided and first < at_least <= first + undecided:
-        first, alone, cells = _firsts(evidence, metrics, method, methods, datasets)  # which makes it open
+    if not datasets or (undecided and first < at_least <= first + undecided):
+        first, alone, cells = _firsts(evidence, metrics, method, methods, datasets or None)  # which makes it open
         undecided = 0
     numbers = {"first": first, "alone first": alone, "cells": cells}
     if undecided:
@@ -139,7 +139,7 @@ def _complete(evidence: Evidence, methods: Sequence[str], metrics: Sequence[str]
 
 
 def _firsts(
-    evidence: Evidence, metrics: Sequence[str], method: str, methods: Sequence[str], datasets: Sequence[str]
+    evidence: Evidence, metrics: Sequence[str], method: str, methods: Sequence[str], datasets: Sequence[str] | None
 ) -> tuple[int, int, int]:
     """Return in how many cells a method is first, in how many alone, and of how many."""
     first = alone = cells = 0
@@ -166,12 +166,12 @@ def loses_less_with_depth(
         f"By {words(metrics)}, on {words(datasets)}: {deep} is worse than {shallow} in fewer cells than {other_deep} "
         f"is than {other_shallow}; a cell is one dataset and one measure."
     )
-    counts = {}
+    numbers, lost = {}, []
     for one, than in ((deep, shallow), (other_deep, other_shallow)):
         gains = pd.concat([evidence.gain(metric, one, than, datasets) for metric in metrics])
-        counts[f"{one} against {than}"] = int((gains > _EQUAL).sum()), int((gains < -_EQUAL).sum())
-    (_, lost), (_, other) = counts.values()
-    return Finding.of(lost < other, {name: f"{won}-{lost}" for name, (won, lost) in counts.items()}, sentence)
+        lost.append(int((gains < -_EQUAL).sum()))
+        numbers[f"{one} against {than}"] = f"{int((gains > _EQUAL).sum())}-{lost[-1]}"
+    return Finding.of(lost[0] < lost[1], numbers, sentence)
 
 
 def less_correlated(evidence: Evidence, quantity: str, datasets: Sequence[str]) -> Finding:
