@@ -80,7 +80,7 @@ class ReportData:
     info : dict
         ``study.json``: name, title, description, protocol, settings, references and so on; may be empty.
     board : Leaderboard
-        The study's own methods on its datasets, in printing order; its ``scores`` are ``scores.csv.gz``, with the columns
+        The own methods on the datasets, in printing order; its ``scores`` are ``scores.csv.gz``, with the columns
         of variants and the key of the cell where it is known. The direction of an unknown metric is empty.
     measured : DataFrame or None
         ``measured.csv``: seconds, MB and bytes per dataset, split and method.
