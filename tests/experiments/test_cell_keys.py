@@ -9,7 +9,7 @@ import pytest
 
 from helpers.code_copy import PART, forget
 from multilab.core.code_digests import package_node, reached_modules
-from multilab.experiments import analysis_units as units
+from multilab.experiments import analyses as units
 from multilab.experiments import cells
 from multilab.experiments import method as method_module
 from multilab.experiments.cells import Cell, scores_cell

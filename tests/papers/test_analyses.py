@@ -16,8 +16,7 @@ from multilab.claims import paper as papers
 from multilab.claims.paper import PaperContent
 from multilab.core.settings import convert
 from multilab.experiments import fitting, running
-from multilab.experiments.analysing import run_units, tables
-from multilab.experiments.analysis_units import Unit, units_of
+from multilab.experiments.analyses import Unit, run_units, tables, units_of
 from multilab.experiments.cells import Cell, SplitRef
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import load_method

@@ -35,11 +35,10 @@ from multilab.core.shell import command
 from multilab.datasets import cards
 from multilab.datasets.catalogue import files_dir
 from multilab.experiments.arguments import check_method, check_metrics
-from multilab.experiments.conf import plain
+from multilab.experiments.conf import entrant_names, named_file, own_names, plain, settings_path
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
 from multilab.experiments.observed_share import ObservedShare
-from multilab.experiments.own_settings import entrant_names, named_file, own_names, settings_path
 from multilab.experiments.study import Tuning
 from multilab.model_selection import normalise_protocol
 

@@ -28,10 +28,9 @@ from multilab.experiments.evaluation import extra_quantities
 from multilab.experiments.execute import run_cells
 from multilab.experiments.fitting import indices
 from multilab.experiments.method import LIBRARIES
-from multilab.experiments.progress import ProgressBar
+from multilab.experiments.progress import ProgressBar, count_warnings
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
-from multilab.experiments.warning_counts import count_warnings
 from multilab.statistics.result_files import read_scores, read_unfinished
 
 __all__ = [

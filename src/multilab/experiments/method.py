@@ -12,9 +12,8 @@ from typing import Any
 
 from multilab.core import OutsideCode, OutsideCodeError, code_digest, json_digest, outside_code
 from multilab.experiments.chosen_metrics import chosen_metrics, names_in, package_nodes
-from multilab.experiments.conf import read_settings
+from multilab.experiments.conf import named_file, read_settings
 from multilab.experiments.errors import ExperimentError, UnseenInputWarning
-from multilab.experiments.own_settings import named_file
 
 __all__ = ["DISPLAY", "LIBRARIES", "PREPROCESSING", "Method", "class_names", "family_of", "load_method"]
 

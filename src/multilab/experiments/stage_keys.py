@@ -8,7 +8,7 @@ from pathlib import Path
 from multilab import datasets
 from multilab.claims.paper import analyses_of, find
 from multilab.core import code_digest, json_digest
-from multilab.experiments.analysis_units import units_of
+from multilab.experiments.analyses import units_of
 from multilab.experiments.cells import base_score_cells, study_cells, study_split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.study import Study

@@ -20,7 +20,6 @@ from multilab.experiments.arguments import check_method
 from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.composition import run_jobs, settings_of, task_overrides
 from multilab.experiments.conf import plain
-from multilab.experiments.databases import load_search, safe_url
 from multilab.experiments.environment import code_version
 from multilab.experiments.method import Method
 from multilab.experiments.mlflow_store import tracking
@@ -30,6 +29,7 @@ from multilab.experiments.running import inner_inputs
 from multilab.experiments.search import default_trial, search, search_name
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning
+from multilab.experiments.trials import load_search, safe_url
 from multilab.metrics import METRICS
 
 

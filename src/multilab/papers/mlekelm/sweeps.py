@@ -17,7 +17,7 @@ from multilab.papers._iterations import shown_iterations
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
     from multilab.experiments.store import Store
 
 FILE = "sweeps"
