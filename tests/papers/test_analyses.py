@@ -25,7 +25,7 @@ from multilab.experiments.study import load_study, study_from
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.metrics import score_all
-from multilab.papers._iterations import shown_iterations
+from multilab.papers.iterations import shown_iterations
 from multilab.papers.mlekelm import nystroem, sweeps
 from multilab.papers.mlwse import affinity, convergence, sensitivity, sparsity, table3
 

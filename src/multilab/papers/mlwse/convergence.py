@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multilab.methods.solvers.solve import solve
-from multilab.papers._iterations import shown_iterations
+from multilab.papers.iterations import shown_iterations
 from multilab.papers.mlwse.problem import problem_of
 
 if TYPE_CHECKING:
