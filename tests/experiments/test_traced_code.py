@@ -20,11 +20,10 @@ from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.conf import entrant_names, package_names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method, load_method
-from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.running import run_cell
 from multilab.experiments.search import search
 from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
+from multilab.experiments.study import ObservedShare, Tuning
 
 pytestmark = pytest.mark.slow
 
@@ -52,10 +51,9 @@ NOT_IN_KEYS = {
     "experiments/locks": "locks",
     "experiments/measuring": "seconds and memory, number of BLAS threads",
     "experiments/method": "settings, which are in the key; how a search sets them is in the key of tuned cells",
-    "experiments/observed_share": SETTINGS,
+    "experiments/study": SETTINGS,
     "experiments/running": "hands data from one module in the key to the next; measures and stores",
     "experiments/store": STORAGE,
-    "experiments/study": SETTINGS,
     "methods/__init__": NAMES_OF_MODULES,
     "methods/discovery": NAMES_OF_MODULES,
     "model_selection/train_test_splits": "digests of splits, which are in the key",

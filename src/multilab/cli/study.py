@@ -157,8 +157,8 @@ def verify(
 
     This is the reproducibility gate: `multilab gate` is the same command. Exit code 1: a number differs.
     """
-    from multilab.experiments.gate import recompute_sample, recompute_study
     from multilab.experiments.study import load_study
+    from multilab.experiments.verify import recompute_sample, recompute_study
 
     if accept and (method or sample):
         raise click.UsageError("--accept writes the reference of all methods; leave out --method and --sample.")

@@ -26,9 +26,8 @@ from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol, names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method, load_method
-from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
+from multilab.experiments.study import ObservedShare, Tuning
 from multilab.statistics.result_row import ResultRow
 
 __all__ = ["Inventory", "StoredCell", "argument_changes", "base_method", "protocol_text", "result_rows", "setting_text"]

@@ -7,7 +7,7 @@ from multilab.core import record_checksums, report_dir
 from multilab.experiments.analyses import Unit, tables
 from multilab.experiments.cells import Cell, all_cells
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.evaluation import evaluate, measurements, sampling_errors, tuned, unfinished
+from multilab.experiments.evaluate import evaluate, measurements, sampling_errors, tuned, unfinished
 from multilab.experiments.label_counts import decisions_by_label
 from multilab.experiments.pipeline_file import run_command
 from multilab.experiments.store import Store

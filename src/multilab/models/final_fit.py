@@ -21,7 +21,7 @@ from multilab.decision.thresholds import LOWEST
 from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, SplitRef, scores_cell
 from multilab.experiments.environment import environment
-from multilab.experiments.evaluation import dataset_facts
+from multilab.experiments.evaluate import dataset_facts
 from multilab.experiments.fitting import fitted_scaler, indices, seeded_estimator
 from multilab.experiments.measuring import one_thread
 from multilab.experiments.method import Method, load_method

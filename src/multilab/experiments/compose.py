@@ -39,8 +39,7 @@ from multilab.experiments.conf import entrant_names, named_file, own_names, plai
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
 from multilab.experiments.method_file import check_method_file
-from multilab.experiments.observed_share import ObservedShare
-from multilab.experiments.study import Tuning
+from multilab.experiments.study import ObservedShare, Tuning
 from multilab.model_selection import normalise_protocol
 
 _CARDS = "dataset"
