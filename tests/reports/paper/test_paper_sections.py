@@ -23,7 +23,7 @@ from multilab.reports import ReportError, build_report, load_report
 from multilab.reports.paper.cells import tally
 from multilab.reports.paper.errata import note
 from multilab.reports.paper.friedman import friedman_tables
-from multilab.reports.paper.names import PaperNames
+from multilab.reports.paper.names import names_on_page
 from multilab.reports.paper.tables import kept_layers, paper_tables
 from multilab.reports.tables.variants import variant_views
 from multilab.statistics import average_ranks
@@ -196,7 +196,7 @@ def test_friedman_table_recomputes_the_print_and_ours(study):
     values = study.summaries["hamming_loss"].mean
     best = average_ranks(values, "min").idxmin()
     ours = dict(table.figures)["Hamming loss"][1]
-    assert ours.alt.startswith(f"Average ranks: {PaperNames.of(study, PAPER)('method', best)} ")
+    assert ours.alt.startswith(f"Average ranks: {names_on_page(study, PAPER)('method', best)} ")
     assert table.other == (('printed "critical value" (is the Nemenyi CD)', "3.211"),)
 
 
