@@ -27,8 +27,7 @@ from multilab.comparison.plan import TABLE
 from multilab.comparison.portfolio import load_portfolio
 from multilab.experiments.cells import Cell, SplitRef
 from multilab.experiments.fitting import CellInputs, fit_and_score
-from multilab.experiments.measuring import Meter
-from multilab.experiments.threads import one_thread
+from multilab.experiments.measuring import Meter, one_thread
 
 MEASURED = CHECKOUT / "benchmarks" / "costs.csv"
 COLUMNS = ["method", "dataset", "n", "d", "q", "seconds", "megabytes"]

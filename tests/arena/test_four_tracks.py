@@ -15,8 +15,7 @@ from helpers.arena_tables import facts_of, synthetic_scores
 from multilab.arena.results import LICENCE, absent_entrants, arena_settings
 from multilab.cli import main
 from multilab.core import read_json
-from multilab.experiments.conf import names
-from multilab.experiments.own_settings import entrant_names
+from multilab.experiments.conf import entrant_names, names
 from multilab.experiments.study import load_study
 
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -31,7 +31,7 @@ from multilab.arena.leaderboard import SCHEMA
 from multilab.arena.summary import _Shares, _tested, _verdict
 from multilab.core.paths import _PACKAGE
 from multilab.metrics import METRICS
-from multilab.statistics import bayesian_signed_rank, pareto_front
+from multilab.statistics import StatisticsError, bayesian_signed_rank, pareto_front
 from multilab.statistics.signed_rank import posterior_draws
 
 
@@ -43,7 +43,7 @@ def means():
 
 # autorank 1.3.0, autorank(table, order="descending", force_mode="nonparametric"): mean ranks, p value and critical
 # difference; with approach="bayesian", rope=0.01, rope_mode="absolute", nsamples=20000, random_state=0: p_smaller and
-# p_equal of m0 with m4. The table is `means.table("macro_f1")` below.
+# p_equal of m0 with m4. The table is `means.means("macro_f1")` below.
 AUTORANK = {
     "meanrank": {
         "m0": 3.9166666666666665,
@@ -61,7 +61,7 @@ AUTORANK = {
 def test_ranks_friedman_and_nemenyi_are_those_of_autorank(means):
     board = rank_methods(means, "macro_f1")
     assert board.table["rank"].to_dict() == pytest.approx(AUTORANK["meanrank"], abs=1e-12)
-    assert chi2.sf(board.chi2, 4) == pytest.approx(AUTORANK["pvalue"], rel=1e-9)
+    assert chi2.sf(board.tests.chi2, 4) == pytest.approx(AUTORANK["pvalue"], rel=1e-9)
     assert board.cd == pytest.approx(AUTORANK["cd"], rel=1e-4)  # autorank interpolates the quantile
     tests = champion_tests(means, "m0", "macro_f1", {})
     assert tests.loc["m4", ["better", "equal"]].tolist() == pytest.approx(AUTORANK["m0 better than m4"], abs=0.01)
@@ -69,7 +69,7 @@ def test_ranks_friedman_and_nemenyi_are_those_of_autorank(means):
 
 def test_autorank_says_the_same_today(means):
     autorank = pytest.importorskip("autorank").autorank
-    table = means.table("macro_f1")
+    table = means.means("macro_f1")
     options = {"verbose": False, "order": "descending", "force_mode": "nonparametric"}
     frequentist = autorank(table, **options)
     assert frequentist.rankdf["meanrank"].to_dict() == pytest.approx(AUTORANK["meanrank"])
@@ -146,13 +146,13 @@ def test_elo_is_the_maximum_of_the_likelihood(means):
     from multilab.arena import elo_ratings
 
     errors = np.random.default_rng(1).integers(0, 9, (2, 12, 5)) + np.arange(5)  # with ties
-    rated = elo_ratings(errors, means.columns, rounds=20)
+    rated = elo_ratings(errors, means.methods, rounds=20)
     np.testing.assert_allclose(rated["elo"], _bradley_terry(errors), atol=0.2)
     assert (rated["elo_low"] <= rated["elo"]).all()
     assert (rated["elo"] <= rated["elo_high"]).all()
     assert (rated["elo_high"] - rated["elo_low"] > 20).all()
-    assert rated.equals(elo_ratings(rankdata(errors, axis=2), means.columns, rounds=20))  # only the order counts
-    anchored = elo_ratings(errors, means.columns, anchor="m3", rounds=20)
+    assert rated.equals(elo_ratings(rankdata(errors, axis=2), means.methods, rounds=20))  # only the order counts
+    anchored = elo_ratings(errors, means.methods, anchor="m3", rounds=20)
     assert anchored.loc["m3", "elo"] == 1000
     np.testing.assert_allclose(anchored["elo_high"] - anchored["elo"], rated["elo_high"] - rated["elo"], atol=0.21)
 
@@ -228,7 +228,7 @@ def test_rates_are_those_of_bencheval():
     np.fill_diagonal(wins, 0)
     np.testing.assert_allclose(board.wins, wins, atol=1e-12)
     rates = engine.compute_winrate(per_task).sort_index().to_numpy()
-    table = board.table.loc[list(means.columns)]
+    table = board.table.loc[list(means.methods)]
     np.testing.assert_allclose(table["win_rate"], rates, atol=1e-12)
     saved = per_task.groupby(["method", "task"])["improvability"].mean().groupby("method").mean()
     np.testing.assert_allclose(table["improvability"], saved, atol=1e-12)
@@ -240,7 +240,7 @@ def test_an_unfinished_method_is_last_on_the_set_and_ties_with_others():
         [("set1", n, "m3", "60 s") for n in range(3)], columns=["dataset", "split", "method", "reason"]
     )
     track = track_results("default", scores, stopped)
-    assert track.reasons == {("set1", "m3"): "60 s", ("set1", "m0"): "missing"}
+    assert track.reasons() == {("set1", "m3"): "60 s", ("set1", "m0"): "missing"}
     assert track.unfinished_splits().tolist() == [[0] * 5, [1, 0, 0, 3, 0], [0] * 5]
     for name in ("macro_f1", "hamming_loss", "overall", "ranking"):
         ranks = rank_methods(track.means(), name).dataset_ranks.loc["set1"]
@@ -269,7 +269,7 @@ def test_a_set_leaves_a_metric_that_is_undefined_on_it():
     assert board.left_out == ("set2",)
     assert board.datasets == ("set0", "set1")
     without = rank_methods(means, "label").dataset_ranks.loc["set2"]
-    kept = [means.table(name).loc["set2"] for name in ("macro_f1", "micro_f1", "micro_auc")]
+    kept = [means.means(name).loc["set2"] for name in ("macro_f1", "micro_f1", "micro_auc")]
     expected = rankdata(np.mean([rankdata(-row) for row in kept], axis=0).round(9))
     assert without.tolist() == expected.tolist()
     with pytest.raises(ArenaError, match="undefined on all"):
@@ -306,7 +306,7 @@ def test_pools_have_common_sets_and_splits():
     tuned = track_results("tuned", synthetic_scores(2, 2, 2, seed=1))
     pool = pooled_tracks("tuned", [default, tuned])
     assert pool.means.datasets == ("set0", "set1")
-    assert pool.means.columns == ("m0", "m1", "m2", "m0@tuned", "m1@tuned")
+    assert pool.means.methods == ("m0", "m1", "m2", "m0@tuned", "m1@tuned")
     assert pool.splits == {"default": {"set0": (0, 1), "set1": (0, 1)}, "tuned": {"set0": (0, 1), "set1": (0, 1)}}
     digests = {
         "default": {"set0": ["x", "y", "z"], "set1": ["a", "b", "c"]},
@@ -316,8 +316,8 @@ def test_pools_have_common_sets_and_splits():
     assert pool.splits["default"] == {"set0": (0, 2), "set1": (0, 1, 2)}
     assert pool.splits["tuned"] == {"set0": (0, 1), "set1": (0, 1)}
     assert pool.other_splits == ("set1",)
-    expected = default.scores["set0"][default.metrics.index("macro_f1")][[0, 2]].mean(axis=0)
-    np.testing.assert_allclose(pool.means.table("macro_f1").loc["set0", ["m0", "m1", "m2"]], expected, atol=1e-6)
+    expected = default.board.values_of["set0"][default.board.metrics.index("macro_f1")][[0, 2]].mean(axis=0)
+    np.testing.assert_allclose(pool.means.means("macro_f1").loc["set0", ["m0", "m1", "m2"]], expected, atol=1e-6)
 
 
 def _tracks():
@@ -341,7 +341,8 @@ def _rate(ranks, columns, anchor, sources):
 def content():
     tracks, facts = _tracks()
     costs = pd.DataFrame(
-        {"fit_seconds": [1.0, 2, 3, 4], "predict_ms": 1.0, "model_mb": 2.0, "peak_mb": 3.0}, index=tracks[0].methods
+        {"fit_seconds": [1.0, 2, 3, 4], "predict_ms": 1.0, "model_mb": 2.0, "peak_mb": 3.0},
+        index=tracks[0].board.methods,
     )
     costs[["cells", "alone"]] = [5, True]
     costs.attrs["study"] = "arena-costs"
@@ -470,7 +471,7 @@ def test_unknown_names_are_refused(means):
         (lambda: means.on(["nowhere"]), "nowhere"),
         (lambda: track_results("default", synthetic_scores(1, 2, 1), methods=["x"]), "'x'"),
     ):
-        with pytest.raises(ArenaError, match=message):
+        with pytest.raises((ArenaError, StatisticsError), match=message):
             call()
 
 
@@ -499,9 +500,9 @@ def test_sources_reach_the_ratings_and_the_tests_without_the_sets_that_are_left_
     column = content["pools"][0]["champion"]["column"]
     means = track_results("default", scores).means()
     together = champion_tests(means, column, "macro_f1", {}, own)
-    other = next(name for name in means.columns if name != column)
+    other = next(name for name in means.methods if name != column)
     assert together["sources"].tolist() == [5, 5, 5]  # sets without a source are their own
-    assert tests["better"][means.columns.index(other)] == pytest.approx(together.loc[other, "better"], abs=1e-6)
+    assert tests["better"][means.methods.index(other)] == pytest.approx(together.loc[other, "better"], abs=1e-6)
     assert tests["surely_better"] == (together["better"] >= 0.95).sum()
     assert tests["surely_not_worse"] == (together["better"] + together["equal"] >= 0.95).sum()
 
@@ -545,8 +546,8 @@ def test_the_interval_of_elo_is_that_of_95_per_cent_of_the_centred_rounds():
 def test_the_p_value_of_a_board_is_that_of_its_numbers_of_sets_and_methods(means):
     board = rank_methods(means, "macro_f1")
     n, k = 12, 5
-    statistic = (n - 1) * board.chi2 / (n * (k - 1) - board.chi2)
-    assert board.p == pytest.approx(f.sf(statistic, k - 1, (k - 1) * (n - 1)))
+    statistic = (n - 1) * board.tests.chi2 / (n * (k - 1) - board.tests.chi2)
+    assert board.tests.p == pytest.approx(f.sf(statistic, k - 1, (k - 1) * (n - 1)))
 
 
 def test_the_file_has_the_wins_of_the_row_against_the_column(means):
@@ -567,7 +568,7 @@ def test_a_metric_that_is_undefined_on_a_split_is_left_out_by_pools_that_average
     content = arena_leaderboard(tracks, facts_of(scores), {}, [])
     for name, sets in (("default", ["set1"]), ("tuned", ["set0", "set1"])):
         pool = next(each for each in content["pools"] if each["name"] == name)
-        assert list(leaderboard_means(content, name).table("macro_auc").index) == sets
+        assert list(leaderboard_means(content, name).means("macro_auc").index) == sets
         assert pool["boards"]["macro_auc"]["sets"] == len(sets)
 
 
@@ -590,11 +591,11 @@ def test_what_is_not_in_the_means_is_refused_by_name(means):
     track = track_results("default", synthetic_scores(2, 3, 2))
     with pytest.raises(ArenaError, match="m9"):
         rank_methods(means, "macro_f1", anchor="m9")
-    with pytest.raises(ArenaError, match="micro_f1 was"):
+    with pytest.raises(StatisticsError, match="micro_f1 was"):
         champion_tests(means, "m0", "micro_f1", {})
     with pytest.raises(ArenaError, match="coverage is divided by the number of labels, which is unknown of set0"):
         champion_tests(track.means(), "m0", "coverage", {"set1": 6})
-    with pytest.raises(ArenaError, match="set0 has no split 7"):
+    with pytest.raises(StatisticsError, match="set0 has no split 7"):
         track.means({"set0": [0, 7]})
 
 
@@ -609,8 +610,8 @@ def test_a_set_on_which_nothing_finished_the_averaged_splits_counts_for_no_metri
     scores = without_cells(synthetic_scores(2, 2, 2), ("set0", "m0", 1), ("set0", "m1", 1))
     stopped = pd.DataFrame([("set0", 1, "m0", "60 s")], columns=["dataset", "split", "method", "reason"])
     track = track_results("default", scores, stopped)
-    assert list(track.means({"set0": [0]}).table("macro_f1").index) == ["set0", "set1"]
-    assert list(track.means({"set0": [1]}).table("macro_f1").index) == ["set1"]
+    assert list(track.means({"set0": [0]}).means("macro_f1").index) == ["set0", "set1"]
+    assert list(track.means({"set0": [1]}).means("macro_f1").index) == ["set1"]
 
 
 def test_pairs_are_compared_by_the_mean_share_of_each_source_and_the_direction_is_that_of_the_ranks():
@@ -632,9 +633,9 @@ def test_means_on_some_sets_have_their_order_and_a_set_with_an_undefined_metric_
     scores.loc[(scores["dataset"] == "set1") & (scores["metric"] == "macro_auc"), "value"] = np.nan
     track = track_results("default", scores)
     turned = track.means().on(["set2", "set0"])
-    assert list(turned.table("macro_f1").index) == ["set2", "set0"]
+    assert list(turned.means("macro_f1").index) == ["set2", "set0"]
     np.testing.assert_array_equal(turned.values, track.means().values[:, [2, 0]])
     read = leaderboard_means(arena_leaderboard([track], facts_of(scores), {}, []))
     np.testing.assert_array_equal(read.values, track.means().values)
     np.testing.assert_array_equal(read.undefined, track.means().undefined)
-    assert not read.unfinished.any()
+    assert not read.incomplete.any()

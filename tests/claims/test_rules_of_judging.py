@@ -9,7 +9,7 @@ import pytest
 from multilab.claims import Aliases, Claim, ClaimsError, Evidence, agreement_by_method
 from multilab.claims.checks import check_claims
 from multilab.claims.evidence import Finding, words
-from multilab.claims.statements import Program, read_programs
+from multilab.claims.programs import Program, read_programs
 from multilab.claims.verdicts import judge, summarised
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from multilab.cli import main
+from multilab.experiments.progress import count_warnings, warning_summary
 from multilab.experiments.store import Store
-from multilab.experiments.warning_counts import count_warnings, warning_summary
 
 QUICK = ("dataset=scenario1", "method=mlknn", "protocol=kfold3", "publish=false")
 

@@ -18,7 +18,7 @@ from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 from multilab.cli import main
-from multilab.experiments.composition import FileConfigSource, cells_at_once
+from multilab.experiments.compose import FileConfigSource, cells_at_once
 from multilab.experiments.store import Store
 
 SWEEP = ["dataset=genes-toy", "method=mlknn", "method.k=5,100000,7", "protocol=kfold3", "publish=false"]

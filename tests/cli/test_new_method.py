@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from multilab.cli import main
-from multilab.experiments import own_settings
+from multilab.experiments import conf
 from multilab.experiments.conf import names, package_names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import load_method
@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
     """A folder of one's own with a new method; the Python path is restored afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(own_settings, "_named", {})
+    monkeypatch.setattr(conf, "_named", {})
     monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
     assert main(["methods", "new", "ridge_labels", "--outside"]) == 0
@@ -105,11 +105,11 @@ def test_a_name_in_both_is_refused(folder):
 
 
 def test_new_settings_are_written_here_or_into_the_checkout(folder, monkeypatch, checkout):
-    assert own_settings.new_settings_dir() == checkout / "conf"  # MULTILAB_CONF
+    assert conf.new_settings_dir() == checkout / "conf"  # MULTILAB_CONF
     monkeypatch.delenv("MULTILAB_CONF")
-    assert own_settings.new_settings_dir() == folder / "conf"
+    assert conf.new_settings_dir() == folder / "conf"
     monkeypatch.chdir(checkout)
-    assert own_settings.new_settings_dir() == checkout / "conf"
+    assert conf.new_settings_dir() == checkout / "conf"
 
 
 @pytest.mark.parametrize(

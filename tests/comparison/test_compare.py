@@ -123,5 +123,5 @@ def test_wrong_uses_get_one_clear_line(arguments: dict[str, object], message: st
     with pytest.raises((ComparisonError, MetricError), match=message):
         compare(X=X, Y=Y, **arguments)
     board = compare([MLkNN()], X, Y, cv=3, metrics=["macro_f1"])
-    with pytest.raises(ComparisonError, match="was not measured"):
+    with pytest.raises(StatisticsError, match="was not measured"):
         board.splits("ranking_loss")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from multilab import compare
-from multilab.comparison import Leaderboard, recommend
+from multilab.comparison import recommend
+from multilab.comparison.comparing import with_labels
 from multilab.decision import TunedThresholdClassifier
 from multilab.methods import BinaryRelevance
 from multilab.metrics import over_assigned
-from multilab.statistics import StatisticsError, corrected_resampled_interval, corrected_resampled_p
+from multilab.statistics import Leaderboard, StatisticsError, corrected_resampled_interval, corrected_resampled_p
 
 
 def board(
@@ -30,22 +33,14 @@ def board(
     cost = seconds or {}
     rows += [(s, m, "fit_seconds", cost.get(m, 1.0)) for m, own in values.items() for s in range(len(own))]
     rows += [(s, m, "predict_seconds", 0.0) for m, own in values.items() for s in range(len(own))]
-    frame = pd.DataFrame(rows, columns=["split", "method", "metric", "value"])
-    n_splits = len(next(iter(values.values())))
+    frame = pd.DataFrame(rows, columns=["split", "method", "metric", "value"]).assign(dataset="x")
     decided = [
         (method, label, 200, count, round(200 * own.get(label, count / 200)))
         for method, own in (rates or {}).items()
         for label, count in (("hot", 60), ("fog", 2))
     ]
-    return Leaderboard(
-        frame,
-        tuple(values),
-        {"macro_f1": "max"},
-        0.25,
-        n_splits,
-        decided=pd.DataFrame(decided, columns=["method", "label", "observed", "count", "predicted"]),
-        untuned=tuned or {},
-    )
+    made = Leaderboard(frame, {"macro_f1": "max"}, test_to_train=0.25, untuned=tuned or {})
+    return with_labels(made, pd.DataFrame(decided, columns=["method", "label", "observed", "count", "predicted"]))
 
 
 BASE = [0.10, 0.11, 0.09, 0.10, 0.10]
@@ -249,7 +244,7 @@ def test_many_methods_are_counted_and_few_are_named() -> None:
     named = {name for name in many.methods if f"{name} " in text.replace(",", " ").replace(".", " ").replace(";", " ")}
     assert len(named) <= 5
     assert "and 20 others; 5 splits cannot say which of these is the best" in text
-    assert "and 20 others" in many.summary()
+    assert "and 20 others" in many.finding()
 
 
 def test_ties_single_methods_and_unfinished_ones_have_true_sentences() -> None:
@@ -262,7 +257,8 @@ def test_ties_single_methods_and_unfinished_ones_have_true_sentences() -> None:
     )
     made = board({"a": GOOD, "b": [np.nan] * 5})
     assert "Not compared, because their Macro F1 is undefined: b." in recommend(made).sentences
-    partly = Leaderboard(made.scores, ("a", "c"), made.directions, 0.25, 5, failures={"c": "stopped"})
+    stopped = pd.DataFrame([("x", 4, "c", "stopped")], columns=["dataset", "split", "method", "reason"])
+    partly = replace(made, methods=("a", "c"), unfinished=stopped)
     assert "Not compared, because they did not finish: c." in recommend(partly).sentences
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from helpers.code_copy import PART, forget
-from multilab.experiments.analysis_units import Unit
+from multilab.experiments.analyses import Unit
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.errors import ExperimentError, UnseenInputWarning
 from multilab.experiments.method import Method

@@ -9,15 +9,14 @@ import pytest
 
 from helpers.code_copy import PART, forget
 from multilab.core.code_digests import package_node, reached_modules
-from multilab.experiments import analysis_units as units
+from multilab.experiments import analyses as units
 from multilab.experiments import cells
 from multilab.experiments import method as method_module
 from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.method import Method, load_method
-from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.search import search_name
 from multilab.experiments.stage_keys import evaluation_digest
-from multilab.experiments.study import Tuning
+from multilab.experiments.study import ObservedShare, Tuning
 
 TUNE = Tuning(n_trials=2, folds=2, metric="hamming_loss")
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from multilab.cli import main
-from multilab.experiments.gate import (
+from multilab.experiments.verify import (
     Difference,
     _row_ranking_loss,
     differences,

@@ -19,12 +19,11 @@ from multilab.experiments import rekeying, running
 from multilab.experiments.cells import Cell, all_cells, split_refs, with_reads
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import run_cell_within, run_cells
-from multilab.experiments.limits import CellLimits
 from multilab.experiments.method import load_method
 from multilab.experiments.running import give_up
 from multilab.experiments.sharing import run_shared
 from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning, load_study, study_from
+from multilab.experiments.study import CellLimits, Tuning, load_study, study_from
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a patched function reaches a forked worker only")
 ONE_SECOND = CellLimits(1, 4)

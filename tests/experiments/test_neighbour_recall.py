@@ -13,7 +13,7 @@ from multilab.datasets import load
 from multilab.experiments import measuring, running
 from multilab.experiments.cell_metrics import evaluate_cell
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.evaluation import measurements
+from multilab.experiments.evaluate import measurements
 from multilab.experiments.fitting import indices
 from multilab.experiments.measuring import Meter, neighbour_recall
 from multilab.experiments.method import load_method

@@ -12,7 +12,7 @@ import pytest
 
 from multilab.cli import main
 from multilab.core import changed_files
-from multilab.experiments import additions, evaluation, rekeying
+from multilab.experiments import additions, evaluate, rekeying
 from multilab.experiments import cells as cells_module
 from multilab.experiments import rekeying as rekeying_module
 from multilab.experiments.cells import all_cells
@@ -40,9 +40,9 @@ def committed(tmp_path_factory):
     store, folder, cells = Store(root / "cells"), root / "reports" / "toy", all_cells(STUDY)
     for cell in cells:
         ensure(cell, store)
-    measured, tuned = evaluation.measurements(cells, store), evaluation.tuned(cells, store)
+    measured, tuned = evaluate.measurements(cells, store), evaluate.tuned(cells, store)
     folder.mkdir(parents=True)
-    write_results(folder, evaluation.evaluate(STUDY, cells, store), measured, tuned)
+    write_results(folder, evaluate.evaluate(STUDY, cells, store), measured, tuned)
     (folder / "study.json").write_text(json.dumps(described(STUDY)))
     digests = {cell.split_ref.dataset: cell.split_ref.dataset_digest for cell in cells}
     (folder / "datasets.json").write_text(json.dumps([{"name": n, "digest": d} for n, d in digests.items()]))

@@ -17,15 +17,13 @@ import multilab
 from helpers.code_copy import forget
 from multilab.experiments import fitting
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.conf import package_names
+from multilab.experiments.conf import entrant_names, package_names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method, load_method
-from multilab.experiments.observed_share import ObservedShare
-from multilab.experiments.own_settings import entrant_names
 from multilab.experiments.running import run_cell
 from multilab.experiments.search import search
 from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
+from multilab.experiments.study import ObservedShare, Tuning
 
 pytestmark = pytest.mark.slow
 
@@ -49,16 +47,13 @@ NOT_IN_KEYS = {
     "experiments/cells": KEYS,
     "experiments/chosen_metrics": KEYS,
     "experiments/conf": SETTINGS,
-    "experiments/journals": STORAGE,
+    "experiments/trials": STORAGE,
     "experiments/locks": "locks",
-    "experiments/measuring": "seconds and memory",
+    "experiments/measuring": "seconds and memory, number of BLAS threads",
     "experiments/method": "settings, which are in the key; how a search sets them is in the key of tuned cells",
-    "experiments/observed_share": SETTINGS,
-    "experiments/own_settings": SETTINGS,
+    "experiments/study": SETTINGS,
     "experiments/running": "hands data from one module in the key to the next; measures and stores",
     "experiments/store": STORAGE,
-    "experiments/study": SETTINGS,
-    "experiments/threads": "number of BLAS threads",
     "methods/__init__": NAMES_OF_MODULES,
     "methods/discovery": NAMES_OF_MODULES,
     "model_selection/train_test_splits": "digests of splits, which are in the key",

@@ -13,10 +13,10 @@ from helpers.searches import run_search
 from multilab.experiments import search
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.journals import open_journal
 from multilab.experiments.method import load_method
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning
+from multilab.experiments.trials import open_journal
 
 PLAN = Tuning(n_trials=13, folds=2, metric="hamming_loss")  # from the eleventh trial on TPE learns from the others
 

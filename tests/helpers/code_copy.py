@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from multilab.core import code_digests
-from multilab.experiments import analysis_units as units
+from multilab.experiments import analyses as units
 from multilab.experiments import cells, chosen_metrics, method
 from multilab.experiments.cells import SplitRef
 

@@ -16,8 +16,7 @@ from multilab.claims import paper as papers
 from multilab.claims.paper import PaperContent
 from multilab.core.settings import convert
 from multilab.experiments import fitting, running
-from multilab.experiments.analysing import run_units, tables
-from multilab.experiments.analysis_units import Unit, units_of
+from multilab.experiments.analyses import Unit, run_units, tables, units_of
 from multilab.experiments.cells import Cell, SplitRef
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import load_method
@@ -26,7 +25,7 @@ from multilab.experiments.study import load_study, study_from
 from multilab.methods.stacking.mlwse import MLWSE
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.metrics import score_all
-from multilab.papers._iterations import shown_iterations
+from multilab.papers.iterations import shown_iterations
 from multilab.papers.mlekelm import nystroem, sweeps
 from multilab.papers.mlwse import affinity, convergence, sensitivity, sparsity, table3
 

@@ -16,7 +16,7 @@ from multilab.claims import checks as checks_module
 from multilab.claims.checks import check_errata
 from multilab.claims.paper import find
 from multilab.experiments import cell_metrics, fitting, running
-from multilab.experiments.analysis_units import Unit
+from multilab.experiments.analyses import Unit
 from multilab.experiments.cells import Cell, SplitRef, study_cells
 from multilab.experiments.method import load_method
 from multilab.experiments.store import Store

@@ -11,11 +11,11 @@ import pytest
 from multilab.experiments.arguments import check_study
 from multilab.experiments.cells import study_cells
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.evaluation import evaluate, extra_quantities
-from multilab.experiments.gate import fingerprints
+from multilab.experiments.evaluate import evaluate, extra_quantities
 from multilab.experiments.running import ensure
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
+from multilab.experiments.verify import fingerprints
 from multilab.metrics import (
     DEFINED,
     METRICS,

@@ -10,7 +10,7 @@ from multilab.claims import checks as checks_module
 from multilab.claims.evidence import Evidence
 from multilab.claims.paper import find
 from multilab.experiments import fitting, running
-from multilab.experiments.analysis_units import Unit
+from multilab.experiments.analyses import Unit
 from multilab.experiments.cells import Cell, SplitRef
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import load_method

@@ -15,7 +15,7 @@ from multilab.claims.checks import check_errata
 from multilab.claims.evidence import Evidence, published_evidence
 from multilab.claims.paper import find
 from multilab.experiments import fitting, ledger, running
-from multilab.experiments.analysis_units import Unit
+from multilab.experiments.analyses import Unit
 from multilab.experiments.cells import Cell, SplitRef
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import load_method

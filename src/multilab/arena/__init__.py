@@ -31,6 +31,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "portfolio": ("StackPortfolio", "choose_portfolio", "normalised_scores", "unrelated_sets"),
         "sets": ("DataProfile", "nearest_sets", "select_sets"),
         "summary": ("arena_summary",),
-        "tracks": ("ArenaError", "Means", "Pool", "Track", "pooled_tracks", "track_results"),
+        "tracks": ("ArenaError", "Pool", "Track", "pooled_tracks", "track_results"),
     },
 )

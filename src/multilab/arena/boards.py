@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,11 +10,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from multilab.arena.tracks import ArenaError, Means
+from multilab.arena.tracks import ArenaError
 from multilab.core.messages import unknown_name
 from multilab.metrics import METRICS
 from multilab.metrics.registry import GROUPS
-from multilab.statistics import cliques, friedman, iman_davenport, nemenyi_cd
+from multilab.statistics import Comparison, Leaderboard, compare_methods
 
 _MEMBERS = {group: tuple(name for name, metric in METRICS.items() if metric.group == group) for group in GROUPS}
 
@@ -70,47 +69,63 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """Methods ordered by their average rank over datasets.
+    """Methods ordered by their average rank over datasets by one metric or a group: its tests, and the arena's rates.
 
     Attributes
     ----------
     name : str
         A metric or a group of metrics.
-    metrics, datasets : tuple of str
-        What counts; a dataset on which all metrics are undefined is in ``left_out``.
+    metrics : tuple of str
+        What counts.
     left_out : tuple of str
+        Datasets on which all metrics are undefined.
+    tests : Comparison
+        Ranks within datasets, Friedman's test, Nemenyi's critical difference and its groups; without tests of pairs.
     table : DataFrame
         Indexed by column (method), best first: ``rank``, the mean over the datasets of the rank within a dataset,
         ``win_rate``, the mean share of other methods beaten, ``improvability``, the mean share of the error that the
         best method of a dataset saves, ``unfinished``, the share of datasets without a result; with a rating also
         ``elo``, ``elo_low`` and ``elo_high``.
-    wins : DataFrame
-        Share of (dataset, metric) pairs that the method of the row wins against that of the column; ties count half.
-    chi2, p : float or None
-        Friedman's statistic, corrected for ties, and the p value of Iman and Davenport's F.
-    cd : float or None
-        Nemenyi's critical difference of ``rank`` at level .05.
-    groups : tuple of tuple of str
-        Maximal groups of methods whose ranks do not differ by ``cd``.
-    dataset_ranks : DataFrame of shape (n_datasets, n_columns)
-        The ranks that ``rank`` averages.
+    set_wins : ndarray of shape (n_datasets, n_columns, n_columns)
+        Share of the metrics of a dataset that the method of the row wins against that of the column; ties count half.
     """
 
     name: str
     metrics: tuple[str, ...]
-    datasets: tuple[str, ...]
     left_out: tuple[str, ...]
+    tests: Comparison
     table: pd.DataFrame
-    wins: pd.DataFrame
-    chi2: float | None
-    p: float | None
-    cd: float | None
-    groups: tuple[tuple[str, ...], ...]
-    dataset_ranks: pd.DataFrame
+    set_wins: np.ndarray
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The datasets that count."""
+        return self.tests.datasets
+
+    @property
+    def cd(self) -> float | None:
+        """Nemenyi's critical difference of ``rank`` at level .05; ``None`` with a single dataset or method."""
+        return self.tests.cd_nemenyi if self.tests.n > 1 else None
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """Maximal groups of methods whose ranks do not differ by ``cd``."""
+        return self.tests.groups if self.tests.n > 1 else ()
+
+    @property
+    def wins(self) -> pd.DataFrame:
+        """Share of (dataset, metric) pairs that the method of the row wins; every dataset counts alike."""
+        columns = list(self.tests.methods)
+        return pd.DataFrame(_mean_wins(self.set_wins), index=columns, columns=columns)
+
+    @property
+    def dataset_ranks(self) -> pd.DataFrame:
+        """The ranks that ``rank`` averages, datasets x columns."""
+        return pd.DataFrame.from_dict(self.tests.dataset_ranks, orient="index")[list(self.tests.methods)]
 
 
 def rank_methods(
-    means: Means,
+    means: Leaderboard,
     name: str,
     rating: Rating | None = None,
     anchor: str | None = None,
@@ -120,7 +135,7 @@ def rank_methods(
 
     Parameters
     ----------
-    means : Means
+    means : Leaderboard
         From :meth:`Track.means` or :attr:`Pool.means`.
     name : str
         A metric, or a group of :data:`METRIC_GROUPS`. On a dataset, a group ranks the methods by the mean of their
@@ -159,8 +174,8 @@ def rank_methods(
     a   1.5         0.0
     b   1.5         0.5
     """
-    if anchor is not None and anchor not in means.columns:
-        raise ArenaError(unknown_name("column for the anchor", anchor, means.columns))
+    if anchor is not None and anchor not in means.methods:
+        raise ArenaError(unknown_name("column for the anchor", anchor, means.methods))
     metrics = tuple(metric for metric in metrics_of(name) if metric in means.metrics)
     if not metrics:
         raise ArenaError(f"{name} was not computed; there are {', '.join(means.metrics)}")
@@ -175,39 +190,21 @@ def rank_methods(
     ranks = rankdata(np.where(np.isnan(errors), np.inf, errors), axis=2)  # unfinished last, in shared ranks
     ranks[~defined] = np.nan
     within = ranks[0] if name not in METRIC_GROUPS else rankdata(_mean(ranks).round(9), axis=1)
-    wins = _wins(ranks)
-    k, columns = len(means.columns), list(means.columns)
+    wins, columns = _set_wins(ranks), list(means.methods)
     table = pd.DataFrame(
         {
             "rank": within.mean(axis=0),
-            "win_rate": wins.sum(axis=1) / (k - 1) if k > 1 else np.nan,
+            "win_rate": _mean_wins(wins).sum(axis=1) / (len(columns) - 1) if len(columns) > 1 else np.nan,
             "improvability": _mean(_improvability(errors, defined)).mean(axis=0),
-            "unfinished": means.unfinished[used].mean(axis=0),
+            "unfinished": means.incomplete[used].mean(axis=0),
         },
         index=columns,
     )
     if rating is not None:
         table = table.join(rating(ranks, columns, anchor, [(sources or {}).get(each, each) for each in datasets]))
-    chi2 = p = cd = None
-    groups: tuple[tuple[str, ...], ...] = ()
-    if k > 1 and len(datasets) > 1:
-        cd = critical_difference(k, len(datasets))
-        chi2 = friedman(within)
-        p = iman_davenport(chi2, len(datasets), k, ALPHA).p
-        groups = cliques(table["rank"].to_dict(), cd)
-    return Board(
-        name=name,
-        metrics=metrics,
-        datasets=datasets,
-        left_out=left_out,
-        table=table.sort_values("rank", kind="stable"),
-        wins=pd.DataFrame(wins, index=columns, columns=columns),
-        chi2=chi2,
-        p=p,
-        cd=cd,
-        groups=groups,
-        dataset_ranks=pd.DataFrame(within, index=list(datasets), columns=columns),
-    )
+    ranked = pd.DataFrame(within, index=list(datasets), columns=columns)
+    tests = compare_methods(ranked, "min", ALPHA, metric=name, pairs=False)
+    return Board(name, metrics, left_out, tests, table.sort_values("rank", kind="stable"), wins)
 
 
 def errors_of(metrics: Sequence[str], values: np.ndarray) -> np.ndarray:
@@ -222,24 +219,24 @@ def errors_of(metrics: Sequence[str], values: np.ndarray) -> np.ndarray:
     return np.where(maximised.reshape(-1, *[1] * (values.ndim - 1)), 1.0 - values, values)
 
 
-critical_difference = functools.lru_cache(maxsize=None)(nemenyi_cd)
-"""Nemenyi's critical difference of a number of methods on a number of datasets: it takes long to compute."""
-
-
 def _mean(values: np.ndarray) -> np.ndarray:
     """Return the mean over the first axis of what is not NaN; every other index has a value."""
     return np.nanmean(values, axis=0)
 
 
-def _wins(ranks: np.ndarray) -> np.ndarray:
-    """Return the share of (dataset, metric) pairs won, rows against columns; each dataset counts alike."""
+def _set_wins(ranks: np.ndarray) -> np.ndarray:
+    """Return by dataset the share of metrics won, rows against columns."""
     k = ranks.shape[2]
-    wins = np.zeros((k, k))
-    for each in np.moveaxis(ranks, 1, 0):
+    wins = np.zeros((ranks.shape[1], k, k))
+    for at, each in enumerate(np.moveaxis(ranks, 1, 0)):
         rows = each[~np.isnan(each[:, 0])]
         signs = np.sign(rows[:, None, :] - rows[:, :, None])  # 1 where the row's rank is smaller: it wins
-        wins += (signs.mean(axis=0) + 1) / 2
-    wins /= ranks.shape[1]
+        wins[at] = (signs.mean(axis=0) + 1) / 2
+    return wins
+
+
+def _mean_wins(set_wins: np.ndarray) -> np.ndarray:
+    wins = np.add.reduce(set_wins, axis=0) / len(set_wins)
     np.fill_diagonal(wins, 0.0)
     return wins
 

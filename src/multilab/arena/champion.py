@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from multilab.arena.boards import errors_of
-from multilab.arena.tracks import ArenaError, Means
+from multilab.arena.tracks import ArenaError
 from multilab.metrics import METRICS
-from multilab.statistics import bayesian_signed_rank
+from multilab.statistics import Leaderboard, bayesian_signed_rank
 
 ROPE = 0.01
 """Half the width of the region of practical equivalence, for metrics in [0, 1]."""
@@ -24,7 +24,7 @@ SAMPLES = 20_000
 
 
 def champion_tests(
-    means: Means,
+    means: Leaderboard,
     champion: str,
     metric: str,
     n_labels: Mapping[str, int],
@@ -35,7 +35,7 @@ def champion_tests(
 
     Parameters
     ----------
-    means : Means
+    means : Leaderboard
         From :meth:`Track.means` or :attr:`Pool.means`.
     champion : str
         A column.
@@ -73,7 +73,7 @@ def champion_tests(
     >>> bool(tests.loc["b", "better"] > 0.99)
     True
     """
-    table = means.table(metric)
+    table = means.means(metric)
     others = [column for column in table.columns if column != champion]
     if table.empty or not others:
         return pd.DataFrame(columns=["better", "equal", "worse", "sources"])

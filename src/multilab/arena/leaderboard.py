@@ -93,10 +93,10 @@ import pandas as pd
 from multilab.arena.boards import GROUP_TITLES, METRIC_GROUPS, Board, Rating, boards_of, metrics_of, rank_methods
 from multilab.arena.champion import ROPE, SURE, champion_tests
 from multilab.arena.sets import sources_of
-from multilab.arena.tracks import ArenaError, Means, Pool, Track, all_pools
+from multilab.arena.tracks import ArenaError, Pool, Track, all_pools
 from multilab.core.messages import unknown_name
 from multilab.metrics import METRICS
-from multilab.statistics import pareto_front
+from multilab.statistics import Leaderboard, pareto_front
 
 SCHEMA = 2
 """Version of the file."""
@@ -164,7 +164,7 @@ def arena_leaderboard(
     """
     by_name = {track.name: track for track in tracks}
     pools = all_pools(tracks, methods, digests, champion)
-    anchors = [anchor if anchor in pool.means.columns else None for pool in pools]
+    anchors = [anchor if anchor in pool.means.methods else None for pool in pools]
     sources = sources_of(facts)
     boards = _boards(pools, anchors, rating, sources, run)
     if "overall" not in boards[pools[0].name]:
@@ -176,13 +176,13 @@ def arena_leaderboard(
     described = [
         _pool(pool, by_name)
         | {"anchor": at}
-        | {"boards": {name: _board(board, pool.means.columns) for name, board in boards[pool.name].items()}}
+        | {"boards": {name: _board(board, pool.means.methods) for name, board in boards[pool.name].items()}}
         | _fronts(boards[pool.name], costs)
         | {"champion": column and _champion(pool.means, column, tests[pool.name], boards[pool.name])}
         for pool, at, column in zip(pools, anchors, champions, strict=True)
     ]
     used = [each for each in facts if any(each["name"] in pool.means.datasets for pool in pools)]
-    metrics = [name for name in METRICS if any(name in track.metrics for track in tracks)]
+    metrics = [name for name in METRICS if any(name in track.board.metrics for track in tracks)]
     return {
         "schema": SCHEMA,
         "created": max((each["created"] for each in studies if each.get("created")), default=None),
@@ -191,7 +191,7 @@ def arena_leaderboard(
         "methods": {
             column: {"name": name, "track": track.name, **methods.get(name, {})}
             for track in tracks
-            for column, name in zip(track.columns, track.methods, strict=True)
+            for column, name in zip(track.columns, track.board.methods, strict=True)
         },
         "absent": list(absent),
         "metrics": [_metric(name) for name in metrics],
@@ -252,28 +252,29 @@ def _metric(name: str) -> dict[str, Any]:
 
 
 def _track(track: Track) -> dict[str, Any]:
-    means, missing = track.means(), track.unfinished_splits()
+    means, missing, reasons = track.means(), track.unfinished_splits(), track.reasons()
+    datasets, methods = track.board.datasets, track.board.methods
     return {
-        "sets": list(track.datasets),
+        "sets": list(datasets),
         "columns": list(track.columns),
-        "splits": {name: len(numbers) for name, numbers in track.splits.items()},
+        "splits": {name: len(numbers) for name, numbers in track.board.splits_of.items()},
         "values": {
-            metric: [_finite_or_none(row) for row in means.values[at]] for at, metric in enumerate(track.metrics)
+            metric: [_finite_or_none(row) for row in means.values[at]] for at, metric in enumerate(track.board.metrics)
         },
         "undefined": _undefined(means),
         "unfinished": [
             {
-                "set": track.datasets[i],
+                "set": datasets[i],
                 "column": track.columns[j],
                 "splits": int(missing[i, j]),
-                "reason": track.reasons[track.datasets[i], track.methods[j]],
+                "reason": reasons[datasets[i], methods[j]],
             }
             for i, j in np.argwhere(missing)
         ],
     }
 
 
-def _undefined(means: Means) -> dict[str, list[str]]:
+def _undefined(means: Leaderboard) -> dict[str, list[str]]:
     """Return by metric the datasets on which it is undefined; nothing of a metric without any."""
     absent = zip(means.metrics, means.undefined, strict=True)
     return {metric: [means.datasets[at] for at in np.flatnonzero(each)] for metric, each in absent if each.any()}
@@ -301,7 +302,7 @@ def _boards(
     return boards
 
 
-def _ranked(rating: Rating | None, sources: Mapping[str, str], job: tuple[str, str, Means, str | None]) -> Board:
+def _ranked(rating: Rating | None, sources: Mapping[str, str], job: tuple[str, str, Leaderboard, str | None]) -> Board:
     _, name, means, anchor = job
     return rank_methods(means, name, rating, anchor, sources)
 
@@ -311,12 +312,12 @@ def _chosen(pool: Pool, boards: Mapping[str, Mapping[str, Board]], champion: str
 
     The same ensemble is tested in every pool that has it.
     """
-    if champion in pool.means.columns:
+    if champion in pool.means.methods:
         return champion
     if "ensembled" not in boards:
         return str(boards[pool.name]["overall"].table.index[0])
     best = next(name for name in boards["ensembled"]["overall"].table.index if name.endswith("@ensembled"))
-    return str(best) if best in pool.means.columns else None
+    return str(best) if best in pool.means.methods else None
 
 
 def _tests(
@@ -340,7 +341,9 @@ def _tests(
     return tests
 
 
-def _tested(labels: Mapping[str, int], sources: Mapping[str, str], job: tuple[str, str, Means, str]) -> pd.DataFrame:
+def _tested(
+    labels: Mapping[str, int], sources: Mapping[str, str], job: tuple[str, str, Leaderboard, str]
+) -> pd.DataFrame:
     _, metric, means, champion = job
     return champion_tests(means, champion, metric, labels, sources)
 
@@ -349,8 +352,10 @@ def _pool(pool: Pool, tracks: Mapping[str, Track]) -> dict[str, Any]:
     """Return the description of a pool; where it averages fewer splits than a track, with its own means."""
     means, own = pool.means, {}
     for name in pool.tracks:
-        fewer = [each for each, used in pool.splits[name].items() if len(used) < len(tracks[name].splits[each])]
-        at = [means.columns.index(column) for column in tracks[name].columns]
+        fewer = [
+            each for each, used in pool.splits[name].items() if len(used) < len(tracks[name].board.splits_of[each])
+        ]
+        at = [means.methods.index(column) for column in tracks[name].columns]
         if fewer:
             own[name] = {
                 metric: {each: _finite_or_none(means.values[m, means.datasets.index(each), at]) for each in fewer}
@@ -360,11 +365,11 @@ def _pool(pool: Pool, tracks: Mapping[str, Track]) -> dict[str, Any]:
         "name": pool.name,
         "tracks": list(pool.tracks),
         "sets": list(means.datasets),
-        "columns": list(means.columns),
+        "columns": list(means.methods),
         "values": own,
         "undefined": _undefined(means),
         "other_splits": list(pool.other_splits),
-        "unfinished": [_rounded(pool.unfinished[column], 4) for column in means.columns],
+        "unfinished": [_rounded(pool.unfinished[column], 4) for column in means.methods],
     }
 
 
@@ -383,8 +388,8 @@ def _board(board: Board, columns: Sequence[str]) -> dict[str, Any]:
     entry |= {name: _rounded_list(table[name], places) for name, places in digits.items() if name in table}
     entry |= {
         "cd": _rounded(board.cd, 3),
-        "chi2": _rounded(board.chi2, 2),
-        "p": None if board.p is None else float(f"{board.p:.3g}"),
+        "chi2": _rounded(board.tests.chi2, 2),
+        "p": None if board.tests.p is None else float(f"{board.tests.p:.3g}"),
         "cliques": [list(group) for group in board.groups],
     }
     if board.name in METRIC_GROUPS:
@@ -393,11 +398,11 @@ def _board(board: Board, columns: Sequence[str]) -> dict[str, Any]:
 
 
 def _champion(
-    means: Means, champion: str, tests: Mapping[str, pd.DataFrame], boards: Mapping[str, Board]
+    means: Leaderboard, champion: str, tests: Mapping[str, pd.DataFrame], boards: Mapping[str, Board]
 ) -> dict[str, Any]:
     described = {}
     for metric, table in tests.items():
-        ranks, aligned = boards[metric].table, table.reindex(list(means.columns))
+        ranks, aligned = boards[metric].table, table.reindex(list(means.methods))
         better, equal = table["better"].to_numpy(dtype=float), table["equal"].to_numpy(dtype=float)
         described[metric] = {
             **{name: _rounded_list(aligned[name], 6) for name in ("better", "equal", "worse")},
@@ -436,7 +441,7 @@ def _significant(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
-def leaderboard_means(content: Mapping[str, Any], pool: str = "default") -> Means:
+def leaderboard_means(content: Mapping[str, Any], pool: str = "default") -> Leaderboard:
     """Return the means of a pool of tracks of a leaderboard.
 
     Parameters
@@ -448,8 +453,8 @@ def leaderboard_means(content: Mapping[str, Any], pool: str = "default") -> Mean
 
     Returns
     -------
-    Means
-        On the datasets and columns of the pool, with the metrics that all its tracks have.
+    Leaderboard
+        The means on the datasets and columns of the pool, with the metrics that all its tracks have.
 
     Raises
     ------
@@ -463,7 +468,7 @@ def leaderboard_means(content: Mapping[str, Any], pool: str = "default") -> Mean
     >>> rows = [("x", 0, "a", "macro_f1", 0.6), ("x", 0, "b", "macro_f1", 0.7), ("y", 0, "a", "macro_f1", 0.5)]
     >>> scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
     >>> facts = [{"name": "x", "q": 6}, {"name": "y", "q": 6}]
-    >>> leaderboard_means(arena_leaderboard([track_results("default", scores)], facts, {}, [])).table("macro_f1")
+    >>> leaderboard_means(arena_leaderboard([track_results("default", scores)], facts, {}, [])).means("macro_f1")
          a    b
     x  0.6  0.7
     y  0.5  NaN
@@ -485,5 +490,5 @@ def leaderboard_means(content: Mapping[str, Any], pool: str = "default") -> Mean
                 row = own[dataset] if dataset in own else track["values"][metric][track["sets"].index(dataset)]
                 values[m, i, columns] = np.array(row, dtype=float)
     values[undefined] = np.nan
-    unfinished = np.isnan(values).all(axis=0)
-    return Means(tuple(metrics), tuple(entry["sets"]), tuple(entry["columns"]), values, undefined, unfinished)
+    directions = {name: METRICS[name].direction for name in metrics}
+    return Leaderboard.of_means(values, directions, entry["sets"], entry["columns"])

@@ -13,9 +13,8 @@ from multilab.arena import ArenaError, Track, method_costs, track_results, with_
 from multilab.arena.tracks import column_name
 from multilab.core import conf_dir, read_json, report_dir
 from multilab.core.shell import command
-from multilab.experiments.conf import names, package_names, read_settings_file
+from multilab.experiments.conf import entrant_names, names, package_names, read_settings_file
 from multilab.experiments.method import Method, family_of, load_method
-from multilab.experiments.own_settings import entrant_names
 from multilab.experiments.study import load_study
 from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, read_unfinished
 
@@ -137,7 +136,7 @@ def described_methods(tracks: Iterable[Track], studies: Mapping[str, str]) -> di
         folder = report_dir(studies[track.name])
         settings, environment = _json(folder / "study.json", {}), _json(folder / "environment.json", {})
         titles, references = settings.get("method_titles", {}), settings.get("references", {})
-        for name in track.methods:
+        for name in track.board.methods:
             method = load_method(name) if name in known else None
             own, decided = settings.get("settings", {}).get(name, {}), chosen_on.get(name)
             described[name] = {
@@ -153,7 +152,7 @@ def described_methods(tracks: Iterable[Track], studies: Mapping[str, str]) -> di
 
 def absent_entrants(tracks: Sequence[Track], studies: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the entrants that have no results in any track, with the reason, as the leaderboard file has them."""
-    present = {name for track in tracks for name in track.methods}
+    present = {name for track in tracks for name in track.board.methods}
     ranked = [study for track, study in studies.items() if track not in _COSTS and study in names("study")]
     listed = {study: set(load_study(study).all_methods) for study in ranked}
     absent = []

@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from multilab.arena.boards import ALPHA, ORDERED_LIKE, critical_difference, errors_of, rank_methods
+from multilab.arena.boards import ALPHA, ORDERED_LIKE, errors_of, rank_methods
 from multilab.arena.champion import ROPE, champion_verdict
 from multilab.arena.leaderboard import leaderboard_means
 from multilab.arena.sets import sources_of
-from multilab.arena.tracks import UNSEEN, ArenaError, Means
+from multilab.arena.tracks import UNSEEN, ArenaError
 from multilab.metrics import METRICS
-from multilab.statistics import holm, signed_rank_p
+from multilab.statistics import Leaderboard, holm, nemenyi_cd, signed_rank_p
 
 SUMMARY_SCHEMA = 1
 """Version of the content of the file."""
@@ -137,7 +137,7 @@ def arena_summary(
         "alpha": ALPHA,
         "anchor": pool["anchor"],
         "sets": [each["name"] for each in content["sets"] if each["name"] in means.datasets],
-        "columns": list(means.columns),
+        "columns": list(means.methods),
         "groups": {each["name"]: each["title"] for each in content["groups"]},
         "winners": _winners(means, content["sets"], groups),
         "elo": {name: _first_by_elo(pool, name) for name in groups if "elo" in pool["boards"][name]},
@@ -145,7 +145,7 @@ def arena_summary(
             _proposal(pool, shares, name, study, (comparators or {}).get(study, ()))
             for study, names in PROPOSALS.items()
             for name in names
-            if name in means.columns
+            if name in means.methods
         ],
         "tuning": tuning_numbers(content, groups),
         "stacking": _stacking(content, groups),
@@ -158,7 +158,7 @@ def arena_summary(
     }
 
 
-def _winners(means: Means, facts: Sequence[Mapping[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
+def _winners(means: Leaderboard, facts: Sequence[Mapping[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
     """Return by kind of sets the first of each group of metrics, and what is not separated from it."""
     facts = [each for each in facts if each["name"] in means.datasets]
     winners = []
@@ -201,7 +201,7 @@ def _first(ranks: pd.DataFrame) -> dict[str, Any]:
     """Return the best method of a table of ranks and those that the critical difference does not separate from it."""
     n_sets, n_methods = ranks.shape
     means = pd.Series(ranks.to_numpy().mean(axis=0), index=ranks.columns).sort_values(kind="stable")
-    cd = critical_difference(n_methods, n_sets) if n_methods > 1 and n_sets > 1 else None
+    cd = nemenyi_cd(n_methods, n_sets) if n_methods > 1 and n_sets > 1 else None
     near = None if cd is None else [str(name) for name in means.index[1:] if means[name] - means.iloc[0] < cd]
     return {
         "first": str(means.index[0]),
@@ -257,9 +257,9 @@ def tuning_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[st
     search = next((each.get("tune") for each in content["studies"] if each["track"] == "tuned"), None)
     means = leaderboard_means(content, "tuned")
     shares = {name: _shares(means, name, content["sets"]) for name in groups}
-    metric = (search or {}).get("metric")
+    metric = str((search or {}).get("metric"))
     pairs = [(each, content["methods"][each]["name"]) for each in content["tracks"]["tuned"]["columns"]]
-    pairs = [(tuned, name) for tuned, name in pairs if name in means.columns]
+    pairs = [(tuned, name) for tuned, name in pairs if name in means.methods]
     tests = {group: _tested([(each, *pair) for pair in pairs]) for group, each in shares.items()}
     return {
         "sets": list(means.datasets),
@@ -270,7 +270,7 @@ def tuning_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[st
                 "default": _standing(pool, "overall", name),
                 "tuned": _standing(pool, "overall", tuned),
                 "groups": {group: rows[at] for group, rows in tests.items()},
-                "gain": None if metric not in means.metrics else _gain(means.table(metric), metric, tuned, name),
+                "gain": None if metric not in means.metrics else _gain(means.means(metric), metric, tuned, name),
             }
             for at, (tuned, name) in enumerate(pairs)
         ],
@@ -310,14 +310,14 @@ def _stacks(content: Mapping[str, Any], groups: Sequence[str], suffix: str) -> d
     means = leaderboard_means(content, pool["name"])
     shares = {name: _shares(means, name, content["sets"]) for name in groups if name in pool["boards"]}
     stacks = content["tracks"]["ensembled"]["columns"]
-    singles = [column for column in means.columns if column not in stacks]
+    singles = [column for column in means.methods if column not in stacks]
     ranks = {name: dict(zip(pool["columns"], board["rank"], strict=True)) for name, board in pool["boards"].items()}
     best = {group: min(singles, key=ranks[group].__getitem__) for group in shares}
     counted = [metric for metric in pool["boards"] if metric in means.metrics]
     rated = "elo" in pool["boards"]["overall"]
     return {
         "sets": list(means.datasets),
-        "columns": len(means.columns),
+        "columns": len(means.methods),
         "stacks": [
             {
                 "name": content["methods"][stack]["name"],
@@ -378,20 +378,20 @@ def _costs(content: Mapping[str, Any], pool: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _cheap(means: Means, measured: pd.DataFrame) -> dict[str, Any]:
+def _cheap(means: Leaderboard, measured: pd.DataFrame) -> dict[str, Any]:
     """Return by metric and set the best method, and the cheapest one whose mean is at most the ROPE worse."""
     seconds = measured.assign(
         seconds=measured["fit_seconds"] + measured["input_seconds"].fillna(0) + measured["predict_seconds"]
     )
     cost = seconds.pivot_table(index="dataset", columns="method", values="seconds", aggfunc="mean")
-    used = measured[measured["dataset"].isin(means.datasets) & measured["method"].isin(means.columns)]
+    used = measured[measured["dataset"].isin(means.datasets) & measured["method"].isin(means.methods)]
     return {
         "alone": bool(used["alone"].all()) if len(used) else False,
         "metrics": {
             metric: [
                 row
                 for name in means.datasets
-                if name in cost.index and (row := _cheapest(means.table(metric), metric, name, cost.loc[name]))
+                if name in cost.index and (row := _cheapest(means.means(metric), metric, name, cost.loc[name]))
             ]
             for metric in CHEAP_METRICS
             if metric in means.metrics
@@ -527,17 +527,17 @@ def _agreement(pool: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any
     }
 
 
-def _dummies(pool: Mapping[str, Any], means: Means) -> list[dict[str, Any]]:
+def _dummies(pool: Mapping[str, Any], means: Leaderboard) -> list[dict[str, Any]]:
     """Return by metric the best dummy: its rank, how many methods are behind it, where it is close to the best."""
-    dummies = [name for name in DUMMIES if name in means.columns]
-    learners = [name for name in means.columns if name not in DUMMIES]
+    dummies = [name for name in DUMMIES if name in means.methods]
+    learners = [name for name in means.methods if name not in DUMMIES]
     rows = []
     for metric in means.metrics:
         if not dummies or metric not in pool["boards"]:
             continue
         ranks = dict(zip(pool["columns"], pool["boards"][metric]["rank"], strict=True))
         best = min(dummies, key=ranks.__getitem__)
-        table = means.table(metric)
+        table = means.means(metric)
         errors = pd.DataFrame(errors_of([metric], table.to_numpy()[None])[0], table.index, table.columns)
         gap = errors[best] - errors[learners].min(axis=1)
         bounded = not np.isinf(METRICS[metric].high)
@@ -571,11 +571,10 @@ class _Shares:
         return pd.Series(shares, index=pd.Index(self.sources, name="source"))
 
 
-def _shares(means: Means, group: str, facts: Sequence[Mapping[str, Any]]) -> _Shares:
+def _shares(means: Leaderboard, group: str, facts: Sequence[Mapping[str, Any]]) -> _Shares:
     """Return the shares of a group; a dataset on which all its metrics are undefined is left out."""
-    used, sources = rank_methods(means, group).datasets, sources_of(facts)
-    wins = [rank_methods(means.on([name]), group).wins.to_numpy() for name in used]
-    return _Shares(means.columns, tuple(sources[name] for name in used), np.array(wins))
+    board, sources = rank_methods(means, group), sources_of(facts)
+    return _Shares(means.methods, tuple(sources[name] for name in board.datasets), board.set_wins)
 
 
 def _tested(pairs: Sequence[tuple[_Shares, str, str]]) -> list[dict[str, Any]]:

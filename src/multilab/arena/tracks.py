@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ import pandas as pd
 
 from multilab.core import MultilabError
 from multilab.metrics import METRICS
+from multilab.statistics import Leaderboard
+from multilab.statistics.leaderboard import CELL
 
 
 class ArenaError(MultilabError, ValueError):
@@ -31,103 +33,40 @@ def column_name(method: str, track: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Means:
-    """Mean scores over the splits.
-
-    Attributes
-    ----------
-    metrics, datasets, columns : tuple of str
-        Axes of ``values``; a column is a method of a track.
-    values : ndarray of shape (n_metrics, n_datasets, n_columns)
-        Rounded to nine decimals; NaN where the method has an unfinished split of the dataset or the metric is
-        undefined.
-    undefined : ndarray of bool, shape (n_metrics, n_datasets)
-        A finished method has no value of the metric: the dataset does not count for it.
-    unfinished : ndarray of bool, shape (n_datasets, n_columns)
-        A split is missing: the method is ranked last on the dataset.
-    """
-
-    metrics: tuple[str, ...]
-    datasets: tuple[str, ...]
-    columns: tuple[str, ...]
-    values: np.ndarray
-    undefined: np.ndarray
-    unfinished: np.ndarray
-
-    def on(self, datasets: Sequence[str]) -> Means:
-        """Return the means on some of the datasets, in their order.
-
-        Raises
-        ------
-        ArenaError
-            If one is not there.
-        """
-        positions = [_position(self.datasets, name) for name in datasets]
-        return Means(
-            self.metrics,
-            tuple(datasets),
-            self.columns,
-            self.values[:, positions],
-            self.undefined[:, positions],
-            self.unfinished[positions],
-        )
-
-    def table(self, metric: str) -> pd.DataFrame:
-        """Return the means of one metric, datasets x columns, without the datasets on which it is undefined.
-
-        Raises
-        ------
-        ArenaError
-            If the metric was not computed.
-        """
-        if metric not in self.metrics:
-            raise ArenaError(f"{metric} was not computed; there are {', '.join(self.metrics)}")
-        at = self.metrics.index(metric)
-        table = pd.DataFrame(self.values[at], index=list(self.datasets), columns=list(self.columns))
-        return table[~self.undefined[at]]
-
-
-@dataclass(frozen=True, eq=False)
 class Track:
-    """Scores of one study.
+    """Results of one study.
 
     Attributes
     ----------
     name : str
         ``default``, ``tuned``, ``ensembled`` or any other.
-    datasets, methods, metrics : tuple of str
-    splits : dict of str to tuple of int
-        Numbers of the splits of each dataset.
-    scores : dict of str to ndarray of shape (n_metrics, n_splits, n_methods)
-        By dataset; NaN where there is no value.
-    finished : dict of str to ndarray of bool, shape (n_splits, n_methods)
-        By dataset.
-    reasons : dict of (str, str) to str
-        Why a method has an unfinished split on a dataset; ``missing`` where the tables do not say.
+    board : Leaderboard
+        Its metrics are those of ``multilab.metrics.METRICS``.
     """
 
     name: str
-    datasets: tuple[str, ...]
-    methods: tuple[str, ...]
-    metrics: tuple[str, ...]
-    splits: Mapping[str, tuple[int, ...]]
-    scores: Mapping[str, np.ndarray]
-    finished: Mapping[str, np.ndarray]
-    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    board: Leaderboard
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the methods in a pool of tracks: ``mlknn`` of the track default, ``mlknn@tuned`` of another."""
-        return tuple(column_name(name, self.name) for name in self.methods)
+        return tuple(column_name(name, self.name) for name in self.board.methods)
+
+    def reasons(self) -> dict[tuple[str, str], str]:
+        """Return why a method lacks a split of a dataset, by both; ``missing`` where the tables do not say."""
+        stopped = self.board.unfinished
+        why = dict(zip(zip(stopped["dataset"], stopped["method"], strict=True), stopped["reason"], strict=True))
+        datasets, methods = self.board.datasets, self.board.methods
+        pairs = [(datasets[i], methods[j]) for i, j in np.argwhere(self.board.incomplete)]
+        return {pair: str(why.get(pair, "missing")) for pair in pairs}
 
     def unfinished_splits(self) -> np.ndarray:
         """Return the number of unfinished splits, shape (n_datasets, n_methods)."""
-        return np.array([(~self.finished[name]).sum(axis=0) for name in self.datasets]).reshape(
-            len(self.datasets), len(self.methods)
-        )
+        counts = [(~self.board.finished[name]).sum(axis=0) for name in self.board.datasets]
+        return np.array(counts).reshape(len(self.board.datasets), len(self.board.methods))
 
-    def means(self, splits: Mapping[str, Sequence[int]] | None = None) -> Means:
-        """Return the mean scores over the splits.
+    def means(self, splits: Mapping[str, Sequence[int]] | None = None) -> Leaderboard:
+        """Return the mean scores over the splits as a leaderboard of the columns, rounded to nine decimals.
 
         Parameters
         ----------
@@ -136,26 +75,12 @@ class Track:
 
         Raises
         ------
-        ArenaError
+        StatisticsError
             If a dataset has no such split.
         """
-        n_metrics, n_sets = len(self.metrics), len(self.datasets)
-        values = np.full((n_metrics, n_sets, len(self.methods)), np.nan)
-        undefined = np.zeros((n_metrics, n_sets), dtype=bool)
-        unfinished = np.zeros((n_sets, len(self.methods)), dtype=bool)
-        for at, name in enumerate(self.datasets):
-            used = (splits or {}).get(name, self.splits[name])
-            if absent := set(used) - set(self.splits[name]):
-                raise ArenaError(
-                    f"{name} has no split {min(absent)}; there are {', '.join(map(str, self.splits[name]))}"
-                )
-            positions = [self.splits[name].index(number) for number in used]
-            scores, finished = self.scores[name][:, positions], self.finished[name][positions]
-            undefined[:, at] = (np.isnan(scores) & finished).any(axis=(1, 2)) | ~finished.any()
-            unfinished[at] = ~finished.all(axis=0)
-            values[:, at] = np.where(undefined[:, at, None] | unfinished[at], np.nan, scores.mean(axis=1))
-        values = np.round(values, DECIMALS) + 0.0  # no -0.0
-        return Means(self.metrics, self.datasets, self.columns, values, undefined, unfinished)
+        board = self.board.only(splits) if splits else self.board
+        values = np.round(board.values, DECIMALS) + 0.0  # no -0.0
+        return Leaderboard.of_means(values, board.directions, board.datasets, self.columns)
 
 
 def track_results(
@@ -192,10 +117,10 @@ def track_results(
     ...         ("emotions", 0, "b", "macro_f1", 0.5)]
     >>> scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
     >>> track = track_results("default", scores)
-    >>> track.means().table("macro_f1")
+    >>> track.means().means("macro_f1")
                  a   b
     emotions  0.65 NaN
-    >>> track.reasons
+    >>> track.reasons()
     {('emotions', 'b'): 'missing'}
     """
     metrics = tuple(metric for metric in METRICS if (scores["metric"] == metric).any())
@@ -213,38 +138,16 @@ def track_results(
         raise ArenaError(
             f"track {name}: two values of {row['metric']} for {row['method']} on {row['dataset']}, split {row['split']}"
         )
-    if unfinished is not None:
-        unfinished = unfinished[unfinished["method"].isin(columns)]
-    splits, values, finished, reasons = {}, {}, {}, {}
-    for dataset in _names(kept["dataset"], None, "dataset"):
-        rows = kept[kept["dataset"] == dataset]
-        stopped = None if unfinished is None else unfinished[unfinished["dataset"] == dataset]
-        numbers = sorted({*rows["split"], *(() if stopped is None else stopped["split"])})
-        splits[dataset] = tuple(int(number) for number in numbers)
-        at = (
-            pd.Index(metrics).get_indexer(rows["metric"]),
-            pd.Index(numbers).get_indexer(rows["split"]),
-            pd.Index(columns).get_indexer(rows["method"]),
-        )
-        values[dataset] = np.full((len(metrics), len(numbers), len(columns)), np.nan)
-        values[dataset][at] = rows["value"].to_numpy(dtype=float)
-        finished[dataset] = np.zeros((len(numbers), len(columns)), dtype=bool)
-        finished[dataset][at[1:]] = True
-        why = {} if stopped is None else dict(zip(stopped["method"], stopped["reason"].astype(str), strict=True))
-        for position in np.flatnonzero(~finished[dataset].all(axis=0)):
-            reasons[dataset, columns[position]] = why.get(columns[position], "missing")
-    return Track(name, tuple(splits), columns, metrics, splits, values, finished, reasons)
+    datasets = tuple(_names(kept["dataset"], None, "dataset"))
+    stopped = pd.DataFrame(columns=[*CELL, "reason"]) if unfinished is None else unfinished
+    stopped = stopped[stopped["method"].isin(columns) & stopped["dataset"].isin(datasets)]
+    directions = {metric: METRICS[metric].direction for metric in metrics}
+    return Track(name, Leaderboard(kept, directions, datasets, columns, stopped))
 
 
 def _names(first: pd.Series, other: pd.DataFrame | None, column: str) -> list[str]:
     """Return the names of a table and of the table of unfinished cells, in the order of their first row."""
     return [str(name) for name in dict.fromkeys([*first, *(() if other is None else other[column])])]
-
-
-def _position(names: Sequence[str], name: str) -> int:
-    if name not in names:
-        raise ArenaError(f"there is no result on the dataset {name!r}; there are {', '.join(names)}")
-    return names.index(name)
 
 
 POOLS: Mapping[str, tuple[str, ...]] = {
@@ -267,8 +170,8 @@ class Pool:
     ----------
     name : str
     tracks : tuple of str
-    means : Means
-        Over the common splits.
+    means : Leaderboard
+        Means over the common splits, of the columns of all tracks.
     splits : dict of str to dict of str to tuple of int
         The splits averaged over, by track and dataset.
     other_splits : tuple of str
@@ -279,7 +182,7 @@ class Pool:
 
     name: str
     tracks: tuple[str, ...]
-    means: Means
+    means: Leaderboard
     splits: dict[str, dict[str, tuple[int, ...]]]
     other_splits: tuple[str, ...]
     unfinished: dict[str, float]
@@ -319,13 +222,12 @@ def pooled_tracks(
     >>> rows = [("x", 0, "a", "macro_f1", 0.6), ("x", 1, "a", "macro_f1", 0.8), ("y", 0, "a", "macro_f1", 0.5)]
     >>> default = track_results("default", pd.DataFrame(rows, columns=columns))
     >>> tuned = track_results("tuned", pd.DataFrame([("x", 0, "a", "macro_f1", 0.7)], columns=columns))
-    >>> pooled_tracks("tuned", [default, tuned]).means.table("macro_f1")
+    >>> pooled_tracks("tuned", [default, tuned]).means.means("macro_f1")
          a  a@tuned
     x  0.6      0.7
     """
-    first = tracks[0]
     datasets = common_sets(tracks, without)
-    metrics = tuple(each for each in first.metrics if all(each in track.metrics for track in tracks))
+    metrics = [name for name in tracks[0].board.metrics if all(name in track.board.metrics for track in tracks)]
     if not datasets or not metrics:
         what = "metric" if datasets else "dataset"
         raise ArenaError(f"the tracks {' and '.join(track.name for track in tracks)} have no {what} in common")
@@ -337,25 +239,25 @@ def pooled_tracks(
         if not common:
             others.append(dataset)
         for track, names in zip(tracks, named, strict=True):
-            used = [number for split, number in names.items() if split in common] if common else track.splits[dataset]
+            used = [number for split, number in names.items() if split in common] if common else names.values()
             splits[track.name][dataset] = tuple(used)
-    parts = [_of(track.means(splits[track.name]).on(datasets), metrics) for track in tracks]
-    means = Means(
-        metrics,
+    parts = [track.means(splits[track.name]).on(datasets) for track in tracks]
+    at = [[part.metrics.index(name) for name in metrics] for part in parts]
+    values = np.concatenate([part.values[own] for part, own in zip(parts, at, strict=True)], axis=2)
+    values[np.logical_or.reduce([part.undefined[own] for part, own in zip(parts, at, strict=True)])] = np.nan
+    means = Leaderboard.of_means(
+        values,
+        {name: METRICS[name].direction for name in metrics},
         datasets,
-        tuple(column for part in parts for column in part.columns),
-        np.concatenate([part.values for part in parts], axis=2),
-        np.logical_or.reduce([part.undefined for part in parts]),
-        np.concatenate([part.unfinished for part in parts], axis=1),
+        [column for part in parts for column in part.methods],
     )
-    means.values[means.undefined] = np.nan
     return Pool(name, tuple(track.name for track in tracks), means, splits, tuple(others), _unfinished(tracks, splits))
 
 
 def common_sets(tracks: Sequence[Track], without: Collection[str] = ()) -> tuple[str, ...]:
     """Return the datasets that all tracks have, but for some, in the order of the first track."""
-    shared = set(tracks[0].datasets).intersection(*(track.datasets for track in tracks)) - set(without)
-    return tuple(name for name in tracks[0].datasets if name in shared)
+    first, *others = [track.board.datasets for track in tracks]
+    return tuple(name for name in first if name not in without and all(name in other for other in others))
 
 
 def all_pools(
@@ -384,7 +286,7 @@ def all_pools(
         if len(own) < len(members) or not common_sets(own):
             continue
         pools.append(pooled_tracks(name, own, digests))
-        named = {column: each for track in own for column, each in zip(track.columns, track.methods, strict=True)}
+        named = {column: each for track in own for column, each in zip(track.columns, track.board.methods, strict=True)}
         judged = [named[champion]] if champion in named else list(named.values())
         described = [methods.get(method, {}).get("chosen_on") or {} for method in judged]
         seen = {dataset for each in described for dataset in each.get("sets", ())} & set(common_sets(own))
@@ -396,19 +298,14 @@ def all_pools(
 def _named_splits(track: Track, dataset: str, digests: Mapping[str, Sequence[str]]) -> dict[str | int, int]:
     """Return the numbers of the splits of a dataset by digest, where it is known, else by number."""
     known = digests.get(dataset, ())
-    return {known[n] if n < len(known) else n: n for n in track.splits[dataset]}
-
-
-def _of(means: Means, metrics: Sequence[str]) -> Means:
-    at = [means.metrics.index(metric) for metric in metrics]
-    return Means(tuple(metrics), means.datasets, means.columns, means.values[at], means.undefined[at], means.unfinished)
+    return {known[n] if n < len(known) else n: n for n in track.board.splits_of[dataset]}
 
 
 def _unfinished(tracks: Sequence[Track], splits: Mapping[str, Mapping[str, tuple[int, ...]]]) -> dict[str, float]:
     shares: dict[str, float] = {}
     for track in tracks:
         cells = [
-            ~track.finished[dataset][[track.splits[dataset].index(number) for number in used]]
+            ~track.board.finished[dataset][[track.board.splits_of[dataset].index(number) for number in used]]
             for dataset, used in splits[track.name].items()
         ]
         shares |= dict(zip(track.columns, np.concatenate(cells).mean(axis=0).tolist(), strict=True))

@@ -15,7 +15,8 @@ from typing import Any
 from multilab.claims import shared_checks as module_of_shared_checks
 from multilab.claims.errors import ClaimsError, NotYet
 from multilab.claims.evidence import Check, Evidence, Finding, Missing, checks_in
-from multilab.claims.statements import Claim, Counterfactual, Erratum, Program, Reading
+from multilab.claims.programs import Program
+from multilab.claims.statements import Claim, Counterfactual, Erratum, Reading
 from multilab.core.messages import did_you_mean
 from multilab.core.settings import check_value
 

@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from multilab.claims.errors import ClaimsError
-from multilab.claims.statements import Program, read_programs
+from multilab.claims.programs import Program, read_programs
 from multilab.core import code_digest, json_digest, read_json
 from multilab.core.messages import did_you_mean, unknown_name
 from multilab.core.settings import TextLoader, convert, read
@@ -217,6 +217,12 @@ class Paper:
     def layout(self, table: str, cells: pd.DataFrame) -> Layout:
         """Return the layout of one table, given by its number and its published cells."""
         return self.tables.layout(table, cells)
+
+    @functools.cached_property
+    def printed_names(self) -> dict[str, dict[str, str]]:
+        """The names as printed, of our names: ``{dataset|method: {ours: printed}}``."""
+        cells = self.published
+        return {key: dict(zip(cells[key], cells[f"printed_{key}"], strict=True)) for key in ("dataset", "method")}
 
     @functools.cached_property
     def claims(self) -> tuple[Claim, ...]:

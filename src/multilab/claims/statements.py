@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
@@ -39,28 +39,6 @@ class Explanation:
     cause: Text
     evidence: tuple[str, ...] = ()
     verdict: Literal["paper", "protocol", "implementation", "unknown"] = "unknown"
-
-
-@dataclass(frozen=True)
-class Program:
-    """Which of our columns stands for each method of a paper; a claim is judged on one program, not the best of many.
-
-    Attributes
-    ----------
-    rule : str
-        How its settings were chosen. For ``fair`` a rule that uses training folds only.
-    columns : dict
-        Our column for each method, by the name that claims use for it.
-    like : str
-        Another program that has the columns that this one omits.
-    results_known : bool
-        Whether results were known when it was chosen.
-    """
-
-    rule: Text
-    columns: dict[str, str] = field(default_factory=dict)
-    like: str = ""
-    results_known: bool = False
 
 
 @dataclass(frozen=True)
@@ -357,31 +335,6 @@ def _stripped(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _stripped(item) for key, item in value.items()}
     return value.strip() if isinstance(value, str) else value
-
-
-def read_programs(content: Mapping[str, Program], location: str) -> dict[str, Program]:
-    """Return the programs of a paper, each with the columns of the one that it is like.
-
-    Raises
-    ------
-    ClaimsError
-        If there are some and not both ``fair`` and ``as_printed``, or one is like one that is not before it.
-    """
-    programs: dict[str, Program] = {}
-    for name, program in content.items():
-        if program.like and program.like not in programs:
-            raise ClaimsError(f"{location}: programs.{name}: like must name a program before it, got {program.like!r}")
-        shared = programs[program.like].columns if program.like else {}
-        programs[name] = replace(program, columns={**shared, **program.columns})
-    lacking = {"fair", "as_printed"} - set(programs)
-    if programs and lacking:
-        raise ClaimsError(f"{location}: programs: {' and '.join(sorted(lacking))} must be there")
-    methods = {name: set(program.columns) for name, program in programs.items()}
-    odd = next((name for name, own in methods.items() if own != methods["fair"]), None)
-    if odd is not None:
-        different = ", ".join(sorted(methods[odd] ^ methods["fair"]))
-        raise ClaimsError(f"{location}: programs.{odd}: not the methods of fair: {different}")
-    return programs
 
 
 def refuse_repeated(found: Iterable[Claim | Counterfactual | Erratum], location: str, what: str) -> None:

@@ -62,7 +62,7 @@ def compare(
     from multilab.comparison.request import Request
     from multilab.comparison.results import write_files
     from multilab.comparison.run import closing_text, compare_within_budget
-    from multilab.experiments.composition import check_dataset
+    from multilab.experiments.compose import check_dataset
     from multilab.metrics.registry import DEFINED
     from multilab.reports.comparison.page import write_comparison_page
 

@@ -86,8 +86,7 @@ def _stored_rows(
     store: Any, dataset: str, method: str, protocol: str | None, conventions: str
 ) -> tuple[list[ResultRow], dict[str, int]]:
     """Return the rows of the stored train cells that match, and how many cells were left out for which reason."""
-    from multilab.experiments.stored import Inventory, protocol_text
-    from multilab.experiments.summaries import result_rows
+    from multilab.experiments.stored import Inventory, protocol_text, result_rows
 
     inventory = Inventory(store)
     cells, left_out = [], Counter[str]()

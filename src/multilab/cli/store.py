@@ -344,7 +344,7 @@ def removable(store: Store, dataset: str, method: str, outdated: bool) -> Iterat
 def _keys_of(study: str) -> set[str]:
     """Return the keys of all cells of a study: those of its columns, those they read, those of its analyses."""
     from multilab.claims.paper import analyses_of
-    from multilab.experiments.analysis_units import units_of
+    from multilab.experiments.analyses import units_of
     from multilab.experiments.cells import all_cells
     from multilab.experiments.study import load_study
 

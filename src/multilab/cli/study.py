@@ -36,8 +36,7 @@ def new(name: str) -> None:
     written, whose plots follow the headline metric. NAME has letters, digits, - and _.
     """
     from multilab.experiments.arguments import check_study
-    from multilab.experiments.conf import names
-    from multilab.experiments.own_settings import new_settings_dir
+    from multilab.experiments.conf import names, new_settings_dir
     from multilab.experiments.pipeline_file import pipeline_path, pipeline_text, run_command, settings_text
     from multilab.experiments.study import load_study
 
@@ -158,8 +157,8 @@ def verify(
 
     This is the reproducibility gate: `multilab gate` is the same command. Exit code 1: a number differs.
     """
-    from multilab.experiments.gate import recompute_sample, recompute_study
     from multilab.experiments.study import load_study
+    from multilab.experiments.verify import recompute_sample, recompute_study
 
     if accept and (method or sample):
         raise click.UsageError("--accept writes the reference of all methods; leave out --method and --sample.")
@@ -247,7 +246,7 @@ def worker(settings: tuple[str, ...], study: str | None, lease: float, idle_exit
     back at once. The exit code is 0 if no cell failed.
     """
     from multilab.cli.files import with_registered_files
-    from multilab.experiments.worker import run_worker
+    from multilab.experiments.sharing import run_worker
 
     if bool(study) == bool(settings):
         raise click.UsageError("Give --study NAME, or the settings of a sweep as of `multilab train -m`.")
@@ -355,7 +354,7 @@ def analyses(study: str) -> int:
     Writes tables next to the scores: the data of its figures and of its tables on simulated data.
     """
     from multilab.claims.paper import analyses_of
-    from multilab.experiments.analysis_units import units_of
+    from multilab.experiments.analyses import units_of
     from multilab.experiments.progress import ProgressBar, StageLine, exit_code, print_warnings
     from multilab.experiments.receipts import write_receipt
     from multilab.experiments.store import Store
@@ -366,7 +365,7 @@ def analyses(study: str) -> int:
     results, units = Store(), units_of(described, analyses_of(described.paper))
     failed = {}
     if units:
-        from multilab.experiments.analysing import run_units
+        from multilab.experiments.analyses import run_units
         from multilab.experiments.tables import write_analyses  # they need the libraries of the estimators
 
         failed = run_units(units, results, progress=progress)

@@ -1,8 +1,8 @@
 """Comparison of methods on one dataset of one's own, and a recommendation.
 
-``from multilab import compare`` compares estimators and returns a :class:`Leaderboard`. `multilab compare` runs the
-methods of a portfolio within a budget of time: ``run`` calls its parts, ``portfolio``, ``plan``, ``fits``,
-``decisions``, ``curve`` and ``results``.
+``from multilab import compare`` compares estimators and returns a :class:`multilab.statistics.Leaderboard`.
+`multilab compare` runs the methods of a portfolio within a budget of time: ``run`` calls its parts, ``portfolio``,
+``plan``, ``fits``, ``decisions``, ``curve`` and ``results``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "comparing": ("compare",),
-        "leaderboard": ("ComparisonError", "Leaderboard"),
+        "errors": ("ComparisonError",),
         "recommendation": ("Recommendation", "recommend"),
     },
 )

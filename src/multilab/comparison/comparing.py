@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -15,17 +16,22 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from multilab.comparison.leaderboard import DECIDED, ComparisonError, Leaderboard
+from multilab.comparison.errors import ComparisonError
 from multilab.core.messages import printable
 from multilab.decision import TunedThresholdClassifier
-from multilab.metrics import per_label
+from multilab.metrics import OverAssigned, over_assigned, per_label
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.registry import defined
 from multilab.metrics.scorers import label_outputs
 from multilab.metrics.scoring import score_all
 from multilab.model_selection import IterativeStratifiedKFold
+from multilab.statistics import Leaderboard
+from multilab.statistics.leaderboard import CELL
 
 __all__ = ["compare"]
+
+DECIDED = ("method", "label", "observed", "count", "predicted")
+"""Columns of `Leaderboard.decided`."""
 
 METRICS = ("ranking_loss", "macro_average_precision", "macro_f1", "micro_f1", "hamming_loss")
 
@@ -100,29 +106,37 @@ def compare(
     results = Parallel(n_jobs=n_jobs)(
         delayed(_run)(named[name], X, Y, *splits[number], names, chosen) for name, number in _announced(jobs, progress)
     )
-    rows = [
-        {"split": number, "method": name, "metric": metric, "value": value}
-        for (name, number), (values, _, _) in zip(jobs, results, strict=True)
-        for metric, value in values.items()
-    ]
-    failures: dict[str, str] = {}
+    rows: list[tuple[object, ...]] = []
+    failed: list[tuple[object, ...]] = []
     decided = []
-    for (name, number), (_, labels, reason) in zip(jobs, results, strict=True):
+    for (name, number), (values, labels, reason) in zip(jobs, results, strict=True):
+        rows += [("", number, name, metric, value) for metric, value in values.items()]
         if reason:
-            failures.setdefault(name, f"split {number}: {reason}")
+            failed.append(("", number, name, f"split {number}: {reason}"))
         else:
             decided.append(labels.assign(method=name))
-    return Leaderboard(
-        scores=pd.DataFrame(rows, columns=["split", "method", "metric", "value"]),
-        methods=tuple(named),
+    board = Leaderboard(
+        scores=pd.DataFrame(rows, columns=[*CELL, "metric", "value"]),
         directions=directions,
-        test_to_train=float(np.mean([len(test) / len(train) for train, test in splits])),
-        n_splits=len(splits),
+        datasets=("",),
+        methods=tuple(named),
+        unfinished=pd.DataFrame(failed, columns=[*CELL, "reason"]),
         alpha=alpha,
-        failures=failures,
-        decided=summed(decided),
+        test_to_train=float(np.mean([len(test) / len(train) for train, test in splits])),
         untuned=_untuned(named),
     )
+    return with_labels(board, summed(decided))
+
+
+def with_labels(board: Leaderboard, decided: pd.DataFrame) -> Leaderboard:
+    """Return a leaderboard with how often each method assigns each label, and the labels that it assigns too often."""
+    flagged: dict[str, list[OverAssigned]] = {}
+    for name in board.table.index:
+        seen = decided[(decided["method"] == name) & (decided["observed"] > 0)]
+        rates, frequencies = seen["predicted"] / seen["observed"], seen["count"] / seen["observed"]
+        if labels := over_assigned(seen["label"], rates, frequencies):
+            flagged[str(name)] = labels
+    return replace(board, decided=decided, over_assigned=flagged)
 
 
 def summed(decided: Sequence[pd.DataFrame]) -> pd.DataFrame:

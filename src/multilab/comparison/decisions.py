@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from multilab.comparison import Leaderboard
-from multilab.comparison.comparing import summed
+from multilab.comparison.comparing import summed, with_labels
 from multilab.comparison.plan import PlannedMethod, Sizes, held_out_seconds
 from multilab.comparison.scores import CellScores, metric_values
 from multilab.core import MultilabError
@@ -20,6 +19,8 @@ from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
 from multilab.metrics.registry import defined
 from multilab.models.final_fit import DECISIONS, INNER_FOLDS
+from multilab.statistics import Leaderboard
+from multilab.statistics.leaderboard import SECONDS
 
 __all__ = ["Effects", "held_out_effects", "objective_of", "tuned_decisions", "tuned_name"]
 
@@ -46,7 +47,7 @@ class Effects:
     left_out : dict of str to str
         Why a method has no effects.
     decided : DataFrame
-        How often tuned thresholds assign each label, see `multilab.comparison.Leaderboard`.
+        How often tuned thresholds assign each label, see `multilab.statistics.Leaderboard`.
     """
 
     objective: str
@@ -73,21 +74,22 @@ class Effects:
         tuned = self.thresholds[self.thresholds["decision"] == "tuned"].drop(columns="decision")
         decided = [name for name in board.directions if defined(name).needs == "decisions"]
         metrics = list(dict.fromkeys([headline, *decided]))
-        cost = board.scores[board.scores["metric"].isin(["fit_seconds", "predict_seconds"])]
+        cost = board.scores[board.scores["metric"].isin(SECONDS)]
         cost = cost[cost["method"].isin(self.methods)].copy()
         added = cost["method"].map(self.seconds).where(cost["metric"] == "fit_seconds", 0.0)
         cost["value"] += added
-        extra = pd.concat([tuned[tuned["metric"].isin(metrics)], cost])
-        scores = board.scores[board.scores["metric"].isin([*metrics, "fit_seconds", "predict_seconds"])]
+        extra = pd.concat([tuned[tuned["metric"].isin(metrics)].assign(dataset=board.datasets[0]), cost])
+        scores = board.scores[board.scores["metric"].isin([*metrics, *SECONDS])]
         names = [tuned_name(name) for name in self.methods]
-        return replace(
+        extended = replace(
             board,
             scores=pd.concat([scores, extra.assign(method=extra["method"].map(tuned_name))], ignore_index=True),
             methods=(*board.methods, *names),
             directions={name: board.directions[name] for name in metrics},
-            decided=pd.concat([board.decided, self.decided.assign(method=self.decided["method"].map(tuned_name))]),
             untuned=dict(zip(names, self.methods, strict=True)),
         )
+        decided = self.decided.assign(method=self.decided["method"].map(tuned_name))
+        return with_labels(extended, pd.concat([board.decided, decided]))
 
 
 def tuned_name(method: str) -> str:

@@ -8,10 +8,11 @@ from itertools import chain
 
 import pandas as pd
 
-from multilab.comparison.leaderboard import Leaderboard
 from multilab.core.text import listed
 from multilab.metrics import OverAssigned
 from multilab.metrics.registry import defined
+from multilab.statistics import Leaderboard
+from multilab.statistics.leaderboard import NAMED
 
 __all__ = ["Recommendation", "recommend"]
 
@@ -19,8 +20,6 @@ _CHEAPER = 3.0
 """A method is called cheaper if it takes at most a third of the seconds."""
 _SLOW = 1.0
 """Time does not matter where the recommended method takes fewer seconds than this."""
-_NAMED = 4
-"""Of more methods or labels than this a sentence names the first ones and counts the others."""
 _PAID = ("macro_f1", "micro_f1", "example_f1", "subset_accuracy", "hamming_loss")
 _PAID_COLUMNS = ["own", "thresholds", "change"]
 _NO_MODEL = (
@@ -202,7 +201,7 @@ def _use(board: Leaderboard, best: str, pool: list[str], contenders: list[str]) 
 def _use_in_part(board: Leaderboard, best: str, labels: list[OverAssigned]) -> str:
     return (
         f"Every method assigns a label to far too many of the held-out rows. Use {_named(board, best)}, but do not "
-        f"use its decisions for {listed([*map(str, labels)], _NAMED)}."
+        f"use its decisions for {listed([*map(str, labels)], NAMED)}."
     )
 
 
@@ -219,8 +218,8 @@ def _assigning(flagged: Mapping[str, list[OverAssigned]]) -> str:
         worst[one.label] = max(one, worst.get(one.label, one), key=lambda each: each.rate)
     labels = sorted(worst.values(), key=lambda each: each.frequency - each.rate)
     return (
-        f"Labels assigned to far too many of the held-out rows: {listed([*map(str, labels)], _NAMED)}. Not recommended "
-        f"because of that: {listed(list(flagged), _NAMED)}."
+        f"Labels assigned to far too many of the held-out rows: {listed([*map(str, labels)], NAMED)}. Not recommended "
+        f"because of that: {listed(list(flagged), NAMED)}."
     )
 
 
@@ -232,7 +231,7 @@ def _by_chance(board: Leaderboard, rejected: list[str], chance: list[str]) -> st
     gain = board.difference(names[0], board.untuned[names[0]], level=1 - board.alpha)
     numbers = f"{gain['mean']:+.4f}"
     numbers += f", {_level(board)} interval {gain['low']:+.4f} to {gain['high']:+.4f}" if board.n_splits > 1 else ""
-    more = f" Nor are those of {listed([board.untuned[n] for n in names[1:]], _NAMED)}." if len(names) > 1 else ""
+    more = f" Nor are those of {listed([board.untuned[n] for n in names[1:]], NAMED)}." if len(names) > 1 else ""
     return f"Tuned thresholds of {board.untuned[names[0]]} are not shown to gain anything ({numbers}).{more}"
 
 
@@ -272,7 +271,7 @@ def _certainty(board: Leaderboard, best: str, level: tuple[str, ...], pool: list
         return f"{text} Every other method is significantly worse at {board.alpha:g} ({_TEST})."
     which = "the two" if len(level) == 1 else "these"
     return (
-        f"{text} Not shown to be worse at {board.alpha:g} ({_TEST}): {listed(level, _NAMED)}; {board.n_splits} splits "
+        f"{text} Not shown to be worse at {board.alpha:g} ({_TEST}): {listed(level, NAMED)}; {board.n_splits} splits "
         f"cannot say which of {which} is the best."
     )
 
@@ -291,7 +290,7 @@ def _missing(board: Leaderboard) -> str:
     """Return which methods were not compared."""
     undefined = [str(name) for name in board.table.index[board.table[board.headline].isna()]]
     return " ".join(
-        f"{reason}: {listed(names, _NAMED)}."
+        f"{reason}: {listed(names, NAMED)}."
         for reason, names in (
             ("Not compared, because they did not finish", list(board.failures)),
             (f"Not compared, because their {defined(board.headline).title} is undefined", undefined),

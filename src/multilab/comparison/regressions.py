@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from multilab.comparison.leaderboard import ComparisonError
+from multilab.comparison.errors import ComparisonError
 from multilab.core import read_json
 from multilab.core.messages import unknown_name
 from multilab.statistics import corrected_resampled_p, holm, holm_levels

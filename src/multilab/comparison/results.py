@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from multilab.comparison import Leaderboard, Recommendation
+from multilab.comparison import Recommendation
 from multilab.comparison.decisions import Effects
 from multilab.comparison.plan import PlannedMethod
 from multilab.comparison.request import Request
@@ -16,6 +16,7 @@ from multilab.comparison.scores import CellScores
 from multilab.core import write_atomically
 from multilab.experiments.environment import environment
 from multilab.experiments.fitting import indices
+from multilab.statistics import Leaderboard
 
 FORMAT = 1
 """Raised when ``leaderboard.json`` changes its meaning."""

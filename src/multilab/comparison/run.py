@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from multilab.comparison import Leaderboard, Recommendation, recommend
+from multilab.comparison import Recommendation, recommend
 from multilab.comparison.curve import learning_curve
 from multilab.comparison.decisions import Effects, held_out_effects, objective_of, tuned_decisions, tuned_name
 from multilab.comparison.display import Display
@@ -33,6 +33,7 @@ from multilab.experiments.store import Store
 from multilab.methods.labels import has_unobserved
 from multilab.metrics import per_label
 from multilab.metrics.registry import defined
+from multilab.statistics import Leaderboard
 
 __all__ = ["closing_text", "compare_within_budget"]
 

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from multilab.comparison import Leaderboard
-from multilab.comparison.comparing import summed
+from multilab.comparison.comparing import summed, with_labels
 from multilab.comparison.plan import PlannedMethod
 from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
 from multilab.metrics import per_label, score_all
 from multilab.metrics.registry import defined
+from multilab.statistics import Leaderboard
+from multilab.statistics.leaderboard import CELL
 
 
 @dataclass
@@ -76,16 +77,23 @@ class CellScores:
             if entry.name in complete
             for cell in entry.cells
         ]
-        return Leaderboard(
-            scores=self.rows(entries).drop(columns=["split_digest", "key"]),
-            methods=tuple(entry.name for entry in entries),
+        dataset = cells[0].split_ref.dataset
+        left = [
+            (dataset, cell.split_ref.split, entry.name, entry.note or entry.status)
+            for entry in entries
+            if entry.name not in complete
+            for cell in entry.cells
+        ]
+        board = Leaderboard(
+            scores=self.rows(entries).assign(dataset=dataset)[[*CELL, "metric", "value"]],
             directions={metric: defined(metric).direction for metric in self.metrics},
-            test_to_train=float(np.mean([test / train for train, test in sizes])),
-            n_splits=len(cells),
+            datasets=(dataset,),
+            methods=tuple(entry.name for entry in entries),
+            unfinished=pd.DataFrame(left, columns=[*CELL, "reason"]),
             alpha=alpha,
-            failures={entry.name: entry.note or entry.status for entry in entries if entry.name not in complete},
-            decided=summed(decided),
+            test_to_train=float(np.mean([test / train for train, test in sizes])),
         )
+        return with_labels(board, summed(decided))
 
     def decisions(self, cell: Cell) -> np.ndarray:
         """Return the stored decisions of a cell that count for the first metric."""

@@ -13,6 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from multilab.core.messages import closest, unknown_name
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import PREPROCESSING, Method
+from multilab.experiments.method_file import METHOD_KEYS
 from multilab.experiments.study import Study
 from multilab.metrics import METRICS, MetricError
 from multilab.metrics.conventions import resolve
@@ -122,7 +123,7 @@ def _check_mapping(name: str, target: str, params: Mapping[str, Any]) -> None:
 
 
 def _no_argument(owner: str, argument: str, known: list[str]) -> str:
-    match = closest(argument, known)
+    match = closest(argument, [*known, *METHOD_KEYS])
     hint = f"; did you mean {match}?" if match else ""
     return f"{owner} has no argument {argument}; it has {', '.join(known) or 'none'}{hint}"
 

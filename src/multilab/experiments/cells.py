@@ -16,8 +16,7 @@ from multilab import datasets, model_selection
 from multilab.core import canonical_json, code_digest, definition_digest, json_digest
 from multilab.experiments.chosen_metrics import metric_digests
 from multilab.experiments.method import LIBRARIES, Method, load_method
-from multilab.experiments.observed_share import ObservedShare
-from multilab.experiments.study import Study, Tuning
+from multilab.experiments.study import ObservedShare, Study, Tuning
 
 __all__ = [
     "SCHEMA",

@@ -4,8 +4,8 @@ from typing import Any
 
 from multilab.experiments.study import Study
 from multilab.metrics.registry import defined
+from multilab.statistics import Leaderboard, rank_rows, rounded_means
 from multilab.statistics import average_ranks as ranks_of
-from multilab.statistics import compare_methods, rank_rows, rounded_means, summarise
 
 
 def compared_groups(study: Study) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -18,9 +18,18 @@ def comparisons(
     study: Study, scores: Any, datasets: tuple[str, ...], columns: tuple[str, ...], control: str | None
 ) -> dict[str, Any]:
     """Return the comparison of some columns over some datasets, by metric of the study."""
-    settings = {"alpha": study.alpha, "control": control, "rope": study.rope, "seed": study.seed}
-    means = {metric: summarise(scores, metric, datasets, columns).mean for metric in study.metrics}
-    return {m: compare_methods(mean, defined(m).direction, metric=m, **settings).to_dict() for m, mean in means.items()}
+    board = leaderboard(study, scores, datasets, columns)
+    return {
+        metric: board.compare(metric, control, rope=study.rope, seed=study.seed).to_dict() for metric in board.metrics
+    }
+
+
+def leaderboard(
+    study: Study, scores: Any, datasets: tuple[str, ...] = (), columns: tuple[str, ...] = ()
+) -> Leaderboard:
+    """Return the leaderboard of some columns on some datasets, by default of the study's own."""
+    directions = {metric: defined(metric).direction for metric in study.metrics}
+    return Leaderboard(scores, directions, datasets or study.datasets, columns or study.methods, alpha=study.alpha)
 
 
 def headline_metrics(study: Study, scores: Any) -> dict[str, dict[str, float]]:
@@ -39,9 +48,9 @@ def study_ranks(study: Study, scores: Any) -> dict[str, dict[str, float]]:
     other datasets: a list of both kinds, sorted by rank, would put the better of two above the second best of fifty.
     """
     ranks: dict[str, dict[str, float]] = {method: {} for method in study.methods}
-    for metric in study.metrics if len(study.methods) > 1 else ():
-        means = summarise(scores, metric, study.datasets, study.methods).mean
-        for method, rank in ranks_of(means, defined(metric).direction).items():
+    board = leaderboard(study, scores)
+    for metric in board.metrics if len(study.methods) > 1 else ():
+        for method, rank in ranks_of(board.summary(metric).mean, board.directions[metric]).items():
             ranks[str(method)][metric] = float(rank)
     return ranks
 
@@ -52,7 +61,7 @@ def dataset_ranks(study: Study, scores: Any) -> tuple[dict[tuple[str, str], floa
     Only methods of the study with a value on all its data sets are ranked, so that every rank is among the same methods
     and means of ranks compare.
     """
-    means = summarise(scores, study.headline, study.datasets, study.methods).mean.dropna(axis="columns")
+    means = leaderboard(study, scores).summary(study.headline).mean.dropna(axis="columns")
     if means.shape[1] < 2:
         return {}, ""
     ranks = rank_rows(means, defined(study.headline).direction)

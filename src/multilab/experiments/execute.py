@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from multilab.datasets import prepared_meta
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.limits import CellLimits
 from multilab.experiments.store import Store
+from multilab.experiments.study import CellLimits
 
 if TYPE_CHECKING:  # imported where they are needed: most stages of a second `dvc repro` have nothing to run
     from concurrent.futures import Future, ProcessPoolExecutor

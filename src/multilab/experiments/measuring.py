@@ -1,20 +1,23 @@
-"""Seconds, peak memory and stored size of a fit."""
+"""How a fit is measured: with one BLAS thread, its seconds, peak memory and stored size."""
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-import psutil
+from threadpoolctl import ThreadpoolController
 
-__all__ = ["RECALL", "Meter", "model_bytes", "neighbour_recall"]
+__all__ = ["RECALL", "Meter", "blas_libraries", "model_bytes", "neighbour_recall", "one_thread"]
 
 RECALL = "neighbour_recall"
 """Name of the recall of approximate neighbours, which is measured of the cells that use them only."""
-
 _STATUS = "/proc/self/status"
 
 
@@ -68,6 +71,8 @@ class _Sampler:
     """Resident kilobytes every 5 ms, through psutil (a dependency of DVC)."""
 
     def start(self) -> float:
+        import psutil
+
         self._process = psutil.Process()
         self._stop = threading.Event()
         self._peak = self._read()
@@ -121,3 +126,36 @@ def neighbour_recall(estimator: Any) -> float | None:
     approximate = [step for step in steps if getattr(step, "neighbours", "exact") != "exact"]
     recalls = (getattr(step, "neighbour_recall_", None) for step in approximate)
     return min((float(recall) for recall in recalls if recall is not None), default=None)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run a block with one thread per BLAS and OpenMP pool.
+
+    A limit reaches only the libraries that are loaded when it is set, so NumPy's and SciPy's BLAS and scikit-learn's
+    OpenMP are loaded first.
+    """
+    with _controller().limit(limits=1):
+        yield
+
+
+def blas_libraries() -> list[str]:
+    """Return the BLAS libraries of this process with version and processor kernels, e.g. ``openblas 0.3.30 SkylakeX``.
+
+    The kernels are chosen by the processor (or ``OPENBLAS_CORETYPE``) and decide the last bits of a result.
+    """
+    pools = [pool for pool in _controller().info() if pool["user_api"] == "blas"]
+    fields = ("internal_api", "version", "architecture")
+    return sorted({" ".join(str(pool[field]) for field in fields if pool.get(field)) for pool in pools})
+
+
+def _controller() -> ThreadpoolController:
+    import sklearn.utils  # noqa: F401
+
+    return _controller_of(len(sys.modules))
+
+
+@functools.lru_cache(maxsize=1)
+def _controller_of(_n_modules: int) -> ThreadpoolController:
+    """Find the loaded libraries, which takes milliseconds: again only when more modules were imported."""
+    return ThreadpoolController()

@@ -12,9 +12,9 @@ from typing import Any
 
 from multilab.core import OutsideCode, OutsideCodeError, code_digest, json_digest, outside_code
 from multilab.experiments.chosen_metrics import chosen_metrics, names_in, package_nodes
-from multilab.experiments.conf import read_settings
+from multilab.experiments.conf import named_file, read_settings
 from multilab.experiments.errors import ExperimentError, UnseenInputWarning
-from multilab.experiments.own_settings import named_file
+from multilab.experiments.method_file import check_method_file
 
 __all__ = ["DISPLAY", "LIBRARIES", "PREPROCESSING", "Method", "class_names", "family_of", "load_method"]
 
@@ -266,4 +266,6 @@ def family_of(method: Method) -> str:
 def load_method(name: str) -> Method:
     """Read ``conf/method/<name>.yaml``, or the file whose path is given (``./my_method.yaml``)."""
     name = named_file("method", name)
-    return Method.from_mapping(name, read_settings("method", name))
+    settings = read_settings("method", name)
+    check_method_file(name, settings)
+    return Method.from_mapping(name, settings)

@@ -16,7 +16,7 @@ from multilab.datasets import card
 from multilab.experiments.cells import Cell, study_cells
 from multilab.experiments.environment import code_version
 from multilab.experiments.errors import TrackingError
-from multilab.experiments.evaluation import MEASURED, dataset_facts, learned
+from multilab.experiments.evaluate import MEASURED, dataset_facts, learned
 from multilab.experiments.measuring import RECALL
 from multilab.experiments.method import Method
 from multilab.experiments.mlflow_store import record_destination, tracking

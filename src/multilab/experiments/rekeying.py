@@ -21,7 +21,7 @@ from multilab.core import json_digest, read_json, record_checksums, report_dir
 from multilab.core.messages import unknown_name
 from multilab.experiments.cells import Cell, all_cells
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.evaluation import MEASURED
+from multilab.experiments.evaluate import MEASURED
 from multilab.experiments.progress import ProgressBar
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, Tuning, load_study
@@ -278,11 +278,11 @@ def _recomputed(
     study: Study, folder: Path, moved: list[Match], store: Store, cells: list[Cell], reason: str
 ) -> list[str]:
     """Recompute cells, compare them with committed and stored results; return a line for each that may not differ."""
-    from multilab.experiments import gate
-    from multilab.experiments.evaluation import extra_quantities
+    from multilab.experiments import verify
+    from multilab.experiments.evaluate import extra_quantities
     from multilab.experiments.execute import run_cells
 
-    expected = gate.committed_numbers(folder)
+    expected = verify.committed_numbers(folder)
     reads = {read.key: read for cell in cells for read in cell.reads}
     with tempfile.TemporaryDirectory(prefix="multilab-rekey-") as temporary:
         fresh = Store(temporary)
@@ -290,17 +290,17 @@ def _recomputed(
         failed = run_cells([*reads.values(), *cells], fresh, progress=progress)
         done = [cell for cell in cells if fresh.has(cell.key)]
         extra = extra_quantities(study, find(study.paper).tables if study.paper else None)
-        numbers = gate.fingerprints(done, fresh, study.conventions, extra)
-        changed = stored_differences(moved, store, fresh, gate.L1)
-    exact = gate.differences(numbers, expected, 0.0)
+        numbers = verify.fingerprints(done, fresh, study.conventions, extra)
+        changed = stored_differences(moved, store, fresh, verify.L1)
+    exact = verify.differences(numbers, expected, 0.0)
     largest = max(exact, key=lambda d: abs(d.computed - d.expected) / max(1.0, abs(d.expected)), default=None)
     compared = sum(len(expected[name]) for name in numbers)
     print(f"recomputed {len(done)} cells of {len({c.method.name for c in done})} methods: {compared} numbers,", end=" ")
     print(f"{len(exact)} differ, most of all {largest}" if largest else "all equal (L0)")
     wrong = [*(f"{label} failed: {text}" for label, text in failed.items()), *changed]
-    wrong += [str(difference) for difference in gate.differences(numbers, expected, gate.L1)]
+    wrong += [str(difference) for difference in verify.differences(numbers, expected, verify.L1)]
     if exact and not wrong and not reason:
-        return [f"equal at L1 ({gate.L1:g}) only: give a --reason"]
+        return [f"equal at L1 ({verify.L1:g}) only: give a --reason"]
     if exact and not wrong:
-        print(f"accepted at L1 ({gate.L1:g}): {reason}")
+        print(f"accepted at L1 ({verify.L1:g}): {reason}")
     return wrong

@@ -24,10 +24,9 @@ from multilab.experiments.fitting import (
     out_of_fold,
 )
 from multilab.experiments.hidden_labels import hide
-from multilab.experiments.measuring import RECALL, Meter, model_bytes, neighbour_recall
+from multilab.experiments.measuring import RECALL, Meter, blas_libraries, model_bytes, neighbour_recall, one_thread
 from multilab.experiments.store import Store, is_storage_failure
 from multilab.experiments.study import Tuning
-from multilab.experiments.threads import blas_libraries, one_thread
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
 
 if TYPE_CHECKING:  # a stage with nothing to do needs no NumPy; workers import it in parallel

@@ -15,24 +15,10 @@ from multilab.core.messages import unknown_name
 from multilab.core.settings import schema
 from multilab.datasets.card_file import Card
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.method import Method
+from multilab.experiments.method_file import MethodFile
 from multilab.experiments.study import Study
 
 SCHEMAS = ("card", "method", "study")
-
-_SPACE = {
-    "type": "object",
-    "properties": {
-        "type": {"enum": ["float", "int", "categorical"]},
-        "low": {"type": "number"},
-        "high": {"type": "number"},
-        "log": {"type": "boolean"},
-        "step": {"type": "number"},
-        "choices": {"type": "array"},
-    },
-    "required": ["type"],
-    "additionalProperties": False,
-}
 
 
 def schema_of(kind: str) -> dict[str, Any]:
@@ -48,11 +34,9 @@ def schema_of(kind: str) -> dict[str, Any]:
     if kind == "method":
         properties = {
             "_target_": {"type": "string", "description": "dotted path of the estimator class"},
-            "search": {"type": "object", "additionalProperties": _SPACE},
-            **dict.fromkeys(("name", "target", "params", "member_params")),
         }
         title = "Method: other keys are arguments of the estimator"
-        return schema(Method, title, properties=properties, required=["_target_"], additionalProperties=True)
+        return schema(MethodFile, title, properties=properties, required=["_target_"], additionalProperties=True)
     if kind == "study":
         made = schema(Study, "Study", required=[])  # a study `like` another has its data sets from there
         own = made["properties"]

@@ -27,14 +27,13 @@ from multilab.core import json_digest
 from multilab.core.messages import unknown_name
 from multilab.experiments.cells import Cell, search_code
 from multilab.experiments.chosen_metrics import metric_digests
-from multilab.experiments.databases import open_database
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import CellInputs, predict_with_scores, seeded_estimator
-from multilab.experiments.journals import ended_trials, open_journal
+from multilab.experiments.measuring import one_thread
 from multilab.experiments.method import Method
 from multilab.experiments.seeds import seed_for
 from multilab.experiments.study import Tuning
-from multilab.experiments.threads import one_thread
+from multilab.experiments.trials import ended_trials, open_database, open_journal
 from multilab.metrics import METRICS, score_all
 
 __all__ = ["SearchResult", "default_trial", "distributions", "search", "search_name"]

@@ -22,6 +22,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections import deque
@@ -34,18 +35,20 @@ from pathlib import Path
 from typing import Any
 
 from multilab.core import parse_json, read_json
-from multilab.experiments.cells import Cell, with_reads
+from multilab.experiments.arguments import check_study
+from multilab.experiments.cells import Cell, all_cells, with_reads
 from multilab.experiments.execute import expected_effort, jobs, run_cell_within, worker_pool
-from multilab.experiments.limits import CellLimits
 from multilab.experiments.locks import owner
+from multilab.experiments.progress import ProgressBar, StageLine, exit_code, print_warnings
 from multilab.experiments.running import give_up, run_cell
 from multilab.experiments.store import Store
+from multilab.experiments.study import CellLimits, load_study
+from multilab.experiments.train import sweep_cells
 
 __all__ = ["DEATHS", "Leases", "WorkerReport", "run_shared"]
 
 DEATHS = 5
 """A cell is recorded as failed when this number of workers died while they computed it."""
-
 _DAY = 24 * 60 * 60.0
 
 
@@ -470,3 +473,35 @@ def _releasing_when_terminated(leases: Leases) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def run_worker(study: str | None, settings: list[str], lease: float, idle_exit: bool, retry_failed: bool) -> int:
+    """Compute the missing cells of a study, or of a sweep, together with other workers; return an exit code."""
+    name, cells, limits = _cells(study, settings)
+    store, line, progress = Store(), StageLine(f"worker {name}"), ProgressBar(f"worker {name}")
+    waiting: list[int] = []
+
+    def wait(n_cells: int) -> None:
+        if not waiting:
+            print(f"waiting for {n_cells} cells that other workers compute, or that depend on these", file=sys.stderr)
+        waiting.append(n_cells)
+
+    report = run_shared(cells, store, lease, None, not idle_exit, retry_failed, progress, wait, limits)
+    others = {"elsewhere": report.elsewhere, "left to other workers": report.left, "failed": len(report.failed)}
+    reused = report.total - report.here - sum(others.values())
+    counts = [f"{report.total} cells", f"{reused} reused", f"{report.here} computed here"]
+    line.print(*counts, *(f"{number} {what}" for what, number in others.items() if number))
+    print_warnings(cells, store)
+    code = 0 if limits else exit_code(report.failed)  # under limits such a cell is a row of unfinished.csv
+    if code:
+        print("failed cells are not tried again; --retry-failed tries each once more", file=sys.stderr)
+    return code
+
+
+def _cells(study: str | None, settings: list[str]) -> tuple[str, list[Cell], CellLimits | None]:
+    """Return the name, the cells and the limits of what the arguments describe."""
+    if study is None:
+        return "sweep", sweep_cells(settings, "multilab study worker"), None
+    described = load_study(study)
+    check_study(described)
+    return described.name, all_cells(described), described.limits

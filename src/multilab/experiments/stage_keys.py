@@ -8,7 +8,7 @@ from pathlib import Path
 from multilab import datasets
 from multilab.claims.paper import analyses_of, find
 from multilab.core import code_digest, json_digest
-from multilab.experiments.analysis_units import units_of
+from multilab.experiments.analyses import units_of
 from multilab.experiments.cells import base_score_cells, study_cells, study_split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.study import Study
@@ -56,8 +56,8 @@ def stage_keys(study: Study) -> dict[str, list[str]]:
 def evaluation_digest() -> str:
     """Return the digest of the metrics and of the code that applies them to stored cells."""
     claims = ("multilab.claims.published",)
-    within = ("multilab.experiments.evaluation", "multilab.experiments.cell_metrics", "multilab.metrics", *claims)
-    return json_digest([code_digest(name, within) for name in ("multilab.experiments.evaluation", "multilab.metrics")])
+    within = ("multilab.experiments.evaluate", "multilab.experiments.cell_metrics", "multilab.metrics", *claims)
+    return json_digest([code_digest(name, within) for name in ("multilab.experiments.evaluate", "multilab.metrics")])
 
 
 def _check_datasets(study: Study) -> None:

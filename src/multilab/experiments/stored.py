@@ -1,13 +1,15 @@
-"""Inventory of the store: finished, failed and outdated cells, and how their settings differ from ``conf/``.
+"""Inventory of the store: finished, failed and outdated cells, their settings, and the results of a method in one row.
 
 Reads records and settings only; the arrays of a cell are loaded when its metrics are first requested.
 """
+
+from __future__ import annotations
 
 import contextlib
 import functools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,11 +26,11 @@ from multilab.experiments.cells import Cell, SplitRef, split_refs
 from multilab.experiments.conf import load_protocol, names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method, load_method
-from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
+from multilab.experiments.study import ObservedShare, Tuning
+from multilab.statistics.result_row import ResultRow
 
-__all__ = ["Inventory", "StoredCell", "argument_changes", "base_method", "protocol_text", "setting_text"]
+__all__ = ["Inventory", "StoredCell", "argument_changes", "base_method", "protocol_text", "result_rows", "setting_text"]
 
 
 @dataclass(frozen=True)
@@ -338,3 +340,41 @@ def _loaded(method: str) -> Method | None:
         return load_method(method)
     except ExperimentError:  # the YAML is gone, or in another folder of settings
         return None
+
+
+_SECONDS = ("fit_seconds", "input_seconds", "tune_seconds", "predict_seconds")
+
+
+def result_rows(inventory: Inventory, cells: Iterable[StoredCell], conventions: str = "default") -> list[ResultRow]:
+    """Return a row per dataset, protocol, method and settings, in the order in which they first occur.
+
+    Of two results for one split the one that was computed last counts.
+    """
+    groups: dict[tuple[Any, ...], dict[str, StoredCell]] = {}
+    for cell in cells:
+        settings = (*inventory.settings(cell), *([] if conventions == "default" else [f"conventions={conventions}"]))
+        group = groups.setdefault((cell.dataset, protocol_text(cell.protocol), cell.method, settings), {})
+        other = group.get(cell.parts["split"])
+        if other is None or other.record.get("started", 0) < cell.record.get("started", 0):
+            group[cell.parts["split"]] = cell
+    return [_row(ResultRow(*names), list(group.values()), inventory, conventions) for names, group in groups.items()]
+
+
+def _row(row: ResultRow, cells: list[StoredCell], inventory: Inventory, conventions: str) -> ResultRow:
+    cells = sorted(cells, key=lambda cell: cell.split)
+    values = [inventory.metrics(cell, conventions) for cell in cells]
+    return replace(
+        row,
+        splits=len(cells),
+        expected=inventory.n_splits(cells[0]),
+        metrics={name: tuple(scores[name] for scores in values) for name in values[0]},
+        seconds=sum(float(cell.record.get(name) or 0.0) for cell in cells for name in _SECONDS),
+        warnings=sum(_count(cell.record.get("warnings")) for cell in cells),
+    )
+
+
+def _count(warnings: Any) -> int:
+    """Return how many warnings a record holds: a list of texts, or counts by category."""
+    if isinstance(warnings, dict):
+        return sum(int(count) for count in warnings.values())
+    return len(warnings or ())

@@ -1,22 +1,44 @@
-"""Studies as ``conf/study/*.yaml`` describes them."""
+"""Studies as ``conf/study/*.yaml`` describes them, and the blocks of their settings: variants, tuning, limits."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from msgspec import Meta
 
+from multilab.core.messages import unknown_name
 from multilab.core.settings import NOT_IN_FILE, NOT_IN_KEY, OMITTED_AT_DEFAULT, convert, identity
-from multilab.experiments.conf import check_names, load_protocol, names, package_names, read_settings
+from multilab.experiments.conf import (
+    check_names,
+    check_setting_names,
+    load_protocol,
+    names,
+    package_names,
+    read_settings,
+)
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.limits import CellLimits
 from multilab.experiments.method import Method, load_method
-from multilab.experiments.observed_share import ObservedShare
 
-__all__ = ["KINDS", "SAMPLERS", "Override", "Repetitions", "Study", "Tuning", "Variant", "load_study", "study_from"]
+if TYPE_CHECKING:
+    from multilab.experiments.cells import Cell
+
+__all__ = [
+    "KINDS",
+    "SAMPLERS",
+    "CellLimits",
+    "ObservedShare",
+    "Override",
+    "Repetitions",
+    "Study",
+    "Tuning",
+    "Variant",
+    "load_study",
+    "study_from",
+]
 
 AtLeastOne = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[  # an integer stays one: it is part of keys
@@ -30,6 +52,75 @@ KINDS: tuple[str, ...] = get_args(Kind)
 """What a column is for: ``as_printed``, the best reconstruction of what the authors ran, which may be set with sight
 of their results and is compared with the published cells only; ``fair``, set without sight of test results, which
 methods are compared by; ``counterfactual``, the explanation of a difference; ``ablation``, anything else."""
+
+
+_HIDDEN = ("missing", "absent")
+
+
+@dataclass(frozen=True)
+class ObservedShare:
+    """Partially observed training labels.
+
+    Attributes
+    ----------
+    share : float
+        Expected share of the training labels that stay observed, in (0, 1).
+    hidden : {"missing", "absent"}
+        What methods see of a hidden label: ``missing`` (-1, "not observed"), for methods that learn from partially
+        observed labels; ``absent`` (0), what one gets where labels that nobody recorded count as absent.
+    """
+
+    share: float
+    hidden: str = "missing"
+
+    @classmethod
+    def from_setting(cls, value: Any, location: str = "observed") -> ObservedShare | None:
+        """Build it from a share, or from a block ``{share, hidden}``; return None if all labels are observed.
+
+        Raises
+        ------
+        ExperimentError
+        """
+        block = value if isinstance(value, dict) else {"share": 1.0 if value is None else value}
+        check_setting_names(location, "share of observed labels", block, ("share", "hidden"))
+        share, hidden = block.get("share"), block.get("hidden", "missing")
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise ExperimentError(f"{location}: the share of observed labels must be in (0, 1], got {share!r}")
+        if hidden not in _HIDDEN:
+            raise ExperimentError(f"{location}: {unknown_name('treatment of hidden labels', str(hidden), _HIDDEN)}")
+        return None if share == 1 else cls(float(share), str(hidden))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as it is written in settings and in the key of a cell."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """Return the setting as it is written on the command line."""
+        return f"{self.share:g}" if self.hidden == "missing" else f"{{share:{self.share:g},hidden:{self.hidden}}}"
+
+
+@dataclass(frozen=True)
+class CellLimits:
+    """What a cell may use: the ``limits`` block ``{seconds, gigabytes}`` of a study.
+
+    A cell that passes a limit counts as unfinished, and so do the later splits of its data set. The limits are in no
+    key: they do not change the result of a cell that finishes.
+
+    Attributes
+    ----------
+    seconds : float
+        Processor time of one fit with its predictions.
+    gigabytes : float
+        Memory (GiB) in addition to what the process has when the cell begins.
+    """
+
+    seconds: Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+    gigabytes: Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+
+    def seconds_of(self, cell: Cell) -> float:
+        """Return the processor time of a cell: that of one fit, times the number of fits it makes."""
+        fits = cell.method.inner_cv["folds"] if cell.kind == "scores" else 1
+        return self.seconds * (fits if cell.tune is None else fits + cell.tune.n_trials * cell.tune.folds)
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 from multilab.claims.paper import find
 from multilab.core import record_checksums, report_dir
-from multilab.experiments.analysing import tables
-from multilab.experiments.analysis_units import Unit
+from multilab.experiments.analyses import Unit, tables
 from multilab.experiments.cells import Cell, all_cells
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.evaluation import evaluate, measurements, sampling_errors, tuned, unfinished
+from multilab.experiments.evaluate import evaluate, measurements, sampling_errors, tuned, unfinished
 from multilab.experiments.label_counts import decisions_by_label
 from multilab.experiments.pipeline_file import run_command
 from multilab.experiments.store import Store

@@ -12,16 +12,15 @@ from multilab.datasets import prepared_meta
 from multilab.experiments.arguments import check_method
 from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.composition import Jobs, cells_at_once, metric_names, run_jobs, settings_of
+from multilab.experiments.compose import Jobs, cells_at_once, metric_names, run_jobs, settings_of
 from multilab.experiments.environment import code_version
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import run_cells
 from multilab.experiments.method import Method
 from multilab.experiments.mlflow_store import tracking
-from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.progress import ProgressBar, print_warnings
 from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
+from multilab.experiments.study import ObservedShare, Tuning
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Run:
     Attributes
     ----------
     settings : dict
-        What identifies it, see :func:`multilab.experiments.composition.settings_of`.
+        What identifies it, see :func:`multilab.experiments.compose.settings_of`.
     cells : list of Cell
     scores : list of dict
         All metrics of each cell.

@@ -18,18 +18,17 @@ from multilab.core import json_digest, read_json, write_atomically
 from multilab.core.shell import short_path
 from multilab.experiments.arguments import check_method
 from multilab.experiments.cells import Cell, SplitRef, split_refs
-from multilab.experiments.composition import run_jobs, settings_of, task_overrides
+from multilab.experiments.compose import run_jobs, settings_of, task_overrides
 from multilab.experiments.conf import plain
-from multilab.experiments.databases import load_search, safe_url
 from multilab.experiments.environment import code_version
 from multilab.experiments.method import Method
 from multilab.experiments.mlflow_store import tracking
-from multilab.experiments.observed_share import ObservedShare
 from multilab.experiments.progress import ProgressBar
 from multilab.experiments.running import inner_inputs
 from multilab.experiments.search import default_trial, search, search_name
 from multilab.experiments.store import Store
-from multilab.experiments.study import Tuning
+from multilab.experiments.study import ObservedShare, Tuning
+from multilab.experiments.trials import load_search, safe_url
 from multilab.metrics import METRICS
 
 
@@ -40,7 +39,7 @@ class Search:
     Attributes
     ----------
     settings : dict
-        See :func:`multilab.experiments.composition.settings_of`.
+        See :func:`multilab.experiments.compose.settings_of`.
     plan : Tuning
     best : dict
         The best arguments.
@@ -72,7 +71,7 @@ class Search:
 
     def record(self) -> Any:
         """Return the run for MLflow: the value of each trial as a step, the best value, and the best arguments."""
-        from multilab.experiments.evaluation import dataset_facts
+        from multilab.experiments.evaluate import dataset_facts
         from multilab.experiments.publish import dataset_source, flat_params, observed_param, run_tags
         from multilab.experiments.track import RunRecord  # imports MLflow
 

@@ -21,13 +21,13 @@ from multilab.decision.thresholds import LOWEST
 from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, SplitRef, scores_cell
 from multilab.experiments.environment import environment
-from multilab.experiments.evaluation import dataset_facts
+from multilab.experiments.evaluate import dataset_facts
 from multilab.experiments.fitting import fitted_scaler, indices, seeded_estimator
+from multilab.experiments.measuring import one_thread
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.running import ensure, inner_inputs
 from multilab.experiments.search import search, search_name
 from multilab.experiments.store import Store
-from multilab.experiments.threads import one_thread
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
 from multilab.models.errors import DeploymentError
 from multilab.models.fitted import FittedMethod

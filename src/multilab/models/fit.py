@@ -11,7 +11,7 @@ from typing import Any
 from multilab.core.messages import printable, unknown_name
 from multilab.core.shell import command
 from multilab.experiments.arguments import check_method
-from multilab.experiments.composition import metric_names, run_jobs, settings_of
+from multilab.experiments.compose import metric_names, run_jobs, settings_of
 from multilab.experiments.environment import code_version
 from multilab.experiments.execute import run_cells
 from multilab.experiments.method import Method

@@ -14,7 +14,7 @@ from multilab.claims.results import Results
 from multilab.core import read_json
 from multilab.metrics import find_metric
 from multilab.reports.errors import ReportError
-from multilab.statistics import Comparison, StatisticsError, Summary, compare_methods, rank_rows, summarise
+from multilab.statistics import Comparison, Leaderboard, StatisticsError, Summary, rank_rows
 from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, statistics_file
 
 _PUBLISHED = {"table", "dataset", "method", "metric", "printed_mean", "printed_std", "our_metric", "our_mean"}
@@ -79,12 +79,9 @@ class ReportData:
         Folder of the files.
     info : dict
         ``study.json``: name, title, description, protocol, settings, references and so on; may be empty.
-    datasets, methods, metrics : tuple of str
-        Names in printing order.
-    scores : DataFrame
-        ``scores.csv.gz``: dataset, split, method, metric, value, and the key of the cell where it is known.
-    summaries : dict of str to Summary
-        Mean and standard deviation over splits, by metric.
+    board : Leaderboard
+        The own methods on the datasets, in printing order; its ``scores`` are ``scores.csv.gz``, with the columns
+        of variants and the key of the cell where it is known. The direction of an unknown metric is empty.
     measured : DataFrame or None
         ``measured.csv``: seconds, MB and bytes per dataset, split and method.
     comparisons : dict of str to Comparison
@@ -105,11 +102,7 @@ class ReportData:
 
     folder: Path
     info: dict[str, Any]
-    datasets: tuple[str, ...]
-    methods: tuple[str, ...]
-    metrics: tuple[str, ...]
-    scores: pd.DataFrame
-    summaries: dict[str, Summary]
+    board: Leaderboard
     measured: pd.DataFrame | None
     comparisons: dict[str, Comparison]
     cards: dict[str, dict[str, Any]]
@@ -127,6 +120,31 @@ class ReportData:
     def by_method(self) -> tuple[MethodAgreement, ...]:
         """Agreement of each published method, next to that of the best column of another method."""
         return () if self.cells is None or self.cells.empty else agreement_by_method(self.cells)
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Names of the datasets in printing order."""
+        return self.board.datasets
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the study's own methods in printing order."""
+        return self.board.methods
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Keys of the metrics in printing order."""
+        return self.board.metrics
+
+    @property
+    def scores(self) -> pd.DataFrame:
+        """All scores, of the variants too."""
+        return self.board.scores
+
+    @cached_property
+    def summaries(self) -> dict[str, Summary]:
+        """Mean and standard deviation over splits, by metric."""
+        return {metric: self.board.summary(metric) for metric in self.metrics}
 
     @property
     def agreement(self) -> Agreement | None:
@@ -256,17 +274,14 @@ def load_report(study_dir: Path | str) -> ReportData:
             tuple(str(name) for name in info.get(f"{key}s") or dict.fromkeys(scores[key]))
             for key in ("dataset", "method", "metric")
         )
-        summaries = {metric: summarise(scores, metric, datasets, methods) for metric in metrics}
+        directions = {metric: metric_direction(metric) for metric in metrics}
+        board = Leaderboard(scores, directions, datasets, methods, alpha=float(info.get("alpha", 0.05)))
         return ReportData(
             folder=folder,
             info=info,
-            datasets=datasets,
-            methods=methods,
-            metrics=metrics,
-            scores=scores,
-            summaries=summaries,
+            board=board,
             measured=read_measured(folder),
-            comparisons=load_comparisons(folder / statistics_file(), info, summaries, info.get("control")),
+            comparisons=load_comparisons(folder / statistics_file(), info, board, info.get("control")),
             cards={str(card.get("name")): card for card in _json(folder / "datasets.json", [])},
             learned=tuple(_learned(path, methods) for path in sorted((folder / "figures").glob("learned-*.npz"))),
             claims=claims,
@@ -279,7 +294,7 @@ def load_report(study_dir: Path | str) -> ReportData:
 
 
 def load_comparisons(
-    path: Path, info: Mapping[str, Any], summaries: Mapping[str, Summary], control: str | None
+    path: Path, info: Mapping[str, Any], board: Leaderboard, control: str | None
 ) -> dict[str, Comparison]:
     """Return the comparison of each metric that has a direction.
 
@@ -292,18 +307,16 @@ def load_comparisons(
         If the file holds no comparisons, or those of other scores.
     """
     stored, comparisons = _json(path, {}), {}
-    for metric, summary in summaries.items():
+    for metric in board.metrics:
         if metric in stored:
             try:
                 comparisons[metric] = Comparison.from_dict(stored[metric])
             except (StatisticsError, TypeError, ValueError) as error:
                 raise ReportError(f"{path}, {metric}: {error}") from error
-            _check_ranks(path, comparisons[metric], summary)
-        elif metric_direction(metric):
-            options = {key: info[key] for key in ("alpha", "rope", "seed") if key in info}
-            known = control if control in summary.mean else None
-            direction = metric_direction(metric)
-            comparisons[metric] = compare_methods(summary.mean, direction, control=known, metric=metric, **options)
+            _check_ranks(path, comparisons[metric], board.summary(metric))
+        elif board.directions[metric]:
+            options = {key: info[key] for key in ("rope", "seed") if key in info}
+            comparisons[metric] = board.compare(metric, control if control in board.methods else None, **options)
     return comparisons
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from multilab.claims.agreement import Agreement
+from multilab.claims.paper import Paper
 from multilab.reports.arena.data import LEADERBOARD, load_arena
 from multilab.reports.arena.panels import finding as arena_finding
 from multilab.reports.data import ReportData, load_report
@@ -12,7 +13,6 @@ from multilab.reports.finding import finding
 from multilab.reports.page import write_page
 from multilab.reports.paper.cells import tally
 from multilab.reports.paper.claims import claim_views, outcomes
-from multilab.reports.paper.names import ReportedPaper
 from multilab.statistics.result_files import SCORES
 
 
@@ -27,7 +27,7 @@ class StudyLine:
     result: str
 
 
-def write_overview(reports: Path | str, paper_of: Callable[[Path], ReportedPaper | None]) -> Path:
+def write_overview(reports: Path | str, paper_of: Callable[[Path], Paper | None]) -> Path:
     """Write ``index.html`` of the folder of all studies and return its path.
 
     Parameters
@@ -51,7 +51,7 @@ def _listed(study: str) -> bool:
     return study not in ("quick", "arena") and not study.startswith("arena-")
 
 
-def _line(report: ReportData, paper: ReportedPaper | None) -> StudyLine:
+def _line(report: ReportData, paper: Paper | None) -> StudyLine:
     cells = report.cells
     results = () if cells is None else tuple(cells.loc[cells["group"] == "result", "verdict"])
     found = paper.result if paper is not None and report.claims else ""

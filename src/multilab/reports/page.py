@@ -4,20 +4,18 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from multilab.claims.paper import Paper
 from multilab.core import write_atomically
 from multilab.core.templates import template as jinja_template
 from multilab.metrics import find_metric
 from multilab.reports.data import load_report, metric_title
 from multilab.reports.paper.cells import MARKS
-from multilab.reports.paper.names import ReportedPaper
 from multilab.reports.sections import header, plain_text, sections
 from multilab.reports.tables.entry import number, p_text
 from multilab.reports.tables.scores import MANY_METHODS, method_rows
 
 
-def build_report(
-    study_dir: Path | str, paper: ReportedPaper | None = None, each: Callable[..., Iterable[Any]] = map
-) -> Path:
+def build_report(study_dir: Path | str, paper: Paper | None = None, each: Callable[..., Iterable[Any]] = map) -> Path:
     """Write ``index.html`` of a study and return its path.
 
     Parameters
@@ -26,7 +24,7 @@ def build_report(
         The folder ``reports/<study>`` with ``scores.csv.gz`` and, if present, ``study.json``, ``datasets.json``,
         ``measured.csv``, ``statistics.json.gz``, ``claims.json``, ``cells.csv``, ``environment.json``,
         ``figures/learned-*.npz`` and the tables of its analyses.
-    paper : ReportedPaper, optional
+    paper : Paper, optional
         The study's paper: published cells, errata, names, layouts and figures.
     each : callable
         ``map``, or a function like it that draws figures in parallel.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from multilab.claims.paper import Paper
 from multilab.reports.data import ReportData
 from multilab.reports.figures import Figure, draw_figures
 from multilab.reports.figures.learned import convergence_figure, learned_figures
@@ -16,7 +17,7 @@ from multilab.reports.paper.cells import tally
 from multilab.reports.paper.claims import claim_views, erratum_evidence, outcomes, program_views
 from multilab.reports.paper.errata import other_notes
 from multilab.reports.paper.friedman import friedman_tables
-from multilab.reports.paper.names import PaperNames, ReportedPaper
+from multilab.reports.paper.names import names_on_page
 from multilab.reports.paper.rank_figures import paper_rank_figures
 from multilab.reports.paper.tables import paper_tables
 from multilab.reports.tables.control import control_view
@@ -70,7 +71,7 @@ class MetricView:
     open: bool
 
 
-def header(report: ReportData, paper: ReportedPaper | None = None) -> dict[str, Any]:
+def header(report: ReportData, paper: Paper | None = None) -> dict[str, Any]:
     """Return the variables of the head of the page: paper, finding, agreement, verdicts, outcomes, study in numbers."""
     results = () if report.cells is None else tuple(report.cells.loc[report.cells["group"] == "result", "verdict"])
     claims = claim_views(report)
@@ -88,9 +89,7 @@ def header(report: ReportData, paper: ReportedPaper | None = None) -> dict[str, 
     }
 
 
-def sections(
-    report: ReportData, paper: ReportedPaper | None, each: Callable[..., Iterable[Any]] = map
-) -> list[Section]:
+def sections(report: ReportData, paper: Paper | None, each: Callable[..., Iterable[Any]] = map) -> list[Section]:
     """Return the sections of a page that have something to show, in the order of the page."""
     views = list(each(functools.partial(_metric_view, report), report.metrics))
     headline = next((view for view in views if view.table.metric == report.primary[0]), None)
@@ -114,7 +113,7 @@ def sections(
     return [section for section in shown if section.content]
 
 
-def _claims(report: ReportData, paper: ReportedPaper | None) -> dict[str, Any]:
+def _claims(report: ReportData, paper: Paper | None) -> dict[str, Any]:
     claims = claim_views(report)
     if not claims:
         return {}
@@ -159,14 +158,14 @@ def _facts(report: ReportData) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in facts]
 
 
-def _paper(report: ReportData, paper: ReportedPaper | None) -> dict[str, Any]:
+def _paper(report: ReportData, paper: Paper | None) -> dict[str, Any]:
     if report.cells is None or report.cells.empty:
         return {}
     tables = paper_tables(report, paper)
     noted = {note.id for table in tables for note in table.notes}
     return {
         "verdicts": tally(report.cells["verdict"]),
-        "printed_method": functools.partial(PaperNames.of(report, paper), "method"),
+        "printed_method": functools.partial(names_on_page(report, paper), "method"),
         "by_method": [one for one in report.by_method if one.comparable],
         "tables": tables,
         "friedman": friedman_tables(report, paper),
@@ -176,7 +175,7 @@ def _paper(report: ReportData, paper: ReportedPaper | None) -> dict[str, Any]:
     }
 
 
-def _paper_figures(report: ReportData, paper: ReportedPaper | None) -> list[tuple[str, list[Figure]]]:
+def _paper_figures(report: ReportData, paper: Paper | None) -> list[tuple[str, list[Figure]]]:
     figures = draw_figures(report, paper.figures) if paper is not None else []
     return [(title, list(group)) for title, group in groupby(figures, lambda figure: figure.title)]
 

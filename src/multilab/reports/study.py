@@ -16,7 +16,7 @@ from multilab.experiments.comparisons import comparisons, headline_metrics, stud
 from multilab.experiments.dvc_files import METRICS_FILE, PLOT_TABLES, write_plots
 from multilab.experiments.environment import environment
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.evaluation import dataset_facts, learned
+from multilab.experiments.evaluate import dataset_facts, learned
 from multilab.experiments.execute import parallel_map
 from multilab.experiments.ledger import claims_text, counterfactuals_text, judged, learned_file
 from multilab.experiments.method import Method

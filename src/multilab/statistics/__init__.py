@@ -1,8 +1,8 @@
 """Comparison of methods over datasets (ranks, Friedman, post-hoc and Bayesian tests), and tests of drift.
 
-The package knows tables and arrays only (datasets x methods of mean metric values; counts of values). Everything a
-report prints or draws comes from the one :class:`Comparison` that :func:`compare_methods` returns, so that tests and
-diagrams cannot contradict each other.
+The package knows tables and arrays only. Results are one table of dataset, split, method, metric and value: the
+:class:`Leaderboard`, from which studies, `multilab compare` and the arena are computed. Everything a report prints or
+draws comes from the one :class:`Comparison` that it returns, so that tests and diagrams cannot contradict each other.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "comparison": ("Comparison", "compare_methods"),
         "drift": ("DriftReport", "feature_drift", "judge_drift", "prevalence_drift"),
         "errors": ("StatisticsError",),
+        "leaderboard": ("Leaderboard",),
         "omnibus": ("friedman", "iman_davenport"),
         "posthoc": ("RankPair", "bonferroni_dunn_cd", "cliques", "nemenyi_cd"),
         "ranks": ("average_ranks", "pareto_front", "rank_rows"),

@@ -137,6 +137,7 @@ def compare_methods(
     tie_correction: bool = True,
     rope: float | None = None,
     seed: int = 0,
+    pairs: bool = True,
 ) -> Comparison:
     """Compare methods over datasets by one metric.
 
@@ -158,6 +159,8 @@ def compare_methods(
         Half the width of the region of practical equivalence. None: no Bayesian signed-rank test.
     seed : int
         Seed of the Bayesian test.
+    pairs : bool
+        Test pairs of methods, by Nemenyi's and Wilcoxon's tests; of many methods that takes long.
 
     Returns
     -------
@@ -197,8 +200,9 @@ def compare_methods(
     if k < 2 or n < 1:
         notes.append(f"{n} dataset(s) and {k} method(s): nothing to compare")
     else:
-        results |= _rank_tests(by_dataset.to_numpy(), ranks, alpha, control, tie_correction, notes)
-        results["wilcoxon"] = wilcoxon_holm(plain, direction, alpha, control)
+        results |= _rank_tests(by_dataset.to_numpy(), ranks, alpha, control, tie_correction, pairs, notes)
+        if pairs:
+            results["wilcoxon"] = wilcoxon_holm(plain, direction, alpha, control)
         if rope is not None:
             results |= {"rope": float(rope), "bayes": bayesian_signed_rank(plain, direction, rope, control, seed)}
     return Comparison(
@@ -224,6 +228,7 @@ def _rank_tests(
     alpha: float,
     control: str | None,
     tie_correction: bool,
+    pairs: bool,
     notes: list[str],
 ) -> dict[str, Any]:
     """Return the results that depend on ranks only, and add to ``notes`` what does not exist."""
@@ -243,7 +248,7 @@ def _rank_tests(
         "q_bonferroni_dunn": bonferroni_dunn_q(k, alpha),
         "cd_bonferroni_dunn": cd_control,
         "groups": cliques(ranks, cd),
-        "nemenyi": nemenyi_pairs(ranks, n, cd),
+        "nemenyi": nemenyi_pairs(ranks, n, cd) if pairs else (),
     }
     if cd > k - 1:
         notes.append(f"{n} dataset(s) are too few for Nemenyi's test to separate any of {k} methods")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy import stats
@@ -31,8 +32,9 @@ class RankPair:
     differs: bool
 
 
+@cache
 def nemenyi_q(k: int, alpha: float = 0.05) -> float:
-    """Return q_alpha of Nemenyi's test: the studentised range quantile of k means over sqrt 2."""
+    """Return q_alpha of Nemenyi's test: the studentised range quantile of k means over sqrt 2 (slow, so kept)."""
     return float(stats.studentized_range.ppf(1 - alpha, k, np.inf)) / math.sqrt(2)
 
 

@@ -139,7 +139,7 @@ def test_the_picker_computes_what_python_computes(browser, arena, values, n_sets
     rows = {title: row for title, *row in browser.evaluate(PICKED)}
     assert len(rows) == len(table)
     for method, expected in table.iterrows():
-        late = chosen.unfinished[:, chosen.columns.index(method)].sum()
+        late = chosen.incomplete[:, chosen.methods.index(method)].sum()
         assert rows[arena.title_on(method, [name for name, _ in near])] == [
             pytest.approx(expected["rank"], abs=1e-9),
             pytest.approx(expected["win_rate"], abs=1e-9),

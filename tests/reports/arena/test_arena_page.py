@@ -156,11 +156,11 @@ def test_a_set_page_has_all_methods_and_metrics_with_spread_and_reasons(folder, 
     arena = load_arena(folder)
     rows = ArenaPage((folder / "sets" / "medical.html").read_text(encoding="utf-8")).tables[0]
     means = arena.set_means("medical")
-    assert len(rows) - 1 == len(means.columns) == len(METHODS) + 3
+    assert len(rows) - 1 == len(means.methods) == len(METHODS) + 3
     assert [cell["text"].strip() for cell in rows[0][:3]] == ["Method", "Rank", "Unfinished"]
     shown = {row[0]["text"]: row for row in rows[1:]}
     for at, metric in enumerate(means.metrics):
-        for value, column in zip(means.values[at, 0], means.columns, strict=True):
+        for value, column in zip(means.values[at, 0], means.methods, strict=True):
             mean, _, spread = shown[arena.columns[column].title][3 + at]["text"].partition("±")
             assert mean.strip() == ("–" if np.isnan(value) else f"{value:.4f}")
             if spread:

@@ -23,7 +23,7 @@ from multilab.reports import ReportError, build_report, load_report
 from multilab.reports.paper.cells import tally
 from multilab.reports.paper.errata import note
 from multilab.reports.paper.friedman import friedman_tables
-from multilab.reports.paper.names import PaperNames
+from multilab.reports.paper.names import names_on_page
 from multilab.reports.paper.tables import kept_layers, paper_tables
 from multilab.reports.tables.variants import variant_views
 from multilab.statistics import average_ranks
@@ -196,7 +196,7 @@ def test_friedman_table_recomputes_the_print_and_ours(study):
     values = study.summaries["hamming_loss"].mean
     best = average_ranks(values, "min").idxmin()
     ours = dict(table.figures)["Hamming loss"][1]
-    assert ours.alt.startswith(f"Average ranks: {PaperNames.of(study, PAPER)('method', best)} ")
+    assert ours.alt.startswith(f"Average ranks: {names_on_page(study, PAPER)('method', best)} ")
     assert table.other == (('printed "critical value" (is the Nemenyi CD)', "3.211"),)
 
 
@@ -249,7 +249,8 @@ def test_column_sets_are_compared_with_the_untuned(study, text):
 
 def test_a_variant_on_some_splits_is_compared_with_the_untuned_on_the_same(study):
     scores = study.scores
-    few = replace(study, scores=scores[~scores["method"].str.endswith("-tuned") | (scores["split"] < 2)])
+    kept = scores[~scores["method"].str.endswith("-tuned") | (scores["split"] < 2)]
+    few = replace(study, board=replace(study.board, scores=kept))
     (tuned,) = variant_views(few)
     cell = dict(next(t for t, _ in tuned.tables if t.metric == "hamming_loss").rows)["emotions"][0]
     same = scores[(scores["metric"] == "hamming_loss") & (scores["dataset"] == "emotions") & (scores["split"] < 2)]
@@ -259,7 +260,7 @@ def test_a_variant_on_some_splits_is_compared_with_the_untuned_on_the_same(study
 
 def test_a_set_of_methods_that_the_study_does_not_run_otherwise_has_its_titles_and_no_balance(study):
     others = {**study.info, "methods": [m for m in study.methods if m not in ("ebr", "ecc")]}
-    alone = replace(study, info=others, methods=tuple(others["methods"]))
+    alone = replace(study, info=others, board=replace(study.board, methods=tuple(others["methods"])))
     (tuned,) = variant_views(alone)
     assert tuned.heads == ("EBR", "ECC")
     assert tuned.balance == ()

@@ -14,7 +14,7 @@ from multilab.methods.forests.interactions import ABOVE, LayerPaths, Regions, Tr
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
     from multilab.experiments.store import Store
 
 FILE = "regions"

@@ -19,7 +19,7 @@ from multilab.methods.forests.compact_forest import CompactForest
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
     from multilab.experiments.store import Store
 
 FILE = "scores-table4"

@@ -12,7 +12,7 @@ from multilab.papers.lskmddm.reducers import reducer_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
     from multilab.experiments.store import Store
 
 FILE = "dimension"

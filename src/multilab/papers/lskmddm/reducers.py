@@ -10,7 +10,7 @@ from multilab.experiments.fitting import build
 from multilab.methods.reduction.kernel_reducer import KernelReducer
 
 if TYPE_CHECKING:
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
 
 
 def reducer_of(unit: Unit) -> tuple[Any, Any]:

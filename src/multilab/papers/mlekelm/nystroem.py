@@ -20,7 +20,7 @@ from multilab.metrics import score_all
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
     from multilab.experiments.store import Store
 
 FILE = "nystroem"

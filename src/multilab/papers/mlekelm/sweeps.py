@@ -12,12 +12,12 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import build
 from multilab.methods.elm.elastic_net_kernel_elm import ElasticNetKernelELM
 from multilab.methods.kernels import kernel_matrix
-from multilab.papers._iterations import shown_iterations
+from multilab.papers.iterations import shown_iterations
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
     from multilab.experiments.store import Store
 
 FILE = "sweeps"

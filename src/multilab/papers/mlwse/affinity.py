@@ -15,7 +15,7 @@ from multilab.papers.mlwse.problem import problem_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
     from multilab.experiments.store import Store
 
 FILE = "affinity"

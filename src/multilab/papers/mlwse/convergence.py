@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multilab.methods.solvers.solve import solve
-from multilab.papers._iterations import shown_iterations
+from multilab.papers.iterations import shown_iterations
 from multilab.papers.mlwse.problem import problem_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
     from multilab.experiments.store import Store
 
 FILE = "convergence"

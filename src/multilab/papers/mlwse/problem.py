@@ -18,7 +18,7 @@ from multilab.methods.stacking.objective import StackingLoss
 from multilab.metrics.registry import defined
 
 if TYPE_CHECKING:
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
     from multilab.experiments.store import Store
 
 

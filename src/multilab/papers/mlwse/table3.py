@@ -17,7 +17,7 @@ from multilab.methods.transformation.binary_relevance import BinaryRelevance
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
     from multilab.experiments.store import Store
 
 FILE = "scores-table3"

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multilab.arena import SCHEMA, DataProfile, Means, leaderboard_means
+from multilab.arena import SCHEMA, DataProfile, leaderboard_means
 from multilab.arena.tracks import UNSEEN
 from multilab.core import read_json
 from multilab.metrics import METRICS
 from multilab.reports.errors import ReportError
 from multilab.reports.tables.entry import number
+from multilab.statistics import Leaderboard
 from multilab.statistics.result_files import SCORES, read_measured, read_scores
 
 LEADERBOARD = "leaderboard.json.gz"
@@ -144,7 +145,7 @@ class ArenaData:
             (pool for pool in self.pools.values() if dataset in pool["sets"]), key=lambda pool: len(pool["tracks"])
         )
 
-    def set_means(self, dataset: str) -> Means:
+    def set_means(self, dataset: str) -> Leaderboard:
         """Return the means of all columns on one set, over the splits that their tracks have in common."""
         return leaderboard_means(self.content, self.widest_pool(dataset)["name"]).on([dataset])
 

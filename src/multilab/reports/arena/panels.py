@@ -268,7 +268,7 @@ def set_page(arena: ArenaData, name: str) -> dict[str, Any]:
     spreads, seconds = arena.spreads, arena.seconds
     rows = []
     for column in table.index:
-        at = means.columns.index(column)
+        at = means.methods.index(column)
         entries = []
         for metric, row, top in zip(metrics, means.values[:, 0], best, strict=True):
             value, spread = row[at], spreads.get((name, column, metric["name"]), math.nan)
@@ -324,8 +324,8 @@ def set_row(arena: ArenaData, name: str) -> dict[str, Any]:
             *((f"{facts[key]:.3f}", f"{facts[key]}") for key in ("cardinality", "density")),
         ],
         "text": "yes" if facts["text"] else "no",
-        "methods": len(means.columns),
-        "unfinished": int(means.unfinished.sum()),
+        "methods": len(means.methods),
+        "unfinished": int(means.incomplete.sum()),
     }
 
 
@@ -350,7 +350,7 @@ def picker_data(arena: ArenaData) -> dict[str, Any]:
         fewer = sorted({dataset for track in pool["values"].values() for rows in track.values() for dataset in rows})
         used = [metric for metric in metrics if metric in own.metrics]
         pools[name] = {
-            "columns": [columns.index(column) for column in own.columns],
+            "columns": [columns.index(column) for column in own.methods],
             "sets": [sets.index(dataset) for dataset in own.datasets],
             "metrics": [metrics.index(metric) for metric in used],
             "undefined": {

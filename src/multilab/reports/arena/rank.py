@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from multilab import arena
-from multilab.arena import ArenaError, Board, Means, Pool, Track
+from multilab.arena import ArenaError, Board, Pool, Track
 from multilab.arena.boards import GROUP_TITLES, METRIC_GROUPS
 from multilab.arena.portfolio import chosen_members, stack_study, study_portfolios
 from multilab.arena.results import (
@@ -41,6 +41,7 @@ from multilab.reports.arena.data import LEADERBOARD, read_leaderboard_file
 from multilab.reports.arena.page import summary_page
 from multilab.reports.tables.entry import Entry
 from multilab.reports.tables.results import ResultTable, print_result_table
+from multilab.statistics import Leaderboard
 from multilab.statistics.result_files import SCORES
 
 
@@ -98,11 +99,11 @@ def rank(options: Mapping[str, str], top: int | None = None, output: str | None 
     if "sets" in options:
         known = [each for each in suite.facts if each["name"] in means.datasets]
         means = means.on(arena.select_sets(known, options["sets"]))
-    anchor = suite.anchor if suite.anchor in means.columns else None
+    anchor = suite.anchor if suite.anchor in means.methods else None
     seen = {
         column: (suite.methods[method].get("chosen_on") or {}).get("sets", ())
         for track in suite.tracks
-        for column, method in zip(track.columns, track.methods, strict=True)
+        for column, method in zip(track.columns, track.board.methods, strict=True)
     }
     for metric in options.get("metric", "overall").split(","):
         board = arena.rank_methods(means, metric, _rating(), anchor, sources_of(suite.facts))
@@ -117,7 +118,7 @@ def _write(suite: _Suite, out: str | None) -> None:
         )
     described = {each["name"] for each in suite.facts}
     for track in suite.tracks:
-        if absent := [each for each in track.datasets if each not in described]:
+        if absent := [each for each in track.board.datasets if each not in described]:
             advice = (
                 f"`{command('multilab')} study stats --study {suite.studies[track.name]}` writes them to datasets.json"
             )
@@ -150,7 +151,7 @@ def _refuse_without_results(studies: Sequence[str]) -> None:
 
 def _widest(pools: Sequence[Pool]) -> str:
     """Return the name of the pool with the most sets, of equal ones of that with the most columns."""
-    return max(pools, key=lambda pool: (len(pool.means.datasets), len(pool.means.columns))).name
+    return max(pools, key=lambda pool: (len(pool.means.datasets), len(pool.means.methods))).name
 
 
 def _rating(required: bool = False) -> Any:
@@ -183,16 +184,21 @@ def _extent(content: dict[str, Any]) -> str:
 
 
 def _table(
-    board: Board, means: Means, pool: Pool, top: int | None, wanted: str | None, seen: Mapping[str, Collection[str]]
+    board: Board,
+    means: Leaderboard,
+    pool: Pool,
+    top: int | None,
+    wanted: str | None,
+    seen: Mapping[str, Collection[str]],
 ) -> ResultTable:
     """Return a board as a table to print: position, method, Elo, rank, rates, and of a single metric its mean.
 
     A dagger marks columns that have sets among these whose results decided rules of the method.
     """
-    decided = {column: [name for name in board.datasets if name in seen[column]] for column in means.columns}
+    decided = {column: [name for name in board.datasets if name in seen[column]] for column in means.methods}
     shown = board.table.head(top) if top else board.table
     single = board.name in METRICS
-    average = means.table(board.name).mean(skipna=False) if single else None
+    average = means.means(board.name).mean(skipna=False) if single else None
     rows = []
     for position, (column, row) in enumerate(shown.iterrows(), 1):
         elo = f"{row['elo']:.0f}" if "elo" in row else "–"
@@ -215,7 +221,7 @@ def _table(
     title = METRICS[board.name].title if single else GROUP_TITLES[board.name]
     chosen = f" ({wanted})" if wanted else ""
     sets = f"{len(board.datasets)} set{'s' * (len(board.datasets) != 1)}{chosen}"
-    head = f"{title}, {sets}, {len(means.columns)} methods ({' + '.join(pool.tracks)})"
+    head = f"{title}, {sets}, {len(means.methods)} methods ({' + '.join(pool.tracks)})"
     notes = _notes(board, pool, len(shown))
     if marked := sorted({name for column in shown.index for name in decided[column]}, key=board.datasets.index):
         notes.append(f"† optimistic: results on {', '.join(marked)} decided rules of the method")
@@ -224,13 +230,13 @@ def _table(
 
 def _notes(board: Board, pool: Pool, shown: int) -> list[str]:
     notes = []
-    if board.cd is not None and board.p is not None:
+    if board.cd is not None and board.tests.p is not None:
         level = next((group for group in board.groups if board.table.index[0] in group), ())
         notes.append(
             f"critical difference of ranks {board.cd:.2f} (Nemenyi, .05): "
             f"{f'the first {len(level)} methods do not differ by it' if level else 'the first differs from all others'}"
         )
-        notes.append(f"Friedman p = {board.p:.2g}")
+        notes.append(f"Friedman p = {board.tests.p:.2g}")
     if board.left_out:
         notes.append(f"undefined, so left out: {', '.join(board.left_out)}")
     if pool.other_splits:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from multilab.comparison import Leaderboard
 from multilab.metrics.registry import defined
 from multilab.reports.figures.figure import Figure
 from multilab.reports.figures.style import COLD, INK, PALE, SOFT, WARM, decades, new_axes, style_axes, styled
+from multilab.statistics import Leaderboard
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

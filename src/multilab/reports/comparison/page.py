@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from multilab.comparison import Leaderboard, Recommendation
+from multilab.comparison import Recommendation
 from multilab.comparison.curve import curve_remark
 from multilab.comparison.decisions import Effects, tuned_name
 from multilab.comparison.plan import PlannedMethod, duration
@@ -28,6 +28,7 @@ from multilab.reports.comparison.figures import (
 from multilab.reports.page import write_page
 from multilab.reports.sections import flat
 from multilab.reports.tables.entry import number, thousands
+from multilab.statistics import Leaderboard
 
 __all__ = ["write_comparison_page"]
 

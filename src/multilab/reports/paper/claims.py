@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from multilab.claims import OUTCOMES
-from multilab.claims.statements import Change, Program
+from multilab.claims.programs import Program
+from multilab.claims.statements import Change
 from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.paper.cells import tally

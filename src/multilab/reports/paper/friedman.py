@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from multilab.claims.paper import Paper
 from multilab.claims.published import Derived, any_of, mask
 from multilab.reports.data import ReportData, metric_direction, metric_title
 from multilab.reports.figures import Figure
 from multilab.reports.figures.ranks import rank_figure, rank_text
-from multilab.reports.paper.names import PaperNames, ReportedPaper
+from multilab.reports.paper.names import Names, names_on_page
 from multilab.reports.tables.entry import number
 from multilab.statistics import Comparison, compare_methods, summarise
 
@@ -48,14 +49,14 @@ class FriedmanTable:
     figures: tuple[tuple[str, tuple[Figure, ...]], ...]
 
 
-def friedman_tables(report: ReportData, paper: ReportedPaper | None) -> dict[str, FriedmanTable]:
+def friedman_tables(report: ReportData, paper: Paper | None) -> dict[str, FriedmanTable]:
     """Return, by number, the published tables whose cells follow from others by Friedman's test.
 
     ``names.yaml`` of the paper lists them under ``derived`` with the tables they follow from.
     """
     if report.cells is None or paper is None:
         return {}
-    names, tables = PaperNames.of(report, paper), {}
+    names, tables = names_on_page(report, paper), {}
     basis = report.cells[~any_of(report.cells, [rule.where for rule in paper.aliases.derived])]
     for rule in paper.aliases.derived:
         cells = report.cells[mask(report.cells, rule.where)]
@@ -65,9 +66,7 @@ def friedman_tables(report: ReportData, paper: ReportedPaper | None) -> dict[str
     return tables
 
 
-def _table(
-    report: ReportData, cells: pd.DataFrame, basis: pd.DataFrame, rule: Derived, names: PaperNames
-) -> FriedmanTable:
+def _table(report: ReportData, cells: pd.DataFrame, basis: pd.DataFrame, rule: Derived, names: Names) -> FriedmanTable:
     assert report.cells is not None
     number_of = str(cells["table"].iloc[0])
     rows, figures = [], []
@@ -153,7 +152,7 @@ def _f_text(comparison: Comparison | None) -> str:
     return number(comparison.F) if math.isinf(comparison.F) else f"{comparison.F:.3f}"
 
 
-def rank_diagram(comparison: Comparison, source: str, names: PaperNames) -> Figure:
+def rank_diagram(comparison: Comparison, source: str, names: Names) -> Figure:
     """Return the critical-difference diagram of one measure with the paper's names; ``source`` says whose values."""
     titles = {name: names("method", name) for name in comparison.methods}
     caption = f"From {source}, by {metric_title(comparison.metric)}, {comparison.n} datasets, α = {comparison.alpha:g}."

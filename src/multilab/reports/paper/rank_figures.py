@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from multilab.claims.paper import Paper
 from multilab.claims.published import any_of
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.figures import Figure
 from multilab.reports.paper.friedman import compare_cells, rank_diagram
-from multilab.reports.paper.names import PaperNames, ReportedPaper
+from multilab.reports.paper.names import names_on_page
 from multilab.reports.tables.entry import Entry
 from multilab.reports.tables.scores import rank_entry
 from multilab.statistics import Comparison
@@ -32,14 +33,14 @@ class RankFigure:
     figures: tuple[tuple[str, tuple[Figure, ...]], ...]
 
 
-def paper_rank_figures(report: ReportData, paper: ReportedPaper | None) -> tuple[RankFigure, ...]:
+def paper_rank_figures(report: ReportData, paper: Paper | None) -> tuple[RankFigure, ...]:
     """Return the figures that ``names.yaml`` of the paper lists under ``diagrams``.
 
     Ours are ranks of the quantities under the published cells, over the datasets on which no value is missing.
     """
     if report.cells is None or paper is None:
         return ()
-    names, shown = PaperNames.of(report, paper), []
+    names, shown = names_on_page(report, paper), []
     basis = report.cells[~any_of(report.cells, [rule.where for rule in paper.aliases.derived])]
     for figure in paper.aliases.diagrams:
         table = basis[basis["table"].isin(figure.tables)]

@@ -11,6 +11,7 @@ import pandas as pd
 
 from multilab.claims import Layout
 from multilab.claims.agreement import BEYOND, compared
+from multilab.claims.paper import Paper
 from multilab.claims.published import any_of, layout_of, printed_number
 from multilab.claims.verdicts import MISSING
 from multilab.metrics import find_metric
@@ -18,7 +19,7 @@ from multilab.reports.data import ReportData, metric_title
 from multilab.reports.paper.cells import Block, PaperCell, tally
 from multilab.reports.paper.errata import Note, cited_notes
 from multilab.reports.paper.extra_columns import with_extra_columns
-from multilab.reports.paper.names import PaperNames, ReportedPaper
+from multilab.reports.paper.names import Names, names_on_page
 
 _KEYS = ("dataset", "method", "metric")
 
@@ -37,18 +38,16 @@ class PaperTable:
     open: bool
 
 
-def paper_tables(report: ReportData, paper: ReportedPaper | None) -> tuple[PaperTable, ...]:
+def paper_tables(report: ReportData, paper: Paper | None) -> tuple[PaperTable, ...]:
     """Return every published table of ``cells.csv``, in the printed order."""
     if report.cells is None:
         return ()
-    names = PaperNames.of(report, paper)
+    names = names_on_page(report, paper)
     tables = report.cells.groupby("table", sort=False)
     return tuple(_table(report, paper, str(number), cells, names) for number, cells in tables)
 
 
-def _table(
-    report: ReportData, paper: ReportedPaper | None, number: str, table: pd.DataFrame, names: PaperNames
-) -> PaperTable:
+def _table(report: ReportData, paper: Paper | None, number: str, table: pd.DataFrame, names: Names) -> PaperTable:
     form = paper.layout(number, table) if paper is not None else layout_of({}, table)
     unfinished = any_of(table, paper.aliases.dnf if paper is not None else ())
     usual = max((printed_number(text).decimals for text in table["printed_mean"] if text), default=0) or 4
@@ -85,9 +84,7 @@ def _table(
     )
 
 
-def _cell(
-    row: Mapping[str, Any], unfinished: bool, usual: int, names: PaperNames, commands: Mapping[str, str]
-) -> PaperCell:
+def _cell(row: Mapping[str, Any], unfinished: bool, usual: int, names: Names, commands: Mapping[str, str]) -> PaperCell:
     printed, ours = row["printed_mean"] or ("DNF" if unfinished else ""), row["our_mean"]
     digits = printed_number(printed).decimals if row["printed_mean"] else usual
     if ours and digits == 0 and not float(ours).is_integer():  # printed 0 where its neighbours have decimals
@@ -129,7 +126,7 @@ def _spread(text: str, digits: int) -> str:
 
 
 def _block(
-    name: str, table: pd.DataFrame, form: Layout, cells: Mapping[tuple[str, str, str], PaperCell], names: PaperNames
+    name: str, table: pd.DataFrame, form: Layout, cells: Mapping[tuple[str, str, str], PaperCell], names: Names
 ) -> Block:
     heads, rows = list(dict.fromkeys(table[form.column])), list(dict.fromkeys(table[form.row]))
     fixed = {key: table[key].iloc[0] for key in _KEYS}
@@ -151,7 +148,7 @@ def _block(
     )
 
 
-def _quantities(table: pd.DataFrame, names: PaperNames) -> tuple[tuple[str, str], ...]:
+def _quantities(table: pd.DataFrame, names: Names) -> tuple[tuple[str, str], ...]:
     """Return (our quantity, the published cells compared with it) where that is not the printed measure itself."""
     pairs = []
     for metric, cells in table.groupby("metric", sort=False):

@@ -15,8 +15,7 @@ from rich.text import Text
 
 from multilab.experiments.cells import Cell
 from multilab.experiments.store import Store
-from multilab.experiments.stored import Inventory
-from multilab.experiments.summaries import result_rows
+from multilab.experiments.stored import Inventory, result_rows
 from multilab.metrics import METRICS
 from multilab.reports.tables.entry import ARROWS, Entry
 from multilab.statistics import rank_rows

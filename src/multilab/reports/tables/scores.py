@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from multilab.reports.data import ReportData, metric_direction, metric_title
 from multilab.reports.tables.entry import ARROWS, Entry
-from multilab.statistics import Comparison, Summary, summarise
+from multilab.statistics import Comparison, Summary
 
 MANY_METHODS = 8
 """Tables of more methods have them as rows, so that the best are seen first and nothing is cut off at the right."""
@@ -84,7 +84,7 @@ def score_table(report: ReportData, metric: str) -> ScoreTable:
     """
     extra = report.extra_columns
     methods = (*report.methods, *extra)
-    summary = summarise(report.scores, metric, report.datasets, methods) if extra else report.summaries[metric]
+    summary = replace(report.board, methods=methods).summary(metric) if extra else report.summaries[metric]
     comparison = report.comparisons.get(metric)
     largest = summary.mean.abs().max().max()
     decimals = 4 if math.isnan(largest) or largest < 1.5 else 3

@@ -13,7 +13,7 @@ from multilab.reports.figures import Figure
 from multilab.reports.figures.ranks import rank_figures
 from multilab.reports.tables.entry import Entry, number, signed_text
 from multilab.reports.tables.scores import ScoreTable, score_table
-from multilab.statistics import Comparison, summarise
+from multilab.statistics import Comparison
 from multilab.statistics.result_files import read_table, statistics_file
 
 _TUNED = {"dataset", "split", "method", "parameter", "value", "best", "tune_seconds"}
@@ -85,16 +85,14 @@ def _view(report: ReportData, variant: VariantData) -> VariantView:
 def _as_report(report: ReportData, variant: VariantData) -> ReportData:
     """Return the variant as a study of its own, so that the tables of a study can be used."""
     methods = tuple(variant.methods)
-    summaries = {metric: summarise(report.scores, metric, variant.datasets, methods) for metric in report.metrics}
+    board = replace(report.board, datasets=variant.datasets, methods=methods)
     control = f"{report.info.get('control')}-{variant.name}"
     titles = {column: report.method_title(column).removesuffix(f" ({variant.name})") for column in methods}
     return replace(
         report,
         info={**report.info, "method_titles": titles, "variants": {}},
-        datasets=variant.datasets,
-        methods=methods,
-        summaries=summaries,
-        comparisons=load_comparisons(report.folder / statistics_file(variant.name), report.info, summaries, control),
+        board=board,
+        comparisons=load_comparisons(report.folder / statistics_file(variant.name), report.info, board, control),
     )
 
 
@@ -105,8 +103,7 @@ def _on_the_splits_of(report: ReportData, variant: VariantData) -> ReportData:
     elsewhere = scores["dataset"].isin(variant.datasets) & ~scores.set_index(["dataset", "split"]).index.isin(run)
     if not elsewhere.any():
         return report
-    kept = scores[~elsewhere]
-    return replace(report, summaries={m: summarise(kept, m, report.datasets, report.methods) for m in report.metrics})
+    return replace(report, board=replace(report.board, scores=scores[~elsewhere]))
 
 
 def _with_deltas(report: ReportData, own: ReportData, variant: VariantData, metric: str) -> ScoreTable:

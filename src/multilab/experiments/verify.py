@@ -24,14 +24,13 @@ from multilab.datasets import load
 from multilab.experiments.cell_metrics import evaluate_cell
 from multilab.experiments.cells import Cell, base_score_cells, gate_case_cells, study_cells
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.evaluation import extra_quantities
+from multilab.experiments.evaluate import extra_quantities
 from multilab.experiments.execute import run_cells
 from multilab.experiments.fitting import indices
 from multilab.experiments.method import LIBRARIES
-from multilab.experiments.progress import ProgressBar
+from multilab.experiments.progress import ProgressBar, count_warnings
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
-from multilab.experiments.warning_counts import count_warnings
 from multilab.statistics.result_files import read_scores, read_unfinished
 
 __all__ = [
@@ -103,7 +102,7 @@ def fingerprints(
     conventions: str = "default",
     extra: Callable[[str], Iterable[tuple[str, str]]] = lambda method: (),
 ) -> Numbers:
-    """Return the numbers of finished cells, by name; for ``extra`` see `evaluation.extra_quantities`."""
+    """Return the numbers of finished cells, by name; for ``extra`` see `evaluate.extra_quantities`."""
     return {cell_name(c): fingerprint(c, store, conventions, extra(c.method.name)) for c in cells}
 
 

@@ -177,7 +177,7 @@ def test_an_argument_that_the_yaml_does_not_name_needs_no_plus(capfd, monkeypatc
 def test_hydra_does_not_see_the_cards_by_any_path(path, card, checkout):
     from hydra._internal.core_plugins import file_config_source
 
-    from multilab.experiments.composition import FileConfigSource
+    from multilab.experiments.compose import FileConfigSource
 
     source = FileConfigSource("main", f"file://{checkout / 'conf'}")
     if card:

@@ -35,12 +35,11 @@ from multilab.core.shell import command
 from multilab.datasets import cards
 from multilab.datasets.catalogue import files_dir
 from multilab.experiments.arguments import check_method, check_metrics
-from multilab.experiments.conf import plain
+from multilab.experiments.conf import entrant_names, named_file, own_names, plain, settings_path
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
-from multilab.experiments.observed_share import ObservedShare
-from multilab.experiments.own_settings import entrant_names, named_file, own_names, settings_path
-from multilab.experiments.study import Tuning
+from multilab.experiments.method_file import check_method_file
+from multilab.experiments.study import ObservedShare, Tuning
 from multilab.model_selection import normalise_protocol
 
 _CARDS = "dataset"
@@ -292,7 +291,9 @@ def check_settings(cfg: Any, method: str) -> Method:
     Tuning.from_mapping({**tune, "n_trials": tune["n_trials"] or 1})  # 0: not tuned
     check_metrics([*metric_names(cfg), cfg.tune.metric], cfg.conventions)
     normalise_protocol(plain(cfg.protocol))
-    return Method.from_mapping(method, plain(cfg.method))
+    settings = plain(cfg.method)
+    check_method_file(method, settings)
+    return Method.from_mapping(method, settings)
 
 
 def _check_number(name: str, value: Any, low: int) -> None:

@@ -1,0 +1,9 @@
+"""What can be wrong with a comparison."""
+
+from __future__ import annotations
+
+from multilab.core.errors import MultilabError
+
+
+class ComparisonError(MultilabError, ValueError):
+    """Estimators, data or arguments that cannot be compared."""
