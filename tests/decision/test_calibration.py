@@ -107,7 +107,7 @@ def test_coefficients_depend_on_the_order_of_the_rows_by_rounding_only(method):
 
 
 def test_beta_calibration_agrees_with_the_reference_code():
-    betacal = pytest.importorskip("betacal", reason="betacal, the authors' code, is not installed")
+    betacal = pytest.importorskip("betacal", reason="betacal, the package of its authors, is not installed")
     n = 20_000
     true = np.random.default_rng(2).beta(1, 2, n)
     y = (np.random.default_rng(3).random(n) < true).astype(int)

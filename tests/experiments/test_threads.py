@@ -77,6 +77,6 @@ def test_the_blas_of_the_environment_names_library_version_and_processor():
 
 
 def test_the_page_of_a_study_shows_the_blas():
-    from multilab.reports.sections import flat
+    from multilab.reports.page import flat
 
     assert ("blas", environment()["blas"]) in flat(environment())

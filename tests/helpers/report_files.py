@@ -106,7 +106,24 @@ def write_fake_texts(folder, datasets, methods, metrics, rng):
     verdicts = ["match", "within", "within", "better", "worse", "not comparable", "not run"]
     pairs = [(d, metric) for metric in ("hamming_loss", "macro_f1") for d in datasets]
     cells = [
-        ("4", d, "br", metric, "0.200", 0.01, metric, 0.2034, 0.012, 0.007, "result", verdict, f"because {verdict}", "")
+        (
+            "4",
+            d,
+            "br",
+            metric,
+            "0.200",
+            0.01,
+            metric,
+            0.2034,
+            0.012,
+            0.007,
+            "result",
+            verdict,
+            f"because {verdict}",
+            "",
+            "",
+            "",
+        )
         for (d, metric), verdict in zip(pairs, verdicts, strict=False)
     ]
     pd.DataFrame(cells, columns=list(COLUMNS)).to_csv(folder / "cells.csv", index=False)

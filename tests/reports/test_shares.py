@@ -10,7 +10,7 @@ import pytest
 
 from multilab.reports.data import load_report
 from multilab.reports.finding import finding
-from multilab.reports.page import build_report
+from multilab.reports.sections import build_report
 from multilab.reports.tables.shares import share_curves, share_views
 
 VALUES = {  # of sets a and b, both splits

@@ -8,12 +8,13 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "auditing": ("as_json", "audit_table", "report_lines", "summary_line"),
-        "errors": ("AuditError",),
+        "findings": ("AUDIT_CHECKS", "AuditError", "AuditFinding", "audit_check"),
         "granularity": ("on_grid",),
         "numbers": ("PrintedNumber", "parse_number"),
         "quantities": ("quantity_of",),
-        "reading": ("read_audit_cells", "read_sizes", "size_from", "unused_sizes"),
-        "registry": ("AUDIT_CHECKS", "AuditFinding", "audit_check"),
-        "tables": ("DERIVED_KINDS", "AuditCell", "AuditTable", "TestSize", "derived_kind"),
+        "tables": (
+            *("DERIVED_KINDS", "AuditCell", "AuditTable", "TestSize", "derived_kind"),
+            *("read_audit_cells", "read_sizes", "size_from", "unused_sizes"),
+        ),
     },
 )

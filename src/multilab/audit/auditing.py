@@ -6,24 +6,13 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from multilab.audit import (
-    averages,
-    conventions,
-    deviations,
-    formats,
-    granularity,
-    inequalities,
-    rank_tests,
-    ranks,
-    repeats,
-)
-from multilab.audit.errors import AuditError
-from multilab.audit.registry import AUDIT_CHECKS, AuditFinding
+from multilab.audit import averages, conventions, granularity, inequalities, ranks, repeats
+from multilab.audit.findings import AUDIT_CHECKS, AuditError, AuditFinding
 from multilab.audit.tables import AuditTable
 from multilab.core.messages import unknown_name
 
 # The checks register themselves when their files are imported.
-CHECK_FILES = (formats, granularity, conventions, inequalities, averages, deviations, ranks, rank_tests, repeats)
+CHECK_FILES = (granularity, conventions, inequalities, averages, ranks, repeats)
 
 
 def audit_table(table: AuditTable, checks: Iterable[str] = ()) -> list[AuditFinding]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from multilab.audit.registry import AuditFinding, audit_check
+from multilab.audit.findings import AuditFinding, audit_check
 from multilab.audit.tables import AuditCell, AuditTable, TestSize, sums_to_one
 
 

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 
+from multilab.audit.findings import AuditFinding, audit_check
 from multilab.audit.numbers import PrintedNumber
-from multilab.audit.registry import AuditFinding, audit_check
 from multilab.audit.tables import AuditCell, AuditTable
 
 _EMPTY = "; unless one of them counts rows without labels as 1 and the other as 0"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from multilab.audit.registry import AuditFinding, audit_check
+from multilab.audit.findings import AuditFinding, audit_check
 from multilab.audit.tables import AuditCell, AuditTable
 
 _Key = tuple[str, str, str]

@@ -20,6 +20,7 @@ from multilab.claims.errors import ClaimsError, NotYet
 from multilab.claims.evidence import Evidence, Finding, direction_of, words
 from multilab.claims.published import printed_number, rounds_to
 from multilab.statistics import friedman, iman_davenport, nemenyi_cd, rank_rows, signed_rank_p
+from multilab.statistics.summary import exact_mean
 
 _TIE = 1e-12
 
@@ -361,7 +362,7 @@ def mean_of_rows(
     rows = _rows(evidence, {**where, "dataset": list(datasets)}).set_index("dataset")["value"]
     for dataset, value in (changed or {}).items():
         rows[dataset] = value
-    mean = float(rows.mean())
+    mean = exact_mean(rows)
     fits = rounds_to(mean, right)
     differs = wrong is None or not rounds_to(mean, wrong)
     return Finding.of(fits and differs, {"mean of the rows": round(mean, 6), "rows": len(rows)}, sentence)

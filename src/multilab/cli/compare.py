@@ -64,7 +64,7 @@ def compare(
     from multilab.comparison.run import closing_text, compare_within_budget
     from multilab.experiments.compose import check_dataset
     from multilab.metrics.registry import DEFINED
-    from multilab.reports.comparison.page import write_comparison_page
+    from multilab.reports.comparison import write_comparison_page
 
     name = named_dataset(dataset, reader)
     check_dataset(name)

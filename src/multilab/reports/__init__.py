@@ -8,8 +8,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "data": ("ReportData", "load_report"),
         "errors": ("ReportError",),
         "figures": ("cd_diagram", "convergence", "heatmap"),
-        "overview": ("write_overview",),
-        "page": ("build_report",),
+        "pages": ("write_overview",),
         "readme": ("finding_text", "headline_markdown", "ledger_markdown", "save_headline_png", "write_readme"),
+        "sections": ("build_report",),
     },
 )

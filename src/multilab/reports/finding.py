@@ -1,11 +1,11 @@
-"""Finding of a study in up to three sentences, written from its numbers."""
+"""Finding of a study in up to three sentences: the numbers that a template, ``finding.md.j2``, has blanks for."""
 
-from multilab.core.text import listed
+from typing import Any
+
 from multilab.reports.data import ReportData, metric_title
+from multilab.reports.page import template
 from multilab.reports.tables.control import control_view
-from multilab.reports.tables.entry import number, p_text
-from multilab.reports.tables.shares import share_finding
-from multilab.statistics import Comparison
+from multilab.reports.tables.shares import kept_shares
 
 
 def finding(report: ReportData) -> tuple[str, ...]:
@@ -16,68 +16,54 @@ def finding(report: ReportData) -> tuple[str, ...]:
 
     Empty where the methods are not ranked: fewer than two methods, or a metric without a direction.
     """
+    lines = template("finding.md.j2").render(finding_numbers(report)).splitlines()
+    return tuple(filter(None, map(str.strip, lines)))
+
+
+def finding_numbers(report: ReportData) -> dict[str, Any]:
+    """Return the variables of the template: ``control``, ``shares`` and ``ranks``, ``None`` where there are none."""
+    control, shares = _control(report), kept_shares(report)
+    return {"control": control, "shares": shares, "ranks": None if control or shares else _ranks(report)}
+
+
+def _control(report: ReportData) -> dict[str, Any] | None:
     view = control_view(report)
-    if view:
-        (title, method, text), *others = view.leaders
-        rest = "; ".join(f"{name}: {best} {gain}" for name, best, gain in others)
-        first = f"{method} gains most over {view.control} in {title}: {text}, mean of {view.comparisons} comparisons"
-        return f"{first} of data set and variant, * significantly.", f"The largest gains by other metrics: {rest}."
-    if shares := share_finding(report):
-        return shares
+    if view is None:
+        return None
+    first, *others = [{"metric": title, "method": method, "gain": text} for title, method, text in view.leaders]
+    return {"name": view.control, "comparisons": view.comparisons, "first": first, "others": others}
+
+
+def _ranks(report: ReportData) -> dict[str, Any] | None:
+    """Return the leaders by average rank, who follows, the best on each dataset, and the test of the difference."""
     metric = report.primary[0] if report.primary else None
     comparison = report.comparisons.get(metric) if metric else None
     if metric is None or comparison is None or comparison.k < 2:
-        return ()
-    order = sorted(comparison.ranks, key=lambda method: (comparison.ranks[method], comparison.methods.index(method)))
-    leaders = [method for method in order if comparison.ranks[method] == comparison.ranks[order[0]]]
-    sentences = [_leader(report, metric, comparison, order, leaders), _by_dataset(report, comparison)]
-    if len(leaders) < len(order) and comparison.cd_nemenyi is not None:
-        second = order[len(leaders)]
-        sentences.append(_significance(report, comparison, leaders[0], second, comparison.cd_nemenyi))
-    return tuple(sentences)
-
-
-def _leader(report: ReportData, metric: str, comparison: Comparison, order: list[str], leaders: list[str]) -> str:
-    means = report.summaries[metric].mean[order].loc[list(comparison.datasets)].mean()
-    sets = "1 dataset" if comparison.n == 1 else f"{comparison.n} datasets"
-
-    def described(method: str) -> str:
-        return f"average rank {comparison.ranks[method]:.2f}, mean {number(float(means[method]))}"
-
-    names = listed(map(report.method_title, leaders), len(leaders))
-    verb = "leads" if len(leaders) == 1 else "lead"
-    text = f"{metric_title(metric)}: {names} {verb} {comparison.k} methods over {sets} ({described(leaders[0])})"
-    if len(leaders) == len(order):
-        return f"{text}; all have the same rank."
-    second = order[len(leaders)]
-    return f"{text}, followed by {report.method_title(second)} ({described(second)})."
-
-
-def _by_dataset(report: ReportData, comparison: Comparison) -> str:
-    """Return which method is the best on each dataset."""
-    mean = report.summaries[comparison.metric].mean
-    best = {}
-    for dataset in comparison.datasets:
-        ranks = comparison.dataset_ranks[dataset]
-        top = [method for method in comparison.methods if ranks[method] == min(ranks.values())]
-        value = float(mean.loc[dataset, top[0]])
-        names = listed(map(report.method_title, top)) if len(top) <= 3 else f"{len(top)} methods"
-        best[dataset] = (names, f"{dataset} ({number(value)})")
-    different = sorted({name for name, _ in best.values()})
-    if len(different) == 1:
-        return f"The best is {different[0]} on {listed((where for _, where in best.values()), len(best))}."
-    return f"The best is {listed((f'{name} on {where}' for name, where in best.values()), len(best))}."
-
-
-def _significance(report: ReportData, comparison: Comparison, first: str, second: str, cd: float) -> str:
-    difference = comparison.ranks[second] - comparison.ranks[first]
-    larger = difference > cd
-    text = (
-        f"The difference of {number(difference)} ranks to {report.method_title(second)} is "
-        f"{'significant: larger' if larger else 'not significant: smaller'} than Nemenyi\u2019s critical difference of "
-        f"{number(cd)} (\u03b1 = {comparison.alpha:g})"
-    )
-    if comparison.p is None or larger:
-        return f"{text}."
-    verdict = "differ" if comparison.rejected else "are not shown to differ"
-    return f"{text}; taken together, the methods {verdict} (Iman\u2013Davenport, {p_text(comparison.p)})."
+        return None
+    ranks, means = comparison.ranks, report.summaries[metric].mean.loc[list(comparison.datasets)]
+    order = sorted(ranks, key=lambda method: (ranks[method], comparison.methods.index(method)))
+    leaders = [method for method in order if ranks[method] == ranks[order[0]]]
+    second = order[len(leaders)] if len(leaders) < len(order) else None
+    best = []
+    for dataset, own in comparison.dataset_ranks.items():
+        top = [method for method in comparison.methods if own[method] == min(own.values())]
+        value, titles = float(means.loc[dataset, top[0]]), [report.method_title(method) for method in top]
+        best.append({"dataset": dataset, "methods": titles, "value": value})
+    found: dict[str, Any] = {
+        "metric": metric_title(metric),
+        "methods": comparison.k,
+        "leaders": [report.method_title(method) for method in leaders],
+        "rank": ranks[leaders[0]],
+        "mean": float(means[leaders[0]].mean()),
+        "best": best,
+        "second": None,
+        "test": None,
+    }
+    if second is not None:
+        title, mean = report.method_title(second), float(means[second].mean())
+        found["second"] = {"title": title, "rank": ranks[second], "mean": mean}
+        if (cd := comparison.cd_nemenyi) is not None:
+            gap = ranks[second] - ranks[leaders[0]]
+            verdict = {"p": comparison.p, "rejected": comparison.rejected, "alpha": comparison.alpha}
+            found["test"] = {"difference": gap, "cd": cd, "significant": gap > cd, **verdict}
+    return found

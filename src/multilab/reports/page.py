@@ -1,51 +1,14 @@
-"""Page of a study: one self-contained HTML file made from its committed files."""
+"""The one way to make a page: a self-contained file from a template, with the filters that turn values into text."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from multilab.claims.paper import Paper
 from multilab.core import write_atomically
 from multilab.core.templates import template as jinja_template
-from multilab.metrics import find_metric
-from multilab.reports.data import load_report, metric_title
-from multilab.reports.paper.cells import MARKS
-from multilab.reports.sections import header, plain_text, sections
+from multilab.reports.data import metric_title
 from multilab.reports.tables.entry import number, p_text
-from multilab.reports.tables.scores import MANY_METHODS, method_rows
-
-
-def build_report(study_dir: Path | str, paper: Paper | None = None, each: Callable[..., Iterable[Any]] = map) -> Path:
-    """Write ``index.html`` of a study and return its path.
-
-    Parameters
-    ----------
-    study_dir : path
-        The folder ``reports/<study>`` with ``scores.csv.gz`` and, if present, ``study.json``, ``datasets.json``,
-        ``measured.csv``, ``statistics.json.gz``, ``claims.json``, ``cells.csv``, ``environment.json``,
-        ``figures/learned-*.npz`` and the tables of its analyses.
-    paper : Paper, optional
-        The study's paper: published cells, errata, names, layouts and figures.
-    each : callable
-        ``map``, or a function like it that draws figures in parallel.
-
-    Returns
-    -------
-    Path
-        A page without scripts and without anything to load; the same files give the same bytes.
-
-    Raises
-    ------
-    ReportError
-        If ``scores.csv.gz`` is missing, or a file cannot be read or contradicts the scores.
-    """
-    report = load_report(study_dir)
-    common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "find_metric": find_metric}
-    shown = sections(report, paper, each)
-    rendered = [(section, template(section.template, common).render(section.content)) for section in shown]
-    return write_page(
-        report.folder / "index.html", "page.html.j2", {**header(report, paper), "sections": rendered}, common
-    )
+from multilab.reports.tables.scores import method_rows
 
 
 def write_page(path: Path, name: str, content: Mapping[str, Any], common: Mapping[str, Any] | None = None) -> Path:
@@ -77,7 +40,31 @@ def template(name: str, common: Mapping[str, Any] | None = None) -> Any:
         "metric_title": metric_title,
         "p_value": p_text,
         "plain": plain_text,
+        "percent": "{:.0%}".format,
         "method_rows": method_rows,
         "headline_of": lambda report: metric_title(report.primary[0]),
     }
     return jinja_template(name, common, filters)
+
+
+def flat(value: Mapping[str, Any] | None, prefix: str = "") -> list[tuple[str, str]]:
+    """Return nested settings as (dotted name, text) lines."""
+    lines: list[tuple[str, str]] = []
+    for key, item in (value or {}).items():
+        name = f"{prefix}{key}"
+        if isinstance(item, Mapping):
+            lines += flat(item, f"{name}.")
+        elif item is not None:
+            lines.append((name, plain_text(item)))
+    return lines
+
+
+def plain_text(value: Any) -> str:
+    """Return a value as a reader would write it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        return ", ".join(map(plain_text, value))
+    return str(value)

@@ -11,8 +11,7 @@ from multilab.claims.results import Results
 from multilab.core import read_json, write_atomically
 from multilab.reports.data import ReportData, load_report, metric_title
 from multilab.reports.errors import ReportError
-from multilab.reports.figures.diagrams import cd_diagram, dots
-from multilab.reports.figures.ranks import ranks_height
+from multilab.reports.figures.diagrams import cd_diagram, dots, ranks_height
 from multilab.reports.figures.style import new_axes, png_bytes, styled
 from multilab.reports.finding import finding
 from multilab.reports.tables.entry import Entry

@@ -1,19 +1,22 @@
-"""Sections of a page: what each shows, and the template that shows it."""
+"""Page of a study: its sections, what each shows, and the template that shows it."""
 
 import functools
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from multilab.claims.paper import Paper
-from multilab.reports.data import ReportData
+from multilab.metrics import find_metric
+from multilab.reports.data import ReportData, load_report
 from multilab.reports.figures import Figure, draw_figures
+from multilab.reports.figures.diagrams import rank_figures
 from multilab.reports.figures.learned import convergence_figure, learned_figures
-from multilab.reports.figures.ranks import rank_figures
 from multilab.reports.finding import finding
-from multilab.reports.paper.cells import tally
+from multilab.reports.page import flat, template, write_page
+from multilab.reports.paper.cells import MARKS, tally
 from multilab.reports.paper.claims import claim_views, erratum_evidence, outcomes, program_views
 from multilab.reports.paper.errata import other_notes
 from multilab.reports.paper.friedman import friedman_tables
@@ -22,7 +25,7 @@ from multilab.reports.paper.rank_figures import paper_rank_figures
 from multilab.reports.paper.tables import paper_tables
 from multilab.reports.tables.control import control_view
 from multilab.reports.tables.costs import cost_tables
-from multilab.reports.tables.scores import ScoreTable, score_table
+from multilab.reports.tables.scores import MANY_METHODS, ScoreTable, score_table
 from multilab.reports.tables.shares import share_views
 from multilab.reports.tables.variants import variant_views
 from multilab.statistics import Comparison
@@ -69,6 +72,39 @@ class MetricView:
     comparison: Comparison | None
     figures: tuple[Figure, ...]
     open: bool
+
+
+def build_report(study_dir: Path | str, paper: Paper | None = None, each: Callable[..., Iterable[Any]] = map) -> Path:
+    """Write ``index.html`` of a study and return its path.
+
+    Parameters
+    ----------
+    study_dir : path
+        The folder ``reports/<study>`` with ``scores.csv.gz`` and, if present, ``study.json``, ``datasets.json``,
+        ``measured.csv``, ``statistics.json.gz``, ``claims.json``, ``cells.csv``, ``environment.json``,
+        ``figures/learned-*.npz`` and the tables of its analyses.
+    paper : Paper, optional
+        The study's paper: published cells, errata, names, layouts and figures.
+    each : callable
+        ``map``, or a function like it that draws figures in parallel.
+
+    Returns
+    -------
+    Path
+        A page without scripts and without anything to load; the same files give the same bytes.
+
+    Raises
+    ------
+    ReportError
+        If ``scores.csv.gz`` is missing, or a file cannot be read or contradicts the scores.
+    """
+    report = load_report(study_dir)
+    common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "find_metric": find_metric}
+    shown = sections(report, paper, each)
+    rendered = [(section, template(section.template, common).render(section.content)) for section in shown]
+    return write_page(
+        report.folder / "index.html", "page.html.j2", {**header(report, paper), "sections": rendered}, common
+    )
 
 
 def header(report: ReportData, paper: Paper | None = None) -> dict[str, Any]:
@@ -201,26 +237,3 @@ def _settings(report: ReportData) -> list[tuple[str, str, str]]:
         text = json.dumps(arguments, indent=2, ensure_ascii=False) if arguments else ""
         listed.append((report.method_title(method), str(references.get(method) or ""), text))
     return listed if settings or references else []
-
-
-def flat(value: Mapping[str, Any] | None, prefix: str = "") -> list[tuple[str, str]]:
-    """Return nested settings as (dotted name, text) lines."""
-    lines: list[tuple[str, str]] = []
-    for key, item in (value or {}).items():
-        name = f"{prefix}{key}"
-        if isinstance(item, Mapping):
-            lines += flat(item, f"{name}.")
-        elif item is not None:
-            lines.append((name, plain_text(item)))
-    return lines
-
-
-def plain_text(value: Any) -> str:
-    """Return a value as a reader would write it."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
-        return ", ".join(map(plain_text, value))
-    return str(value)

@@ -62,12 +62,28 @@ def friedman(ranks: np.ndarray, tie_correction: bool = True) -> float:
     """
     n, k = ranks.shape
     deviations = ranks.mean(axis=0) - (k + 1) / 2  # equal to the form above, without its cancellation
-    chi2 = 12 * n / (k * (k + 1)) * math.fsum(deviations**2)  # the same in every order of the methods
+    chi2 = friedman_chi2(math.fsum(deviations**2), n, k)  # the same in every order of the methods
     if not tie_correction:
         return chi2
     ties = sum(int(t) ** 3 - int(t) for row in ranks for t in np.unique(row, return_counts=True)[1])
     free = 1 - ties / (n * k * (k * k - 1))
     return chi2 / free if free > 0 else 0.0
+
+
+def friedman_chi2(squares: float, n: int, k: int) -> float:
+    """Return Friedman's chi squared without correction for ties, from sum_j (R_j - (k + 1) / 2)^2 of average ranks."""
+    return 12 * n / (k * (k + 1)) * squares
+
+
+def iman_davenport_f(chi2: float, n: int, k: int) -> float:
+    """Return Iman and Davenport's F of n datasets and k methods; infinite where all datasets rank alike."""
+    rest = n * (k - 1) - chi2
+    return math.inf if rest <= 1e-12 * n * (k - 1) else (n - 1) * chi2 / rest  # chi2 at its maximum up to rounding
+
+
+def f_critical(n: int, k: int, alpha: float = 0.05) -> float:
+    """Return the critical value of Iman and Davenport's F, with (k - 1, (k - 1)(n - 1)) degrees of freedom."""
+    return float(stats.f.ppf(1 - alpha, k - 1, (k - 1) * (n - 1)))
 
 
 def iman_davenport(chi2: float, n: int, k: int, alpha: float = 0.05) -> FriedmanResult:
@@ -94,13 +110,11 @@ def iman_davenport(chi2: float, n: int, k: int, alpha: float = 0.05) -> Friedman
     (7.0, 0.049, 6.944)
     """
     df1, df2 = k - 1, (k - 1) * (n - 1)
-    rest = n * (k - 1) - chi2
-    alike = rest <= 1e-12 * n * (k - 1)  # chi2 reaches its maximum up to rounding
-    F = math.inf if alike else (n - 1) * chi2 / rest
+    F = iman_davenport_f(chi2, n, k)
     return FriedmanResult(
         chi2=float(chi2),
         chi2_p=float(stats.chi2.sf(chi2, df1)),
         F=float(F),
-        p=0.0 if alike else float(stats.f.sf(F, df1, df2)),
-        F_crit=float(stats.f.ppf(1 - alpha, df1, df2)),
+        p=0.0 if math.isinf(F) else float(stats.f.sf(F, df1, df2)),
+        F_crit=f_critical(n, k, alpha),
     )

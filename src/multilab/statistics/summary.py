@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -136,13 +136,13 @@ def rounded_means(
     }
 
 
-def exact_mean(values: pd.Series) -> float:
+def exact_mean(values: Iterable[float]) -> float:
     """Return the mean, rounded once; NaN if a value is NaN; of equal values it is that value.
 
     Neither the order of the rows nor their number can create or break a tie between methods.
     """
-    first = float(values.iloc[0])
-    return first if (values == first).all() else math.fsum(values) / len(values)
+    numbers = [float(value) for value in values]
+    return numbers[0] if all(one == numbers[0] for one in numbers) else math.fsum(numbers) / len(numbers)
 
 
 def _spread(values: pd.Series, index: list[str], columns: list[str]) -> pd.DataFrame:

@@ -22,8 +22,7 @@ from multilab.reports.arena.figures import CostPoint, RankPoint, cost_figure, ra
 from multilab.reports.arena.page import build_arena_pages
 from multilab.reports.arena.panels import finding, picker_data
 from multilab.reports.errors import ReportError
-from multilab.reports.overview import write_overview
-from multilab.reports.pages import study_page
+from multilab.reports.pages import study_page, write_overview
 
 
 class ArenaPage(Page):

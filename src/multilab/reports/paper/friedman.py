@@ -9,7 +9,7 @@ from multilab.claims.paper import Paper
 from multilab.claims.published import Derived, any_of, mask
 from multilab.reports.data import ReportData, metric_direction, metric_title
 from multilab.reports.figures import Figure
-from multilab.reports.figures.ranks import rank_figure, rank_text
+from multilab.reports.figures.diagrams import rank_figure, rank_text
 from multilab.reports.paper.names import Names, names_on_page
 from multilab.reports.tables.entry import number
 from multilab.statistics import Comparison, compare_methods, summarise

@@ -1,12 +1,17 @@
-"""Scores against the share of observed training labels, for a study whose variants hide labels."""
+"""Scores against the share of observed training labels, for a study whose variants hide labels: table and figure."""
 
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from multilab.reports.data import ReportData, metric_direction, metric_title
-from multilab.reports.figures import Figure
-from multilab.reports.figures.shares import shares_figure
+from multilab.reports.figures.figure import Figure
+from multilab.reports.figures.style import COLD, WARM, new_axes, style_axes, styled
 from multilab.reports.tables.entry import ARROWS, number
 
 TREATMENTS = {"missing": "observed labels alone", "absent": "hidden labels count as absent"}
@@ -106,27 +111,77 @@ def _curves(report: ReportData, wide: pd.DataFrame) -> pd.DataFrame:
     return curves.loc[order].dropna(how="all", axis="columns")
 
 
-def share_finding(report: ReportData) -> tuple[str, ...]:
-    """Return what is kept of the headline metric at half of the labels and at the smallest share.
+def kept_shares(report: ReportData) -> dict[str, Any] | None:
+    """Return what is kept of the headline metric at half of the labels and at the smallest share, by treatment.
 
-    Empty for a study without shares, and where small values of the metric are good.
+    ``None`` for a study without shares, and where small values of the metric are good.
+
+    Returns
+    -------
+    dict or None
+        ``metric``, its title, and ``kept``, a list: ``treatment``, ``methods`` (their number), ``half`` and
+        ``smallest`` (the shares), of the value on complete labels the ``median`` over the methods at the first and
+        ``at_smallest`` at the second, and at the first the ``least`` and the ``most`` (title and share).
     """
     metric = report.primary[0]
     curves = share_curves(report, metric) if metric_direction(metric) == "max" else pd.DataFrame()
     shares = [share for share in curves.columns if share < 1]
     if curves.empty or not shares or 1.0 not in curves:
-        return ()
-    kept = curves[shares].div(curves[1.0], axis="index")
-    sentences = []
-    for hidden, rows in kept.groupby(level="hidden", sort=False):
+        return None
+    found = []
+    for hidden, rows in curves[shares].div(curves[1.0], axis="index").groupby(level="hidden", sort=False):
         rows = rows.droplevel("hidden").dropna(axis="columns", how="all")
-        half, least = min(rows, key=lambda share: abs(share - 0.5)), min(rows)
+        half, smallest = min(rows, key=lambda share: abs(share - 0.5)), min(rows)
         at_half = rows[half].sort_values(kind="stable")
-        low, high = (f"{report.method_title(str(at_half.index[i]))} {at_half.iloc[i]:.0%}" for i in (0, -1))
-        methods = "1 method" if len(rows) == 1 else f"{len(rows)} methods"
-        sentences.append(
-            f"{metric_title(metric)}, {TREATMENTS[str(hidden)]}: with {half:.0%} of the training labels the median of "
-            f"{methods} keeps {at_half.median():.0%} of its value on complete labels ({low}, {high}), "
-            f"with {least:.0%} of them {rows[least].median():.0%}."
+        ends = [(report.method_title(str(at_half.index[i])), float(at_half.iloc[i])) for i in (0, -1)]
+        found.append(
+            {
+                "treatment": TREATMENTS[str(hidden)],
+                "methods": len(rows),
+                "half": half,
+                "smallest": smallest,
+                "median": at_half.median(),
+                "at_smallest": rows[smallest].median(),
+                "least": ends[0],
+                "most": ends[1],
+            }
         )
-    return tuple(sentences)
+    return {"metric": metric_title(metric), "kept": found}
+
+
+_COLUMNS = 5
+_STYLES = ({"color": COLD, "ls": "-", "marker": "o"}, {"color": WARM, "ls": "--", "marker": "s"})
+
+
+@styled()
+def shares_figure(
+    curves: pd.DataFrame, titles: Mapping[str, str], treatments: Mapping[str, str], metric: str, caption: str
+) -> Figure:
+    """Return one panel per method with a curve per treatment of hidden labels.
+
+    Parameters
+    ----------
+    curves : DataFrame
+        Index ``method, hidden``; a column per share.
+    titles : mapping of str to str
+        Display names of the methods, in the order of the panels.
+    treatments : mapping of str to str
+        Text of each treatment.
+    metric, caption : str
+        Label of the y axes, and the text below the figure.
+    """
+    rows = math.ceil(len(titles) / _COLUMNS)
+    canvas, axes = new_axes(9.0, 1.45 * rows + 0.4, rows, _COLUMNS, panels=len(titles), sharex=True, sharey=True)
+    for position, (ax, (method, title)) in enumerate(zip(axes.flat, titles.items(), strict=False)):
+        for (hidden, text), style in zip(treatments.items(), _STYLES, strict=True):
+            if (method, hidden) in curves.index:
+                values = curves.loc[(method, hidden)].dropna()
+                ax.plot(values.index, values, label=text, ms=2.5, lw=1.2, **style)
+        style_axes(ax, title, y=metric if position % _COLUMNS == 0 else "")
+        ax.set_xlim(0, 1.05)
+        if position + _COLUMNS >= len(titles):
+            ax.set_xlabel("observed share")
+            ax.tick_params(labelbottom=True)
+    entries = {text: line for ax in axes.flat for line, text in zip(*ax.get_legend_handles_labels(), strict=True)}
+    canvas.legend(entries.values(), entries, loc="outside lower center", ncols=len(entries))
+    return Figure.of(canvas, f"{metric} against the share of observed training labels, a panel per method", caption)

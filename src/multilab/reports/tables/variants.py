@@ -10,7 +10,7 @@ import pandas as pd
 
 from multilab.reports.data import ReportData, VariantData, load_comparisons, metric_direction, metric_title
 from multilab.reports.figures import Figure
-from multilab.reports.figures.ranks import rank_figures
+from multilab.reports.figures.diagrams import rank_figures
 from multilab.reports.tables.entry import Entry, number, signed_text
 from multilab.reports.tables.scores import ScoreTable, score_table
 from multilab.statistics import Comparison

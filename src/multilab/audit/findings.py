@@ -1,4 +1,4 @@
-"""Findings, and the list of checks."""
+"""Findings of the audit, the list of checks, and the error of the package."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from multilab.core import MultilabError
+
 if TYPE_CHECKING:
     from multilab.audit.tables import AuditTable
+
+
+class AuditError(MultilabError, ValueError):
+    """A table that cannot be audited: the message has the file, the line and what to do."""
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,0 @@
-"""Page of `multilab compare`: one dataset, several methods, a recommendation."""
