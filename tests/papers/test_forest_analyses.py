@@ -163,10 +163,10 @@ def test_correlations_are_compared_by_dataset_and_sets_are_counted() -> None:
     rows += [("d0", s, "interactions", "sets_last_level", 8.0 + s) for s in range(2)]
     table = pd.DataFrame(rows, columns=["dataset", "split", "representation", "quantity", "value"])
     known = claims.Evidence(evidence("x", {}).scores, tables={"diversity": table})
-    arguments = {"quantity": "between_columns", "datasets": ["d0", "d1"]}
+    arguments = {"quantities": ["between_columns"], "datasets": ["d0", "d1"]}
     result = run_check("less_correlated", arguments, known)
     assert (result.outcome, result.share) == ("holds in part", (1, 2))
-    assert result.numbers["d0"] == "0.150, probabilities 0.350"
+    assert result.numbers["between_columns"]["d0"] == "0.150, probabilities 0.350"
     counted = {"quantity": "sets_last_level", "datasets": ["d0"]}
     assert run_check("fewer_sets_than", {**counted, "limit": 10}, known).outcome == "holds"
     assert run_check("fewer_sets_than", {**counted, "limit": 8}, known).outcome == "fails"

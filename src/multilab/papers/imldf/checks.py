@@ -174,20 +174,25 @@ def loses_less_with_depth(
     return Finding.of(lost[0] < lost[1], numbers, sentence)
 
 
-def less_correlated(evidence: Evidence, quantity: str, datasets: Sequence[str]) -> Finding:
-    """Holds for a dataset if a correlation of the interactions is smaller than that of the label probabilities.
+def less_correlated(evidence: Evidence, quantities: Sequence[str], datasets: Sequence[str]) -> Finding:
+    """Holds for a quantity and a dataset if a correlation is smaller in interactions than in label probabilities.
 
     Both are representations of the same forests, see the analysis ``diversity``; means over the splits.
     """
-    named = {"between_columns": "two columns", "with_labels": "a column and the label it is nearest to"}[quantity]
+    named = {"between_columns": "two columns", "with_labels": "a column with the label it is nearest to"}
     sentence = (
-        f"On each of {words(datasets)}: the mean absolute correlation of {named} is smaller for interactions than for "
-        "label probabilities."
+        f"On each of {words(datasets)}: the mean absolute correlation of {' and of '.join(named[q] for q in quantities)} "
+        "is smaller for interactions than for label probabilities."
     )
-    rows = evidence.table("diversity", quantity=quantity, dataset=list(datasets))
-    means = rows.groupby(["dataset", "representation"])["value"].mean().unstack().reindex(datasets)
-    numbers = {name: f"{row.interactions:.3f}, probabilities {row.probabilities:.3f}" for name, row in means.iterrows()}
-    return Finding.of((means["interactions"] < means["probabilities"]).tolist(), numbers, sentence)
+    parts, numbers = [], {}
+    for quantity in quantities:
+        rows = evidence.table("diversity", quantity=quantity, dataset=list(datasets))
+        means = rows.groupby(["dataset", "representation"])["value"].mean().unstack().reindex(datasets)
+        parts += (means["interactions"] < means["probabilities"]).tolist()
+        numbers[quantity] = {
+            str(name): f"{row.interactions:.3f}, probabilities {row.probabilities:.3f}" for name, row in means.iterrows()
+        }
+    return Finding.of(parts, numbers, sentence)
 
 
 def fewer_sets_than(evidence: Evidence, quantity: str, datasets: Sequence[str], limit: float) -> Finding:
