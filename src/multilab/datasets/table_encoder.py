@@ -20,9 +20,8 @@ from multilab.datasets.dataset import _from_files
 from multilab.datasets.encode import fill_values
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.fetching import find_files
-from multilab.datasets.frames import read_frames
 from multilab.datasets.raw_data import RawData
-from multilab.datasets.reading import file_format
+from multilab.datasets.reading import file_format, read_frames
 from multilab.datasets.synthetic import generate
 
 if TYPE_CHECKING:
