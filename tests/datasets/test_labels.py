@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multilab.datasets import Dataset, DatasetError, add_dataset, load, plan_reading, read, read_frames
+from multilab.datasets import Dataset, DatasetError, add_dataset, encoder_of, load, plan_reading, read, read_frames
 from multilab.datasets.labels import split_tags
 
 EXPECTED = [[0, 1], [1, 1], [0, 0], [1, 0]]  # blue, red
@@ -193,6 +193,12 @@ def test_a_table_of_tags_is_added_and_loaded_by_its_name(tmp_path, monkeypatch):
     assert added.card.reader == {"tags": "genres", "missing": "impute"}
     data = load("films")
     assert (data.label_names, data.Y.sum(axis=0).tolist()) == (["drama", "war"], [4, 8])
+    encoder = encoder_of("films")
+    rows = encoder.read("films.jsonl")
+    assert rows[["drama", "war"]].to_numpy().tolist() == data.Y.tolist()
+    assert encoder.encode(rows).X.tolist() == data.X.tolist()
+    write(tmp_path, "new.json", '[{"x": 2}]')
+    assert list(encoder.read("new.json")) == ["x"]
 
 
 def test_utf_16_with_tabs_in_a_txt_file(tmp_path):
