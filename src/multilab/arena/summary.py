@@ -141,7 +141,7 @@ def arena_summary(
         "columns": list(means.methods),
         "groups": {each["name"]: each["title"] for each in content["groups"]},
         "winners": _winners(means, content["sets"], groups),
-        "elo": {name: _first_byelo_of(pool, name) for name in groups if "elo" in pool["boards"][name]},
+        "elo": {name: _first_by_elo(pool, name) for name in groups if "elo" in pool["boards"][name]},
         "proposals": [
             _proposal(pool, shares, name, study, (comparators or {}).get(study, ()))
             for study, names in PROPOSALS.items()
@@ -215,7 +215,7 @@ def _first(ranks: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _first_byelo_of(pool: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _first_by_elo(pool: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the first column of a board by Elo, and those whose intervals overlap with its own."""
     board, columns = pool["boards"][name], pool["columns"]
     first = int(np.argmax(board["elo"]))
