@@ -474,7 +474,7 @@ def outcome(paper: str) -> str:
     claims = json.loads((folder / "claims.json").read_text())
     with (folder / "cells.csv").open(newline="") as file:
         verdicts = Counter(row["verdict"] for row in csv.DictReader(file))
-    rows = [[claim["id"], plain(claim["sentence"]), f"**{claim['outcome']}**"] for claim in claims]
+    rows = [[claim["id"], plain(claim["sentence"]), _outcome_of(claim)] for claim in claims]
     counts = "; ".join(f"{number} *{verdict}*" for verdict, number in verdicts.most_common())
     return "\n".join(
         [
@@ -485,6 +485,18 @@ def outcome(paper: str) -> str:
             f"`report <../reports/{paper}/index.html>`__.",
         ]
     )
+
+
+def _outcome_of(claim: dict[str, Any]) -> str:
+    """Return what a claim came to: with the limits for which it holds, or what it comes to so far."""
+    needs = claim.get("needs")
+    notes = [
+        f"for {claim['holds_for']}" if claim.get("holds_for") else "",
+        f"so far: {claim['so_far']}" if claim.get("so_far") else "",
+        f"to decide: {needs['cells']} cells" if needs else "",
+    ]
+    notes += [f"{needs['core_hours']:g} core-hours" if needs and needs["core_hours"] is not None else ""]
+    return f"**{claim['outcome']}** {plain(', '.join(filter(None, notes)))}".strip()
 
 
 @page

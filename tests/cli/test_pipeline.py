@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from helpers.laboratory import Laboratory
+from multilab.core import read_content, write_content
 from multilab.experiments.stage_keys import STAGES
 
 pytestmark = pytest.mark.xdist_group("pipeline")
@@ -157,27 +158,34 @@ def test_the_lock_holds_receipts_only(lab):
 @pytest.mark.slow
 def test_an_edited_or_missing_table_is_computed_again(lab):
     path = lab.root / "reports/quick/scores.csv.gz"
-    scores = path.read_bytes()
-    path.write_bytes(scores.replace(b",0.", b",0.9", 1))
+    scores = read_content(path)
+    write_content(path, scores.replace(b",0.", b",0.9", 1))
     printed = lab.run("multilab", "study", "report", "--study", "quick")
     assert "reports/quick/scores.csv.gz is missing or was edited" in printed
-    assert path.read_bytes() == scores
+    assert read_content(path) == scores
     path.unlink()
     assert after(lab, lambda: None) == (["analyses", "evaluate", "stats"], 0)
-    assert path.read_bytes() == scores
-    path.write_bytes(scores.replace(b",0.", b",0.9", 1))
+    assert read_content(path) == scores
+    write_content(path, scores.replace(b",0.", b",0.9", 1))
     printed = lab.run("multilab", "study", "report", "--study", "quick", MULTILAB_CELLS="nothing", code=2)
     assert re.search(r"(\d+) of \1 cells of quick are not in", printed)
     assert "dvc repro` fits them" in printed
     assert len(printed.strip().splitlines()) == 2
     lab.repro()
-    assert path.read_bytes() == scores
+    assert read_content(path) == scores
+    page = lab.root / "reports/quick/index.html"
+    page.unlink()
+    assert after(lab, lambda: None) == (["stats"], 0)
+    assert page.is_file()
 
 
 @pytest.mark.slow
 def test_results_are_adopted_if_their_cells_are_those_of_today(lab):
     shutil.rmtree(lab.root / "results")
+    page = lab.root / "reports/quick/index.html"
+    page.unlink()  # as in a fresh clone
     assert "7 stages" in lab.run("multilab", "study", "keys", "--study", "quick", "--adopt", MULTILAB_CELLS="nothing")
+    assert page.is_file()
     assert (lab.root / "results/quick/publish.json").is_file()  # else `dvc commit` fails
     assert lab.repro() == ["publish"]  # its store of runs is not known any more
     lab.edit("conf/method/mlknn.yaml", "\nk: 10", "\nk: 6")

@@ -79,7 +79,7 @@ WRONG = [
     (pd.DataFrame({"a": Y, "y": Y}), {"labels": "tag_*"}, r"no column matches 'tag_\*'; columns are 'a', 'y'"),
     (pd.DataFrame({"a": Y, "y": Y}), {"labels": "*"}, "every column is a label"),
     (pd.DataFrame({"a": Y, "y": [2 * y for y in Y]}), {}, "label 'y' is 2 in some rows, expected 0 or 1"),
-    (pd.DataFrame({"a": Y, "y": ["yes", "no"] * 20}), {}, "row 1: non-binary label: 'y' is yes"),
+    (pd.DataFrame({"a": Y, "y": ["yes", "maybe"] * 20}), {}, "row 2: non-binary label: 'y' is maybe"),
     (pd.DataFrame({"a": Y, "y": 0}), {}, "no label differs from row to row"),
     (pd.DataFrame({"a": [np.inf, *Y[1:]], "y": Y}), {}, "'a' has an infinite value"),
     (pd.DataFrame({"a": pd.Timestamp("2026-01-01"), "y": Y}), {}, "'a' is of type datetime64.*convert it or leave"),

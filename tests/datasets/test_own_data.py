@@ -270,7 +270,7 @@ def test_labels_of_other_values_are_refused(write):
     for values in ("{yes,no}", "{TRUE,true}", "{TRUE,FALSE,MAYBE}", "{TRUE,0}"):
         text = f"@relation r\n@attribute x numeric\n@attribute l {values}\n@data\n1,{values[1:-1].split(',')[0]}\n"
         refused("expected 0 and 1, or true and false", write(text, "set.arff"), labels_last=1)
-    refused("non-binary label: 'l' is yes, expected 0 or 1", write("x,l\n1,yes\n", "set.csv"), labels_last=1)
+    refused("non-binary label: 'l' is maybe, expected 0 or 1", write("x,l\n1,yes\n2,maybe\n", "set.csv"), labels_last=1)
 
 
 def test_true_and_false_in_csv(write):
@@ -435,7 +435,7 @@ def test_text_of_parquet(tmp_path):
         np.testing.assert_array_equal(raw.X, [[0, 1, 1], [np.nan, np.nan, 2], [1, 0, 3], [0, 1, 4]])
         assert raw.notes == ("text became one-hot columns: 'town' (2 values)",)
         refused("column 'town' is of type", path, labels_last=1)
-        refused("label 'town' is text, expected 0 and 1", path, label_columns="town", text="one_hot")
+        refused("non-binary label: 'town' is Lima, expected 0 or 1", path, label_columns="town", text="one_hot")
     damaged = pa.array([b"Rome", b"\x83"]).view(pa.string())
     parquet.write_table(pa.table({"town": damaged, "l": [0, 1]}), path)
     refused("the text of column 'town' is damaged", path, labels_last=1, text="one_hot")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from multilab.datasets import Dataset, DatasetError, DatasetWarning, plan_reading, profile_table, read, read_frames
-from multilab.datasets.frames import RawTable
+from multilab.datasets.reading import RawTable
 
 
 def table(**columns):
@@ -191,40 +191,13 @@ def test_columns_that_sum_the_labels_up():
     assert profile_table(RawTable(independent, labels, ())).leaks == {}
 
 
-@pytest.mark.parametrize(
-    ("values", "advice"),
-    [
-        (["red|blue", "red", "", "green|red"], "in pandas: frame['y'].str.get_dummies('|')"),
-        (["red", "red, blue", "blue", "red"], "in pandas: frame['y'].str.get_dummies(',')"),
-        (
-            ["['red', 'blue']", "['red']", "[]", "['big cat']"],
-            """frame['y'].str.strip('[]').str.replace("'", '').str.get""",
-        ),
-        (["yes", "no", "yes", "no"], "in pandas: (frame['y'] == 'yes').astype(int)"),
-        (["-1", "1", "1", "-1"], "in pandas: (frame['y'] == 1).astype(int)"),
-    ],
-)
-def test_labels_of_other_values_come_with_their_conversion(values, advice, tmp_path):
+def test_missing_labels_are_kept_and_tables_called_txt_are_read(tmp_path):
     path = tmp_path / "set.csv"
-    frame = pd.DataFrame({"x": [1.5, 2, 3, 4], "y": values})
-    frame.to_csv(path, index=False)
-    with pytest.raises(DatasetError, match="non-binary label: 'y' is") as caught:
-        plan_reading(path, labels_last=1)
-    assert advice in str(caught.value)
-    code = str(caught.value).partition("in pandas: ")[2]
-    converted = pd.DataFrame(eval(code, {"frame": frame}))  # the advice works
-    assert converted.isin([0, 1]).all(axis=None)
-
-
-def test_missing_labels_and_tables_called_txt_come_with_the_option(tmp_path):
-    path = tmp_path / "set.csv"
-    path.write_text("x,y,z\n1.5,,1\n2.5,1,0\n")
-    with pytest.raises(DatasetError, match="label 'y' is missing; labels that were not observed: missing_labels=keep"):
-        plan_reading(path, labels_last=2)
+    path.write_text("x,y,z\n1.5,,1\n2.5,1,0\n3.5,0,0\n")
+    plan = plan_reading(path, labels_last=2)
+    assert plan.reader["missing_labels"] == "keep"
+    assert [label.unobserved for label in plan.profile.labels] == [1, 0]
     path = tmp_path / "set.txt"
     path.write_text("x\ty\tz\n1.5\t0\t1\n2.5\t1\t0\n")
-    with pytest.raises(DatasetError, match=r"no option labels_last; .* is read with format=csv"):
-        plan_reading(path, labels_last=2)
-    with pytest.raises(DatasetError, match=r"numbers of rows, features and labels; .* is read with format=csv"):
-        read(path)
-    assert read(path, labels_last=2, format="csv").X.tolist() == [[1.5], [2.5]]
+    assert plan_reading(path, labels_last=2).content["labels"] == 2
+    assert read(path, labels_last=2).X.tolist() == [[1.5], [2.5]]

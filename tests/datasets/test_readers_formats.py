@@ -183,8 +183,8 @@ def test_csv_quoted_numbers_and_line_breaks_in_names(write):
         ("x,y,l\n1,-Infinity,1\n", 2, "'-Infinity' of column 'y' is not a finite number"),
         ("x,y,l\n1,inf,1\n", 2, "'inf' of column 'y' is not a finite number"),
         ("x,y,l\n1,2,1\n1,2,2\n", 3, "non-binary label: 'l' is 2"),
-        ("x,y,l\n1,2,1\n1,2,\n", 3, "label 'l' is missing"),
-        ("x,y,l\n1,2,1\n1,2,?\n", 3, "label 'l' is missing"),
+        ("x,y,l\n1,2,0\n1,2,\n", 3, "label 'l' is missing"),
+        ("x,y,l\n1,2,0\n1,2,?\n", 3, "label 'l' is missing"),
         ("x,y,x\n1,2,1\n", 1, "column 'x' occurs twice"),
         ("x,,l\n1,2,1\n", 1, "column 2 has no name"),
         ("x,y,l\n", 1, "no row follows"),
@@ -228,7 +228,7 @@ def test_parquet(tmp_path):
         ("x", ["a", "b"], "column 'x' is of type string"),
         ("x", [1.0, np.inf], "row 2 of column 'x' is not a finite number"),
         ("l_b", [1, 2], "non-binary label: 'l_b' of row 2 is 2"),
-        ("l_b", [None, 1], "label 'l_b' of row 1 is missing"),
+        ("l_b", [None, 0], "label 'l_b' of row 1 is missing"),
     ):
         refused(reason, table(**{**good, column: values}), label_prefix="l_")
     refused("the table would have 2 x 4 entries", table(**good), label_prefix="l_", limits=Limits(max_cells=7))

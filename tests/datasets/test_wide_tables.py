@@ -10,9 +10,9 @@ import pytest
 
 from multilab.datasets import Dataset, DatasetError, read
 from multilab.datasets.encode import impute
-from multilab.datasets.frames import RawTable
 from multilab.datasets.profiling import _leaks
 from multilab.datasets.raw_data import RawData
+from multilab.datasets.reading import RawTable
 
 
 def cpu_seconds(work) -> float:

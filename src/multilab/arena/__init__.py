@@ -25,9 +25,10 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "boards": ("METRIC_GROUPS", "ORDERED_LIKE", "Board", "rank_methods"),
         "champion": ("champion_tests", "champion_verdict"),
+        "content": ("leaderboard_means",),
         "costs": ("method_costs", "with_base_methods"),
         "elo": ("elo_ratings",),
-        "leaderboard": ("SCHEMA", "arena_leaderboard", "leaderboard_means", "leaderboard_text"),
+        "leaderboard": ("SCHEMA", "arena_leaderboard", "leaderboard_text"),
         "portfolio": ("StackPortfolio", "choose_portfolio", "normalised_scores", "unrelated_sets"),
         "sets": ("DataProfile", "nearest_sets", "select_sets"),
         "summary": ("arena_summary",),

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.arena.boards import errors_of
+from multilab.arena.content import elo_of, pool_of
 from multilab.arena.tracks import ArenaError
 from multilab.metrics import METRICS
 from multilab.statistics import Leaderboard, bayesian_signed_rank
@@ -131,8 +132,8 @@ def champion_verdict(content: Mapping[str, Any], pool: str) -> dict[str, Any] | 
     >>> verdict["column"], verdict["first"], verdict["decided"], verdict["metrics"][0]["any"]["against"]
     ('a', 1, 1, 'b')
     """
-    entry = next((each for each in content["pools"] if each["name"] == pool), None)
-    if entry is None or entry["champion"] is None:
+    entry = pool_of(content, pool)
+    if not entry or entry["champion"] is None:
         return None
     column, columns = entry["champion"]["column"], entry["columns"]
     stacks = content["tracks"].get("ensembled", {}).get("columns", ())
@@ -178,10 +179,7 @@ def _elo_against_tuned(content: Mapping[str, Any], pool: Mapping[str, Any]) -> d
     board, columns = pool["boards"]["overall"], pool["columns"]
     if "elo" not in board:
         return None
-    rated = {
-        name: {key: board[key][at] for key in ("elo", "elo_low", "elo_high")} | {"column": name}
-        for at, name in enumerate(columns)
-    }
+    rated = {name: elo_of(pool, "overall", name) | {"column": name} for name in columns}
     own = rated[pool["champion"]["column"]]
     tuned = [rated[name] for name in content["tracks"].get("tuned", {}).get("columns", ()) if name in rated]
     low = own["elo_low"]

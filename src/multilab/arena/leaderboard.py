@@ -83,8 +83,7 @@ from __future__ import annotations
 
 import functools
 import json
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,7 +93,7 @@ from multilab.arena.boards import GROUP_TITLES, METRIC_GROUPS, Board, Rating, bo
 from multilab.arena.champion import ROPE, SURE, champion_tests
 from multilab.arena.sets import sources_of
 from multilab.arena.tracks import ArenaError, Pool, Track, all_pools
-from multilab.core.messages import unknown_name
+from multilab.core.numbers import finite, significant
 from multilab.metrics import METRICS
 from multilab.statistics import Leaderboard, pareto_front
 
@@ -187,7 +186,7 @@ def arena_leaderboard(
         "schema": SCHEMA,
         "created": max((each["created"] for each in studies if each.get("created")), default=None),
         "studies": list(studies),
-        "sets": [{key: _rounded(value, 4) for key, value in each.items()} for each in used],
+        "sets": [{key: finite(value, 4) for key, value in each.items()} for each in used],
         "methods": {
             column: {"name": name, "track": track.name, **methods.get(name, {})}
             for track in tracks
@@ -244,8 +243,8 @@ def _metric(name: str) -> dict[str, Any]:
         "name": name,
         "title": metric.title,
         "direction": metric.direction,
-        "low": _rounded(metric.low, 4),
-        "high": _rounded(metric.high, 4),
+        "low": finite(metric.low, 4),
+        "high": finite(metric.high, 4),
         "group": metric.group,
         "ordered_like": metric.ordered_like,
     }
@@ -259,7 +258,8 @@ def _track(track: Track) -> dict[str, Any]:
         "columns": list(track.columns),
         "splits": {name: len(numbers) for name, numbers in track.board.splits_of.items()},
         "values": {
-            metric: [_finite_or_none(row) for row in means.values[at]] for at, metric in enumerate(track.board.metrics)
+            metric: [list(map(finite, row)) for row in means.values[at]]
+            for at, metric in enumerate(track.board.metrics)
         },
         "undefined": _undefined(means),
         "unfinished": [
@@ -358,7 +358,7 @@ def _pool(pool: Pool, tracks: Mapping[str, Track]) -> dict[str, Any]:
         at = [means.methods.index(column) for column in tracks[name].columns]
         if fewer:
             own[name] = {
-                metric: {each: _finite_or_none(means.values[m, means.datasets.index(each), at]) for each in fewer}
+                metric: {each: list(map(finite, means.values[m, means.datasets.index(each), at])) for each in fewer}
                 for m, metric in enumerate(means.metrics)
             }
     return {
@@ -369,7 +369,7 @@ def _pool(pool: Pool, tracks: Mapping[str, Track]) -> dict[str, Any]:
         "values": own,
         "undefined": _undefined(means),
         "other_splits": list(pool.other_splits),
-        "unfinished": [_rounded(pool.unfinished[column], 4) for column in means.methods],
+        "unfinished": [finite(pool.unfinished[column], 4) for column in means.methods],
     }
 
 
@@ -385,10 +385,12 @@ def _board(board: Board, columns: Sequence[str]) -> dict[str, Any]:
     table = board.table.reindex(list(columns))
     digits = {"elo": 3, "elo_low": 3, "elo_high": 3, "rank": 6, "win_rate": 6, "improvability": 6}
     entry: dict[str, Any] = {"sets": len(board.datasets), "left_out": list(board.left_out)}
-    entry |= {name: _rounded_list(table[name], places) for name, places in digits.items() if name in table}
     entry |= {
-        "cd": _rounded(board.cd, 3),
-        "chi2": _rounded(board.tests.chi2, 2),
+        name: [finite(value, places) for value in table[name]] for name, places in digits.items() if name in table
+    }
+    entry |= {
+        "cd": finite(board.cd, 3),
+        "chi2": finite(board.tests.chi2, 2),
         "p": None if board.tests.p is None else float(f"{board.tests.p:.3g}"),
         "cliques": [list(group) for group in board.groups],
     }
@@ -405,7 +407,7 @@ def _champion(
         ranks, aligned = boards[metric].table, table.reindex(list(means.methods))
         better, equal = table["better"].to_numpy(dtype=float), table["equal"].to_numpy(dtype=float)
         described[metric] = {
-            **{name: _rounded_list(aligned[name], 6) for name in ("better", "equal", "worse")},
+            **{name: [finite(value, 6) for value in aligned[name]] for name in ("better", "equal", "worse")},
             "first": bool(ranks.loc[champion, "rank"] <= ranks["rank"].min() + 1e-9),
             "surely_better": int((better >= SURE).sum()),
             "surely_not_worse": int((better + equal >= SURE).sum()),
@@ -418,77 +420,6 @@ def _costs(costs: pd.DataFrame) -> dict[str, Any]:
         "study": costs.attrs.get("study"),
         "alone": bool(costs["alone"].all()),
         "columns": [str(name) for name in costs.index],
-        **{name: [_significant(value) for value in costs[name]] for name in (*COSTS, "peak_mb")},
+        **{name: [significant(value) for value in costs[name]] for name in (*COSTS, "peak_mb")},
         "cells": [int(value) for value in costs["cells"]],
     }
-
-
-def _rounded(value: Any, places: int) -> Any:
-    if isinstance(value, bool | str) or not isinstance(value, float | np.floating):
-        return value
-    return round(float(value), places) if math.isfinite(value) else None
-
-
-def _rounded_list(values: Iterable[Any], places: int) -> list[Any]:
-    return [_rounded(value, places) for value in values]
-
-
-def _finite_or_none(values: Iterable[float]) -> list[float | None]:
-    return [float(value) if math.isfinite(value) else None for value in values]
-
-
-def _significant(value: float) -> float | None:
-    return float(f"{value:.6g}") if math.isfinite(value) else None
-
-
-def leaderboard_means(content: Mapping[str, Any], pool: str = "default") -> Leaderboard:
-    """Return the means of a pool of tracks of a leaderboard.
-
-    Parameters
-    ----------
-    content : mapping
-        Of ``leaderboard.json.gz``, see :mod:`multilab.arena.leaderboard`.
-    pool : str, default="default"
-        ``default``, ``tuned``, ``ensembled`` or ``all``.
-
-    Returns
-    -------
-    Leaderboard
-        The means on the datasets and columns of the pool, with the metrics that all its tracks have.
-
-    Raises
-    ------
-    ArenaError
-        If there is no such pool.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from multilab.arena import arena_leaderboard, leaderboard_means, track_results
-    >>> rows = [("x", 0, "a", "macro_f1", 0.6), ("x", 0, "b", "macro_f1", 0.7), ("y", 0, "a", "macro_f1", 0.5)]
-    >>> scores = pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"])
-    >>> facts = [{"name": "x", "q": 6}, {"name": "y", "q": 6}]
-    >>> leaderboard_means(arena_leaderboard([track_results("default", scores)], facts, {}, [])).means("macro_f1")
-         a    b
-    x  0.6  0.7
-    y  0.5  NaN
-    """
-    known = {each["name"]: each for each in content["pools"]}
-    if pool not in known:
-        raise ArenaError(unknown_name("pool of the leaderboard", pool, known))
-    entry = known[pool]
-    tracks = [(name, content["tracks"][name]) for name in entry["tracks"]]
-    metrics = [name for name in tracks[0][1]["values"] if all(name in track["values"] for _, track in tracks)]
-    values = np.full((len(metrics), len(entry["sets"]), len(entry["columns"])), np.nan)
-    absent = entry["undefined"]
-    undefined = np.array([[name in absent.get(metric, ()) for name in entry["sets"]] for metric in metrics])
-    for name, track in tracks:
-        columns = [entry["columns"].index(column) for column in track["columns"]]
-        for m, metric in enumerate(metrics):
-            own = entry["values"].get(name, {}).get(metric, {})
-            for i, dataset in enumerate(entry["sets"]):
-                row = own[dataset] if dataset in own else track["values"][metric][track["sets"].index(dataset)]
-                values[m, i, columns] = np.array(row, dtype=float)
-    values[undefined] = np.nan
-    directions = {name: METRICS[name].direction for name in metrics}
-    return Leaderboard.of_means(values, directions, entry["sets"], entry["columns"])

@@ -18,9 +18,10 @@ from scipy.stats import rankdata
 
 from multilab.arena.boards import ALPHA, ORDERED_LIKE, errors_of, rank_methods
 from multilab.arena.champion import ROPE, champion_verdict
-from multilab.arena.leaderboard import leaderboard_means
+from multilab.arena.content import elo_of, leaderboard_means, pool_of
 from multilab.arena.sets import sources_of
 from multilab.arena.tracks import UNSEEN, ArenaError
+from multilab.core.numbers import finite, significant
 from multilab.metrics import METRICS
 from multilab.statistics import Leaderboard, holm, nemenyi_cd, signed_rank_p
 
@@ -124,7 +125,7 @@ def arena_summary(
     >>> [(each["title"], each["groups"]["overall"]["first"]) for each in summary["winners"]][:2]
     [('all sets', 'a'), ('text', 'a')]
     """
-    means, pool = leaderboard_means(content, "default"), _pool(content, "default")
+    means, pool = leaderboard_means(content, "default"), pool_of(content, "default")
     described = {each["name"] for each in content["sets"]}
     if absent := [name for name in means.datasets if name not in described]:
         raise ArenaError(f"the leaderboard lacks the facts of {', '.join(absent)}: evaluate the study, then rank again")
@@ -149,7 +150,7 @@ def arena_summary(
         ],
         "tuning": tuning_numbers(content, groups),
         "stacking": _stacking(content, groups),
-        "costs": _costs(content, _pool(content, "ensembled") or pool),
+        "costs": _costs(content, pool_of(content, "ensembled") or pool),
         "cheap": None if measured is None else _cheap(means, measured),
         "unfinished": _unfinished(content["tracks"]["default"]),
         "effort": _effort(tables or {}, budget),
@@ -206,10 +207,10 @@ def _first(ranks: pd.DataFrame) -> dict[str, Any]:
     return {
         "first": str(means.index[0]),
         "equal": [str(name) for name in means.index[1:] if means[name] == means.iloc[0]],
-        "rank": _rounded(means.iloc[0], 2),
-        "second": _rounded(means.iloc[1], 2) if n_methods > 1 else None,
+        "rank": finite(means.iloc[0], 2),
+        "second": finite(means.iloc[1], 2) if n_methods > 1 else None,
         "sets": n_sets,
-        "cd": _rounded(cd, 2),
+        "cd": finite(cd, 2),
         "not_separated": near,
     }
 
@@ -225,7 +226,7 @@ def _first_by_elo(pool: Mapping[str, Any], name: str) -> dict[str, Any]:
         if low is not None and at != first and highs[at] is not None and highs[at] >= low
     ]
     return {
-        **_elo(pool, name, columns[first]),
+        **elo_of(pool, name, columns[first]),
         "column": columns[first],
         "sets": board["sets"],
         "overlapping": None if low is None else overlapping,
@@ -251,7 +252,7 @@ def _proposal(
 
 def tuning_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any] | None:
     """Return each tuned method against itself at its own values, on the common sets and splits."""
-    pool = _pool(content, "tuned")
+    pool = pool_of(content, "tuned")
     if not pool:
         return None
     search = next((each.get("tune") for each in content["studies"] if each["track"] == "tuned"), None)
@@ -281,12 +282,12 @@ def _gain(table: pd.DataFrame, metric: str, column: str, other: str) -> dict[str
     """Return the median over the sets that both finished of the gain in a metric; positive is better."""
     sign = 1 if METRICS[metric].direction == "max" else -1
     gains = (sign * (table[column] - table[other])).dropna()
-    return {"metric": metric, "median": _rounded(gains.median(), 4), "sets": len(gains)}
+    return {"metric": metric, "median": finite(gains.median(), 4), "sets": len(gains)}
 
 
 def _stacking(content: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any] | None:
     """Return the stacks on all sets and on the unseen ones, the verdicts on the champion, and which sets were seen."""
-    if not _pool(content, "ensembled"):
+    if not pool_of(content, "ensembled"):
         return None
     pools = ("ensembled", f"ensembled{UNSEEN}", "all", f"all{UNSEEN}")
     reasons: dict[str, dict[str, Any]] = {}
@@ -304,7 +305,7 @@ def _stacking(content: Mapping[str, Any], groups: Sequence[str]) -> dict[str, An
 
 def _stacks(content: Mapping[str, Any], groups: Sequence[str], suffix: str) -> dict[str, Any] | None:
     """Return each stack among the columns of the track default, and against the best of them and every tuned one."""
-    pool, wider = _pool(content, f"ensembled{suffix}"), _pool(content, f"all{suffix}")
+    pool, wider = pool_of(content, f"ensembled{suffix}"), pool_of(content, f"all{suffix}")
     if not pool:
         return None
     means = leaderboard_means(content, pool["name"])
@@ -344,8 +345,8 @@ def _stacks(content: Mapping[str, Any], groups: Sequence[str], suffix: str) -> d
 
 def _above_tuned(content: Mapping[str, Any], pool: Mapping[str, Any], stack: str) -> dict[str, Any]:
     """Return how many tuned columns a stack is above in Elo, and how many with intervals that do not overlap."""
-    tuned = [_elo(pool, "overall", column) for column in content["tracks"]["tuned"]["columns"]]
-    own = _elo(pool, "overall", stack)
+    tuned = [elo_of(pool, "overall", column) for column in content["tracks"]["tuned"]["columns"]]
+    own = elo_of(pool, "overall", stack)
     apart = [own["elo_low"] is not None and own["elo_low"] > (each["elo_high"] or np.inf) for each in tuned]
     return {
         "tuned": len(tuned),
@@ -365,7 +366,7 @@ def _costs(content: Mapping[str, Any], pool: Mapping[str, Any]) -> dict[str, Any
         return None
     machines = {each["study"]: each.get("machine") for each in content["studies"]}
     rows = [
-        {"name": name, "elo": _elo(pool, "overall", name).get("elo"), **{cost: costs[cost][at] for cost in COSTS}}
+        {"name": name, "elo": elo_of(pool, "overall", name).get("elo"), **{cost: costs[cost][at] for cost in COSTS}}
         for at, name in enumerate(costs["columns"])
         if name in pool["columns"]
     ]
@@ -413,11 +414,11 @@ def _cheapest(table: pd.DataFrame, metric: str, dataset: str, cost: pd.Series) -
     return {
         "set": dataset,
         "best": str(best),
-        "best_value": _rounded(values[best], 4),
-        "best_seconds": _significant(both.loc[best, "seconds"]),
+        "best_value": finite(values[best], 4),
+        "best_seconds": significant(both.loc[best, "seconds"]),
         "cheapest": str(cheap),
-        "value": _rounded(values[cheap], 4),
-        "seconds": _significant(both.loc[cheap, "seconds"]),
+        "value": finite(values[cheap], 4),
+        "seconds": significant(both.loc[cheap, "seconds"]),
         "within": len(near),
     }
 
@@ -508,9 +509,9 @@ def _agreement(pool: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any
                 "name": metric,
                 "ordered_like": ORDERED_LIKE.get(metric),
                 "most_like": near,
-                "largest": _rounded(others.max(), 6) if len(others) else None,
+                "largest": finite(others.max(), 6) if len(others) else None,
                 "least_like": far,
-                "smallest": _rounded(others.min(), 6) if len(others) else None,
+                "smallest": finite(others.min(), 6) if len(others) else None,
                 "first": ranks.index[ranks[metric] == ranks[metric].min()].tolist(),
             }
         )
@@ -521,9 +522,9 @@ def _agreement(pool: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any
         "distinct": len(free),
         "rows": rows,
         "pairs": len(upper),
-        "median": _rounded(np.median(upper), 6) if len(upper) else None,
-        "smallest": _rounded(upper.min(), 6) if len(upper) else None,
-        "correlation": {a: {b: _rounded(correlation.loc[a, b], 6) for b in names} for a in names},
+        "median": finite(np.median(upper), 6) if len(upper) else None,
+        "smallest": finite(upper.min(), 6) if len(upper) else None,
+        "correlation": {a: {b: finite(correlation.loc[a, b], 6) for b in names} for a in names},
     }
 
 
@@ -546,7 +547,7 @@ def _dummies(pool: Mapping[str, Any], means: Leaderboard) -> list[dict[str, Any]
                 "metric": metric,
                 "ordered_like": ORDERED_LIKE.get(metric),
                 "dummy": best,
-                "rank": _rounded(ranks[best], 2),
+                "rank": finite(ranks[best], 2),
                 "behind": sum(ranks[name] > ranks[best] for name in learners),
                 "learners": len(learners),
                 "sets": len(table),
@@ -592,11 +593,11 @@ def _tested(pairs: Sequence[tuple[_Shares, str, str]]) -> list[dict[str, Any]]:
             "against": other,
             "sets": len(values),
             "sources": len(differences),
-            "wins": _rounded(values.groupby("source").mean().mean(), 6),
+            "wins": finite(values.groupby("source").mean().mean(), 6),
             "sets_won": int((values > 0.5).sum()),
             "sets_lost": int((values < 0.5).sum()),
-            "p_holm": _significant(adjusted),
-            "smallest_p": _significant(min(1.0, len(pairs) * 2.0 ** (1 - len(differences)))),
+            "p_holm": significant(adjusted),
+            "smallest_p": significant(min(1.0, len(pairs) * 2.0 ** (1 - len(differences)))),
             "verdict": _verdict(differences, adjusted),
         }
         for (_, _, other), values, differences, adjusted in zip(pairs, shares, tested, p, strict=True)
@@ -610,30 +611,9 @@ def _verdict(differences: np.ndarray, p: float) -> str:
     return "better" if (rankdata(np.abs(differences)) * np.sign(differences)).sum() > 0 else "worse"
 
 
-def _pool(content: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a pool of the leaderboard, nothing where it is absent."""
-    return next((each for each in content["pools"] if each["name"] == name), {})
-
-
 def _standing(pool: Mapping[str, Any], group: str, column: str) -> dict[str, Any]:
     """Return the average rank of a column, its position in that order, and its Elo."""
     board = pool["boards"][group]
     rank = board["rank"][pool["columns"].index(column)]
     position = 1 + sum(other < rank for other in board["rank"])
-    return {"rank": _rounded(rank, 6), "position": position, "sets": board["sets"], **_elo(pool, group, column)}
-
-
-def _elo(pool: Mapping[str, Any], group: str, column: str) -> dict[str, Any]:
-    """Return the Elo of a column with its interval, nothing without ratings."""
-    board, at = pool["boards"][group], pool["columns"].index(column)
-    return {key: board[key][at] for key in ("elo", "elo_low", "elo_high") if key in board}
-
-
-def _rounded(value: float | None, decimals: int) -> float | None:
-    """Return a rounded number, ``None`` for what is not finite."""
-    return None if value is None or not np.isfinite(value) else round(float(value), decimals)
-
-
-def _significant(value: float) -> float:
-    """Return a number with six significant digits, so that a table that has fewer rounds what was measured."""
-    return float(f"{value:.6g}")
+    return {"rank": finite(rank, 6), "position": position, "sets": board["sets"], **elo_of(pool, group, column)}

@@ -18,6 +18,7 @@ from multilab.claims.agreement import MethodAgreement, agreement_by_method
 from multilab.claims.errors import ClaimsError
 from multilab.core import read_json
 from multilab.core.messages import did_you_mean
+from multilab.statistics import StatisticsError
 
 _EXPRESSION = re.compile(r"\{\{(.+?)\}\}", re.DOTALL)
 
@@ -34,15 +35,26 @@ class Results:
 
     folder: Path
 
-    def fill(self, text: str, where: str = "") -> str:
+    def fill(self, text: str, where: str = "", strict: bool = True) -> str:
         """Return a text with its placeholders filled in; ``where`` says whose text it is.
+
+        Not ``strict``, as on the page of a study that is being run, what cannot be filled in is a question mark.
 
         Raises
         ------
         ClaimsError
             If a placeholder is no expression, names what is not there, or requires what is not so.
         """
-        return _EXPRESSION.sub(lambda match: self._value(match[1].strip(), where), text)
+
+        def value(match: re.Match[str]) -> str:
+            try:
+                return self._value(match[1].strip(), where)
+            except ClaimsError:
+                if strict:
+                    raise
+                return "(?)"
+
+        return _EXPRESSION.sub(value, text)
 
     def number(self, id: str, *path: str) -> Any:
         """Return a number of a claim, counterfactual or erratum: ``number("C4.5", "time", "slashdot")``.
@@ -137,7 +149,7 @@ class Results:
             compiled = Environment(undefined=StrictUndefined).compile_expression(expression, undefined_to_none=False)
             value = compiled(**{name: getattr(self, name) for name in names})
             text = f"{value:.4g}" if isinstance(value, float) else str(value)
-        except (TemplateError, ClaimsError, KeyError, TypeError) as error:
+        except (TemplateError, ClaimsError, StatisticsError, KeyError, TypeError, OSError) as error:
             start = f"{where}: " if where else ""
             raise ClaimsError(f"{start}{{{{ {' '.join(expression.split())} }}}}: {error}") from None
         return text

@@ -18,11 +18,36 @@ from multilab.core.text import visible
 if TYPE_CHECKING:
     from multilab.datasets.profiling import TableProfile
 
-_EXTENSIONS = (".arff", ".csv", ".libsvm", ".mat", ".parquet", ".svm", ".svmlight", ".tsv", ".txt")
+_EXTENSIONS = (
+    ".arff",
+    ".csv",
+    ".json",
+    ".jsonl",
+    ".libsvm",
+    ".mat",
+    ".ndjson",
+    ".parquet",
+    ".svm",
+    ".svmlight",
+    ".tsv",
+    ".txt",
+)
 _COMPRESSED = (".bz2", ".gz", ".xz")
-_COUNTS = ("labels_first", "labels_last", "n_features", "first_feature", "first_label")
+_COUNTS = ("labels_first", "labels_last", "min_count", "n_features", "first_feature", "first_label")
 _NAMES = ("labels", "drop", "label_names")
-_TEXTS = ("label_prefix", "labels_xml", "text", "missing", "missing_labels", "encoding", "decimal")
+_TEXTS = (
+    "label_prefix",
+    "tags",
+    "item",
+    "tag",
+    "separator",
+    "labels_xml",
+    "text",
+    "missing",
+    "missing_labels",
+    "encoding",
+    "decimal",
+)
 _TRUTHS = ("header",)
 _FEW = 5  # rows: fewer than the folds of the default protocol
 _MANY = 50  # one-hot columns of a text column
@@ -55,6 +80,11 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         },
     ),
     (("--label-prefix",), {"metavar": "TEXT", "help": "Labels are the columns whose names begin with TEXT."}),
+    (("--tags",), {"metavar": "COLUMN", "help": "The column that holds the tags of each row, as red|blue."}),
+    (("--item",), {"metavar": "COLUMN", "help": "With --tag: the table has a row for each item and tag."}),
+    (("--tag",), {"metavar": "COLUMN", "help": "The column of the tag in a table with a row for each item and tag."}),
+    (("--separator",), {"metavar": "TEXT", "help": "What separates tags (default: the one of | ; , that occurs)."}),
+    (("--min-count",), {"type": int, "metavar": "N", "help": "Leave out tags with fewer than N rows."}),
     (("--labels-first",), {"type": int, "metavar": "N", "help": "The first N columns are labels."}),
     (("--labels-last",), {"type": int, "metavar": "N", "help": "The last N columns are labels."}),
     (("--labels-xml",), {"metavar": "FILE", "help": "Mulan XML naming the labels (default: next to the ARFF)."}),
@@ -96,7 +126,10 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     ),
     (
         ("--format",),
-        {"type": click.Choice(["arff", "csv", "mat", "parquet", "svmlight", "xc"]), "help": "Default: by name."},
+        {
+            "type": click.Choice(["arff", "csv", "json", "mat", "parquet", "svmlight", "xc"]),
+            "help": "Default: by name.",
+        },
     ),
     (
         ("--keys",),
@@ -108,7 +141,7 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
 )
 """The options of the readers: those under ``reader:`` of a dataset card, with - for _."""
 
-FEW = ("label_columns", "label_prefix", "drop")
+FEW = ("label_columns", "label_prefix", "tags", "drop")
 """The options that most files need."""
 
 READER_NAMES = tuple(flags[-1].lstrip("-").replace("-", "_") for flags, _ in _READER)

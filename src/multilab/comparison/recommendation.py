@@ -8,7 +8,7 @@ from itertools import chain
 
 import pandas as pd
 
-from multilab.core.text import listed
+from multilab.core.text import BETTER, listed
 from multilab.metrics import OverAssigned
 from multilab.metrics.registry import defined
 from multilab.statistics import Leaderboard
@@ -64,13 +64,12 @@ class Recommendation:
 
     def paid_texts(self) -> pd.DataFrame:
         """Return `paid` with titles of metrics and rounded numbers."""
-        better = {"max": "higher is better", "min": "lower is better"}
         metrics = [defined(str(name)) for name in self.paid.index]
         texts = {"own decisions": "own", "thresholds": "thresholds", "change": "change"}
         forms = {name: "{:+.4f}" if name == "change" else "{:.4f}" for name in texts.values()}
         return pd.DataFrame(
             {title: self.paid[name].map(forms[name].format).to_numpy() for title, name in texts.items()},
-            index=[f"{metric.title} ({better[metric.direction]})" for metric in metrics],
+            index=[f"{metric.title} ({BETTER[metric.direction]})" for metric in metrics],
         )
 
 

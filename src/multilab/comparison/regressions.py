@@ -15,7 +15,9 @@ from scipy.stats import t as student
 from multilab.comparison.errors import ComparisonError
 from multilab.core import read_json
 from multilab.core.messages import unknown_name
+from multilab.core.text import BETTER, markdown_cell
 from multilab.statistics import corrected_resampled_p, holm, holm_levels
+from multilab.statistics.resampled_t import corrected_standard_error
 
 __all__ = ["Regressions", "find_regressions", "read_leaderboard"]
 
@@ -69,11 +71,10 @@ class Regressions:
 
     def to_markdown(self) -> str:
         """Return the finding and the table as Markdown."""
-        better = "higher" if self.direction == "max" else "lower"
         lines = [
-            f"### {_cell(self.dataset)}: {self.metric} ({better} is better)",
+            f"### {markdown_cell(self.dataset)}: {self.metric} ({BETTER[self.direction]})",
             "",
-            _cell(self.summary()),
+            markdown_cell(self.summary()),
             "",
             "| method | baseline | now | change | regression from | p (Holm) | |",
             "|---|---:|---:|---:|---:|---:|---|",
@@ -82,7 +83,7 @@ class Regressions:
             numbers = [row.baseline, row.now, row.change, row.limit, row.p_holm]
             texts = ["" if math.isnan(n) else format(n, form) for n, form in zip(numbers, _FORMS, strict=True)]
             mark = "**worse**" if row.regressed else ""
-            cells = [_cell(row.Index), *texts, " ".join(filter(None, [mark, _cell(row.note)]))]
+            cells = [markdown_cell(row.Index), *texts, " ".join(filter(None, [mark, markdown_cell(row.note)]))]
             lines.append(f"| {' | '.join(cells)} |")
         return "\n".join(lines) + "\n"
 
@@ -178,14 +179,7 @@ def _one_sided(losses: np.ndarray, ratio: float) -> float:
 
 def _critical(losses: np.ndarray, ratio: float, alpha: float) -> float:
     """Return the mean loss from which on a test at a level rejects, given the spread of the losses."""
-    error = math.sqrt((1 / len(losses) + ratio) * float(losses.var(ddof=1)))
-    return float(student.isf(alpha, len(losses) - 1)) * error
-
-
-def _cell(text: object) -> str:
-    """Return a text that cannot end a cell of a Markdown table, nor be read as HTML or as a mention."""
-    escaped = str(text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|").replace("@", "@\u200b")
-    return " ".join(escaped.split())
+    return float(student.isf(alpha, len(losses) - 1)) * corrected_standard_error(losses, ratio)
 
 
 def read_leaderboard(path: Path) -> dict[str, Any]:

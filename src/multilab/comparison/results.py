@@ -14,6 +14,7 @@ from multilab.comparison.plan import PlannedMethod
 from multilab.comparison.request import Request
 from multilab.comparison.scores import CellScores
 from multilab.core import write_atomically
+from multilab.core.numbers import finite
 from multilab.experiments.environment import environment
 from multilab.experiments.fitting import indices
 from multilab.statistics import Leaderboard
@@ -131,7 +132,7 @@ def content(results: Results) -> dict[str, Any]:
     rows = results.scores.rows(entries)
     values = {
         str(method): {
-            str(metric): {str(s): _number(v) for s, v in zip(group["split"], group["value"], strict=True)}
+            str(metric): {str(s): finite(v) for s, v in zip(group["split"], group["value"], strict=True)}
             for metric, group in own.groupby("metric", sort=False)
         }
         for method, own in rows.groupby("method", sort=False)
@@ -159,7 +160,7 @@ def content(results: Results) -> dict[str, Any]:
             "not_separated": list(results.recommendation.level),
             "cheaper": list(results.recommendation.cheaper),
             "paid": {
-                metric: {name: _number(value) for name, value in row.items()}
+                metric: {name: finite(value) for name, value in row.items()}
                 for metric, row in results.recommendation.paid.to_dict(orient="index").items()
             },
             "over_assigned": {
@@ -182,10 +183,6 @@ def _method(entry: PlannedMethod, values: dict[str, Any], board: Leaderboard) ->
         "status": entry.status,
         "note": entry.note,
         "keys": {str(cell.split_ref.split): cell.key for cell in entry.cells},
-        "means": {k: _number(v) for k, v in board.table.loc[entry.name].items()} if complete else {},
+        "means": {k: finite(v) for k, v in board.table.loc[entry.name].items()} if complete else {},
         "values": values,
     }
-
-
-def _number(value: float) -> float | None:
-    return float(value) if value == value else None

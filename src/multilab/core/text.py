@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 import textwrap
 from collections.abc import Iterable
@@ -11,6 +12,11 @@ from typing import Any
 
 LISTED = 6
 """Items that :func:`listed` names."""
+
+BETTER = {"min": "lower is better", "max": "higher is better"}
+"""What the direction of a metric means."""
+
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
 
 
 def visible(text: str) -> str:
@@ -36,6 +42,17 @@ def listed(items: Iterable[str], most: int = LISTED) -> str:
     if len(each) > most:
         each = [*each[: most - 1], f"{len(each) - most + 1} others"]
     return each[0] if len(each) == 1 else f"{', '.join(each[:-1])} and {each[-1]}"
+
+
+def latex(text: object) -> str:
+    r"""Return a text with the characters that LaTeX reads as commands escaped: ``macro\_f1``."""
+    return re.sub(r"[\\~^±&%$#_{}]", lambda match: _LATEX.get(match.group(), "\\" + match.group()), str(text))
+
+
+def markdown_cell(text: object) -> str:
+    """Return a text that cannot end a cell of a Markdown table, nor be read as HTML or as a mention."""
+    escaped = str(text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|").replace("@", "@\u200b")
+    return " ".join(escaped.split())
 
 
 def docstring(thing: Any) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multilab.core.text import excerpt
+from multilab.core.text import excerpt, listed
 from multilab.datasets.columns import TableColumn, to_number
 from multilab.datasets.errors import DatasetError
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 MISSING_CELLS = frozenset({"", "?", "na", "nan", "null", "n/a", "#n/a", "<na>"})
 _TRUTH = {"true": 1.0, "false": 0.0}
-_YES = frozenset({"yes", "y", "on", "positive", "present", "t", "1"})
+_TRUTHS = frozenset({"0", "1", "0.0", "1.0", "true", "false"})
+_YES = frozenset({"1", "1.0", "true", "yes", "y", "t", "on", "positive", "present"})
+_NO = frozenset({"0", "0.0", "false", "no", "n", "f", "off", "negative", "absent"})
+_PAIRS = ((_YES, _NO), (frozenset({"1", "1.0", "+1"}), frozenset({"-1", "-1.0"})))
 _INFINITE = frozenset({"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"})
 MAX_CATEGORIES = 1000
 MAX_CATEGORY = 100  # characters
@@ -67,6 +70,12 @@ def coded_cells(
         The first invalid cell.
     """
     is_label = kind == "label"
+    if is_label and (known := label_meaning(texts)) is not None:
+        meant, column = np.array(known[0]), TableColumn(name, None, 1)
+        if missing_labels or not np.isnan(meant).any():
+            return column, meant[codes], None
+        absent = int(np.argmax(np.isnan(meant)[codes]))
+        return column, meant[codes], (absent, f"label '{name[:60]}' is missing{MISSING_LABEL_HINT}")
     values = [cell_value(cell) for cell in texts]
     if kind == "text" or (text and not is_label and _is_text(values)):
         column, meaning = categories_of(name, texts)
@@ -139,9 +148,11 @@ def _first_fault(
         return None
     name = name[:60]
     for code, (cell, value) in enumerate(zip(texts, values, strict=True)):
+        if is_label and cell.lower() in _YES | _NO:
+            continue
         if value is None and is_label:
             advice = _label_advice(name, list(texts))
-            return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1, true or false{advice}"
+            return code, f"non-binary label: '{name}' is {cell[:40]}, expected 0 or 1, true or false, yes or no{advice}"
         if value is None:
             advice = "" if cell.lower() in _INFINITE else hint
             return code, f"'{cell[:40]}' of column '{name}' is not a finite number{advice}"
@@ -156,19 +167,62 @@ def _first_fault(
 
 
 def _label_advice(name: str, texts: Sequence[str]) -> str:
-    """Return how pandas converts a column of tags, or of two other values than 0 and 1, where it is one of these."""
+    """Return the option that reads a column of tags, where it is one."""
     present = [text for text in texts if text.lower() not in MISSING_CELLS]
-    column = f"frame[{name!r}]"
-    for mark in ("|", ";", ","):
-        if any(mark in text for text in present):
-            if all(text.startswith("[") and text.endswith("]") for text in present):  # a list of Python
-                column, mark = f"{column}.str.strip('[]').str.replace(\"'\", '')", ", "
-            return f"; a column per tag, in pandas: {column}.str.get_dummies({mark!r})"
-    if len(present) == 2:
-        yes = next((text for text in present if text.lower() in _YES), max(present))
-        value = yes if cell_value(yes) is not None else repr(yes)
-        return f"; in pandas: ({column} == {value}).astype(int)"
-    return ""
+    tags = any(mark in text for text in present for mark in "|;,") or all(text.startswith("[") for text in present)
+    return f"; if it holds tags: tags={name}" if tags else ""
+
+
+def label_meaning(texts: Sequence[str]) -> tuple[list[float], str] | None:
+    """Return what the different texts of a label column mean, and a note if that is not evident.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The different cells, without blanks around them.
+
+    Returns
+    -------
+    values : list of float
+        1, 0 or NaN (not observed) for each text.
+    note : str
+        Empty if the column holds 0 and 1 or true and false only.
+
+    None if the column is no label: it holds a third value.
+    """
+    lower = [text.lower() for text in texts]
+    present = {text for text in lower if text not in MISSING_CELLS}
+    for pair in _PAIRS:
+        yes, no = pair
+        if present <= yes | no:
+            has_no, has_yes = bool(present & no), bool(present & yes)
+            blank = math.nan if has_no or not has_yes else 0.0
+            values = [1.0 if text in yes else 0.0 if text in no else blank for text in lower]
+            shown = [*sorted(present & yes), *sorted(present & no)]
+            note = (
+                "" if present <= _TRUTHS else f"{' and '.join(map(repr, shown))} read as {'1 and 0' if has_no else '1'}"
+            )
+            if len(present) < len(set(lower)) and blank == 0.0:
+                note = f"{note + ', a' if note else 'a'} blank means no"
+            return values, note
+    if len(present) == 1 and len(set(lower)) > len(present):  # 'x' or nothing
+        values = [0.0 if text not in present else 1.0 for text in lower]
+        return values, f"{next(iter(present))[:20]!r} read as 1, a blank means no"
+    return None
+
+
+def blank_means_no(values: np.ndarray) -> bool:
+    """Make missing labels of a column without any 0 to zeros, in place; return whether there were any."""
+    absent = np.isnan(values)
+    if not absent.any() or absent.all() or (values == 0).any():
+        return False
+    values[absent] = 0.0
+    return True
+
+
+def meaning_notes(meanings: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a note for each way in which labels are written, with their names."""
+    return [f"labels {listed(repr(name[:60]) for name in names)}: {note}" for note, names in meanings.items()]
 
 
 def categories_of(name: str, texts: Sequence[str]) -> tuple[TableColumn, np.ndarray]:

@@ -14,10 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.datasets.characteristics import describe
-from multilab.datasets.columns import canonical_csr, names_to_drop
+from multilab.datasets.columns import LabelOptions, canonical_csr, names_to_drop
 from multilab.datasets.encode import impute, share_categories
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.frames import table_of_frame
+from multilab.datasets.labels import TagOptions
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import read
 from multilab.datasets.reading_plan import choose_encoding
@@ -70,8 +71,11 @@ class Dataset:
     def from_frame(
         cls,
         frame: Any,
-        labels: Sequence[str] | str,
+        labels: Sequence[str] | str | None = None,
         *,
+        tags: str | None = None,
+        separator: str | None = None,
+        min_count: int | None = None,
         name: str = "frame",
         drop: Sequence[str] | str = (),
         text: str | None = None,
@@ -85,7 +89,14 @@ class Dataset:
         frame : pandas.DataFrame of shape (n, m)
             Columns of numbers, booleans, text or categories. The index is left out.
         labels : sequence of str, or text with commas
-            Names of the label columns, or patterns: ``tag_*``.
+            Names of the label columns, or patterns: ``tag_*``. Their cells are 0 and 1, true and false, yes and no,
+            or 1 and blank.
+        tags : str
+            Instead of ``labels``: the column that holds the tags of each row, as a list or as text (``red|blue``).
+        separator : str, optional
+            What separates tags in a text; by default the one of ``|``, ``;`` and ``,`` that occurs.
+        min_count : int, optional
+            Tags with fewer rows are left out.
         name : str, default "frame"
             Name of the dataset.
         drop : sequence of str, or text with commas
@@ -110,12 +121,25 @@ class Dataset:
         >>> data = Dataset.from_frame(songs, labels=["happy", "sad"])
         >>> data.feature_names, data.X.tolist()
         (['tempo', 'key=C', 'key=D'], [[120.0, 1.0, 0.0], [105.0, 0.0, 1.0], [90.0, 1.0, 0.0]])
+        >>> songs = pd.DataFrame({"tempo": [120, 60, 90], "moods": [["happy"], ["sad", "calm"], []]})
+        >>> data = Dataset.from_frame(songs, tags="moods")
+        >>> data.label_names, data.Y.tolist()
+        (['calm', 'happy', 'sad'], [[0, 1, 0], [1, 0, 1], [0, 0, 0]])
         """
         if missing_labels not in ("error", "keep"):
             raise DatasetError(f"{name}: missing_labels must be one of error, keep, not {missing_labels!r}")
 
+        chosen: LabelOptions | TagOptions = TagOptions(tags, separator=separator, min_count=min_count)
+        if chosen.given() == (labels is not None):
+            raise DatasetError(
+                f"{name}: give labels, the names of the label columns, or tags, the column that holds them"
+            )
+        if labels is not None:
+            wanted = labels.split(",") if isinstance(labels, str) else labels
+            chosen = LabelOptions(label_columns=[str(one).strip() for one in wanted])
+
         def table(dropped: list[str]) -> Any:
-            return table_of_frame(frame, labels, dropped, missing_labels == "keep", name)
+            return table_of_frame(frame, chosen, dropped, missing_labels == "keep", name)
 
         *_, raw = choose_encoding(table, list(names_to_drop(drop)), text, missing, name)
         return cls._from_raw(name, raw, {}, describe(raw))

@@ -1,10 +1,11 @@
-"""Data frames as tables, and the tables of files as data frames."""
+"""Data frames as tables."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,17 +13,31 @@ import scipy.sparse as sp
 from pandas.api import types
 
 from multilab.core.files import PathLike
-from multilab.datasets.cells import MISSING_LABEL_HINT, are_labels, coded_cells, recoded, refuse_nested
+from multilab.datasets.cells import (
+    MISSING_LABEL_HINT,
+    are_labels,
+    blank_means_no,
+    categories_of,
+    coded_cells,
+    is_absent,
+    recoded,
+    refuse_nested,
+)
 from multilab.datasets.columns import LabelOptions, TableColumn, canonical_csr, dropped_note, positions_left
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import Limits, name_memory_errors, require_cells
-from multilab.datasets.raw_data import RawData
-from multilab.datasets.reading import read_content
+from multilab.datasets.file_access import Limits, require_cells
+from multilab.datasets.labels import TagOptions, tagged
 
 
 def table_of_frame(
-    frame: pd.DataFrame, labels: Sequence[str] | str, drop: Sequence[str], missing_labels: bool, name: str
+    frame: pd.DataFrame,
+    labels: LabelOptions | TagOptions | None,
+    drop: Sequence[str],
+    missing_labels: bool,
+    name: PathLike,
+    limits: Limits | None = None,
+    text_columns: Collection[str] = (),
 ) -> CodedTable:
     """Return a data frame as the readers of files return a table.
 
@@ -30,14 +45,17 @@ def table_of_frame(
     ----------
     frame : DataFrame of shape (n, m)
         Columns of numbers, booleans, text or categories; the index is left out. If all are sparse, so is the table.
-    labels : sequence of str, or text with commas
-        Names of the label columns, or patterns.
+    labels : LabelOptions, TagOptions or None
+        Which columns are the labels, or which hold tags; None: no column is a label.
     drop : sequence of str
         Names of columns that are left out.
     missing_labels : bool
         Whether a label may be missing.
-    name : str
+    name : path-like
         For messages.
+    limits : Limits, optional
+    text_columns : collection of str
+        Names of columns that are text, whatever their values.
 
     Raises
     ------
@@ -57,11 +75,11 @@ def table_of_frame(
         raise DatasetError(f"{name}: column {twice[:60]!r} occurs twice")
     kept = positions_left(names, drop, name)
     columns = [TableColumn(names[j], None, 1) for j in kept]
-    wanted = labels.split(",") if isinstance(labels, str) else labels
-    chosen = LabelOptions(label_columns=[str(one).strip() for one in wanted]).choose(columns, name)
-    is_label = set(chosen.tolist())
+    of_tags = labels if isinstance(labels, TagOptions) else TagOptions()
+    chosen = labels.choose(columns, name) if isinstance(labels, LabelOptions) else np.empty(0, dtype=np.intp)
+    is_label, as_text = set(chosen.tolist()), {*text_columns, *of_tags.columns}
     series = [frame.iloc[:, j] for j in kept]
-    limits = Limits()
+    limits = limits or Limits()
     if all(isinstance(column.dtype, pd.SparseDtype) and column.dtype.fill_value == 0 for column in series):
         values: Any = canonical_csr(sp.csr_array(frame.iloc[:, kept].sparse.to_coo()))
         for k, column in enumerate(series):
@@ -70,12 +88,27 @@ def table_of_frame(
         require_cells(len(frame), len(kept), "the table", name, limits)
         values = np.empty((len(frame), len(kept)))
         for k, column in enumerate(series):
-            columns[k], values[:, k] = _column(column, columns[k], k in is_label, missing_labels, name)
-    return CodedTable.split(values, columns, chosen, name, limits, dropped_note(drop))
+            if columns[k].name in as_text:
+                texts, codes = recoded(map(_as_text, column), slice(None), str)
+                columns[k], meaning = categories_of(columns[k].name, texts)
+                values[:, k] = meaning[codes]
+            else:
+                columns[k], values[:, k] = _column(column, columns[k], k in is_label, missing_labels, name)
+    table = CodedTable.split(values, columns, chosen, name, limits, dropped_note(drop))
+    return tagged(table, of_tags) if of_tags.columns else table
+
+
+def _as_text(cell: Any) -> str:
+    """Return the text of a cell, of a list as JSON."""
+    if isinstance(cell, list | tuple | set | frozenset | np.ndarray):
+        return json.dumps([one.item() if isinstance(one, np.generic) else one for one in cell], ensure_ascii=False)
+    if is_absent(cell):
+        return ""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
 def _column(
-    series: pd.Series, column: TableColumn, is_label: bool, missing_labels: bool, name: str
+    series: pd.Series, column: TableColumn, is_label: bool, missing_labels: bool, name: PathLike
 ) -> tuple[TableColumn, np.ndarray]:
     """Return a column, nominal if it holds text, and its numbers or codes, NaN where a value is missing."""
     kind = series.dtype.subtype if isinstance(series.dtype, pd.SparseDtype) else series.dtype
@@ -94,11 +127,16 @@ def _column(
             "convert it or leave it out (drop)"
         )
     values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    if is_label:
+        values = (
+            np.where(values == -1, 0.0, values) if set(np.unique(values[~np.isnan(values)])) == {-1.0, 1.0} else values
+        )
+        blank_means_no(values)
     _check_numbers(values, column.name, is_label, missing_labels, name)
     return column, values
 
 
-def _check_numbers(values: np.ndarray, column: str, is_label: bool, missing_labels: bool, name: str) -> None:
+def _check_numbers(values: np.ndarray, column: str, is_label: bool, missing_labels: bool, name: PathLike) -> None:
     if np.isinf(values).any():
         raise DatasetError(f"{name}: column {column[:60]!r} has an infinite value")
     if is_label and not (valid := are_labels(values, missing_labels)).all():
@@ -109,83 +147,3 @@ def _check_numbers(values: np.ndarray, column: str, is_label: bool, missing_labe
             else f"is {wrong:g} in some rows, expected 0 or 1"
         )
         raise DatasetError(f"{name}: label {column[:60]!r} {what}")
-
-
-class RawTable(NamedTuple):
-    """Features and labels of a file as data frames, and what the reader did."""
-
-    features: pd.DataFrame
-    labels: pd.DataFrame
-    notes: tuple[str, ...]
-
-
-@name_memory_errors
-def read_frames(
-    path: PathLike, *, labelled: bool = True, text_columns: Collection[str] = (), **options: Any
-) -> RawTable:
-    r"""Read one data file as data frames, before encoding.
-
-    :func:`multilab.datasets.read` encodes the same table: text becomes one-hot columns and missing values are imputed,
-    as its options ``text`` and ``missing`` say. Here text and missing values stay as they are.
-
-    Parameters
-    ----------
-    path : path-like
-        The file, in any format of :func:`multilab.datasets.read`.
-    labelled : bool, default True
-        False for rows without label columns: no option may then choose labels, and every column is a feature.
-    text_columns : collection of str
-        Names of columns of a CSV file that are read as text whatever they hold. Otherwise a column is text if most of
-        its different values are neither numbers nor ``true`` and ``false``, which may differ from file to file.
-    **options
-        Options of :func:`multilab.datasets.read` other than ``text`` and ``missing``.
-
-    Returns
-    -------
-    features : DataFrame of shape (n, number of features before one-hot coding)
-        In the order of the file. A numeric feature is float64, NaN where a value is missing (sparse for sparse rows);
-        a text or nominal feature is categorical, and its categories are the values in the order of the one-hot
-        columns, which are called ``name=value``. A nominal feature with the values 0 and 1 is numeric.
-    labels : DataFrame of shape (n, q)
-        0 and 1 as uint8; int8 with -1 where labels were not observed.
-    notes : tuple of str
-        Actions of the reader, such as columns left out.
-
-    Raises
-    ------
-    DatasetError
-        As :func:`multilab.datasets.read`, but neither for text nor for missing feature values.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from multilab.datasets import read_frames
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "songs.csv"
-    >>> _ = path.write_text("tempo,key,happy,sad\n120,C,1,0\n,D,0,1\n")
-    >>> table = read_frames(path, labels_last=2)
-    >>> table.features["tempo"].tolist(), table.features["key"].tolist(), list(table.labels)
-    ([120.0, nan], ['C', 'D'], ['happy', 'sad'])
-    """
-    chosen = {name: options.pop(name) for name in LabelOptions.__dataclass_fields__ if name in options}
-    content = read_content(
-        path, LabelOptions(**chosen) if labelled else None, text="keep", text_columns=text_columns, **options
-    )
-    return as_frames(content)
-
-
-def as_frames(content: CodedTable | RawData) -> RawTable:
-    """Return what `multilab.datasets.reading.read_content` returns as data frames."""
-    if isinstance(content, CodedTable):
-        return RawTable(*content.frames(), tuple(content.notes))
-    return RawTable(*_frames(content), content.notes)
-
-
-def _frames(raw: RawData) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the matrices of a format without named columns as data frames."""
-    features, labels = (
-        pd.DataFrame.sparse.from_spmatrix(matrix, columns=names)
-        if sp.issparse(matrix)
-        else pd.DataFrame(np.asarray(matrix), columns=names)
-        for matrix, names in ((raw.X, raw.feature_names), (raw.Y, raw.label_names))
-    )
-    return features, labels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +11,17 @@ import numpy as np
 from pyarrow import ArrowException, BufferReader, compute, parquet, types
 
 from multilab.core.files import PathLike, parse_json
-from multilab.datasets.cells import MISSING_LABEL_HINT, TEXT_HINT, are_labels, categories_of
+from multilab.datasets.cells import (
+    MISSING_LABEL_HINT,
+    TEXT_HINT,
+    are_labels,
+    blank_means_no,
+    categories_of,
+    coded_cells,
+    label_meaning,
+    meaning_notes,
+    recoded,
+)
 from multilab.datasets.columns import LabelOptions, TableColumn, dropped_note, positions_left
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
@@ -73,14 +84,33 @@ def read_parquet(
     values = np.empty((rows, len(columns)))
     for j, column in enumerate(columns):
         columns[j], values[:, j] = _parquet_column(table.column(column.name), column, path)
+    meanings = dict[str, list[str]]()
+    for j in labels.tolist():
+        if (texts := columns[j].values) is None:
+            note = "a blank means no" if blank_means_no(values[:, j]) else ""
+        else:
+            codes = np.where(np.isnan(values[:, j]), len(texts), values[:, j]).astype(np.intp)
+            known = [*texts, *([""] if (codes == len(texts)).any() else [])]
+            name, note = columns[j].name, (label_meaning(known) or (None, ""))[1]
+            columns[j], values[:, j], fault = coded_cells(known, codes, name, "label", True, missing_labels)
+            if fault:
+                raise DatasetError(f"row {fault[0] + 1}: {fault[1]}", path)
+        if note:
+            meanings.setdefault(note, []).append(columns[j].name)
     _check_labels(values, columns, labels, path, missing_labels)
     notes = [index_note(f"{name[:60]!r} is the index by the file's pandas metadata", path) for name in index]
+    notes += meaning_notes(meanings)
     return CodedTable.split(values, columns, labels, path, limits, (*notes, *dropped_note(drop)))
 
 
 def _is_string(kind: Any) -> bool:
     kind = kind.value_type if types.is_dictionary(kind) else kind
     return types.is_string(kind) or types.is_large_string(kind)
+
+
+def _is_list(kind: Any) -> bool:
+    of_lists = types.is_list(kind) or types.is_large_list(kind)
+    return of_lists and (_is_string(kind.value_type) or types.is_integer(kind.value_type))
 
 
 def _index_names(schema: Any, names: Sequence[str]) -> list[str]:
@@ -99,13 +129,8 @@ def _require_numbers(field: Any, path: PathLike, text_allowed: bool, is_label: b
     kind = field.type
     if text_allowed and _is_string(kind) and not is_label:
         return
-    if _is_string(kind) and is_label:
-        name = field.name[:60]
-        raise DatasetError(
-            f"label '{name}' is text, expected 0 and 1 or booleans; in pandas: frame[{name!r}].astype(int) where the "
-            f"texts are 0 and 1, frame[{name!r}].str.get_dummies('|') where they are tags",
-            path,
-        )
+    if (_is_string(kind) and is_label) or (_is_list(kind) and text_allowed and not is_label):
+        return
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
         hint = TEXT_HINT if _is_string(kind) else "; leave it out (drop)"
         reason = f"column '{field.name[:60]}' is of type {str(kind)[:60]}, expected numbers or booleans"
@@ -114,6 +139,15 @@ def _require_numbers(field: Any, path: PathLike, text_allowed: bool, is_label: b
 
 def _parquet_column(data: Any, column: TableColumn, path: PathLike) -> tuple[TableColumn, np.ndarray]:
     """Return the column, nominal if it is text, and its numbers or codes, NaN if a value is missing."""
+    if _is_list(data.type):
+        try:
+            data.validate(full=True)
+        except ArrowException as error:
+            raise DatasetError(f"the lists of column '{column.name[:60]}' are damaged ({error})", path) from None
+        cells = ["" if one is None else json.dumps(one, ensure_ascii=False) for one in data.to_pylist()]
+        texts, codes = recoded(cells, slice(None), str)
+        column, meaning = categories_of(column.name, texts)
+        return column, meaning[codes]
     if _is_string(data.type):
         try:
             data.validate(full=True)  # a damaged file may hold invalid UTF-8

@@ -12,7 +12,7 @@ import pandas as pd
 
 from multilab.datasets.cells import MAX_CATEGORIES, MAX_CATEGORY, look_like_dates
 from multilab.datasets.characteristics import looks_like_identifier
-from multilab.datasets.frames import RawTable
+from multilab.datasets.reading import RawTable
 
 _MIN_TEXTS = 20  # of fewer rows, different texts are common
 

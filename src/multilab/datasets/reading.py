@@ -6,11 +6,16 @@ import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
 
 from multilab.core.digests import sha256_digest
 from multilab.core.files import PathLike
 from multilab.datasets.arff import read_arff
+from multilab.datasets.cells import TEXT_HINT
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import LabelOptions, names_to_drop
 from multilab.datasets.encode import CodedTable, impute, missing_error, one_hot_text
@@ -25,6 +30,8 @@ from multilab.datasets.file_access import (
     read_head,
     require_file,
 )
+from multilab.datasets.json_tables import read_json
+from multilab.datasets.labels import TagOptions, tagged
 from multilab.datasets.matlab import read_matlab
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.sparse import read_svmlight, read_xc
@@ -41,6 +48,9 @@ FORMATS = {
     ".csv": "csv",
     ".tsv": "csv",
     ".parquet": "parquet",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
     ".svm": "svmlight",
     ".libsvm": "svmlight",
     ".svmlight": "svmlight",
@@ -79,6 +89,11 @@ def read(
     labels_last: int | None = None,
     label_columns: Sequence[str] | PathLike | None = None,
     label_prefix: str | None = None,
+    tags: str | None = None,
+    item: str | None = None,
+    tag: str | None = None,
+    separator: str | None = None,
+    min_count: int | None = None,
     keys: Mapping[str, str] | None = None,
     n_features: int | None = None,
     first_feature: int | None = None,
@@ -105,6 +120,15 @@ def read(
         names of the label columns, as a sequence, one text with commas, or a file with one name per line, where
         ``*`` and ``?`` match any text and any character (``tag_*``); or their prefix. Without any of these, ``-C n``
         in the relation name of an ARFF file is used.
+    tags : str, optional
+        Instead of these: the column of a table that holds the tags of each row, such as ``red|blue``, ``red, blue`` or
+        ``['red', 'blue']``. Every tag is a label; a blank is a row without any.
+    item, tag : str, optional
+        Instead of these: the two columns of a table with a row for each item and tag.
+    separator : str, optional
+        What separates the tags of a cell; by default the one of ``|``, ``;`` and ``,`` that occurs.
+    min_count : int, optional
+        Tags with fewer rows are left out.
     label_names : sequence of str, optional
         Names of the labels of a file that has none (``mat``, ``svmlight``, ``xc``); otherwise as
         ``label_columns``.
@@ -167,6 +191,7 @@ def read(
     content = read_content(
         path,
         options,
+        TagOptions(tags, item, tag, separator, min_count),
         format=format,
         keys=keys,
         n_features=n_features,
@@ -195,6 +220,7 @@ def encode_content(content: CodedTable | RawData, text: str, missing: str, path:
 def read_content(
     path: PathLike,
     options: LabelOptions | None,
+    of_tags: TagOptions = TagOptions(),  # noqa: B008 (it is frozen)
     *,
     format: str | None = None,
     keys: Mapping[str, str] | None = None,
@@ -216,17 +242,39 @@ def read_content(
     columns are nominal, however many different values they have), and ``text_columns`` of a CSV file are text whatever
     their values.
     """
+    if of_tags.given():
+        if options is not None and options.given():
+            raise DatasetError("labels are columns, or the tags of a column: give the one or the other", path)
+        table = read_content(
+            path,
+            None,
+            format=format,
+            drop=drop,
+            text="keep",
+            encoding=encoding,
+            header=header,
+            decimal=decimal,
+            limits=limits,
+            text_columns={*text_columns, *of_tags.columns},
+        )
+        if not isinstance(table, CodedTable) or (format or file_format(path)) == "arff":
+            raise DatasetError("tags are read from CSV, TSV, JSON and Parquet", path)
+        table = tagged(table, of_tags)
+        of_text = [column for column in table.columns if column.values is not None and not column.binary]
+        if text == "error" and of_text:
+            raise DatasetError(f"column '{of_text[0].name[:60]}' is text{TEXT_HINT}", path)
+        return table
     _check_choice("missing_labels", missing_labels, get_args(MissingLabels), path)
     kind = file_format(path) if format is None else format
     require_file(path)
     limits = limits or Limits()
     dropped = names_to_drop(drop)
-    if kind not in ("arff", "csv", "parquet"):
+    if kind not in ("arff", "csv", "parquet", "json"):
         _refuse_columns(options, dropped, kind, path, hint=_TABLE_HINT if format is None and kind == "xc" else "")
-    if text == "one_hot" and kind not in ("csv", "parquet"):
+    if text == "one_hot" and kind not in ("csv", "parquet", "json"):
         raise DatasetError(f"the format '{kind}' has no option text", path)
     for name, value, formats in (
-        ("encoding", encoding, ("arff", "csv", "svmlight", "xc")),
+        ("encoding", encoding, ("arff", "csv", "json", "svmlight", "xc")),
         ("header", header, ("csv",)),
         ("decimal", decimal, ("csv",)),
     ):
@@ -236,7 +284,7 @@ def read_content(
         if choice is not None:
             _check_choice(name, choice, choices, path)
     unobserved = missing_labels == "keep"
-    if unobserved and kind not in ("arff", "csv", "parquet"):
+    if unobserved and kind not in ("arff", "csv", "parquet", "json"):
         raise DatasetError(f"the format '{kind}' has no option missing_labels", path)
     label_names = None if options is None else options.label_names
     if kind == "arff":
@@ -250,6 +298,8 @@ def read_content(
         except ImportError:
             raise DatasetError("Parquet needs pyarrow: pip install 'multilab[lab]'", path) from None
         return read_parquet(path, options, limits, dropped, text, unobserved)
+    if kind == "json":
+        return read_json(path, options, limits, dropped, text, unobserved, text_columns, encoding)
     if kind == "mat":
         return read_matlab(path, keys, label_names, limits)
     if kind == "svmlight":
@@ -257,6 +307,86 @@ def read_content(
     if kind == "xc":
         return read_xc(path, label_names, limits, encoding)
     raise DatasetError(f"unknown format '{kind}', expected one of {', '.join(sorted(set(FORMATS.values())))}")
+
+
+class RawTable(NamedTuple):
+    """Features and labels of a file as data frames, and what the reader did."""
+
+    features: pd.DataFrame
+    labels: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+@name_memory_errors
+def read_frames(
+    path: PathLike, *, labelled: bool = True, text_columns: Collection[str] = (), **options: Any
+) -> RawTable:
+    r"""Read one data file as data frames, before encoding.
+
+    :func:`multilab.datasets.read` encodes the same table: text becomes one-hot columns and missing values are imputed,
+    as its options ``text`` and ``missing`` say. Here text and missing values stay as they are.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, in any format of :func:`multilab.datasets.read`.
+    labelled : bool, default True
+        False for rows without label columns: no option may then choose labels, and every column is a feature.
+    text_columns : collection of str
+        Names of columns of a CSV file that are read as text whatever they hold. Otherwise a column is text if most of
+        its different values are neither numbers nor ``true`` and ``false``, which may differ from file to file.
+    **options
+        Options of :func:`multilab.datasets.read` other than ``text`` and ``missing``.
+
+    Returns
+    -------
+    features : DataFrame of shape (n, number of features before one-hot coding)
+        In the order of the file. A numeric feature is float64, NaN where a value is missing (sparse for sparse rows);
+        a text or nominal feature is categorical, and its categories are the values in the order of the one-hot
+        columns, which are called ``name=value``. A nominal feature with the values 0 and 1 is numeric.
+    labels : DataFrame of shape (n, q)
+        0 and 1 as uint8; int8 with -1 where labels were not observed.
+    notes : tuple of str
+        Actions of the reader, such as columns left out.
+
+    Raises
+    ------
+    DatasetError
+        As :func:`multilab.datasets.read`, but neither for text nor for missing feature values.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from multilab.datasets import read_frames
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "songs.csv"
+    >>> _ = path.write_text("tempo,key,happy,sad\n120,C,1,0\n,D,0,1\n")
+    >>> table = read_frames(path, labels_last=2)
+    >>> table.features["tempo"].tolist(), table.features["key"].tolist(), list(table.labels)
+    ([120.0, nan], ['C', 'D'], ['happy', 'sad'])
+    """
+    chosen = {name: options.pop(name) for name in LabelOptions.__dataclass_fields__ if name in options}
+    content = read_content(
+        path, LabelOptions(**chosen) if labelled else None, text="keep", text_columns=text_columns, **options
+    )
+    return as_frames(content)
+
+
+def as_frames(content: CodedTable | RawData) -> RawTable:
+    """Return what `multilab.datasets.reading.read_content` returns as data frames."""
+    if isinstance(content, CodedTable):
+        return RawTable(*content.frames(), tuple(content.notes))
+    return RawTable(*_frames(content), content.notes)
+
+
+def _frames(raw: RawData) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the matrices of a format without named columns as data frames."""
+    features, labels = (
+        pd.DataFrame.sparse.from_spmatrix(matrix, columns=names)
+        if sp.issparse(matrix)
+        else pd.DataFrame(np.asarray(matrix), columns=names)
+        for matrix, names in ((raw.X, raw.feature_names), (raw.Y, raw.label_names))
+    )
+    return features, labels
 
 
 def _check_choice(name: str, value: str, allowed: Sequence[str], path: PathLike) -> None:
@@ -270,6 +400,8 @@ def file_format(path: PathLike) -> str:
     if kind != "xc":
         return kind
     head = read_head(path).removeprefix(b"\xef\xbb\xbf").decode("latin-1")  # it may end within a character
+    if "\t" in head.partition("\n")[0] or head.startswith(("\xff\xfe", "\xfe\xff")):
+        return "csv"
     lines = (line.partition("#")[0].split() for line in head.splitlines())
     first = next(filter(None, lines), [])
     return "svmlight" if any(":" in token for token in first) else "xc"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
@@ -16,14 +20,16 @@ from multilab.datasets.columns import LabelOptions, names_to_drop
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import decode, read_bytes, require_file
-from multilab.datasets.frames import as_frames
+from multilab.datasets.labels import SEPARATORS, TagOptions
 from multilab.datasets.profiling import TableProfile, profile_table
 from multilab.datasets.raw_data import RawData
-from multilab.datasets.reading import encode_content, file_format, labels_xml_of, read_content
+from multilab.datasets.reading import as_frames, encode_content, file_format, labels_xml_of, read_content
 
 _LABELS = tuple(LabelOptions.__dataclass_fields__)
+_TAGS = tuple(TagOptions.__dataclass_fields__)
 _TEXT = ("one_hot", "drop", "error")
 _MISSING = ("impute", "keep", "error")
+_TABLES = ("csv", "json", "parquet")
 _MAX_ADVICE = 90  # characters: longer texts are cut in messages
 
 
@@ -91,16 +97,24 @@ def plan_reading(path: PathLike, *, text: str | None = None, missing: str | None
             options[key] = _listed(options[key])
     dropped = list(names_to_drop(options.pop("drop", None)))
     chosen = {key: options[key] for key in _LABELS if key in options}
-    others = {key: value for key, value in options.items() if key not in _LABELS}
+    of_tags = TagOptions(**{key: options[key] for key in _TAGS if key in options})
+    others = {key: value for key, value in options.items() if key not in (*_LABELS, *_TAGS)}
+    kind = options.get("format") or file_format(path)
+    if kind in _TABLES and not of_tags.given():
+        if not chosen:
+            raise DatasetError(f"which columns are labels?{_proposal(path, others)}", path)
+        others.setdefault("missing_labels", "keep")  # the profile counts them
 
     def read_without(drop: list[str]) -> CodedTable | RawData:
-        return read_content(path, LabelOptions(**chosen), text="keep", drop=drop, **others)
+        labels = None if of_tags.given() else LabelOptions(**chosen)
+        return read_content(path, labels, of_tags, text="keep", drop=drop, **others)
 
-    kind = options.get("format") or file_format(path)
     dropped, profile, encoding, raw = choose_encoding(read_without, dropped, text, missing, path, kind)
     labels_xml = options.pop("labels_xml", None)
-    if kind not in ("csv", "parquet"):
+    if kind not in _TABLES:
         encoding.pop("text", None)  # nominal features of ARFF are declared
+    elif (np.asarray(raw.Y) < 0).any():
+        options = {**options, "missing_labels": "keep"}
     reader = {**options, **({"drop": dropped} if dropped else {}), **encoding}
     return ReadingPlan(path, labels_xml and Path(labels_xml), reader, profile, describe(raw))
 
@@ -198,9 +212,31 @@ def _shown(names: Iterable[str]) -> str:
     return ", ".join(every[:5]) + (f" and {len(every) - 5} more" if len(every) > 5 else "")
 
 
+def _proposal(path: Path, options: dict[str, Any]) -> str:
+    """Return the option that names the labels a table seems to have; it is the user who decides."""
+    table = as_frames(read_content(path, None, text="keep", **options)).features
+    binary, tags, prefixes = list[str](), list[str](), Counter[str]()
+    for name in table.columns:
+        cells = table[name].dropna()
+        if set(map(str, cells.unique()[:5])) <= {"0", "1", "0.0", "1.0", "yes", "no", "true", "false"} and len(cells):
+            binary.append(name)
+            head, mark, _ = name.partition("_")
+            prefixes.update([head + mark] if mark else [])
+        elif isinstance(cells.dtype, pd.CategoricalDtype):
+            texts = [text for text in cells.cat.categories if len(text) < _MAX_ADVICE]
+            if any(sum(mark in text for text in texts) > len(texts) / 4 for mark in SEPARATORS) or any(
+                text.startswith("[") for text in texts
+            ):
+                tags.append(name)
+    advice = [f"label_prefix={prefix} ({count} columns)" for prefix, count in prefixes.most_common(1) if count > 1]
+    advice += [f"label_columns={','.join(binary)}"] if binary and len(",".join(binary)) < _MAX_ADVICE else []
+    advice += [f"tags={name}" for name in tags]
+    return f" Perhaps {' or '.join(advice)}" if advice else " Name them by label_columns, or give tags=COLUMN"
+
+
 def with_labels_xml(path: PathLike, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a reader, with the XML file next to an ARFF file if no option chooses labels."""
-    xml = None if set(_LABELS) & set(options) else labels_xml_of(path, options.get("format"))
+    xml = None if {*_LABELS, *_TAGS} & set(options) else labels_xml_of(path, options.get("format"))
     return {**options, "labels_xml": xml} if xml else options
 
 

@@ -21,8 +21,11 @@ from multilab.datasets.cells import (
     MISSING_CELLS,
     POINT_NUMBER,
     are_labels,
+    blank_means_no,
     cell_value,
     coded_cells,
+    label_meaning,
+    meaning_notes,
     recoded,
 )
 from multilab.datasets.columns import LabelOptions, TableColumn, dropped_note, positions_left
@@ -132,6 +135,10 @@ def read_csv(
     # Points between thousands would be read as decimal points; commas between thousands are no numbers to pandas.
     as_text = {k for k, column in enumerate(columns) if form.decimal == "," or column.name in text_columns}
     cells = _read_cells(body, rows, len(names), kept, as_text, labels, missing_labels)
+    meanings = dict[str, list[str]]()
+    for k in set(labels.tolist()) - set(cells.texts):
+        if blank_means_no(cells.column(k)):
+            meanings.setdefault("a blank means no", []).append(columns[k].name)
     named = enumerate(zip(doubtful, names[index:], strict=True))
     if any(doubtful) and not drop and all(like or name in cells.texts.get(k, ()) for k, (like, name) in named):
         raise _header_error(names, path)
@@ -146,6 +153,8 @@ def read_csv(
     for k, texts in sorted(cells.texts.items()):
         name, codes = columns[k].name, cells.column(k).astype(np.intp)
         kind = "label" if k in is_label else "text" if name in text_columns else "feature"
+        if kind == "label" and (known := label_meaning(texts)) and known[1]:
+            meanings.setdefault(known[1], []).append(name)
         plain = texts, codes
         if form.decimal and kind == "feature":
             faults += _two_points(texts, codes, name) if form.decimal == "," else []
@@ -167,7 +176,7 @@ def read_csv(
         [columns[k] for k in labels],
         path,
         limits,
-        (*notes, *dropped_note(drop)),
+        (*notes, *meaning_notes(meanings), *dropped_note(drop)),
         tuple(grouped),
     )
 
@@ -175,9 +184,9 @@ def read_csv(
 def _utf8_text(path: PathLike, limits: Limits, encoding: str | None) -> tuple[bytes, list[str]]:
     r"""Return the text of a file as UTF-8 with ``\n`` for every line end, and the note about its encoding."""
     octets = read_bytes(path, limits)
-    if encoding is None and octets.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DatasetError("the text is UTF-16, save it as UTF-8, or give encoding=utf-16", path)
-    notes = encoding_note(octets, encoding)
+    utf_16 = encoding is None and octets.startswith((b"\xff\xfe", b"\xfe\xff"))
+    encoding = "utf-16" if utf_16 else encoding
+    notes = ["the text is UTF-16"] if utf_16 else encoding_note(octets, encoding)
     if encoding not in (None, "utf-8") or not octets.isascii() or b"\r" in octets:  # else it is its own decoding
         octets = decode(octets, path, encoding).encode()
     if b"\0" in octets:

@@ -14,15 +14,15 @@ import scipy.sparse as sp
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
 from multilab.datasets.catalogue import card
-from multilab.datasets.cells import cell_numbers, cell_texts, refuse_nested
+from multilab.datasets.cells import cell_numbers, cell_texts, is_absent, refuse_nested
 from multilab.datasets.columns import canonical_csr, names_to_drop
 from multilab.datasets.dataset import _from_files
 from multilab.datasets.encode import fill_values
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.fetching import find_files
-from multilab.datasets.frames import read_frames
+from multilab.datasets.labels import tags_of
 from multilab.datasets.raw_data import RawData
-from multilab.datasets.reading import file_format
+from multilab.datasets.reading import file_format, read_frames
 from multilab.datasets.synthetic import generate
 
 if TYPE_CHECKING:
@@ -111,7 +111,8 @@ class TableEncoder:
     sparse : bool
         Whether the matrix is CSR.
     reading : dict
-        Options of the reader that a CSV file of new rows is read with, too: ``encoding``, ``header``, ``decimal``.
+        Options of the reader for new rows: ``encoding``, ``header`` and ``decimal`` of a CSV file, and the
+        column of tags.
 
     Examples
     --------
@@ -186,9 +187,21 @@ class TableEncoder:
         return [column.name for column in self.columns if column.values is not None]
 
     def read(self, path: PathLike) -> pd.DataFrame:
-        """Return the rows of a file as :meth:`encode` takes them, see :func:`multilab.datasets.read_frames`."""
-        options = self.reading if file_format(path) == "csv" else {}
-        return read_frames(path, labelled=False, text_columns=self.text_columns, **options).features
+        """Return the rows of a file as :meth:`encode` takes them, see :func:`multilab.datasets.read_frames`.
+
+        A column of tags becomes the columns of the labels.
+        """
+        options = dict(self.reading)
+        of_tags = {name: options.pop(name) for name in ("tags", "separator") if name in options}
+        options = options if file_format(path) == "csv" else {}
+        as_text = (*self.text_columns, *self.dropped)
+        rows = read_frames(path, labelled=False, text_columns=as_text, **options).features
+        if of_tags.get("tags") not in rows.columns:
+            return rows
+        cells = rows.pop(of_tags["tags"]).astype(object)
+        texts = ["" if is_absent(cell) else str(cell) for cell in cells]
+        tags = tags_of(texts, str(of_tags["tags"]), of_tags.get("separator"), path)
+        return rows.assign(**{label: [float(label in one) for one in tags] for label in self.labels})
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Refuse a table whose columns are not those of training.
@@ -331,8 +344,9 @@ def encoder_with_rows(name: str) -> tuple[TableEncoder, RawData]:
         return TableEncoder.of(generated), generated
     paths = {one.file.role: one.path for one in find_files(wanted)}
     raw, _ = _from_files(paths, {**wanted.reader, **wanted.label_files})
-    dropped = names_to_drop(wanted.reader.get("drop"))
-    kept = ("encoding", "header", "decimal")
+    dropped = [*names_to_drop(wanted.reader.get("drop"))]
+    dropped += [str(wanted.reader[name]) for name in ("tags", "item", "tag") if name in wanted.reader]
+    kept = ("encoding", "header", "decimal", "tags", "separator")
     reading = {name: value for name, value in wanted.reader.items() if name in kept}
     return TableEncoder.of(raw, dropped, wanted.reader.get("missing", "error"), reading), raw
 

@@ -14,7 +14,7 @@ from multilab.comparison.curve import curve_remark
 from multilab.comparison.decisions import Effects, tuned_name
 from multilab.comparison.plan import PlannedMethod, duration
 from multilab.comparison.results import Results
-from multilab.core.text import listed
+from multilab.core.text import BETTER, listed
 from multilab.experiments.environment import environment
 from multilab.experiments.execute import jobs
 from multilab.experiments.stored import setting_text
@@ -219,7 +219,7 @@ def _flagged_labels(labels: pd.DataFrame | None) -> dict[str, str]:
 
 def axis_title(metric: str) -> str:
     """Return the name of a metric with its direction: ``Macro F1 (higher is better)``."""
-    return f"{defined(metric).title} ({'lower' if defined(metric).direction == 'min' else 'higher'} is better)"
+    return f"{defined(metric).title} ({BETTER[defined(metric).direction]})"
 
 
 @styled()

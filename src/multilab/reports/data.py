@@ -114,7 +114,7 @@ class ReportData:
 
     def filled(self, text: str) -> str:
         """Return a text with its placeholders filled in from the committed results, see :class:`Results`."""
-        return Results(self.folder).fill(text, self.name) if "{{" in text else text
+        return Results(self.folder).fill(text, self.name, strict=False) if "{{" in text else text
 
     @property
     def by_method(self) -> tuple[MethodAgreement, ...]:

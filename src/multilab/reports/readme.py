@@ -9,6 +9,7 @@ from pathlib import Path
 from multilab.claims.agreement import Agreement, agreement_by_method
 from multilab.claims.results import Results
 from multilab.core import read_json, write_atomically
+from multilab.core.text import markdown_cell
 from multilab.reports.data import ReportData, load_report, metric_title
 from multilab.reports.errors import ReportError
 from multilab.reports.figures.diagrams import cd_diagram, dots, ranks_height
@@ -79,14 +80,14 @@ def headline_markdown(study_dir: Path | str, metric: str | None = None) -> str:
     table = score_table(report, _metric(report, metric))
     ranks = table.average_ranks
     if len(table.heads) > MANY_METHODS:
-        heads = [*(["*average rank*"] if ranks else []), *(_escape(dataset) for dataset, _ in table.rows)]
+        heads = [*(["*average rank*"] if ranks else []), *(markdown_cell(dataset) for dataset, _ in table.rows)]
         rows = [
-            (_escape(row.head), [row.average_rank, *row.entries] if row.average_rank else row.entries)
+            (markdown_cell(row.head), [row.average_rank, *row.entries] if row.average_rank else row.entries)
             for row in method_rows(table)
         ]
     else:
-        heads = [_escape(head) for head in table.heads]
-        rows = [(_escape(dataset), entries) for dataset, entries in table.rows]
+        heads = [markdown_cell(head) for head in table.heads]
+        rows = [(markdown_cell(dataset), entries) for dataset, entries in table.rows]
         rows += [("*average rank*", ranks)] if ranks else []
     lines = [_line(table.corner, heads), "|:---|" + "---:|" * len(heads)]
     return "\n".join([*lines, *(_line(head, map(_markdown, entries)) for head, entries in rows)]) + "\n"
@@ -132,7 +133,7 @@ def ledger_markdown(reports: Path | str) -> str:
             *(outcomes[name] for name in ("open", "not testable")),
         )
         numbers = [f"{agreement.comparable} of {agreement.cells}", *texts, outcomes.total(), *counts]
-        lines.append(_line(f"[{_escape(title)}]({path.parent.as_posix()}/)", map(str, numbers)))
+        lines.append(_line(f"[{markdown_cell(title)}]({path.parent.as_posix()}/)", map(str, numbers)))
     return "\n".join(lines) + "\n"
 
 
@@ -183,7 +184,3 @@ def _metric(report: ReportData, metric: str | None) -> str:
 def _markdown(entry: Entry) -> str:
     mean = f"**{entry.text}**" if entry.best else entry.text
     return mean + (f" ± {entry.std}" if entry.std else "") + (f" <sub>{entry.rank}</sub>" if entry.rank else "")
-
-
-def _escape(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")

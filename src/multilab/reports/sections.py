@@ -114,6 +114,7 @@ def header(report: ReportData, paper: Paper | None = None) -> dict[str, Any]:
     return {
         "about": paper,
         "against": report.filled(paper.against) if paper is not None else "",
+        "proposes": report.filled(paper.proposes) if paper is not None else "",
         "result": report.filled(paper.result) if paper is not None else "",
         "agreement": report.agreement,
         "kinds": _kinds(report),

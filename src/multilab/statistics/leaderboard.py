@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.core.messages import unknown_name
-from multilab.core.text import listed
+from multilab.core.text import BETTER, latex, listed
 from multilab.statistics.comparison import Comparison, compare_methods
 from multilab.statistics.errors import StatisticsError
 from multilab.statistics.ranks import pareto_front, rank_rows
@@ -441,7 +441,7 @@ class Leaderboard:
         if not len(self.table):
             return "No method finished."
         first, *level = self.best
-        ordered_by = f"{self.headline} ({'lower' if self.directions[self.headline] == 'min' else 'higher'} is better)"
+        ordered_by = f"{self.headline} ({BETTER[self.directions[self.headline]]})"
         text = f"{first} has the best {ordered_by} over {self.n_splits} splits."
         if self.n_splits < 2:
             return f"{text} One split shows no difference."
@@ -458,8 +458,8 @@ class Leaderboard:
 
     def to_latex(self, digits: int = 4) -> str:
         """Return `table` as LaTeX, the best value of each metric in bold."""
-        texts = self._formatted(digits, "\\textbf{{{}}}", _latex)
-        return texts.rename(columns=_latex).to_latex()
+        texts = self._formatted(digits, "\\textbf{{{}}}", latex)
+        return texts.rename(columns=latex).to_latex()
 
     def plot(self, metric: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw one metric by method: each split a dot, the mean a bar; needs matplotlib.
@@ -481,7 +481,7 @@ class Leaderboard:
             ax.plot(values[name], [height] * len(values), "o", color="0.6", markersize=4)
             ax.plot([values[name].mean()], [height], "|", color="black", markersize=14, markeredgewidth=2)
         ax.set_yticks(range(values.shape[1]), list(values.columns))
-        better = {"min": "lower is better", "max": "higher is better"}.get(self.directions.get(metric, "min"))
+        better = BETTER[self.directions.get(metric, "min")]
         ax.set_xlabel(f"{metric} ({better}), each split and the mean")
         return ax
 
@@ -516,8 +516,3 @@ class Leaderboard:
             return f"<p>{escape(repr(self))}</p>"
         table = self._formatted(4, "<b>{}</b>", lambda name: escape(str(name))).to_html(escape=False, border=0)
         return table + "".join(f"<p>{escape(note)}</p>" for note in self._notes())
-
-
-def _latex(text: str) -> str:
-    """Return a name with the characters that LaTeX reads as commands escaped."""
-    return "".join(f"\\{letter}" if letter in "_&%$#{}" else letter for letter in str(text))

@@ -64,7 +64,7 @@ def nemenyi_cd(k: int, n: int, alpha: float = 0.05) -> float:
     >>> round(nemenyi_cd(k=9, n=14), 3)
     3.211
     """
-    return nemenyi_q(k, alpha) * _standard_error(k, n)
+    return nemenyi_q(k, alpha) * _rank_error(k, n)
 
 
 def bonferroni_dunn_cd(k: int, n: int, alpha: float = 0.05) -> float:
@@ -79,7 +79,7 @@ def bonferroni_dunn_cd(k: int, n: int, alpha: float = 0.05) -> float:
     >>> round(bonferroni_dunn_cd(k=5, n=6, alpha=0.10), 3)
     2.046
     """
-    return bonferroni_dunn_q(k, alpha) * _standard_error(k, n)
+    return bonferroni_dunn_q(k, alpha) * _rank_error(k, n)
 
 
 def nemenyi_pairs(ranks: Mapping[str, float], n: int, cd: float) -> tuple[RankPair, ...]:
@@ -97,7 +97,7 @@ def nemenyi_pairs(ranks: Mapping[str, float], n: int, cd: float) -> tuple[RankPa
     order = sorted(ranks, key=lambda name: (ranks[name], name))
     pairs = [(a, b) for i, a in enumerate(order) for b in order[i + 1 :]]
     gaps = np.array([ranks[b] - ranks[a] for a, b in pairs])
-    ps = stats.studentized_range.sf(gaps / _standard_error(len(order), n) * math.sqrt(2), len(order), np.inf)
+    ps = stats.studentized_range.sf(gaps / _rank_error(len(order), n) * math.sqrt(2), len(order), np.inf)
     return tuple(
         RankPair(a, b, float(gap), float(np.clip(p, 0, 1)), bool(gap >= cd))
         for (a, b), gap, p in zip(pairs, gaps, ps, strict=True)
@@ -128,5 +128,5 @@ def cliques(ranks: Mapping[str, float], cd: float) -> tuple[tuple[str, ...], ...
     return tuple(groups)
 
 
-def _standard_error(k: int, n: int) -> float:
+def _rank_error(k: int, n: int) -> float:
     return math.sqrt(k * (k + 1) / (6 * n))

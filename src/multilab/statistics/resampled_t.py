@@ -49,7 +49,7 @@ def corrected_resampled_p(differences: np.ndarray, test_to_train: float) -> floa
     mean = float(values.mean())
     if np.all(values == values[0]):
         return 1.0 if mean == 0 else 0.0
-    t = mean / _standard_error(values, test_to_train)
+    t = mean / corrected_standard_error(values, test_to_train)
     return float(2 * student.sf(abs(t), len(values) - 1))
 
 
@@ -88,7 +88,7 @@ def corrected_resampled_interval(
     if not 0 < level < 1:
         raise StatisticsError(f"level={level}: it must be in (0, 1)")
     mean = float(array.mean())
-    half = float(student.ppf((1 + level) / 2, len(array) - 1)) * _standard_error(array, test_to_train)
+    half = float(student.ppf((1 + level) / 2, len(array) - 1)) * corrected_standard_error(array, test_to_train)
     return mean, mean - half, mean + half
 
 
@@ -133,7 +133,7 @@ def corrected_unpaired_interval(
     if not 0 < level < 1:
         raise StatisticsError(f"level={level}: it must be in (0, 1)")
     parts = [(_checked(first, first_ratio), first_ratio), (_checked(second, second_ratio), second_ratio)]
-    variances = [_standard_error(values, ratio) ** 2 for values, ratio in parts]
+    variances = [corrected_standard_error(values, ratio) ** 2 for values, ratio in parts]
     gain, total = float(parts[1][0].mean() - parts[0][0].mean()), sum(variances)
     if total == 0:
         return gain, gain, gain
@@ -151,5 +151,6 @@ def _checked(values: np.ndarray, test_to_train: float) -> np.ndarray:
     return array
 
 
-def _standard_error(values: np.ndarray, test_to_train: float) -> float:
+def corrected_standard_error(values: np.ndarray, test_to_train: float) -> float:
+    """Return the standard error of a mean over splits with common training rows, see :func:`corrected_resampled_p`."""
     return math.sqrt((1 / len(values) + test_to_train) * float(values.var(ddof=1)))

@@ -11,6 +11,7 @@ import pandas as pd
 
 from multilab.arena import champion_verdict, leaderboard_means, rank_methods
 from multilab.arena.boards import ALPHA
+from multilab.arena.content import elo_of
 from multilab.arena.summary import first_of_sources, tuning_numbers
 from multilab.arena.tracks import UNSEEN
 from multilab.reports.arena.data import (
@@ -448,7 +449,7 @@ def _leaders(arena: ArenaData, pool: Mapping[str, Any]) -> dict[str, Any]:
             first = leader(pool, name)
             at = pool["columns"].index(first)
             limit = None if board["cd"] is None else min(board["rank"]) + board["cd"]
-            entry = {key: board[key][at] for key in ("elo", "elo_low", "elo_high")} if rated(board) else {}
+            entry = elo_of(pool, name, first) if rated(board) else {}
             rows.append(
                 {
                     "group": arena.groups[name]["title"],

@@ -3,7 +3,6 @@
 import csv
 import io
 import math
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from multilab.core.text import latex
 from multilab.experiments.cells import Cell
 from multilab.experiments.store import Store
 from multilab.experiments.stored import Inventory, result_rows
@@ -167,19 +167,14 @@ def as_text(table: ResultTable) -> str:
 def as_latex(table: ResultTable) -> str:
     """Return the table as a LaTeX ``tabular`` with the rules of ``booktabs``; the best of a column is bold."""
     arrows = {"min": r" $\downarrow$", "max": r" $\uparrow$", "": ""}
-    heads = [_escape(name) + arrows[d] for name, d in zip(table.heads, table.directions, strict=True)]
+    heads = [latex(name) + arrows[d] for name, d in zip(table.heads, table.directions, strict=True)]
     lines = [f"% {table.title}", *(f"% {note}" for note in table.notes)]
     lines += [rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule"]
     for row in table.rows:
-        texts = [_escape(entry.text) for entry in row]
+        texts = [latex(entry.text) for entry in row]
         texts = [rf"\textbf{{{text}}}" if entry.best else text for text, entry in zip(texts, row, strict=True)]
         lines.append(" & ".join(texts) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
-
-
-def _escape(text: str) -> str:
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
-    return re.sub(r"[\\~^±&%$#_{}]", lambda match: special.get(match.group(), "\\" + match.group()), text)
 
 
 def as_csv(rows: Sequence[ResultRow], metrics: Sequence[str]) -> str:

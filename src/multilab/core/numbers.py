@@ -1,0 +1,38 @@
+"""Numbers as JSON has them: finite, and not with more digits than mean anything."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+def finite(value: Any, places: int | None = None) -> Any:
+    """Return a number for JSON: rounded to some decimals, ``None`` for NaN and infinity.
+
+    What is no floating-point number (a count, a text, ``None``) is returned as it is.
+
+    Examples
+    --------
+    >>> from multilab.core.numbers import finite
+    >>> finite(0.12345, 3), finite(float("nan"), 3), finite(7, 3)
+    (0.123, None, 7)
+    """
+    if not isinstance(value, float | np.floating):
+        return value
+    if not math.isfinite(value):
+        return None
+    return float(value) if places is None else round(float(value), places)
+
+
+def significant(value: float, digits: int = 6) -> float | None:
+    """Return a number with some significant digits, so that a table that has fewer rounds what was measured.
+
+    Examples
+    --------
+    >>> from multilab.core.numbers import significant
+    >>> significant(1234.56789), significant(float("inf"))
+    (1234.57, None)
+    """
+    return float(f"{value:.{digits}g}") if math.isfinite(value) else None

@@ -1,0 +1,267 @@
+"""Labels as people write them: tags in one column, a row per item and tag, yes and no, a blank for no."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from multilab.core.files import PathLike
+from multilab.core.messages import did_you_mean
+from multilab.core.text import excerpt
+from multilab.datasets.cells import MISSING_CELLS
+from multilab.datasets.columns import TableColumn
+from multilab.datasets.encode import CodedTable
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.file_access import require_cells
+
+__all__ = ["TagOptions", "split_tags", "tagged", "tags_of"]
+
+SEPARATORS = ("|", ";", ",")
+"""Separators that are recognised; a blank has to be asked for, because tags such as "science fiction" hold it."""
+
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class TagOptions:
+    """Which column holds tags, and how; empty if labels are columns.
+
+    Attributes
+    ----------
+    tags : str or None
+        Column whose cells hold any number of tags: ``a|b``, ``a, b``, ``a; b``, ``['a', 'b']``.
+    item, tag : str or None
+        Columns of a table with a row for each item and tag.
+    separator : str or None
+        What separates the tags of a cell. Default: the one of ``|``, ``;`` and ``,`` that occurs.
+    min_count : int or None
+        Tags with fewer rows are left out.
+    """
+
+    tags: str | None = None
+    item: str | None = None
+    tag: str | None = None
+    separator: str | None = None
+    min_count: int | None = None
+
+    def given(self) -> bool:
+        """Return whether tags are the labels.
+
+        Raises
+        ------
+        DatasetError
+            Options that exclude each other, or one without another that it needs.
+        """
+        if self.tags is not None and (self.item is not None or self.tag is not None):
+            raise DatasetError("tags and item with tag exclude each other: a cell holds several tags, or one")
+        if (self.item is None) != (self.tag is None):
+            raise DatasetError("item and tag belong together: the columns of a table with a row for each item and tag")
+        chosen = self.tags is not None or self.tag is not None
+        if not chosen and (self.separator is not None or self.min_count is not None):
+            raise DatasetError("separator and min_count need tags, the column that holds the tags")
+        if self.min_count is not None and self.min_count < 1:
+            raise DatasetError(f"min_count must be at least 1, got {self.min_count}")
+        if self.separator == "":
+            raise DatasetError("separator must not be empty")
+        return chosen
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read as text, whatever they hold."""
+        return tuple(name for name in (self.tags, self.item, self.tag) if name is not None)
+
+
+def split_tags(cell: str, separator: str | None) -> list[str]:
+    """Return the tags of a cell, each once, in the order of the cell.
+
+    Parameters
+    ----------
+    cell : str
+        ``a|b`` or a list as JSON or Python writes it: ``["a", "b"]``, ``['a', 'b']``.
+    separator : str or None
+        None: the cell is one tag, unless it is a list.
+
+    Examples
+    --------
+    >>> from multilab.datasets.labels import split_tags
+    >>> split_tags("red | blue", "|"), split_tags("['science fiction', 'war']", None)
+    (['red', 'blue'], ['science fiction', 'war'])
+    """
+    parts: Iterable[Any] | None = _list_in(cell)
+    if parts is None:
+        parts = [cell] if separator is None else cell.split(separator)
+    texts = (" ".join(str(part).split()) for part in parts)
+    return list(dict.fromkeys(text for text in texts if text.lower() not in MISSING_CELLS))
+
+
+def tags_of(cells: Sequence[str], column: str, separator: str | None, path: PathLike) -> list[list[str]]:
+    """Return the tags of each cell of a column.
+
+    Raises
+    ------
+    DatasetError
+        The separator is not given and the cells do not tell it.
+    """
+    if separator is None:
+        separator = _separator(cells, column, path)
+    return [split_tags(cell, separator) for cell in cells]
+
+
+def tagged(table: CodedTable, options: TagOptions) -> CodedTable:
+    """Return a table without labels with its tags as labels.
+
+    Parameters
+    ----------
+    table : CodedTable
+        Every column a feature, those of the options nominal.
+    options : TagOptions
+
+    Returns
+    -------
+    CodedTable
+        Without the columns of the options. The labels are the tags, sorted; a row without any has none of them.
+
+    Raises
+    ------
+    DatasetError
+        A column of the options is absent, there is no tag, no feature is left, or two rows of one item differ.
+    """
+    names = [column.name for column in table.columns]
+    for name in options.columns:
+        if name not in names:
+            raise DatasetError(f"'{excerpt(name)}' is not a column{did_you_mean(name, names)}", table.path)
+    if hasattr(table.values, "tocsc"):
+        raise DatasetError("the rows are sparse: their labels are columns, not tags", table.path)
+    cells, codes = _texts(table, names.index(str(options.tags or options.tag)))
+    tags = tags_of(cells, str(options.tags or options.tag), options.separator, table.path)
+    kept = [j for j, name in enumerate(names) if name not in options.columns]
+    if not kept:
+        raise DatasetError("no feature is left beside the tags", table.path)
+    rows = np.arange(len(table.values))
+    firsts = rows
+    if options.item is not None:
+        items, item_codes = _texts(table, names.index(options.item))
+        if blank := np.flatnonzero(np.array([not item for item in items])[item_codes]).size:
+            raise DatasetError(f"'{excerpt(options.item)}' is missing in {blank} rows", table.path)
+        firsts, rows = _items(table, item_codes, items, kept, options.item)
+    every, counts = _counted(tags, codes, rows, len(firsts))
+    left_out = [tag for tag in every if counts[tag] < (options.min_count or 1)]
+    wanted = [tag for tag in every if tag not in set(left_out)]
+    if not wanted:
+        what = f"no tag has {options.min_count} rows or more" if left_out else "no row has a tag"
+        raise DatasetError(f"{what} in column '{excerpt(str(options.tags or options.tag))}'", table.path)
+    require_cells(len(firsts), len(wanted), "the label matrix", table.path, table.limits)
+    position = {tag: k for k, tag in enumerate(wanted)}
+    by_text = [[position[tag] for tag in one if tag in position] for one in tags]
+    Y = np.zeros((len(firsts), len(wanted)))
+    for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
+        Y[row, by_text[code]] = 1.0
+    return replace(
+        table,
+        values=np.ascontiguousarray(table.values[firsts][:, kept]),
+        label_values=Y,
+        columns=[table.columns[j] for j in kept],
+        label_columns=[TableColumn(tag, None, 1) for tag in wanted],
+        notes=(*table.notes, *_notes(options, len(wanted), left_out, counts, Y)),
+    )
+
+
+def _list_in(cell: str) -> list[Any] | None:
+    """Return the list that a cell holds as JSON or Python writes it, None if it holds none."""
+    if not (cell.startswith("[") and cell.endswith("]")):
+        return None
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            value = parse(cell)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(value, list) and all(isinstance(one, str | int | float) for one in value):
+            return value
+    return None
+
+
+def _separator(cells: Sequence[str], column: str, path: PathLike) -> str | None:
+    """Return the separator of the tags of a column, None if each cell is a list or one tag."""
+    plain = [cell for cell in cells if _list_in(cell) is None]
+    found = [mark for mark in SEPARATORS if any(mark in cell for cell in plain)]
+    if len(found) == 1:
+        return found[0]
+    name = excerpt(column)
+    if found:
+        example = excerpt(max(plain, key=lambda cell: sum(mark in cell for mark in found)), 40)
+        shown = " or ".join(f"separator={mark!r}" for mark in found)
+        raise DatasetError(f"tags of '{name}' such as {example!r} hold several separators: give {shown}", path)
+    blanks = next((cell for cell in plain if len(cell.split()) > 1), None)
+    if blanks is not None:
+        raise DatasetError(
+            f"tags of '{name}' such as {excerpt(blanks, 40)!r} hold blanks and no other separator: separator=' ' "
+            "splits them at blanks, separator='|' takes every cell as one tag",
+            path,
+        )
+    return None
+
+
+def _texts(table: CodedTable, j: int) -> tuple[list[str], np.ndarray]:
+    """Return the different texts of a column, the first empty for missing cells, and the position of each row's."""
+    codes, values = np.asarray(table.values[:, j]), table.columns[j].values
+    absent = np.isnan(codes)
+    if values is None:  # numbers of a Parquet file or a data frame
+        numbers, positions = np.unique(codes[~absent], return_inverse=True)
+        texts = [str(int(one)) if one.is_integer() else repr(one) for one in numbers.tolist()]
+        whole = np.zeros(len(codes), dtype=np.intp)
+        whole[~absent] = positions + 1
+        return ["", *texts], whole
+    return ["", *values], np.where(absent, 0, codes + 1).astype(np.intp)
+
+
+def _items(
+    table: CodedTable, codes: np.ndarray, items: Sequence[str], kept: Sequence[int], item: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first row of each item, in the order of the file, and the item of each row."""
+    _, firsts, of_rows = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(firsts, kind="stable")
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    firsts, of_rows = firsts[order], place[of_rows]
+    values = table.values[:, kept]
+    same = (values == values[firsts[of_rows]]) | (np.isnan(values) & np.isnan(values[firsts[of_rows]]))
+    if not same.all():
+        row, j = (int(k) for k in np.argwhere(~same)[0])
+        raise DatasetError(
+            f"rows {firsts[of_rows[row]] + 1} and {row + 1} are of one item, {item}={items[codes[row]]!r}, but "
+            f"differ in '{excerpt(table.columns[kept[j]].name)}': leave that column out (drop)",
+            table.path,
+        )
+    return firsts, of_rows
+
+
+def _counted(
+    tags: Sequence[Sequence[str]], codes: np.ndarray, rows: np.ndarray, n: int
+) -> tuple[list[str], Counter[str]]:
+    """Return all tags, sorted, and the number of items of each."""
+    counts: Counter[str] = Counter()
+    pairs = np.unique(np.column_stack([rows, codes]), axis=0)  # an item may name a tag twice
+    seen = [set[str]() for _ in range(n)] if len(pairs) > n else None
+    for row, code in pairs.tolist():
+        new = tags[code] if seen is None else [tag for tag in tags[code] if tag not in seen[row]]
+        counts.update(new)
+        if seen is not None:
+            seen[row].update(new)
+    return sorted(counts), counts
+
+
+def _notes(options: TagOptions, q: int, left_out: Sequence[str], counts: Counter[str], Y: np.ndarray) -> list[str]:
+    name = excerpt(str(options.tags or options.tag))
+    notes = [f"labels are the {q} tags of '{name}'; {int((~Y.any(axis=1)).sum())} rows have none"]
+    if left_out:
+        rarest = sorted(left_out, key=lambda tag: (-counts[tag], tag))
+        shown = ", ".join(f"{excerpt(tag, 30)} ({counts[tag]})" for tag in rarest[:_SHOWN])
+        more = f" and {len(rarest) - _SHOWN} more" if len(rarest) > _SHOWN else ""
+        notes.append(f"left out, fewer than {options.min_count} rows: {shown}{more}")
+    return notes

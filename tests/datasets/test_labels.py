@@ -1,0 +1,240 @@
+"""Labels as people write them: tags in a column, a row per item and tag, yes and no, a blank; JSON and UTF-16."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multilab.datasets import Dataset, DatasetError, add_dataset, encoder_of, load, plan_reading, read, read_frames
+from multilab.datasets.labels import split_tags
+
+EXPECTED = [[0, 1], [1, 1], [0, 0], [1, 0]]  # blue, red
+X = [[1.5], [2.5], [3.5], [4.5]]
+
+
+def write(folder, name, text, **options):
+    path = folder / name
+    path.write_text(text, **options)
+    return path
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["red", "red|blue", "", "blue"],
+        ["red", "blue | red", "?", "blue|blue"],
+        ["red", "red, blue", "", "blue"],
+        ["red", "red; blue", "", "blue"],
+        ["['red']", "['red', 'blue']", "[]", "['blue']"],
+        ['["red"]', '["red", "blue"]', "[]", '["blue"]'],
+    ],
+)
+@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet"])
+def test_tags_of_a_column(cells, kind, tmp_path):
+    frame = pd.DataFrame({"x": np.ravel(X), "tags": cells})
+    path = tmp_path / f"set.{kind}"
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    elif kind in ("json", "jsonl"):
+        frame.to_json(path, orient="records", lines=kind == "jsonl")
+    else:
+        frame.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
+    raw = read(path, tags="tags")
+    assert raw.label_names == ["blue", "red"]
+    assert raw.Y.tolist() == EXPECTED
+    assert raw.Y.dtype == np.uint8
+    assert raw.X.tolist() == X
+    assert raw.feature_names == ["x"]
+    assert "labels are the 2 tags of 'tags'; 1 rows have none" in raw.notes
+
+
+def test_numbers_as_tags(tmp_path):
+    path = write(tmp_path, "set.csv", 'x,ids\n1,"2,17"\n2,17\n3,\n')
+    raw = read(path, tags="ids")
+    assert (raw.label_names, raw.Y.tolist()) == (["17", "2"], [[1, 1], [1, 0], [0, 0]])
+    frame = pd.DataFrame({"x": [1, 2, 3], "ids": [2, 17, None]})
+    assert Dataset.from_frame(frame, tags="ids").label_names == ["17", "2"]
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet", "frame"])
+def test_lists_as_tags(kind, tmp_path):
+    frame = pd.DataFrame({"x": np.ravel(X), "tags": [["red"], ["red", "blue"], [], ["blue"]]})
+    if kind == "frame":
+        data = Dataset.from_frame(frame, tags="tags")
+    elif kind == "json":
+        path = write(tmp_path, "set.json", frame.to_json(orient="records"))
+        data = read(path, tags="tags")
+    else:
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(tmp_path / "set.parquet")
+        data = read(tmp_path / "set.parquet", tags="tags")
+    assert (data.label_names, data.Y.tolist(), data.X.tolist()) == (["blue", "red"], EXPECTED, X)
+
+
+def test_two_separators_or_blanks_are_asked_for(tmp_path):
+    path = write(tmp_path, "set.csv", 'x,tags\n1,"a, b|c"\n2,c\n')
+    with pytest.raises(DatasetError, match=r"hold several separators: give separator='\|' or separator=','"):
+        read(path, tags="tags")
+    assert read(path, tags="tags", separator="|").label_names == ["a, b", "c"]
+    path = write(tmp_path, "set.csv", "x,tags\n1,science fiction\n2,war\n")
+    with pytest.raises(DatasetError, match=r"separator=' ' splits them at blanks, separator='\|' takes every cell"):
+        read(path, tags="tags")
+    assert read(path, tags="tags", separator=" ").label_names == ["fiction", "science", "war"]
+    assert read(path, tags="tags", separator="|").label_names == ["science fiction", "war"]
+
+
+def test_rare_tags_are_left_out_and_listed(tmp_path):
+    path = write(tmp_path, "set.csv", "x,tags\n1,a|b\n2,a\n3,a|c\n4,c\n")
+    raw = read(path, tags="tags", min_count=2)
+    assert (raw.label_names, raw.Y.tolist()) == (["a", "c"], [[1, 0], [1, 0], [1, 1], [0, 1]])
+    assert "left out, fewer than 2 rows: b (1)" in raw.notes
+    with pytest.raises(DatasetError, match="no tag has 9 rows or more"):
+        read(path, tags="tags", min_count=9)
+
+
+def test_a_row_for_each_item_and_tag(tmp_path):
+    path = write(tmp_path, "set.csv", "film,year,genre\nb,1999,war\na,2001,drama\nb,1999,drama\nc,1990,\nb,1999,war\n")
+    raw = read(path, item="film", tag="genre")
+    assert raw.X.tolist() == [[1999], [2001], [1990]]  # in the order of their first rows
+    assert (raw.label_names, raw.Y.tolist()) == (["drama", "war"], [[1, 1], [1, 0], [0, 0]])
+    path = write(tmp_path, "set.csv", "film,year,genre\nb,1999,war\nb,2001,drama\n")
+    with pytest.raises(DatasetError, match=r"rows 1 and 2 are of one item, film='b', but differ in 'year'"):
+        read(path, item="film", tag="genre")
+    counted = write(tmp_path, "set.csv", "film,x,genre\na,1,war\na,1,war\nb,2,drama\nc,3,war\n")
+    assert read(counted, item="film", tag="genre", min_count=2).label_names == ["war"]  # of two films, in three rows
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tags": "tag"}, "'tag' is not a column; did you mean 'tags'"),
+        ({"tags": "tags", "label_columns": "x"}, "give the one or the other"),
+        ({"item": "x"}, "item and tag belong together"),
+        ({"tags": "tags", "item": "x", "tag": "tags"}, "exclude each other"),
+        ({"label_columns": "x", "min_count": 2}, "need tags"),
+        ({"tags": "tags", "min_count": 0}, "at least 1"),
+        ({"tags": "tags", "separator": ""}, "must not be empty"),
+        ({"tags": "tags", "drop": "x"}, "no feature is left"),
+    ],
+)
+def test_wrong_options(options, message, tmp_path):
+    path = write(tmp_path, "set.csv", "x,tags\n1,a|b\n2,a\n")
+    with pytest.raises(DatasetError, match=message):
+        read(path, **options)
+
+
+def test_a_text_feature_beside_tags_is_refused_or_one_hot(tmp_path):
+    path = write(tmp_path, "set.csv", "x,town,tags\n1,Rome,a|b\n2,Lima,a\n")
+    with pytest.raises(DatasetError, match="column 'town' is text"):
+        read(path, tags="tags")
+    assert read(path, tags="tags", text="one_hot").feature_names == ["x", "town=Lima", "town=Rome"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "values", "note"),
+    [
+        (["yes", "no", "yes", "no"], [1, 0, 1, 0], "'yes' and 'no' read as 1 and 0"),
+        (["Y", "N", "Y", "Y"], [1, 0, 1, 1], "'y' and 'n' read as 1 and 0"),
+        (["-1", "1", "1", "-1"], [0, 1, 1, 0], "'1' and '-1' read as 1 and 0"),
+        (["x", "", "x", ""], [1, 0, 1, 0], "'x' read as 1, a blank means no"),
+        (["1", "", "1", ""], [1, 0, 1, 0], "a blank means no"),
+        (["true", "", "true", ""], [1, 0, 1, 0], "a blank means no"),
+        (["true", "false", "true", "false"], [1, 0, 1, 0], None),
+    ],
+)
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_values_of_labels(cells, values, note, kind, tmp_path):
+    frame = pd.DataFrame({"x": np.ravel(X), "y": cells})
+    if kind == "frame":
+        raw = Dataset.from_frame(frame, labels=["y"])
+    elif kind == "csv":
+        frame.to_csv(tmp_path / "set.csv", index=False)
+        raw = read(tmp_path / "set.csv", labels_last=1)
+    else:
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(tmp_path / "set.parquet")
+        raw = read(tmp_path / "set.parquet", labels_last=1, text="one_hot")
+    assert raw.Y.ravel().tolist() == values
+    if kind != "frame":
+        assert raw.notes == (() if note is None else (f"labels 'y': {note}",))
+
+
+def test_a_blank_beside_zeros_is_not_observed(tmp_path):
+    path = write(tmp_path, "set.csv", "x,a,b\n1,1,1\n2,0,\n3,,1\n4,no,\n")
+    with pytest.raises(DatasetError, match="label 'a' is missing"):
+        read(path, labels_last=2)
+    raw = read(path, labels_last=2, missing_labels="keep")
+    assert raw.Y.tolist() == [[1, 1], [0, 0], [-1, 1], [0, 0]]
+    plan = plan_reading(path, labels_last=2)
+    assert [label.unobserved for label in plan.profile.labels] == [1, 0]
+
+
+def test_without_an_option_a_proposal_is_made_and_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "wide.csv", "x,tag_a,tag_b\n1,0,1\n2,1,0\n")
+    with pytest.raises(DatasetError, match=r"which columns are labels\? Perhaps label_prefix=tag_ \(2 columns\) or"):
+        add_dataset("wide.csv")
+    write(tmp_path, "long.csv", "x,genres\n1,a|b\n2,b|c\n")
+    with pytest.raises(DatasetError, match=r"which columns are labels\? Perhaps tags=genres"):
+        add_dataset("long.csv")
+    write(tmp_path, "plain.csv", "x,z\n1.5,2\n2,3\n")
+    with pytest.raises(DatasetError, match="give tags=COLUMN"):
+        add_dataset("plain.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["long.csv", "plain.csv", "wide.csv"]
+
+
+def test_a_table_of_tags_is_added_and_loaded_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"x": i, "genres": ["war"] if i % 2 else ["war", "drama"]} for i in range(8)]
+    write(tmp_path, "films.jsonl", "\n".join(map(json.dumps, rows)))
+    added = add_dataset("films.jsonl", tags="genres")
+    assert added.card.reader == {"tags": "genres", "missing": "impute"}
+    data = load("films")
+    assert (data.label_names, data.Y.sum(axis=0).tolist()) == (["drama", "war"], [4, 8])
+    encoder = encoder_of("films")
+    rows = encoder.read("films.jsonl")
+    assert rows[["drama", "war"]].to_numpy().tolist() == data.Y.tolist()
+    assert encoder.encode(rows).X.tolist() == data.X.tolist()
+    write(tmp_path, "new.json", '[{"x": 2}]')
+    assert list(encoder.read("new.json")) == ["x"]
+
+
+def test_utf_16_with_tabs_in_a_txt_file(tmp_path):
+    path = write(tmp_path, "set.txt", "town\tx\tl\nKöln\t1\tyes\nŁódź\t2\tno\n", encoding="utf-16")
+    table = read_frames(path, labels_last=1)
+    assert table.features["town"].tolist() == ["Köln", "Łódź"]
+    assert table.labels["l"].tolist() == [1, 0]
+    assert "the text is UTF-16" in table.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1, 2]", "expected an object, got 1"),
+        ('{"x": 1}\n{"x": {"y": 2}}\n', r":2: 'x' is an object: flatten it"),
+        ('{"x": 1}\n{"x": \n', r":2: not readable as JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"x": 1e999, "l": 1}\n{"x": 2, "l": 0}', "infinite value"),
+        ('{"x": [1, 2], "l": 1}\n', "the cell is a list"),
+        ("\n\n", "the table has no row"),
+        ('{"x": "a", "l": 1}\n{"x": "b", "l": 0}\n', "column 'x' is text"),
+    ],
+)
+def test_wrong_json(text, message, tmp_path):
+    with pytest.raises(DatasetError, match=message):
+        read(write(tmp_path, "set.jsonl", text), label_columns="l")
+
+
+def test_json_keys_that_objects_lack_are_missing(tmp_path):
+    path = write(tmp_path, "set.json", '[{"x": 1, "l": true}, {"z": null, "l": false}, {"x": 3, "z": 2.5, "l": true}]')
+    raw = read(path, label_columns=["l"], missing="keep")
+    np.testing.assert_array_equal(raw.X, [[1, np.nan], [np.nan, np.nan], [3, 2.5]])
+    assert raw.Y.ravel().tolist() == [1, 0, 1]
+
+
+def test_what_is_no_list_is_a_tag():
+    assert split_tags("[draft]", None) == ["[draft]"]
+    assert split_tags("[[1]]", None) == ["[[1]]"]
+    assert split_tags("[" * 9999, None) == ["[" * 9999]
