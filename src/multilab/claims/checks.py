@@ -166,6 +166,8 @@ def check_claims(
     ClaimsError
         If a claim of the paper names a column that is not of its program.
     """
+    if programs:
+        ours = replace(ours, all_datasets=True, missing=[])
     return [_judged(claim, ours, paper, checks, programs or {}) for claim in claims]
 
 
@@ -286,7 +288,7 @@ def _by_reading(found: list[Finding]) -> Finding:
         missing=missing,
         so_far=(so_far.pop() if len(so_far) == 1 else "depends on the reading") if outcome == "open" else "",
         reason=next((one.reason for one in found if one.reason), "") if outcome in ("open", "not testable") else "",
-        holds_for="; ".join(dict.fromkeys(one.holds_for for one in found if one.holds_for)),
+        holds_for=found[0].holds_for if len({one.holds_for for one in found}) == 1 else "",
     )
 
 

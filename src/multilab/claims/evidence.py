@@ -212,6 +212,9 @@ class Evidence:
         fewer is open. None for published cells, to which nothing can be added.
     table_splits : mapping of str to int
         How many splits the rows of a table are of.
+    all_datasets : bool
+        Whether a check that names no datasets is about all that any column has results of, so that a column with fewer
+        makes it open; otherwise it is about those of the columns it names.
     missing : list of Missing
         What checks found missing; they add to it.
     """
@@ -223,6 +226,7 @@ class Evidence:
     published: pd.DataFrame | None = None
     splits: Mapping[str, int] | None = field(default_factory=dict)
     table_splits: Mapping[str, int] = field(default_factory=dict)
+    all_datasets: bool = False
     missing: list[Missing] = field(default_factory=list)
 
     @functools.cached_property
@@ -259,7 +263,7 @@ class Evidence:
         methods : iterable of str
             All must be there.
         datasets : iterable of str, optional
-            Default: those with a value of the metric for any of the methods.
+            Default: those with a value of the metric for any of the methods, see ``all_datasets``.
 
         Raises
         ------
@@ -268,8 +272,9 @@ class Evidence:
         """
         wanted = list(methods)
         rows = self._by_metric.get(metric, self.scores.iloc[:0])
-        rows = rows[rows["method"].isin(wanted)]
-        listed = list(datasets) if datasets is not None else list(dict.fromkeys(rows["dataset"]))
+        known, rows = rows["dataset"], rows[rows["method"].isin(wanted)]
+        default = dict.fromkeys(known if self.all_datasets else rows["dataset"])
+        listed = list(default) if datasets is None else list(datasets)
         absent = [method for method in wanted if method not in set(rows["method"])]
         rows = rows[rows["dataset"].isin(listed)]
         have = rows.groupby(["dataset", "method"])["split"].nunique().to_dict()
