@@ -55,7 +55,7 @@ _MAX_SIZE = 10**7  # of an argument of a generator, such as the number of rows
 class ReaderOptions(TypedDict, total=False):
     """How the files of a card are read: keyword arguments of :func:`multilab.datasets.read`."""
 
-    format: Literal["arff", "csv", "json", "mat", "parquet", "svmlight", "xc"]
+    format: Literal["arff", "csv", "excel", "json", "mat", "parquet", "svmlight", "xc"]
     tags: str
     item: str
     tag: str
