@@ -19,9 +19,10 @@ import pandas as pd
 from multilab.claims.paper import find
 from multilab.core import json_digest, read_json, record_checksums, report_dir
 from multilab.core.messages import unknown_name
-from multilab.experiments.cells import Cell, all_cells
+from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluate import MEASURED
+from multilab.experiments.plan import all_cells
 from multilab.experiments.progress import ProgressBar
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, Tuning, load_study

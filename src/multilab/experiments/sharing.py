@@ -36,9 +36,10 @@ from typing import Any
 
 from multilab.core import parse_json, read_json
 from multilab.experiments.arguments import check_study
-from multilab.experiments.cells import Cell, all_cells, with_reads
+from multilab.experiments.cells import Cell, with_reads
 from multilab.experiments.execute import expected_effort, jobs, run_cell_within, worker_pool
 from multilab.experiments.locks import owner
+from multilab.experiments.plan import all_cells
 from multilab.experiments.progress import ProgressBar, StageLine, exit_code, print_warnings
 from multilab.experiments.running import give_up, run_cell
 from multilab.experiments.store import Store
