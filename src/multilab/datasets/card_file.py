@@ -1,4 +1,4 @@
-"""Dataset cards: what a card may hold, and how its file is read.
+"""The file of a dataset card: which keys it may have, and how it is read and checked.
 
 A card is written by anyone, so that nothing in it is trusted: only a small part of YAML is read (one document of
 mappings, lists and plain values), every key and every type is checked, and nothing is imported, called, interpolated or

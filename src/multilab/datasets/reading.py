@@ -1,4 +1,4 @@
-"""Reader and checker of data files of all formats."""
+"""One reader for files of all formats: finds the format, passes the options on, checks what was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reader options that suit a data file: which columns are labels, how text and missing values are treated."""
+"""Proposal of reader options for a data file: label columns, treatment of text and of missing values."""
 
 from __future__ import annotations
 

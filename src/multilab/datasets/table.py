@@ -1,4 +1,4 @@
-"""Reader of CSV files: tables of text with named columns."""
+"""Reader of CSV files: delimiter, header, rows, and their cells as coded columns."""
 
 from __future__ import annotations
 

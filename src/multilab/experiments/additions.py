@@ -1,4 +1,4 @@
-"""The command `multilab store add`: a study with new columns, without fitting again what its results hold."""
+"""`multilab store add`: new columns of a study, without fitting again what its committed results hold."""
 
 from __future__ import annotations
 

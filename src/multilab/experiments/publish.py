@@ -1,4 +1,4 @@
-"""Publication to MLflow: of studies, and of the runs and searches of `multilab train` and `multilab tune`."""
+"""What is published to MLflow: the runs of a study, of `multilab train` and of `multilab tune`, and what each holds."""
 
 import io
 import json

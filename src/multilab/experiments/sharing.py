@@ -1,4 +1,4 @@
-"""Run the missing cells of a store together with other workers, on this machine and on others.
+"""`multilab study worker`: one of several workers on one store, on this machine and on others, with leases on cells.
 
 Cells, pool and store are those of :mod:`multilab.experiments.execute`; what is added is the lease that a worker holds
 on each cell it computes.

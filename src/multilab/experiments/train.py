@@ -1,4 +1,4 @@
-"""`multilab train`: methods on datasets, with the settings of the command line."""
+"""`multilab train`: one method on one dataset, composed, planned, executed, evaluated and tracked."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Hyperparameter search on all rows of one dataset, and the text that reports it."""
+"""`multilab tune`: a search on all rows of one dataset, and the text that reports it."""
 
 import csv
 import functools

@@ -1,4 +1,4 @@
-"""The reproducibility gate: recompute, compare with committed numbers, and name what differs.
+"""The reproducibility gate: recompute cells, compare them with committed numbers, and name what differs.
 
 Four questions: is every expected cell computed; does every method beat the constant predictor; are the numbers those
 committed; and, for a committed study, are randomly chosen cells of its scores what this code computes today.
