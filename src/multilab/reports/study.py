@@ -17,7 +17,7 @@ from multilab.experiments.environment import environment
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluate import dataset_facts, learned
 from multilab.experiments.execute import parallel_map
-from multilab.experiments.ledger import claims_text, counterfactuals_text, judged, learned_file
+from multilab.experiments.ledger import claims_text, counterfactuals_text, judged, learned_file, study_evidence
 from multilab.experiments.method import Method
 from multilab.experiments.plan import study_cells
 from multilab.experiments.store import Store
@@ -130,9 +130,10 @@ def save_verdicts(study: Study) -> None:
     if study.paper:
         folder, store, paper = report_dir(study.name), Store(), find(study.paper)
         write_table(folder / "cells.csv", judged(study, folder, paper.tables))
-        text = claims_text(study, folder, store, paper)
+        ours = study_evidence(study, folder, store, paper)
+        text = claims_text(study, folder, store, paper, ours)
         write_atomically(folder / "claims.json", text)
-        text = counterfactuals_text(study, folder, store, paper)
+        text = counterfactuals_text(study, folder, store, paper, ours)
         write_atomically(folder / "counterfactuals.json", text)
 
 
