@@ -292,7 +292,7 @@ class Evidence:
             for method, own in zip(shown.columns, counts, strict=True):
                 needed = self._needed(metric, dataset) or (0 if own else max(1, *counts))
                 if self.splits is not None and own < needed:
-                    self._lacks(method, dataset, needed - int(own))
+                    self._lacks(method, dataset, int(needed - own))
         absent = [method for method in wanted if method not in present.columns]
         if absent:
             raise NotYet(f"not run, or not measured by {metric}: {', '.join(absent)}")
