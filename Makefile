@@ -57,7 +57,7 @@ pages: $(READY) ## build the pages of all studies, and the committed summaries, 
 
 RESULTS := $(filter-out reports/quick/%,$(wildcard reports/*/SHA256SUMS reports/arena/leaderboard.json.gz))
 reports/index.html: $(RESULTS) | $(READY)
-	@$(MAKE) --no-print-directory pages
+	@multilab study report --all
 
 docs: $(READY) reports/index.html ## build the documentation site in docs/_build/html; warnings and dead links are errors, no network is used
 	@rm -rf docs/_build/html # pages that are no longer written would be checked too

@@ -17,8 +17,9 @@ from tempfile import TemporaryDirectory
 from joblib import Parallel, delayed
 
 from common import Line, arguments, race, show
-from multilab.experiments.cells import Cell, all_cells, study_split_refs
+from multilab.experiments.cells import Cell
 from multilab.experiments.execute import run_cells
+from multilab.experiments.plan import all_cells, study_split_refs
 from multilab.experiments.running import run_cell
 from multilab.experiments.sharing import Leases, run_shared
 from multilab.experiments.store import Store

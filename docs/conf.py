@@ -26,6 +26,7 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "multilab_reference",
+    "layers_and_files",
     "arena_entrants",
     "scikit_learn_tables",
     "study_figures",

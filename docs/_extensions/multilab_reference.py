@@ -1,7 +1,7 @@
 """Sphinx extension: the reference pages, written from the code when the site is built.
 
 One function per page returns its reStructuredText: methods, metrics, datasets, commands, checks of claims, library
-functions, layers. The pages are written to ``docs/reference/generated`` and are not committed.
+functions. The pages are written to ``docs/reference/generated`` and are not committed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import csv
 import inspect
 import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
@@ -446,7 +445,7 @@ def described(command: click.Command, name: str) -> list[str]:
     return [*parts, *([table(("option", "meaning"), rows)] if rows else [])]
 
 
-# ---------------------------------------------------------------- checks of claims, functions, layers
+# ---------------------------------------------------------------- checks of claims, functions
 
 
 @page
@@ -524,30 +523,3 @@ def functions() -> str:
             kind = "autoclass" if inspect.isclass(thing) else "autofunction" if callable(thing) else "autodata"
             parts.append(f".. {kind}:: multilab.{name}.{member}\n")
     return "\n".join(parts)
-
-
-@page
-def layers() -> str:
-    """Return the page of layers: the order that import-linter enforces, with the first line of each package."""
-    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    contract = next(c for c in tool["contracts"] if c["type"] == "layers")
-    rows = []
-    for layer in contract["layers"]:
-        names = [name.strip().strip("()") for name in re.split(r"[|:]", layer)]
-        for name in names:
-            rows.append([f"``{name}``", first_sentence(import_module(name)), str(lines_of(name))])
-    return "\n".join(
-        [
-            heading("Layers"),
-            "From the highest layer to the lowest: a package imports only from packages below it; packages of one row "
-            "do not import each other. ``lint-imports`` enforces it (``pyproject.toml``).\n",
-            table(["Package", "Purpose", "Lines"], rows),
-        ]
-    )
-
-
-def lines_of(name: str) -> int:
-    """Return the number of lines of a package or module."""
-    path = ROOT / "src" / Path(*name.split("."))
-    files = path.rglob("*.py") if path.is_dir() else [path.with_suffix(".py")]
-    return sum(len(file.read_text().splitlines()) for file in files)

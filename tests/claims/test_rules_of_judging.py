@@ -144,6 +144,14 @@ def test_a_claim_is_judged_on_one_program_and_shown_for_the_others():
     }  # fmt: skip
 
 
+def test_a_program_with_fewer_datasets_leaves_a_claim_open():
+    ours = evidence({**TWO, "c": {"x": [0.9, 0.9]}})
+    entry = judged({"check": "first", "method": "m", "methods": ["m", "other"]}, ours, PROGRAMS)
+    assert {name: one["outcome"] for name, one in entry["programs"].items()} == {
+        "as_printed": "holds", "fair": "holds in part", "exact": "open",
+    }  # fmt: skip
+
+
 def test_a_claim_of_the_paper_names_columns_of_its_program_only():
     ours = evidence({**TWO, "c": {"x": [0.9, 0.9], "y": [0.9, 0.9]}})
     block = {"check": "first", "method": "m", "methods": ["m", "c"]}

@@ -14,7 +14,7 @@ import yaml
 
 from helpers.laboratory import Laboratory
 from multilab.core import read_content, write_content
-from multilab.experiments.stage_keys import STAGES
+from multilab.experiments.receipts import STAGES
 
 pytestmark = pytest.mark.xdist_group("pipeline")
 

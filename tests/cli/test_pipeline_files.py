@@ -10,7 +10,7 @@ import yaml
 from helpers.laboratory import CHECKOUT
 from multilab.cli import main
 from multilab.experiments.conf import names
-from multilab.experiments.pipeline_file import pipeline_path, pipeline_text
+from multilab.experiments.dvc_files import pipeline_path, pipeline_text
 from multilab.experiments.study import load_study
 
 STUDIES = names("study")

@@ -1,6 +1,7 @@
 """Labels as people write them: tags in a column, a row per item and tag, yes and no, a blank; JSON and UTF-16."""
 
 import json
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -30,13 +31,16 @@ def write(folder, name, text, **options):
         ['["red"]', '["red", "blue"]', "[]", '["blue"]'],
     ],
 )
-@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet", "xlsx"])
 def test_tags_of_a_column(cells, kind, tmp_path):
     frame = pd.DataFrame({"x": np.ravel(X), "tags": cells})
     path = tmp_path / f"set.{kind}"
     if kind == "parquet":
         pytest.importorskip("pyarrow")
         frame.to_parquet(path)
+    elif kind == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(path, index=False)
     elif kind in ("json", "jsonl"):
         frame.to_json(path, orient="records", lines=kind == "jsonl")
     else:
@@ -238,3 +242,63 @@ def test_what_is_no_list_is_a_tag():
     assert split_tags("[draft]", None) == ["[draft]"]
     assert split_tags("[[1]]", None) == ["[[1]]"]
     assert split_tags("[" * 9999, None) == ["[" * 9999]
+
+
+def test_empty_columns_without_a_name_at_the_end(tmp_path):
+    path = write(tmp_path, "set.csv", "x,l,,\n1,0,,\n2,1, ,\n")
+    raw = read(path, label_columns="l")
+    assert (raw.feature_names, raw.X.tolist()) == (["x"], [[1], [2]])
+    assert "left out, neither names nor cells: the last 2 columns" in raw.notes
+    with pytest.raises(DatasetError, match="column 3 has no name"):
+        read(write(tmp_path, "set.csv", "x,l,,\n1,0,,\n2,1,,7\n"), label_columns="l")
+
+
+def sheet(path, rows):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
+def test_excel(tmp_path):
+    path = sheet(tmp_path / "set.xlsx", [["x", "town", "l", None], [1.5, "Köln", True], [], [None, "Rome", False]])
+    raw = read(path, label_columns="l", text="one_hot", missing="keep")
+    assert raw.feature_names == ["x", "town=Köln", "town=Rome"]
+    np.testing.assert_array_equal(raw.X, [[1.5, 1, 0], [np.nan, 0, 1]])
+    assert raw.Y.ravel().tolist() == [1, 0]
+
+
+def test_wrong_excel(tmp_path):
+    for rows, message in (
+        ([["x", "l"]], "has no row"),
+        ([["x", None, "l"], [1, 2, 0]], "column 2 has no name"),
+        ([["x", "x", "l"], [1, 2, 0]], "'x' occurs twice"),
+        ([["x", "l"], [1, 3]], "expected 0 or 1"),
+    ):
+        with pytest.raises(DatasetError, match=message):
+            read(sheet(tmp_path / "set.xlsx", rows), label_columns="l")
+    broken = (tmp_path / "set.xlsx").read_bytes()
+    (tmp_path / "set.xlsx").write_bytes(broken[: len(broken) // 2])
+    with pytest.raises(DatasetError, match="not a readable Excel file"):
+        read(tmp_path / "set.xlsx", label_columns="l")
+
+
+def test_excel_bombs(tmp_path):
+    with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", b"0" * (1 << 26))
+    with pytest.raises(DatasetError, match="out of proportion"):
+        read(tmp_path / "bomb.xlsx", labels_last=1)
+    with zipfile.ZipFile(tmp_path / "laughs.xlsx", "w") as archive:
+        archive.writestr("xl/workbook.xml", '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
+    with pytest.raises(DatasetError, match="a document type is refused"):
+        read(tmp_path / "laughs.xlsx", labels_last=1)
+    path = sheet(tmp_path / "wide.xlsx", [["x", "l"], [1, 0]])
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.load_workbook(path)
+    for row in range(3, 3000):
+        book.active.cell(row, 16384, 1)
+    book.save(path)
+    with pytest.raises(DatasetError, match="out of proportion"):
+        read(path, labels_last=1)

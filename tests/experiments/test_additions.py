@@ -8,8 +8,8 @@ import pytest
 
 from multilab.cli import main
 from multilab.datasets import load
-from multilab.experiments.cells import all_cells
 from multilab.experiments.fitting import indices
+from multilab.experiments.plan import all_cells
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 

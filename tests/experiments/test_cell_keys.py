@@ -14,8 +14,8 @@ from multilab.experiments import cells
 from multilab.experiments import method as method_module
 from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.method import Method, load_method
+from multilab.experiments.receipts import evaluation_digest
 from multilab.experiments.search import search_name
-from multilab.experiments.stage_keys import evaluation_digest
 from multilab.experiments.study import ObservedShare, Tuning
 
 TUNE = Tuning(n_trials=2, folds=2, metric="hamming_loss")

@@ -13,11 +13,12 @@ import pytest
 from helpers.extras import skip_without_packages_of
 from helpers.laboratory import Laboratory
 from multilab.core import read_content
-from multilab.experiments.cells import SplitRef, cell_for, study_cells
+from multilab.experiments.cells import SplitRef
 from multilab.experiments.conf import names
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import build
 from multilab.experiments.method import load_method
+from multilab.experiments.plan import cell_for, study_cells
 from multilab.experiments.study import Tuning, load_study, study_from
 from multilab.reports.study import described
 

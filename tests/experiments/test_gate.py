@@ -194,7 +194,7 @@ MUTATIONS = (
         "mlknn",
         (
             (
-                "src/multilab/experiments/cells.py",
+                "src/multilab/experiments/plan.py",
                 "by_dataset[ref.dataset], study) for ref in repeated]",
                 "by_dataset[ref.dataset], study) for ref in repeated if ref.split == 0]",
             ),
@@ -204,7 +204,7 @@ MUTATIONS = (
     Mutation(
         "gate cases are not computed",
         "mlwse_l1",
-        (("src/multilab/experiments/cells.py", "for case in study.gate_cases:", "for case in ():"),),
+        (("src/multilab/experiments/plan.py", "for case in study.gate_cases:", "for case in ():"),),
         line="digit-segments/0/mlwse_l1[alpha=3.0 beta=10.0]: not computed",
     ),
     Mutation(

@@ -36,7 +36,7 @@ import time
 quick = pathlib.Path.write_bytes
 pathlib.Path.write_bytes = lambda path, data: (time.sleep(0.01), quick(path, data))[1]  # so that kills hit writes
 
-from multilab.experiments.cells import study_cells
+from multilab.experiments.plan import study_cells
 from multilab.experiments.execute import run_cells
 from multilab.experiments.study import study_from
 from multilab.experiments.store import Store

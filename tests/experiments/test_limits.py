@@ -16,10 +16,11 @@ from multilab.cli import main
 from multilab.core import report_dir
 from multilab.experiments import publish as publication
 from multilab.experiments import rekeying, running
-from multilab.experiments.cells import Cell, all_cells, split_refs, with_reads
+from multilab.experiments.cells import Cell, split_refs, with_reads
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import run_cell_within, run_cells
 from multilab.experiments.method import load_method
+from multilab.experiments.plan import all_cells
 from multilab.experiments.running import give_up
 from multilab.experiments.sharing import run_shared
 from multilab.experiments.store import Store

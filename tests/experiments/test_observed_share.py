@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from multilab.datasets import load
-from multilab.experiments.cells import Cell, all_cells, split_refs
+from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import feature_inputs, indices
 from multilab.experiments.hidden_labels import observed_labels
 from multilab.experiments.method import load_method
+from multilab.experiments.plan import all_cells
 from multilab.experiments.running import gather, inner_inputs, run_cell
 from multilab.experiments.store import Store
 from multilab.experiments.stored import Inventory, base_method, protocol_text

@@ -15,8 +15,8 @@ from multilab.core import changed_files
 from multilab.experiments import additions, evaluate, rekeying
 from multilab.experiments import cells as cells_module
 from multilab.experiments import rekeying as rekeying_module
-from multilab.experiments.cells import all_cells
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.plan import all_cells
 from multilab.experiments.running import ensure
 from multilab.experiments.store import Store
 from multilab.experiments.study import Override, Study

@@ -94,7 +94,7 @@ def test_a_remote_of_dvc_and_the_cells_of_one_study(here, tmp_path, monkeypatch,
 
 def test_the_keys_of_a_study_are_those_of_its_columns_and_of_what_they_read(tmp_path, monkeypatch):
     from multilab.cli.store import _keys_of
-    from multilab.experiments.cells import all_cells
+    from multilab.experiments.plan import all_cells
     from multilab.experiments.study import study_from
 
     mapping = {"datasets": ["scenario1"], "methods": ["mlknn", "mlwse_l1"], "protocol": "kfold3"}

@@ -12,8 +12,9 @@ import pytest
 
 from helpers.laboratory import Laboratory
 from multilab.cli import main
-from multilab.experiments.cells import all_cells, base_score_cells, with_reads
+from multilab.experiments.cells import with_reads
 from multilab.experiments.execute import run_cells
+from multilab.experiments.plan import all_cells, base_score_cells
 from multilab.experiments.running import give_up
 from multilab.experiments.sharing import DEATHS, Leases, run_shared
 from multilab.experiments.store import Store

@@ -17,8 +17,9 @@ from multilab.claims.checks import check_errata
 from multilab.claims.paper import find
 from multilab.experiments import cell_metrics, fitting, running
 from multilab.experiments.analyses import Unit
-from multilab.experiments.cells import Cell, SplitRef, study_cells
+from multilab.experiments.cells import Cell, SplitRef
 from multilab.experiments.method import load_method
+from multilab.experiments.plan import study_cells
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
 from multilab.methods.forests.compact_forest import CompactForest
@@ -265,7 +266,7 @@ def test_the_claims_hold_in_the_paper_and_wait_for_our_results() -> None:
 def test_a_study_may_use_fewer_splits_of_some_datasets(monkeypatch: pytest.MonkeyPatch) -> None:
     study = load_study("imldf")
     monkeypatch.setattr(
-        "multilab.experiments.cells.split_refs",
+        "multilab.experiments.plan.split_refs",
         lambda name, protocol: [SplitRef(name, "0", "{}", i, str(i)) for i in range(protocol["repeats"])],
     )
     counts = pd.Series([one.split_ref.dataset for one in study_cells(study, "mlknn")]).value_counts()

@@ -14,8 +14,9 @@ from multilab.claims import Evidence, check_claims, judge_tables, published_evid
 from multilab.claims import checks as checks_module
 from multilab.claims.paper import find
 from multilab.experiments import fitting
-from multilab.experiments.cells import SplitRef, split_refs, study_cells
+from multilab.experiments.cells import SplitRef, split_refs
 from multilab.experiments.errors import ExperimentError
+from multilab.experiments.plan import study_cells
 from multilab.experiments.study import load_study, study_from
 from multilab.reports import load_report
 from multilab.reports.data import metric_title

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from multilab.experiments.arguments import check_study
-from multilab.experiments.cells import study_cells
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluate import evaluate, extra_quantities
+from multilab.experiments.plan import study_cells
 from multilab.experiments.running import ensure
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study

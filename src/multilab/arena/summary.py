@@ -24,6 +24,7 @@ from multilab.arena.tracks import UNSEEN, ArenaError
 from multilab.core.numbers import finite, significant
 from multilab.metrics import METRICS
 from multilab.statistics import Leaderboard, holm, nemenyi_cd, signed_rank_p
+from multilab.statistics.result_files import CELL
 
 SUMMARY_SCHEMA = 1
 """Version of the content of the file."""
@@ -61,7 +62,6 @@ SUBSETS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
 }
 """Kinds of sets: title and condition."""
 
-_CELL = ["dataset", "split", "method"]
 _NOT_TRIED = re.compile(r"^not run: on split \d+ ")  # before the reason of a split that was not tried
 
 
@@ -458,7 +458,7 @@ def _hours(measured: pd.DataFrame, tuned: pd.DataFrame | None, unfinished: pd.Da
     seconds = {
         "own": measured[["fit_seconds", "predict_seconds"]].sum().sum(),
         "inputs": measured.groupby(["dataset", "split"])["input_seconds"].max().sum(),
-        "searches": 0.0 if tuned is None else tuned.drop_duplicates(_CELL)["tune_seconds"].sum(),
+        "searches": 0.0 if tuned is None else tuned.drop_duplicates(CELL)["tune_seconds"].sum(),
         "unfinished": 0.0 if unfinished is None else unfinished["seconds"].sum(),
     }
     return {name: round(float(value) / 3600, 2) for name, value in seconds.items()}
@@ -473,14 +473,14 @@ def _load(tables: Mapping[str, Mapping[str, pd.DataFrame | None]]) -> dict[str, 
     parts: dict[bool, list[pd.DataFrame]] = {True: [], False: []}
     for each in tables.values():
         if (measured := each["measured"]) is not None and each["tuned"] is None:
-            stopped = pd.DataFrame(columns=[*_CELL, "seconds"]) if each["unfinished"] is None else each["unfinished"]
-            tried = stopped[stopped["seconds"] > 0][[*_CELL, "seconds"]]
+            stopped = pd.DataFrame(columns=[*CELL, "seconds"]) if each["unfinished"] is None else each["unfinished"]
+            tried = stopped[stopped["seconds"] > 0][[*CELL, "seconds"]]
             seconds = measured[["fit_seconds", "predict_seconds"]].sum(axis=1)
-            done = measured[_CELL].assign(seconds=seconds, done=True)
+            done = measured[CELL].assign(seconds=seconds, done=True)
             parts[bool(measured["alone"].all())].append(pd.concat([done, tried.assign(done=False)]))
     if not all(parts.values()):
         return None
-    both = pd.concat(parts[False]).merge(pd.concat(parts[True]), on=_CELL, suffixes=("", "_alone"))
+    both = pd.concat(parts[False]).merge(pd.concat(parts[True]), on=CELL, suffixes=("", "_alone"))
     finished, stopped = both[both["done"] & both["done_alone"]], both[~both["done"]]
     if finished.empty:
         return None

@@ -12,7 +12,7 @@ import pandas as pd
 from multilab.core import MultilabError
 from multilab.metrics import METRICS
 from multilab.statistics import Leaderboard
-from multilab.statistics.leaderboard import CELL
+from multilab.statistics.result_files import CELL
 
 
 class ArenaError(MultilabError, ValueError):

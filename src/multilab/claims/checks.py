@@ -166,6 +166,8 @@ def check_claims(
     ClaimsError
         If a claim of the paper names a column that is not of its program.
     """
+    if programs:
+        ours = replace(ours, all_datasets=True, missing=[])
     return [_judged(claim, ours, paper, checks, programs or {}) for claim in claims]
 
 
@@ -276,7 +278,8 @@ def _by_reading(found: list[Finding]) -> Finding:
     missing = tuple(one for finding in found for one in finding.missing)
     outcomes = {finding.outcome for finding in found}
     outcome = outcomes.pop() if len(outcomes) == 1 else "open" if missing else "depends on the reading"
-    so_far = {finding.so_far or finding.outcome for finding in found}
+    known = {finding.so_far or finding.outcome for finding in found}
+    so_far = "" if "open" in known else known.pop() if len(known) == 1 else "depends on the reading"
     return replace(
         found[0],
         outcome=outcome,
@@ -284,9 +287,9 @@ def _by_reading(found: list[Finding]) -> Finding:
         sentence="",
         share=None,
         missing=missing,
-        so_far=(so_far.pop() if len(so_far) == 1 else "depends on the reading") if outcome == "open" else "",
+        so_far=so_far if outcome == "open" else "",
         reason=next((one.reason for one in found if one.reason), "") if outcome in ("open", "not testable") else "",
-        holds_for="; ".join(dict.fromkeys(one.holds_for for one in found if one.holds_for)),
+        holds_for=found[0].holds_for if len({one.holds_for for one in found}) == 1 else "",
     )
 
 

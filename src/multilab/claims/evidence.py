@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -212,6 +211,9 @@ class Evidence:
         fewer is open. None for published cells, to which nothing can be added.
     table_splits : mapping of str to int
         How many splits the rows of a table are of.
+    all_datasets : bool
+        Whether a check that names no datasets is about all that any column has results of, so that a column with fewer
+        makes it open; otherwise it is about those of the columns it names.
     missing : list of Missing
         What checks found missing; they add to it.
     """
@@ -223,11 +225,25 @@ class Evidence:
     published: pd.DataFrame | None = None
     splits: Mapping[str, int] | None = field(default_factory=dict)
     table_splits: Mapping[str, int] = field(default_factory=dict)
+    all_datasets: bool = False
     missing: list[Missing] = field(default_factory=list)
 
     @functools.cached_property
     def _by_metric(self) -> dict[str, pd.DataFrame]:
         return {str(name): rows for name, rows in self.scores.groupby("metric", sort=False)}
+
+    @functools.cached_property
+    def _pivots(self) -> dict[str, tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]]:
+        return {}
+
+    def _of_metric(self, metric: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """Return the rows of a metric, their values by (dataset, split) and column, and which of these there are."""
+        if metric not in self._pivots:
+            rows = self._by_metric.get(metric, self.scores.iloc[:0])
+            table = rows.set_index(["dataset", "split", "method"])["value"]
+            present = pd.Series(True, index=table.index, dtype=bool).unstack(fill_value=False)
+            self._pivots[metric] = rows, table.unstack(), present
+        return self._pivots[metric]
 
     @functools.cached_property
     def _seconds(self) -> dict[tuple[str, str], float]:
@@ -259,7 +275,7 @@ class Evidence:
         methods : iterable of str
             All must be there.
         datasets : iterable of str, optional
-            Default: those with a value of the metric for any of the methods.
+            Default: those with a value of the metric for any of the methods, see ``all_datasets``.
 
         Raises
         ------
@@ -267,25 +283,23 @@ class Evidence:
             If a method or a dataset was not run.
         """
         wanted = list(methods)
-        rows = self._by_metric.get(metric, self.scores.iloc[:0])
-        rows = rows[rows["method"].isin(wanted)]
-        listed = list(datasets) if datasets is not None else list(dict.fromkeys(rows["dataset"]))
-        absent = [method for method in wanted if method not in set(rows["method"])]
-        rows = rows[rows["dataset"].isin(listed)]
-        have = rows.groupby(["dataset", "method"])["split"].nunique().to_dict()
-        for dataset, method in itertools.product(listed, wanted):
-            own, others = have.get((dataset, method), 0), [n for (at, _), n in have.items() if at == dataset]
-            needed = self._needed(metric, dataset) or (0 if own else max(others, default=1))
-            if self.splits is not None and own < needed:
-                self._lacks(method, dataset, needed - own)
+        rows, values, present = self._of_metric(metric)
+        of_them = rows["dataset"] if self.all_datasets else rows.loc[rows["method"].isin(wanted), "dataset"]
+        listed = list(dict.fromkeys(of_them)) if datasets is None else list(datasets)
+        shown = present.reindex(columns=list(dict.fromkeys(wanted)), fill_value=False)
+        have = shown.groupby(level="dataset").sum().reindex(listed, fill_value=0)
+        for dataset, counts in zip(listed, have.to_numpy(), strict=True):
+            for method, own in zip(shown.columns, counts, strict=True):
+                needed = self._needed(metric, dataset) or (0 if own else max(1, *counts))
+                if self.splits is not None and own < needed:
+                    self._lacks(method, dataset, int(needed - own))
+        absent = [method for method in wanted if method not in present.columns]
         if absent:
             raise NotYet(f"not run, or not measured by {metric}: {', '.join(absent)}")
-        lacks = [f"{method} on {dataset}" for dataset in listed for method in wanted if (dataset, method) not in have]
+        lacks = [f"{method} on {dataset}" for dataset in listed for method in wanted if not have.at[dataset, method]]
         if lacks:
             raise NotYet(f"not run: {', '.join(lacks[:5])}" + (f" and {len(lacks) - 5} more" * (len(lacks) > 5)))
-        rows = rows[rows.groupby(["dataset", "split"])["method"].transform("nunique") == len(set(wanted))]
-        table = rows.set_index(["dataset", "split", "method"])["value"].unstack()
-        return table.reindex(columns=wanted).reindex(listed, level="dataset")
+        return values.loc[shown.all(axis=1), wanted].reindex(listed, level="dataset")
 
     def rows(self, metric: str, method: str, datasets: Iterable[str] | None = None) -> pd.DataFrame:
         """Return the rows of one metric and method, of the datasets named or of all it has.

@@ -127,7 +127,7 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (
         ("--format",),
         {
-            "type": click.Choice(["arff", "csv", "json", "mat", "parquet", "svmlight", "xc"]),
+            "type": click.Choice(["arff", "csv", "excel", "json", "mat", "parquet", "svmlight", "xc"]),
             "help": "Default: by name.",
         },
     ),

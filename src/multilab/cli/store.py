@@ -20,7 +20,6 @@ from multilab.core.messages import unknown_name
 from multilab.experiments.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from multilab.experiments.cells import Cell
     from multilab.experiments.remotes import Remote
     from multilab.experiments.store import Store
     from multilab.experiments.stored import Inventory, StoredCell
@@ -343,16 +342,14 @@ def removable(store: Store, dataset: str, method: str, outdated: bool) -> Iterat
 
 def _keys_of(study: str) -> set[str]:
     """Return the keys of all cells of a study: those of its columns, those they read, those of its analyses."""
-    from multilab.claims.paper import analyses_of
-    from multilab.experiments.analyses import units_of
-    from multilab.experiments.cells import all_cells
+    from multilab.experiments.plan import Plan
     from multilab.experiments.study import load_study
 
-    described = load_study(study)
-    cells: list[Cell] = list(all_cells(described))
-    units = list(units_of(described, analyses_of(described.paper)))
-    cells += [unit.cell for unit in units if unit.cell]
-    return {unit.key for unit in units} | {key for cell in cells for key in (cell.key, *(c.key for c in cell.reads))}
+    plan = Plan(load_study(study))
+    cells = [*plan.cells, *(unit.cell for unit in plan.units if unit.cell)]
+    return {unit.key for unit in plan.units} | {
+        key for cell in cells for key in (cell.key, *(c.key for c in cell.reads))
+    }
 
 
 def _present(remote: Remote) -> set[str]:

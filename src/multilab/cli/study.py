@@ -19,6 +19,7 @@ from multilab.experiments.errors import ExperimentError, TrackingError
 
 if TYPE_CHECKING:
     from multilab.claims import Claim
+    from multilab.experiments.plan import Plan
     from multilab.experiments.study import Study
 
 
@@ -37,7 +38,7 @@ def new(name: str) -> None:
     """
     from multilab.experiments.arguments import check_study
     from multilab.experiments.conf import names, new_settings_dir
-    from multilab.experiments.pipeline_file import pipeline_path, pipeline_text, run_command, settings_text
+    from multilab.experiments.dvc_files import pipeline_path, pipeline_text, run_command, settings_text
     from multilab.experiments.study import load_study
 
     if not name.replace("-", "").replace("_", "").isalnum():
@@ -55,21 +56,29 @@ def new(name: str) -> None:
 
 @study.command()
 @study_option()
-@click.pass_context
-def run(ctx: click.Context, study: str) -> int:
+def run(study: str) -> int:
     """Run all stages of a study in this process.
 
     This is the pipeline of a study for folders without DVC.
     """
+    from multilab.experiments import stages
     from multilab.experiments.arguments import check_study
+    from multilab.experiments.mlflow_store import tracking
+    from multilab.experiments.plan import Plan
     from multilab.experiments.study import load_study
 
-    check_study(load_study(study))
-    for stage in (keys, preprocess, base_scores, train, analyses, evaluate, stats, publish):
-        code = ctx.invoke(stage, study=study)
-        if code:
-            return int(code)
-    print(f"report: {report_dir(study) / 'index.html'}")
+    described = load_study(study)
+    check_study(described)
+    plan = Plan(described)
+    stages.keys(plan)
+    stages.preprocess(plan)
+    for execute in (stages.base_scores, stages.train, stages.analyses):
+        if code := execute(plan):
+            return code
+    stages.evaluate(plan)
+    page = _write_report(described)
+    _publish(described, tracking())
+    print(f"report: {page}")
     return 0
 
 
@@ -85,7 +94,8 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     """
     from multilab.experiments.execute import parallel_map
     from multilab.experiments.mlflow_store import runs_link, tracking
-    from multilab.experiments.receipts import PAGE, restore_tables
+    from multilab.experiments.receipts import PAGE
+    from multilab.experiments.stages import restore_tables
     from multilab.reports import finding_text, headline_markdown
     from multilab.reports.pages import all_pages, overview, study_page
 
@@ -184,19 +194,23 @@ def publish(study: str, runs: bool, tracking_uri: str | None, tracking_artifacts
     The view is rebuilt from the result files. --runs also publishes what was computed while no server answered.
     """
     from multilab.experiments.mlflow_store import tracking
-    from multilab.experiments.publish import publish_study
     from multilab.experiments.study import load_study
 
     where = tracking(tracking_uri, tracking_artifacts)
     if runs:
         return _publish_runs(where)
-    described = load_study(study)
-    try:
-        publish_study(described, where)
-    except TrackingError as error:
-        later = f"multilab study publish --study {study}"
-        raise TrackingError(f"{error}; the results are complete, publish later: {later}") from error
+    _publish(load_study(study), where)
     return 0
+
+
+def _publish(study: Study, where: dict[str, str]) -> None:
+    from multilab.experiments.publish import publish_study
+
+    try:
+        publish_study(study, where)
+    except TrackingError as error:
+        later = f"multilab study publish --study {study.name}"
+        raise TrackingError(f"{error}; the results are complete, publish later: {later}") from error
 
 
 def _publish_runs(where: dict[str, str]) -> int:
@@ -268,60 +282,33 @@ def keys(study: str, adopt: bool) -> None:
     unless data have to be prepared first. It also writes the settings that `dvc params` shows. With --adopt the cells
     must be those of the settings and the code of today; `dvc commit -f` on the pipeline file then accepts the results.
     """
-    from multilab.experiments.dvc_files import write_parameters
-    from multilab.experiments.progress import StageLine
-    from multilab.experiments.receipts import adopt_results, drop_stale_receipts, has_page, write_keys
-    from multilab.experiments.study import load_study
+    from multilab.experiments import stages
+    from multilab.experiments.receipts import has_page
 
-    described = load_study(study)
-    line = StageLine("keys")
-    written = write_keys(described)
-    write_parameters(described)
-    drop_stale_receipts(described)
-    if adopt:
-        adopt_results(described)
-        if not has_page(described):  # else the stage that builds it would run
-            from multilab.reports.pages import study_page
+    plan = _plan(study)
+    stages.keys(plan, adopt)
+    if adopt and not has_page(plan.study):  # else the stage that builds it would run
+        from multilab.reports.pages import study_page
 
-            study_page(report_dir(study))
-    line.print(f"{len(written)} stages of {study}")
+        study_page(report_dir(study))
 
 
 @study.command(hidden=True)
 @study_option()
 def preprocess(study: str) -> None:
     """Fetch, verify and parse the datasets of a study into the prepared store."""
-    from multilab import datasets, model_selection
-    from multilab.claims.paper import find
-    from multilab.experiments.progress import ProgressBar, StageLine
-    from multilab.experiments.receipts import write_receipt
-    from multilab.experiments.study import load_study
+    from multilab.experiments import stages
 
-    described = load_study(study)
-    line = StageLine("preprocess")
-    if described.paper:
-        find(described.paper).verify()
-    for name in ProgressBar("preparing data")(described.datasets, len(described.datasets)):
-        datasets.prepare(name)
-        model_selection.splits(name, described.protocol_of(name))
-    write_receipt(described, "preprocess")
-    line.print(f"{len(described.datasets)} data sets")
+    stages.preprocess(_plan(study))
 
 
 @study.command("base-scores", hidden=True)
 @study_option()
 def base_scores(study: str) -> int:
     """Make the out-of-fold base scores that the methods of a study read."""
-    from multilab.experiments.cells import base_score_cells
-    from multilab.experiments.receipts import write_receipt
-    from multilab.experiments.stages import run_stage
-    from multilab.experiments.study import load_study
+    from multilab.experiments import stages
 
-    described = load_study(study)
-    code = run_stage("base_scores", described, base_score_cells(described))
-    if code == 0:
-        write_receipt(described, "base_scores")
-    return code
+    return stages.base_scores(_plan(study))
 
 
 @study.command(hidden=True)
@@ -330,20 +317,12 @@ def base_scores(study: str) -> int:
 def train(study: str, method: str | None) -> int:
     """Fit and score the methods of a study over its datasets and splits."""
     from multilab.core.messages import unknown_name
-    from multilab.experiments.cells import all_cells, study_cells
-    from multilab.experiments.receipts import write_receipt
-    from multilab.experiments.stages import run_stage
-    from multilab.experiments.study import load_study
+    from multilab.experiments import stages
 
-    described = load_study(study)
-    if method is not None:
-        if method not in described.all_methods:
-            raise ExperimentError(f"study {study}: {unknown_name('method', method, described.all_methods)}")
-        return run_stage(f"train {method}", described, study_cells(described, method))
-    code = run_stage("train", described, all_cells(described))
-    if code == 0:
-        write_receipt(described, "train")
-    return code
+    plan = _plan(study)
+    if method is not None and method not in plan.study.all_methods:
+        raise ExperimentError(f"study {study}: {unknown_name('method', method, plan.study.all_methods)}")
+    return stages.train(plan, method)
 
 
 @study.command(hidden=True)
@@ -353,29 +332,9 @@ def analyses(study: str) -> int:
 
     Writes tables next to the scores: the data of its figures and of its tables on simulated data.
     """
-    from multilab.claims.paper import analyses_of
-    from multilab.experiments.analyses import units_of
-    from multilab.experiments.progress import ProgressBar, StageLine, exit_code, print_warnings
-    from multilab.experiments.receipts import write_receipt
-    from multilab.experiments.store import Store
-    from multilab.experiments.study import load_study
+    from multilab.experiments import stages
 
-    described = load_study(study)
-    line, progress = StageLine("analyses"), ProgressBar(f"{study}: analyses")
-    results, units = Store(), units_of(described, analyses_of(described.paper))
-    failed = {}
-    if units:
-        from multilab.experiments.analyses import run_units
-        from multilab.experiments.tables import write_analyses  # they need the libraries of the estimators
-
-        failed = run_units(units, results, progress=progress)
-        if not failed:
-            write_analyses(described, units, results)
-    if not failed:
-        write_receipt(described, "analyses")
-    line.print_cells(units, progress.total, len(failed))
-    print_warnings(units, results)
-    return exit_code(failed)
+    return stages.analyses(_plan(study))
 
 
 @study.command(hidden=True)
@@ -386,18 +345,9 @@ def evaluate(study: str) -> None:
     Writes scores.csv.gz, keys.csv (the cell behind each score), measured.csv (times, memory) and, for tuned cells,
     tuned.csv (what the searches chose).
     """
-    from multilab.experiments.progress import StageLine, print_warnings
-    from multilab.experiments.receipts import write_receipt
-    from multilab.experiments.store import Store
-    from multilab.experiments.study import load_study
-    from multilab.experiments.tables import write_tables
+    from multilab.experiments import stages
 
-    described = load_study(study)
-    line, results = StageLine("evaluate"), Store()
-    cells = write_tables(described, results)
-    write_receipt(described, "evaluate")
-    line.print(f"{len(cells)} cells", f"{len(described.metrics)} metrics")
-    print_warnings(cells, results)
+    stages.evaluate(_plan(study))
 
 
 @study.command(hidden=True)
@@ -408,17 +358,31 @@ def stats(study: str) -> None:
     Writes statistics.json.gz, metrics.json, the verdicts and index.html. Each variant of two methods or more is
     compared by itself in statistics-VARIANT.json.gz, of the same form.
     """
-    from multilab.experiments.progress import StageLine
-    from multilab.experiments.receipts import restore_tables, write_receipt
+    from multilab.experiments.stages import restore_tables
     from multilab.experiments.study import load_study
+
+    restore_tables(study)
+    _write_report(load_study(study))
+
+
+def _plan(study: str) -> Plan:
+    from multilab.experiments.plan import Plan
+    from multilab.experiments.study import load_study
+
+    return Plan(load_study(study))
+
+
+def _write_report(study: Study) -> Path:
+    """Do the work of the stage ``stats``; return the page."""
+    from multilab.experiments.progress import StageLine
+    from multilab.experiments.receipts import write_receipt
     from multilab.reports.study import write_report
 
-    described = load_study(study)
     line = StageLine("stats")
-    restore_tables(study)
-    page = write_report(described)
-    write_receipt(described, "stats")
-    line.print(f"{len(described.all_methods)} methods on {len(described.datasets)} data sets", f"report {page}")
+    page = write_report(study)
+    write_receipt(study, "stats")
+    line.print(f"{len(study.all_methods)} methods on {len(study.datasets)} data sets", f"report {page}")
+    return page
 
 
 # ---------------------------------------------------------------- what the commands print
@@ -446,7 +410,7 @@ def _verdict_lines(study: Study) -> list[str]:
     """Return the number of published cells per verdict, and of those still missing."""
     from multilab.claims.agreement import Agreement
     from multilab.claims.verdicts import MISSING, VERDICTS
-    from multilab.experiments.pipeline_file import run_command
+    from multilab.experiments.dvc_files import run_command
     from multilab.statistics.result_files import read_table
 
     path = report_dir(study.name) / "cells.csv"

@@ -26,7 +26,7 @@ from multilab.metrics.scorers import label_outputs
 from multilab.metrics.scoring import score_all
 from multilab.model_selection import IterativeStratifiedKFold
 from multilab.statistics import Leaderboard
-from multilab.statistics.leaderboard import CELL
+from multilab.statistics.result_files import CELL
 
 __all__ = ["compare"]
 

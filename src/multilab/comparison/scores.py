@@ -14,7 +14,7 @@ from multilab.experiments.store import Store
 from multilab.metrics import per_label, score_all
 from multilab.metrics.registry import defined
 from multilab.statistics import Leaderboard
-from multilab.statistics.leaderboard import CELL
+from multilab.statistics.result_files import CELL
 
 
 @dataclass

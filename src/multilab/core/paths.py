@@ -1,4 +1,4 @@
-"""Where settings and data are found."""
+"""The folders of settings, data, cells, results and reports, and the environment variables that name them."""
 
 from __future__ import annotations
 

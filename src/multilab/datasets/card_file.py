@@ -1,4 +1,4 @@
-"""Dataset cards: what a card may hold, and how its file is read.
+"""The file of a dataset card: which keys it may have, and how it is read and checked.
 
 A card is written by anyone, so that nothing in it is trusted: only a small part of YAML is read (one document of
 mappings, lists and plain values), every key and every type is checked, and nothing is imported, called, interpolated or
@@ -55,7 +55,7 @@ _MAX_SIZE = 10**7  # of an argument of a generator, such as the number of rows
 class ReaderOptions(TypedDict, total=False):
     """How the files of a card are read: keyword arguments of :func:`multilab.datasets.read`."""
 
-    format: Literal["arff", "csv", "json", "mat", "parquet", "svmlight", "xc"]
+    format: Literal["arff", "csv", "excel", "json", "mat", "parquet", "svmlight", "xc"]
     tags: str
     item: str
     tag: str

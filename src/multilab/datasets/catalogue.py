@@ -1,4 +1,4 @@
-"""Dataset cards: name, files and expected content of a dataset.
+"""Dataset cards by name, and the folders that they are in.
 
 A card is one YAML file, ``conf/dataset/<name>.yaml``, ``data/own/<name>.yaml`` of the current folder, or a file in a
 folder listed in ``MULTILAB_CARDS``, see :func:`card_folders`. Nothing heavy is imported here.

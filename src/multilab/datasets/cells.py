@@ -1,4 +1,4 @@
-"""Cells of a table: which are numbers, which are missing, and which columns hold text."""
+"""Single cells of a table: which texts are numbers, which are missing, and which values a label may have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of a table: their names and values, which of them are labels, and which are left out."""
+"""Columns of a table: their names, which of them are labels (`labels=`), and which are left out (`drop=`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reader and checker of data files of all formats."""
+"""One reader for files of all formats: finds the format, passes the options on, checks what was read."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from multilab.datasets.arff import read_arff
 from multilab.datasets.cells import TEXT_HINT
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import LabelOptions, names_to_drop
+from multilab.datasets.documents import read_excel, read_json
 from multilab.datasets.encode import CodedTable, impute, missing_error, one_hot_text
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import (
@@ -30,7 +31,6 @@ from multilab.datasets.file_access import (
     read_head,
     require_file,
 )
-from multilab.datasets.json_tables import read_json
 from multilab.datasets.labels import TagOptions, tagged
 from multilab.datasets.matlab import read_matlab
 from multilab.datasets.raw_data import RawData
@@ -51,6 +51,7 @@ FORMATS = {
     ".json": "json",
     ".jsonl": "json",
     ".ndjson": "json",
+    ".xlsx": "excel",
     ".svm": "svmlight",
     ".libsvm": "svmlight",
     ".svmlight": "svmlight",
@@ -258,7 +259,7 @@ def read_content(
             text_columns={*text_columns, *of_tags.columns},
         )
         if not isinstance(table, CodedTable) or (format or file_format(path)) == "arff":
-            raise DatasetError("tags are read from CSV, TSV, JSON and Parquet", path)
+            raise DatasetError("tags are read from CSV, TSV, JSON, Excel and Parquet", path)
         table = tagged(table, of_tags)
         of_text = [column for column in table.columns if column.values is not None and not column.binary]
         if text == "error" and of_text:
@@ -269,9 +270,9 @@ def read_content(
     require_file(path)
     limits = limits or Limits()
     dropped = names_to_drop(drop)
-    if kind not in ("arff", "csv", "parquet", "json"):
+    if kind not in ("arff", "csv", "parquet", "json", "excel"):
         _refuse_columns(options, dropped, kind, path, hint=_TABLE_HINT if format is None and kind == "xc" else "")
-    if text == "one_hot" and kind not in ("csv", "parquet", "json"):
+    if text == "one_hot" and kind not in ("csv", "parquet", "json", "excel"):
         raise DatasetError(f"the format '{kind}' has no option text", path)
     for name, value, formats in (
         ("encoding", encoding, ("arff", "csv", "json", "svmlight", "xc")),
@@ -284,7 +285,7 @@ def read_content(
         if choice is not None:
             _check_choice(name, choice, choices, path)
     unobserved = missing_labels == "keep"
-    if unobserved and kind not in ("arff", "csv", "parquet", "json"):
+    if unobserved and kind not in ("arff", "csv", "parquet", "json", "excel"):
         raise DatasetError(f"the format '{kind}' has no option missing_labels", path)
     label_names = None if options is None else options.label_names
     if kind == "arff":
@@ -300,6 +301,8 @@ def read_content(
         return read_parquet(path, options, limits, dropped, text, unobserved)
     if kind == "json":
         return read_json(path, options, limits, dropped, text, unobserved, text_columns, encoding)
+    if kind == "excel":
+        return read_excel(path, options, limits, dropped, text, unobserved, text_columns)
     if kind == "mat":
         return read_matlab(path, keys, label_names, limits)
     if kind == "svmlight":

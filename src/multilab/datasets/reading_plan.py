@@ -1,4 +1,4 @@
-"""Reader options that suit a data file: which columns are labels, how text and missing values are treated."""
+"""Proposal of reader options for a data file: label columns, treatment of text and of missing values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LABELS = tuple(LabelOptions.__dataclass_fields__)
 _TAGS = tuple(TagOptions.__dataclass_fields__)
 _TEXT = ("one_hot", "drop", "error")
 _MISSING = ("impute", "keep", "error")
-_TABLES = ("csv", "json", "parquet")
+_TABLES = ("csv", "excel", "json", "parquet")
 _MAX_ADVICE = 90  # characters: longer texts are cut in messages
 
 

@@ -1,4 +1,4 @@
-"""Reader of CSV files: tables of text with named columns."""
+"""Reader of CSV files: delimiter, header, rows, and their cells as coded columns."""
 
 from __future__ import annotations
 
@@ -123,6 +123,13 @@ def read_csv(
     index = len(names) > 1 and not names[0]
     notes = ([index_note("the first column has no name", path)] if index else []) + notes
     kept = [j for j in positions_left(names, drop, path) if j or not index]
+    unnamed = len(names)
+    while unnamed > 1 and not names[unnamed - 1]:
+        unnamed -= 1
+    empty = list(range(unnamed, len(names)))
+    if empty and not any(record[j].strip() for record in _full(records, len(names)) for j in empty):
+        kept = [j for j in kept if j < unnamed]
+        notes.append(f"left out, neither names nor cells: the last {len(empty)} columns")
     doubtful = _names_like_data(names[index:]) if form.header is None else []
     if all(doubtful) and doubtful:
         raise _header_error(names, path)
@@ -242,6 +249,14 @@ class _Records(NamedTuple):
         for _ in range(row + 1):
             next(rows)
         return self.lines + reader.line_num
+
+
+def _full(records: _Records, width: int) -> Iterator[list[str]]:
+    """Yield the records that have a field for every column."""
+    try:
+        yield from (record for record in records.reader() if len(record) == width)
+    except csv.Error:
+        return  # reported where the records are read
 
 
 def _is_blank(record: list[str], width: int) -> bool:

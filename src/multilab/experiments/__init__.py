@@ -1,9 +1,10 @@
-"""Cells: their keys, their store, and how they are run, searched, evaluated and tracked.
+"""Cells: their keys, their store, and how they are planned, executed, evaluated and tracked.
 
-A *cell* is one (dataset, split, method): the unit that is computed once, stored, and shared by all studies. In the
-order of the work: ``method``, ``study``, ``conf``, ``cells``, ``execute``, ``running``, ``fitting``, ``search``,
-``cell_metrics``, ``evaluation``, ``gate``, ``track``. Modules are imported by name
-(``from multilab.experiments import cells``): ``method``, ``study``, ``conf`` and ``cells`` stay light.
+A *cell* is one (dataset, split, method): the unit that is computed once, stored, and shared by all studies. A run is
+five calls, each with a file: ``compose`` (settings), ``plan`` (cells with keys), ``execute`` (what is missing),
+``evaluate`` (metrics of stored scores), ``track`` (MLflow). ``train``, ``tune`` and ``stages`` (of a study) call them.
+Modules are imported by name (``from multilab.experiments import cells``); ``method``, ``study``, ``conf``, ``cells``
+and ``plan`` stay light.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The command `multilab store add`: a study with new columns, without fitting again what its results hold."""
+"""`multilab store add`: new columns of a study, without fitting again what its committed results hold."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import pandas as pd
 
 from multilab.claims.paper import find
 from multilab.core import record_checksums, report_dir
-from multilab.experiments.cells import Cell, all_cells
+from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluate import MEASURED, evaluate, measurements, sampling_errors, tuned, unfinished
 from multilab.experiments.execute import run_cells
 from multilab.experiments.measuring import RECALL
+from multilab.experiments.plan import all_cells
 from multilab.experiments.progress import ProgressBar, exit_code
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study

@@ -1,4 +1,4 @@
-"""Metrics of a cell, computed from its stored scores: adding a metric never retrains.
+"""Metrics of one cell from its stored scores, kept in the store: adding a metric never retrains.
 
 Light on purpose: a run whose cells and metrics are stored needs no NumPy.
 """

@@ -1,4 +1,4 @@
-"""What a cell is, and its key.
+"""What a cell is, and its key: everything that decides its result.
 
 Light on purpose (no NumPy): keys are computed on every ``dvc repro``.
 """
@@ -6,7 +6,6 @@ Light on purpose (no NumPy): keys are computed on every ``dvc repro``.
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -16,23 +15,17 @@ from multilab import datasets, model_selection
 from multilab.core import canonical_json, code_digest, definition_digest, json_digest
 from multilab.experiments.chosen_metrics import metric_digests
 from multilab.experiments.method import LIBRARIES, Method, load_method
-from multilab.experiments.study import ObservedShare, Study, Tuning
+from multilab.experiments.study import ObservedShare, Tuning
 
 __all__ = [
     "SCHEMA",
     "Cell",
     "SplitRef",
-    "all_cells",
-    "base_score_cells",
-    "cell_for",
-    "gate_case_cells",
     "laboratory_code",
     "library_versions",
     "observed_code",
     "search_code",
     "split_refs",
-    "study_cells",
-    "study_split_refs",
     "with_reads",
 ]
 
@@ -207,62 +200,6 @@ def split_refs(dataset: str, protocol: dict[str, Any]) -> list[SplitRef]:
     return [SplitRef(dataset, meta["digest"], text, index, digest) for index, digest in enumerate(digests)]
 
 
-def cell_for(ref: SplitRef, method: Method, study: Study) -> Cell:
-    """Return the train cell of a method on a split, with the settings of a study."""
-    tune = study.tune_of(method.name) if method.search else None
-    _, reseeded = study.repetitions_of(method.name)
-    seed = study.seed + (ref.repetition if reseeded else 0)
-    return Cell("train", ref, method, seed, tune, study.measure == "alone", study.observed_of(method.name))
-
-
-def study_split_refs(study: Study) -> list[SplitRef]:
-    """Return the splits of all datasets of a study, in order."""
-    return [ref for dataset in study.datasets for ref in split_refs(dataset, study.protocol_of(dataset))]
-
-
-def study_cells(study: Study, method: str, refs: Iterable[SplitRef] | None = None) -> list[Cell]:
-    """Return the train cells of a method or variant of a study: its datasets x splits, in that order.
-
-    Repetitions of a method without a seed of their own are one cell, listed once per repetition. ``refs`` are the
-    splits of the study, for callers with several methods: reading them takes most of the time.
-    """
-    datasets, splits = study.datasets_of(method), study.splits_of(method)
-    chosen = [ref for name in datasets for ref in split_refs(name, study.protocol_of(name))] if refs is None else refs
-    n_repeats, _ = study.repetitions_of(method)
-    own = [ref for ref in chosen if ref.dataset in datasets and (splits is None or ref.split < splits)]
-    repeated = _repeated(own, n_repeats)
-    by_dataset = {name: study.method(method, name) for name in datasets}
-    return [cell_for(ref, by_dataset[ref.dataset], study) for ref in repeated]
-
-
-def all_cells(study: Study, refs: Iterable[SplitRef] | None = None) -> list[Cell]:
-    """Return the train cells of all methods and variants of a study."""
-    refs = study_split_refs(study) if refs is None else refs
-    return [cell for method in study.all_methods for cell in study_cells(study, method, refs)]
-
-
-def _repeated(refs: list[SplitRef], n_repeats: int) -> list[SplitRef]:
-    """Return the splits of each dataset ``n_repeats`` times, with consecutive numbers."""
-    repeated = []
-    for _, group in itertools.groupby(refs, key=lambda ref: ref.dataset):
-        own = list(group)
-        for repetition in range(n_repeats):
-            repeated += [replace(r, split=r.split + repetition * len(own), repetition=repetition) for r in own]
-    return repeated
-
-
-def gate_case_cells(study: Study, method: str) -> list[Cell]:
-    """Return what the gate computes of a method in addition to the study's cells, on the first dataset."""
-    cells = []
-    for case in study.gate_cases:
-        if case.methods is None or method in case.methods:
-            changed = study.method(method).with_params(case.set)
-            name = f"{method}[{' '.join(f'{key}={value}' for key, value in case.set.items())}]"
-            refs = split_refs(study.datasets[0], study.protocol_of(study.datasets[0]))
-            cells += [cell_for(ref, replace(changed, name=name), study) for ref in refs]
-    return cells
-
-
 def with_reads(cells: Iterable[Cell]) -> list[Cell]:
     """Return cells and those they read, each once, a cell before those that read it."""
     ordered: dict[str, Cell] = {}
@@ -276,10 +213,3 @@ def with_reads(cells: Iterable[Cell]) -> list[Cell]:
     for cell in cells:
         add(cell)
     return list(ordered.values())
-
-
-def base_score_cells(study: Study, refs: Iterable[SplitRef] | None = None) -> list[Cell]:
-    """Return the cells that other cells of a study read, each once, a cell before those that read it."""
-    chosen = study_split_refs(study) if refs is None else list(refs)
-    cells = (cell for method in study.all_methods for cell in study_cells(study, method, chosen))
-    return with_reads(read for cell in cells for read in cell.reads)

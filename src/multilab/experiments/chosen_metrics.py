@@ -1,4 +1,4 @@
-"""The metrics that code chooses by: looked up by name, so that no import leads from this code to their formulas."""
+"""Which metrics a method's code and settings choose by, and their digests, which are in its key."""
 
 from __future__ import annotations
 

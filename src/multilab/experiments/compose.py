@@ -1,4 +1,4 @@
-"""Composition of the settings of ad hoc runs (`multilab train`, `multilab tune`) with Hydra, and its sweeps.
+"""Settings of `train` and `tune` composed and checked with Hydra: overrides, sweeps, launchers.
 
 The one file that knows Hydra. It needs two of its private modules: only there can the source of settings be replaced
 that Hydra reads folders by.

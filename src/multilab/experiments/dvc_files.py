@@ -1,8 +1,9 @@
-"""What DVC shows of a study: the files behind its ``params:``, ``metrics:`` and ``plots:``, small enough to be read.
+"""What DVC reads of a study: its pipeline file, and the files behind ``params:``, ``metrics:`` and ``plots:``.
 
-``params.json`` holds what the study and its methods set. ``headline.json`` has few numbers, because
-`dvc metrics show` has a column for each number of all studies. ``headline.csv``, ``ranks.csv`` and ``folds.csv`` are
-the data of the plots, best method first, drawn by the templates in ``.dvc/plots``.
+The pipeline has the same stages for every study. ``params.json`` holds what the study and its methods set.
+``headline.json`` has few numbers, because `dvc metrics show` has a column for each number of all studies.
+``headline.csv``, ``ranks.csv`` and ``folds.csv`` are the data of the plots, best method first, drawn by the templates
+in ``.dvc/plots``.
 """
 
 from __future__ import annotations
@@ -14,28 +15,85 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multilab.core import report_dir, write_atomically
+from multilab.core.shell import command
 from multilab.experiments.method import Method
 from multilab.experiments.study import Study
 
 if TYPE_CHECKING:  # the stage `keys` imports this module
     import pandas as pd
 
+DEFAULT_STUDY = "quick"
+"""The study of the ``dvc.yaml`` at the top."""
+
+_BEFORE: dict[str, tuple[str, ...]] = {
+    "preprocess": (),
+    "base_scores": ("preprocess",),
+    "train": ("base_scores",),
+    "analyses": ("base_scores",),
+    "evaluate": ("train",),
+    "stats": ("evaluate", "analyses"),
+    "publish": ("evaluate", "stats"),
+}
+"""The stages of a pipeline after ``keys``, and the stages that each begins after."""
+
 METRICS_FILE = "headline.json"
 PLOT_TABLES = ("headline.csv", "ranks.csv", "folds.csv")
 
-_TEMPLATES = ("by_method.json", "by_split.json")
+_TEMPLATES = Path(__file__).parent / "templates"
+_PLOT_TEMPLATES = ("by_method.json", "by_split.json")
 _NOT_SHOWN = (
     *("name", "title", "description", "notes", "kind", "paper", "metrics", "label_counts", "gate_cases"),
     *("methods", "variants"),  # they are the columns
 )
 
 
+def pipeline_path(study: str) -> Path:
+    """Return where the pipeline file of a study is: ``reports/<study>/dvc.yaml``, of the default study ``dvc.yaml``."""
+    return Path("dvc.yaml") if study == DEFAULT_STUDY else Path("reports") / study / "dvc.yaml"
+
+
+def run_command(study: str) -> str:
+    """Return the command that runs a study in the current folder: its pipeline, or without one all its stages."""
+    path = pipeline_path(study)
+    if not path.is_file():
+        return f"{command('multilab')} study run --study {study}"
+    return f"{command('dvc')} repro{'' if study == DEFAULT_STUDY else f' {path.as_posix()}'}"
+
+
+def settings_text(study: str) -> str:
+    """Return the settings of a new study, to be edited."""
+    return _filled("study.yaml.j2", study=study)
+
+
+def pipeline_text(study: Study) -> str:
+    """Return the content of the pipeline file of a study; plots added to an existing file are kept."""
+    path = pipeline_path(study.name)
+    top = path.parent == Path()
+    text = _filled(
+        "dvc.yaml.j2",
+        study=study.name,
+        top=top,
+        target="" if top else f" {path.as_posix()}",
+        stages=_BEFORE,
+        headline=study.headline,
+        folder=f"reports/{study.name}/" if top else "",
+    )
+    added = path.read_text().partition("folds.csv: method\n")[2] if path.is_file() else ""
+    return text + added
+
+
+def _filled(template: str, **values: Any) -> str:
+    from jinja2 import Environment, FileSystemLoader  # the stage `keys` writes no template
+
+    templates = Environment(loader=FileSystemLoader(_TEMPLATES), trim_blocks=True, keep_trailing_newline=True)
+    return templates.get_template(template).render(**values)
+
+
 def write_parameters(study: Study) -> None:
     """Write ``params.json`` of a study and, in a repository of DVC, the templates of its plots."""
     files = {report_dir(study.name) / "params.json": json.dumps(study_parameters(study), indent=1) + "\n"}
     if Path(".dvc").is_dir():
-        source = Path(__file__).parent / "templates"
-        files |= {Path(".dvc/plots") / name: (source / name).read_text() for name in _TEMPLATES}
+        files |= {Path(".dvc/plots") / name: (_TEMPLATES / name).read_text() for name in _PLOT_TEMPLATES}
     for path, text in files.items():
         if not path.is_file() or path.read_text() != text:
             write_atomically(path, text)

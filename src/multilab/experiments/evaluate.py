@@ -1,4 +1,4 @@
-"""From stored cells to the tables of a study."""
+"""Tables of a study from its stored cells: metrics, measurements, tuned arguments, sampling errors, unfinished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run cells on this machine: in parallel, within limits, until a deadline.
+"""Cells run on this machine: in parallel, within limits of time and memory, until a deadline.
 
 :func:`run_cells` runs what is missing in a pool of worker processes. A cell that has limits, or a deadline, gets a
 process of its own, because a worker of a pool cannot be stopped alone. Workers end with the process that started them:

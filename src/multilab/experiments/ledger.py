@@ -22,8 +22,9 @@ from multilab.claims import (
 from multilab.claims.checks import check_errata, run_counterfactuals
 from multilab.claims.paper import Paper
 from multilab.datasets import load
-from multilab.experiments.cells import Cell, study_cells
+from multilab.experiments.cells import Cell
 from multilab.experiments.evaluate import MEASURED, learned
+from multilab.experiments.plan import study_cells
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.statistics.result_files import SCORES, read_measured, read_scores, read_table, tables_of
@@ -84,16 +85,18 @@ def study_evidence(study: Study, folder: Path, store: Store, paper: Paper) -> Ev
     return Evidence(scores, arrays, tables, study.alpha, cells, splits, paper.table_splits)
 
 
-def claims_text(study: Study, folder: Path, store: Store, paper: Paper) -> str:
-    """Return the content of ``claims.json``: a list, one entry per claim."""
-    ours, printed = study_evidence(study, folder, store, paper), published_evidence(paper.tables.cells, study.alpha)
+def claims_text(study: Study, folder: Path, store: Store, paper: Paper, ours: Evidence | None = None) -> str:
+    """Return the content of ``claims.json``, one entry per claim; ``ours`` is the evidence of the study, if known."""
+    ours = ours or study_evidence(study, folder, store, paper)
+    printed = published_evidence(paper.tables.cells, study.alpha)
     entries = check_claims(paper.claims, ours, printed, paper.checks, paper.programs)
     return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
 
 
-def counterfactuals_text(study: Study, folder: Path, store: Store, paper: Paper) -> str:
+def counterfactuals_text(study: Study, folder: Path, store: Store, paper: Paper, ours: Evidence | None = None) -> str:
     """Return the content of ``counterfactuals.json``: the counterfactuals, and the outcomes of the checks of errata."""
-    ours, printed = study_evidence(study, folder, store, paper), published_evidence(paper.tables.cells, study.alpha)
+    ours = ours or study_evidence(study, folder, store, paper)
+    printed = published_evidence(paper.tables.cells, study.alpha)
     errata = check_errata(paper.tables.errata, printed, ours, paper.checks)
     outcomes = {name: {"outcome": f.outcome, "reason": f.reason, "numbers": f.numbers} for name, f in errata.items()}
     ran = run_counterfactuals(paper.counterfactuals, ours, printed, paper.checks)

@@ -1,4 +1,4 @@
-"""Signs of life of files and folders in work: whether the process that made one still runs.
+"""Locks of files and folders in work: whether the process that made one still runs.
 
 A writer holds an advisory lock (``flock``) on what it writes. The kernel drops it with the process, and sees through
 containers that share host names and process numbers. It says nothing of other machines, so names carry the boot

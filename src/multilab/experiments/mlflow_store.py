@@ -1,4 +1,4 @@
-"""The MLflow store: its address, whether results were published to it, and access by one writer at a time.
+"""The MLflow store: its address, its locks, its client, and whether results were published to it.
 
 Light on purpose: the ``keys`` stage checks on every ``dvc repro`` whether the store is still the same one, and MLflow
 takes two seconds to import.

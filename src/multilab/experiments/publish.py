@@ -1,4 +1,4 @@
-"""Publication to MLflow: of studies, and of the runs and searches of `multilab train` and `multilab tune`."""
+"""What is published to MLflow: the runs of a study, of `multilab train` and of `multilab tune`, and what each holds."""
 
 import io
 import json
@@ -13,13 +13,14 @@ import numpy as np
 
 from multilab.core import experiment_dir, report_dir
 from multilab.datasets import card
-from multilab.experiments.cells import Cell, study_cells
+from multilab.experiments.cells import Cell
 from multilab.experiments.environment import code_version
 from multilab.experiments.errors import TrackingError
 from multilab.experiments.evaluate import MEASURED, dataset_facts, learned
 from multilab.experiments.measuring import RECALL
 from multilab.experiments.method import Method
 from multilab.experiments.mlflow_store import record_destination, tracking
+from multilab.experiments.plan import study_cells
 from multilab.experiments.progress import ProgressBar
 from multilab.experiments.receipts import published_to, write_receipt
 from multilab.experiments.store import Store

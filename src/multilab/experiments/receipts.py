@@ -1,27 +1,96 @@
-"""Receipts of stages: what DVC tracks, the same on every processor.
+"""What makes DVC run a stage of a study again: the keys of the stages, and the receipts of their work.
 
-``.plan/<study>/<stage>.keys`` holds what identifies the work of a stage, ``results/<study>/<stage>.json`` that it is
-done. Neither holds a computed number, whose last digits differ between processors.
+``.plan/<study>/<stage>.keys`` holds what identifies the work of a stage, one line per item; a stage runs again when a
+line changes. ``results/<study>/<stage>.json`` says that the work is done. Neither holds a computed number, whose last
+digits differ between processors. No heavy import: the stage ``keys`` computes the keys on every ``dvc repro``.
 """
 
 import json
 from pathlib import Path
 
-from multilab.core import changed_files, report_dir, results_dir, write_atomically
-from multilab.experiments.cells import all_cells
+from multilab import datasets
+from multilab.claims.paper import find
+from multilab.core import changed_files, code_digest, json_digest, report_dir, results_dir, write_atomically
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.mlflow_store import is_destination
-from multilab.experiments.stage_keys import STAGES, stage_keys
-from multilab.experiments.study import Study, load_study
+from multilab.experiments.plan import Plan
+from multilab.experiments.study import Study
 
+STAGES = ("preprocess", "base_scores", "train", "analyses", "evaluate", "stats", "publish")
+"""The stages of a pipeline after ``keys``, in their order."""
 PAGE = "index.html"
 
+_PACKAGE = Path(__file__).parents[1]
 
-def write_keys(study: Study) -> dict[str, list[str]]:
+
+def stage_keys(plan: Plan) -> dict[str, list[str]]:
+    """Return, per stage of a study, the lines that identify its work.
+
+    Raises
+    ------
+    ExperimentError
+        If the study has no datasets or no methods, or the data of one cannot be obtained.
+    """
+    study = plan.study
+    _check_datasets(study)
+    cells = {method: [cell.key for cell in cells] for method, cells in plan.by_method.items()}
+    units: dict[str, list[str]] = {}
+    for unit in plan.units:
+        units.setdefault(unit.analysis, []).append(unit.key)
+    keys = {
+        "preprocess": [
+            _dataset_line(name, [ref.digest for ref in plan.refs if ref.dataset == name]) for name in study.datasets
+        ],
+        "base_scores": [cell.key for cell in plan.base_scores],
+        "train": [f"{method} {json_digest(sorted(keys))}" for method, keys in cells.items()],
+        "analyses": [f"{analysis} {json_digest(keys)}" for analysis, keys in units.items()],
+    }
+    paper = find(study.paper) if study.paper else None
+    published = [json_digest(paper.texts("names.yaml", "published.csv"))] if paper else []
+    keys["evaluate"] = [json_digest(keys["train"]), evaluation_digest(), *published]
+    if study.label_counts:
+        keys["evaluate"].append(code_digest("multilab.experiments.label_counts", "multilab.experiments.label_counts"))
+    description = [repr(study), *(repr(study.method(name)) for name in study.all_methods)]
+    reported = [report_digest(), *([paper.report_digest] if paper else [])]
+    keys["stats"] = [json_digest(keys["preprocess"]), json_digest(description), *reported]
+    keys["publish"] = [json_digest(keys["evaluate"]), json_digest(keys["stats"])]
+    return keys
+
+
+def evaluation_digest() -> str:
+    """Return the digest of the metrics and of the code that applies them to stored cells."""
+    claims = ("multilab.claims.published",)
+    within = ("multilab.experiments.evaluate", "multilab.experiments.cell_metrics", "multilab.metrics", *claims)
+    return json_digest([code_digest(name, within) for name in ("multilab.experiments.evaluate", "multilab.metrics")])
+
+
+def _check_datasets(study: Study) -> None:
+    if not study.datasets or not study.methods:
+        raise ExperimentError(f"conf/study/{study.name}.yaml: a study needs at least one dataset and one method")
+    for card in map(datasets.card, study.datasets):
+        if not card.available:
+            raise ExperimentError(f"conf/study/{study.name}.yaml: no data of {card.name}: {card.reason}")
+
+
+def _dataset_line(name: str, splits: list[str]) -> str:
+    return f"{name} {(datasets.prepared_meta(name) or {})['digest']} {json_digest(splits)}"
+
+
+def report_digest() -> str:
+    """Return the digest of what `write_report` calls, and of the templates of its pages."""
+    of_experiments = (f"experiments.{name}" for name in ("comparisons", "dvc_files", "ledger"))
+    within = [f"multilab.{name}" for name in ("statistics", "reports", "claims", *of_experiments)]
+    code = code_digest("multilab.reports.study", within)
+    folders = (_PACKAGE / name / "templates" for name in ("reports", "experiments"))
+    texts = sorted(file for folder in folders for file in folder.iterdir())
+    return json_digest([code, {file.name: file.read_text() for file in texts}])
+
+
+def write_keys(plan: Plan) -> dict[str, list[str]]:
     """Write the keys of the stages of a study to ``.plan/<study>/`` and return them."""
-    keys = stage_keys(study)
+    keys = stage_keys(plan)
     for stage, lines in keys.items():
-        path, text = _keys(study, stage), "\n".join(lines) + "\n"
+        path, text = _keys(plan.study, stage), "\n".join(lines) + "\n"
         if not path.is_file() or path.read_text() != text:
             write_atomically(path, text)
     return keys
@@ -47,29 +116,7 @@ def drop_stale_receipts(study: Study) -> None:
         _receipt(study, "publish").unlink(missing_ok=True)
 
 
-def restore_tables(name: str) -> None:
-    """Recompute the tables of a study from the store if one is missing or was edited.
-
-    Raises
-    ------
-    ExperimentError
-        If they are to be recomputed and a cell is not in the store.
-    """
-    from multilab.statistics.result_files import SCORES, TABLES  # it needs pandas, which the stage `keys` does not load
-
-    folder = report_dir(name)
-    changed = [file for file in changed_files(folder) if file in TABLES]
-    if not changed and not (folder / SCORES).is_file():
-        changed = [SCORES]
-    if changed:
-        print(f"{folder / changed[0]} is missing or was edited; it is recomputed from the stored cells")
-        from multilab.experiments.store import Store
-        from multilab.experiments.tables import write_tables  # it needs the libraries of the estimators
-
-        write_tables(load_study(name), Store())
-
-
-def adopt_results(study: Study) -> None:
+def adopt_results(plan: Plan) -> None:
     """Write the receipts of all stages of a study whose results are in its report folder; no cell is run.
 
     Raises
@@ -82,9 +129,10 @@ def adopt_results(study: Study) -> None:
     -----
     The receipt of ``publish`` lasts until the next stage ``keys``, which removes it where the MLflow store is absent.
     """
+    study = plan.study
     if edited := changed_files(report_dir(study.name)):
         raise ExperimentError(f"{report_dir(study.name) / edited[0]} is missing or was edited; run the study")
-    other = len({cell.key for cell in all_cells(study)} ^ published_keys(study))
+    other = len({cell.key for cell in plan.cells} ^ published_keys(study))
     if other:
         path = report_dir(study.name) / "keys.csv"
         raise ExperimentError(f"{path}: {other} keys are not those of the current settings and code; run the study")

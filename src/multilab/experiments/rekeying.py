@@ -19,13 +19,14 @@ import pandas as pd
 from multilab.claims.paper import find
 from multilab.core import json_digest, read_json, record_checksums, report_dir
 from multilab.core.messages import unknown_name
-from multilab.experiments.cells import Cell, all_cells
+from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluate import MEASURED
+from multilab.experiments.plan import all_cells
 from multilab.experiments.progress import ProgressBar
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, Tuning, load_study
-from multilab.statistics.result_files import read_table, read_unfinished, write_table
+from multilab.statistics.result_files import CELL, read_table, read_unfinished, write_table
 
 __all__ = [
     "Match",
@@ -36,8 +37,6 @@ __all__ = [
     "stored_differences",
     "write_new_keys",
 ]
-
-_CELL = ["dataset", "split", "method"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def match_cells(study: Study, folder: Path) -> list[Match]:
     ExperimentError
         If ``keys.csv`` and ``unfinished.csv`` together have other datasets, splits or methods than the study.
     """
-    table = pd.concat([read_table(folder / "keys.csv", [*_CELL, "key"]), read_unfinished(folder)])
+    table = pd.concat([read_table(folder / "keys.csv", [*CELL, "key"]), read_unfinished(folder)])
     keys = {(row.dataset, row.split, row.method): str(row.key) for row in table.itertuples()}
     cells = {_location(cell): cell for cell in all_cells(study)}
     for names, what in ((keys.keys() - cells, "not in the study"), (cells.keys() - keys, "not in keys.csv")):
@@ -176,11 +175,11 @@ def stored_differences(matches: Iterable[Match], store: Store, fresh: Store, tol
 
 def _seconds(folder: Path) -> dict[tuple[str, str], float]:
     """Return the mean seconds of a method's cells on a dataset, its search included."""
-    table = read_table(folder / "measured.csv", _CELL)
+    table = read_table(folder / "measured.csv", CELL)
     table["seconds"] = table[[name for name in MEASURED if name.endswith("_seconds")]].sum(axis=1)
     tables = [table]
     if (folder / "tuned.csv").is_file():
-        tuned = read_table(folder / "tuned.csv", [*_CELL, "tune_seconds"]).drop_duplicates(_CELL)
+        tuned = read_table(folder / "tuned.csv", [*CELL, "tune_seconds"]).drop_duplicates(CELL)
         tables.append(tuned.rename(columns={"tune_seconds": "seconds"}))
     means = [t.groupby(["dataset", "method"])["seconds"].mean() for t in tables]
     return pd.concat(means).groupby(level=[0, 1]).sum().to_dict()
@@ -192,10 +191,10 @@ def write_new_keys(folder: Path, matches: Iterable[Match]) -> None:
     Cells that are not among the matches keep their keys.
     """
     keys = {_location(match.cell): match.cell.key for match in matches}
-    tables = {"keys.csv": read_table(folder / "keys.csv", [*_CELL, "key"]), "unfinished.csv": read_unfinished(folder)}
+    tables = {"keys.csv": read_table(folder / "keys.csv", [*CELL, "key"]), "unfinished.csv": read_unfinished(folder)}
     for name, table in tables.items():
         if len(table):
-            rows = table[[*_CELL, "key"]].itertuples(index=False, name=None)
+            rows = table[[*CELL, "key"]].itertuples(index=False, name=None)
             table["key"] = [keys.get(tuple(location), key) for *location, key in rows]
             write_table(folder / name, table)
     record_checksums(folder, list(tables))

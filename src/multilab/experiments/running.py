@@ -1,4 +1,4 @@
-"""Run a cell: gather what it reads, fit, score, measure, store."""
+"""One cell from beginning to end: gather what it reads, fit, score, measure, store its record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the missing cells of a store together with other workers, on this machine and on others.
+"""`multilab study worker`: one of several workers on one store, on this machine and on others, with leases on cells.
 
 Cells, pool and store are those of :mod:`multilab.experiments.execute`; what is added is the lease that a worker holds
 on each cell it computes.
@@ -36,9 +36,10 @@ from typing import Any
 
 from multilab.core import parse_json, read_json
 from multilab.experiments.arguments import check_study
-from multilab.experiments.cells import Cell, all_cells, with_reads
+from multilab.experiments.cells import Cell, with_reads
 from multilab.experiments.execute import expected_effort, jobs, run_cell_within, worker_pool
 from multilab.experiments.locks import owner
+from multilab.experiments.plan import all_cells
 from multilab.experiments.progress import ProgressBar, StageLine, exit_code, print_warnings
 from multilab.experiments.running import give_up, run_cell
 from multilab.experiments.store import Store

@@ -1,4 +1,4 @@
-"""The store of cells: folders named by key, complete or absent.
+"""The store of cells: folders named by key, complete or absent, verified when they are read.
 
 ``$MULTILAB_CELLS/<key>/`` holds ``config.yaml`` (the settings, to be read by a person), ``arrays.npz`` (the results),
 ``record.json`` (all parts of the key in clear, seconds, memory, environment) and ``DONE`` (sha256 of the others,

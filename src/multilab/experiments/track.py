@@ -1,4 +1,4 @@
-"""Runs in MLflow: a view of the result files, rebuilt at any time, one writer, never the record itself.
+"""How runs are written to MLflow: created, changed, tagged and deleted so that the store shows the result files.
 
 An experiment per study, a run per method and data set, which the tags ``method`` and ``dataset`` group. Under the plain
 name of a metric a run shows the mean over the splits; the splits themselves are steps of ``split/<metric>`` for three

@@ -1,5 +1,6 @@
-"""`multilab train`: methods on datasets, with the settings of the command line."""
+"""`multilab train`: one method on one dataset, composed, planned, executed, evaluated and tracked."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
@@ -7,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from multilab.core import MultilabError, canonical_json, json_digest, read_json, write_atomically
+from multilab.core import MultilabError, json_digest, read_json, write_atomically
 from multilab.datasets import prepared_meta
 from multilab.experiments.arguments import check_method
 from multilab.experiments.cell_metrics import cell_metrics
@@ -65,15 +66,12 @@ class Run:
 def train(overrides: Sequence[str]) -> Jobs:
     """`multilab train [-m] dataset=... method=...`: run the jobs, show them in MLflow."""
     jobs = run_jobs(train_job, overrides, "multilab train")
-    if published := [run for run in jobs.results if run.settings["publish"]]:
-        from multilab.experiments.publish import publish_now  # imports MLflow
-
-        publish_now(published)
+    track(jobs.results)
     return jobs
 
 
 def train_job(cfg: Any) -> Run:
-    """Plan, execute and evaluate one run whose settings Hydra composed."""
+    """Compose, plan, execute and evaluate one run; `train` tracks it."""
     settings, store = settings_of(cfg), Store()
     cells = _planned(settings, store)
     name = f"{settings['method']} on {settings['dataset']}"
@@ -86,10 +84,22 @@ def train_job(cfg: Any) -> Run:
     run = Run(settings, cells, scores, metric_names(cfg), where)
     print(_text_of(run))
     print_warnings(cells, store)
-    if settings["publish"]:  # later: the store of MLflow may not answer
-        note = store.root / ".runs" / f"run-{json_digest(settings)[:16]}.json"
-        write_atomically(note, canonical_json({"settings": settings, "metrics": run.metrics}))
+    leave_note(store, settings, f"run-{json_digest(settings)[:16]}", {"settings": settings, "metrics": run.metrics})
     return run
+
+
+def track(results: Sequence[Any]) -> None:
+    """Show runs, or searches, in MLflow, unless their settings say ``publish=false``."""
+    if published := [result for result in results if result.settings["publish"]]:
+        from multilab.experiments.publish import publish_now  # imports MLflow
+
+        publish_now(published)
+
+
+def leave_note(store: Store, settings: dict[str, Any], name: str, content: dict[str, Any]) -> None:
+    """Note next to the cells what is to be published: `study publish --runs` does it where MLflow did not answer."""
+    if settings["publish"]:
+        write_atomically(store.root / ".runs" / f"{name}.json", json.dumps(content))
 
 
 def _planned(settings: dict[str, Any], store: Store) -> list[Cell]:

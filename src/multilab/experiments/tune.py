@@ -1,4 +1,4 @@
-"""Hyperparameter search on all rows of one dataset, and the text that reports it."""
+"""`multilab tune`: a search on all rows of one dataset, and the text that reports it."""
 
 import csv
 import functools
@@ -14,7 +14,7 @@ from typing import Any
 
 import optuna
 
-from multilab.core import json_digest, read_json, write_atomically
+from multilab.core import json_digest, read_json
 from multilab.core.shell import short_path
 from multilab.experiments.arguments import check_method
 from multilab.experiments.cells import Cell, SplitRef, split_refs
@@ -28,6 +28,7 @@ from multilab.experiments.running import inner_inputs
 from multilab.experiments.search import default_trial, search, search_name
 from multilab.experiments.store import Store
 from multilab.experiments.study import ObservedShare, Tuning
+from multilab.experiments.train import leave_note, track
 from multilab.experiments.trials import load_search, safe_url
 from multilab.metrics import METRICS
 
@@ -58,11 +59,7 @@ class Search:
     @functools.cached_property
     def cell(self) -> Cell:
         """What was tuned."""
-        method = Method.from_mapping(self.settings["method"], self.settings["mapping"])
-        known = split_refs(self.settings["dataset"], self.settings["protocol"])[0]
-        every_row = SplitRef(known.dataset, known.dataset_digest, known.protocol, -1, "all rows")
-        observed = ObservedShare.from_setting(self.settings["observed"])
-        return Cell("train", every_row, method, self.settings["seed"], observed=observed)
+        return cell_of(self.settings)
 
     @property
     def columns(self) -> list[str]:
@@ -100,32 +97,24 @@ class Search:
 def tune(overrides: Sequence[str]) -> int:
     """`multilab tune [-m] dataset=... method=...`: run the searches and show them in MLflow."""
     jobs = run_jobs(tune_job, overrides, "multilab tune")
-    if published := [found for found in jobs.results if found.settings["publish"]]:
-        from multilab.experiments.publish import publish_now  # imports MLflow
-
-        publish_now(published)
+    track(jobs.results)
     jobs.raise_failure()
     return 0
 
 
-def read_searches(store: Store, where: dict[str, str]) -> list[Search]:
-    """Return the searches that a store of cells has notes of."""
-    notes = [read_json(path) for path in sorted((store.root / ".runs").glob("search-*.json"))]
-    return [Search(**{**note, "plan": Tuning(**note["plan"]), "where": where}) for note in notes]
-
-
 def tune_job(cfg: Any) -> Search:
-    """Search a method's space on all rows of a dataset whose settings Hydra composed; print the result."""
-    plan, settings, store = _plan(cfg), settings_of(cfg), Store()
-    check_method(Method.from_mapping(settings["method"], settings["mapping"]), tuned=True)
-    where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
-    found = Search(settings, replace(plan, storage=None), {}, "", where)
-    cell, name = found.cell, search_name(found.cell, plan)
+    """Compose, plan, execute and evaluate one search; `tune` tracks it."""
+    settings, plan, store = settings_of(cfg), _plan_of(cfg), Store()
+    cell = cell_of(settings)
+    check_method(cell.method, tuned=True)
+    name = search_name(cell, plan)
     journal, progress = store.journal(name), ProgressBar(f"tuning {cell.method.name} on {settings['dataset']}")
     began = time.time()
     trials = search(cell, plan, inner_inputs(cell, plan, store), journal, progress, name).trials
     study = load_search(plan.storage, journal, name)
     best = study.best_params  # of a longer search that was run before, where there is one
+    where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
+    found = Search(settings, replace(plan, storage=None), best, trials, where)
     new = sum(t.datetime_start is not None and t.datetime_start.timestamp() >= began for t in study.trials)
     lines = [
         _headline(study, cell, plan, new),
@@ -135,20 +124,31 @@ def tune_job(cfg: Any) -> Search:
         f"train with it: {_command(settings, best)}",
     ]
     print("\n".join(lines))
-    found = replace(found, best=best, trials=trials)
-    if settings["publish"]:  # later: the store of MLflow may not answer
-        note = {"settings": settings, "plan": asdict(found.plan), "best": best, "trials": trials}
-        path = store.root / ".runs" / f"search-{json_digest([cell.key, trials])[:16]}.json"
-        write_atomically(path, json.dumps(note))
+    note = {"settings": settings, "plan": asdict(found.plan), "best": best, "trials": trials}
+    leave_note(store, settings, f"search-{json_digest([cell.key, trials])[:16]}", note)
     return found
 
 
-def _plan(cfg: Any) -> Any:
+def _plan_of(cfg: Any) -> Tuning:
     """Return the plan of the search; without ``tune.n_trials=`` on the command line it has the default number."""
     block = plain(cfg.tune)
     if not any(word.startswith("tune.n_trials=") for word in task_overrides()):
         block["n_trials"] = block["n_trials"] or Tuning.n_trials
     return Tuning.from_mapping(block)
+
+
+def cell_of(settings: dict[str, Any]) -> Cell:
+    """Return what a search tunes: a method on all rows of a dataset."""
+    known = split_refs(settings["dataset"], settings["protocol"])[0]
+    every_row = SplitRef(known.dataset, known.dataset_digest, known.protocol, -1, "all rows")
+    method = Method.from_mapping(settings["method"], settings["mapping"])
+    return Cell("train", every_row, method, settings["seed"], observed=ObservedShare.from_setting(settings["observed"]))
+
+
+def read_searches(store: Store, where: dict[str, str]) -> list[Search]:
+    """Return the searches that a store of cells has notes of."""
+    notes = [read_json(path) for path in sorted((store.root / ".runs").glob("search-*.json"))]
+    return [Search(**{**note, "plan": Tuning(**note["plan"]), "where": where}) for note in notes]
 
 
 def _headline(study: Any, cell: Any, plan: Any, new: int) -> str:

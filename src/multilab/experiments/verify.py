@@ -1,4 +1,4 @@
-"""The reproducibility gate: recompute, compare with committed numbers, and name what differs.
+"""The reproducibility gate: recompute cells, compare them with committed numbers, and name what differs.
 
 Four questions: is every expected cell computed; does every method beat the constant predictor; are the numbers those
 committed; and, for a committed study, are randomly chosen cells of its scores what this code computes today.
@@ -22,12 +22,13 @@ from multilab.claims.paper import find
 from multilab.core import conf_dir, read_json, report_dir, write_atomically
 from multilab.datasets import load
 from multilab.experiments.cell_metrics import evaluate_cell
-from multilab.experiments.cells import Cell, base_score_cells, gate_case_cells, study_cells
+from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluate import extra_quantities
 from multilab.experiments.execute import run_cells
 from multilab.experiments.fitting import indices
 from multilab.experiments.method import LIBRARIES
+from multilab.experiments.plan import base_score_cells, gate_case_cells, study_cells
 from multilab.experiments.progress import ProgressBar, count_warnings
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study

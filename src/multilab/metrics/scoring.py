@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""All metrics of one prediction at once."""
+"""All metrics of one prediction at once: `score_all`."""
 
 from __future__ import annotations
 

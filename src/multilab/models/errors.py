@@ -1,4 +1,4 @@
-"""Exception of the package ``deployment``."""
+"""Exception of the package ``models``."""
 
 from multilab.core import MultilabError
 

@@ -1,4 +1,4 @@
-"""The command `multilab fit`."""
+"""`multilab fit`: compose the settings, cross-validate, fit on all rows, save, log and register."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loading of saved models from folders and from MLflow."""
+"""Where a model is loaded from: a folder, or an address of MLflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Summaries of training rows and of cross-validated scores for a model's metadata."""
+"""Numbers that a model remembers: of its training rows (for drift) and of its cross-validated scores (for the card)."""
 
 from __future__ import annotations
 

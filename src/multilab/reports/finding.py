@@ -45,7 +45,8 @@ def _ranks(report: ReportData) -> dict[str, Any] | None:
     leaders = [method for method in order if ranks[method] == ranks[order[0]]]
     second = order[len(leaders)] if len(leaders) < len(order) else None
     best = []
-    for dataset, own in comparison.dataset_ranks.items():
+    for dataset in comparison.datasets:
+        own = comparison.dataset_ranks[dataset]
         top = [method for method in comparison.methods if own[method] == min(own.values())]
         value, titles = float(means.loc[dataset, top[0]]), [report.method_title(method) for method in top]
         best.append({"dataset": dataset, "methods": titles, "value": value})

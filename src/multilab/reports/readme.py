@@ -123,7 +123,8 @@ def ledger_markdown(reports: Path | str) -> str:
         title = read_json(path.parent / "study.json")["title"]
         cells = read_table(path.parent / "cells.csv", ["verdict", "group"], text=True)
         agreement, by_method = Agreement.of(cells), agreement_by_method(cells)
-        other = sum(one.other_agree for one in by_method) / agreement.comparable if agreement.comparable else math.nan
+        others = sum(one.other_agree for one in by_method) if any(one.other for one in by_method) else math.nan
+        other = others / agreement.comparable if agreement.comparable else math.nan
         shares = (agreement.median_gap, *agreement.near, agreement.share, other)
         texts = ["–" if math.isnan(share) else f"{share:.{0 if i else 1}%}" for i, share in enumerate(shares)]
         depend = outcomes["depends on the reading"] + outcomes["depends on the limit"]

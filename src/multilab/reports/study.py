@@ -11,15 +11,15 @@ from multilab.claims.paper import find
 from multilab.core import record_checksums, report_dir, write_atomically, write_content
 from multilab.core.settings import identity
 from multilab.datasets import prepared_meta
-from multilab.experiments.cells import study_cells
 from multilab.experiments.comparisons import comparisons, headline_metrics, study_ranks
 from multilab.experiments.dvc_files import METRICS_FILE, PLOT_TABLES, write_plots
 from multilab.experiments.environment import environment
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluate import dataset_facts, learned
 from multilab.experiments.execute import parallel_map
-from multilab.experiments.ledger import claims_text, counterfactuals_text, judged, learned_file
+from multilab.experiments.ledger import claims_text, counterfactuals_text, judged, learned_file, study_evidence
 from multilab.experiments.method import Method
+from multilab.experiments.plan import study_cells
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study
 from multilab.model_selection import split_digests
@@ -130,9 +130,10 @@ def save_verdicts(study: Study) -> None:
     if study.paper:
         folder, store, paper = report_dir(study.name), Store(), find(study.paper)
         write_table(folder / "cells.csv", judged(study, folder, paper.tables))
-        text = claims_text(study, folder, store, paper)
+        ours = study_evidence(study, folder, store, paper)
+        text = claims_text(study, folder, store, paper, ours)
         write_atomically(folder / "claims.json", text)
-        text = counterfactuals_text(study, folder, store, paper)
+        text = counterfactuals_text(study, folder, store, paper, ours)
         write_atomically(folder / "counterfactuals.json", text)
 
 

@@ -22,14 +22,12 @@ from multilab.statistics.comparison import Comparison, compare_methods
 from multilab.statistics.errors import StatisticsError
 from multilab.statistics.ranks import pareto_front, rank_rows
 from multilab.statistics.resampled_t import corrected_resampled_interval, corrected_resampled_p
+from multilab.statistics.result_files import CELL
 from multilab.statistics.signed_rank import holm, holm_levels
 from multilab.statistics.summary import Summary, summarise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-CELL = ["dataset", "split", "method"]
-"""Columns that name a cell: one method on one split of one data set."""
 
 SECONDS = ("fit_seconds", "predict_seconds")
 """Measurements that a table of scores may hold besides metrics."""

@@ -25,7 +25,8 @@ TABLES = (SCORES, "keys.csv", "measured.csv", "tuned.csv", "sampling.csv", "labe
 # Older versions of pandas read the last bit back only on request.
 _EXACT = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
-_CELL = ["dataset", "split", "method"]
+CELL = ["dataset", "split", "method"]
+"""Columns that name a cell: one method on one split of one data set."""
 _NAMES = ("dataset", "method", "metric", "key", "table")
 
 
@@ -59,7 +60,7 @@ def read_table(path: Path | str, columns: Iterable[str] = (), text: bool = False
 
 def read_unfinished(folder: Path | str) -> pd.DataFrame:
     """Return the cells of a study without a result: dataset, split, method, reason, seconds, key; perhaps no rows."""
-    path, columns = Path(folder) / "unfinished.csv", [*_CELL, "reason", "seconds", "key"]
+    path, columns = Path(folder) / "unfinished.csv", [*CELL, "reason", "seconds", "key"]
     return read_table(path, columns) if path.is_file() else pd.DataFrame(columns=columns)
 
 
@@ -101,7 +102,7 @@ def read_scores(folder: Path | str, extra: bool = False) -> pd.DataFrame:
     extra : bool
         Append the rows of ``scores-*.csv.gz``: results under other protocols that a paper also reports.
     """
-    needed = [*_CELL, "metric", "value"]
+    needed = [*CELL, "metric", "value"]
     scores = _with_keys(Path(folder), read_table(Path(folder) / SCORES, needed))
     if not extra:
         return scores
@@ -111,12 +112,12 @@ def read_scores(folder: Path | str, extra: bool = False) -> pd.DataFrame:
 def read_measured(folder: Path | str) -> pd.DataFrame | None:
     """Return seconds, memory and model size of the cells of a study, ``None`` if they were not measured."""
     path = Path(folder) / "measured.csv"
-    return _with_keys(Path(folder), read_table(path, _CELL)) if path.is_file() else None
+    return _with_keys(Path(folder), read_table(path, CELL)) if path.is_file() else None
 
 
 def _with_keys(folder: Path, table: pd.DataFrame) -> pd.DataFrame:
     path = folder / "keys.csv"
-    return table.merge(read_table(path, [*_CELL, "key"]), on=_CELL, how="left") if path.is_file() else table
+    return table.merge(read_table(path, [*CELL, "key"]), on=CELL, how="left") if path.is_file() else table
 
 
 def write_results(
@@ -146,5 +147,5 @@ def write_results(
             (folder / name).unlink(missing_ok=True)
         else:
             write_table(folder / name, table)
-    write_table(folder / "keys.csv", scores[[*_CELL, "key"]].drop_duplicates())
+    write_table(folder / "keys.csv", scores[[*CELL, "key"]].drop_duplicates())
     write_table(folder / SCORES, scores.drop(columns="key"))  # the last: DVC waits for it

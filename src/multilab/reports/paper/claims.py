@@ -116,7 +116,8 @@ def program_views(report: ReportData, programs: Mapping[str, Program]) -> tuple[
         for claim in judged:
             shown = claim["programs"].get(name) or {}
             share, so_far = shown.get("share"), shown.get("so_far")
-            hint = f"{share[0]} of {share[1]}" if share else f"so far: {so_far}" if so_far else shown.get("limit", "")
+            kept = f"{share[0]} of {share[1]}" if share else ""
+            hint = f"so far: {so_far}" if so_far else shown.get("limit") or kept
             rows.append((str(shown.get("outcome", "")), str(hint), claim.get("program") == name))
         columns = tuple((method, report.method_title(column)) for method, column in program.columns.items())
         views.append(ProgramView(name, program.rule, program.results_known, columns, tuple(rows)))

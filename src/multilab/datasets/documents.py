@@ -1,0 +1,203 @@
+"""Readers of tables in JSON (an array of objects, or an object on each line) and Excel."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from multilab.core.files import PathLike, parse_json
+from multilab.core.text import excerpt
+from multilab.datasets.columns import LabelOptions
+from multilab.datasets.encode import CodedTable
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.file_access import (
+    Limits,
+    decode,
+    encoding_note,
+    max_content,
+    read_bytes,
+    require_cells,
+    too_large,
+)
+from multilab.datasets.frames import table_of_frame
+
+__all__ = ["read_excel", "read_json"]
+
+
+def read_json(
+    path: PathLike,
+    options: LabelOptions | None,
+    limits: Limits,
+    drop: Sequence[str] = (),
+    text: str = "error",
+    missing_labels: bool = False,
+    text_columns: Collection[str] = (),
+    encoding: str | None = None,
+) -> CodedTable:
+    """Read a JSON file of flat objects, one per row.
+
+    Parameters
+    ----------
+    path, options, limits, drop, text, missing_labels, text_columns
+        As for :func:`multilab.datasets.table.read_csv`. A cell of a column of ``text_columns`` may be a list.
+    encoding : str, optional
+        See :func:`multilab.datasets.file_access.decode`.
+
+    Returns
+    -------
+    CodedTable
+        Dense. The columns are the keys in the order of their first objects; a key that an object lacks, and null, are
+        missing values.
+
+    Raises
+    ------
+    DatasetError
+        With the line, or the number of the object: no JSON, no object, a nested object, or a cell that
+        :func:`multilab.datasets.frames.table_of_frame` refuses.
+    """
+    content = read_bytes(path, limits)
+    rows, where = _objects(decode(content, path, encoding), path)
+    names = dict[str, None]()
+    for row, line in zip(rows, where, strict=True):
+        if not isinstance(row, dict):
+            raise DatasetError(f"expected an object, got {excerpt(repr(row), 40)}", path, line)
+        for name, cell in row.items():
+            if isinstance(cell, dict):
+                raise DatasetError(f"'{excerpt(name)}' is an object: flatten it, or remove it", path, line)
+        names |= dict.fromkeys(row)
+        if len(names) > limits.max_columns:
+            raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, line)
+    require_cells(len(rows), len(names), "the table", path, limits)
+    table = _table(
+        {name: [row.get(name) for row in rows] for name in names},
+        path,
+        options,
+        limits,
+        drop,
+        text,
+        missing_labels,
+        text_columns,
+    )
+    return replace(table, notes=(*encoding_note(content, encoding), *table.notes))
+
+
+def read_excel(
+    path: PathLike,
+    options: LabelOptions | None,
+    limits: Limits,
+    drop: Sequence[str] = (),
+    text: str = "error",
+    missing_labels: bool = False,
+    text_columns: Collection[str] = (),
+) -> CodedTable:
+    """Read the first sheet of an Excel file (``.xlsx``), whose first row names the columns.
+
+    Parameters and result are those of :func:`read_json`. Formulas have the values that Excel saved; dates are texts.
+
+    Raises
+    ------
+    DatasetError
+        openpyxl is not installed; no Excel file, or one whose parts are out of proportion to it; a column without a
+        name, or a cell that :func:`multilab.datasets.frames.table_of_frame` refuses.
+    """
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise DatasetError("Excel needs openpyxl: pip install 'multilab[excel]'", path) from None
+    content = read_bytes(path, limits)
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            most = max_content(len(content), limits)
+            if sum(part.file_size for part in archive.infolist()) > most:
+                raise too_large(path, most, limits)
+            for part in archive.infolist():
+                with archive.open(part) as stream:
+                    if b"<!DOCTYPE" in stream.read(part.file_size + 1)[:4096]:  # entities would be expanded
+                        raise DatasetError("a document type is refused", path)
+        sheet = load_workbook(io.BytesIO(content), read_only=True, data_only=True).worksheets[0]
+        sheet.reset_dimensions()  # what the file declares may be anything
+        cells, checked, rows = 0, 0, list[list[Any]]()
+        for row in sheet.iter_rows(values_only=True):
+            cells += len(row) + 1
+            if cells > checked:  # a single cell far to the right makes a row wide
+                require_cells(cells, 1, "the table", path, limits)
+                checked = 2 * cells
+            rows.append(list(row))
+    except DatasetError:
+        raise
+    except Exception as error:  # openpyxl raises whatever a damaged part happens to cause
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DatasetError(f"not a readable Excel file ({excerpt(reason)})", path) from None
+    rows = [row for row in rows if any(cell is not None for cell in row)]
+    if len(rows) < 2:
+        raise DatasetError("the table has no row", path)
+    names = ["" if name is None else str(name).strip() for name in rows[0]]
+    width = max(map(len, rows))
+    require_cells(len(rows), width, "the table", path, limits)
+    columns = dict[str, list[Any]]()
+    for j in range(width):
+        name = names[j] if j < len(names) else ""
+        column = [row[j] if j < len(row) else None for row in rows[1:]]
+        if not name and all(cell is None for cell in column):
+            continue
+        if not name:
+            raise DatasetError(f"column {j + 1} has no name", path, 1)
+        if name in columns:
+            raise DatasetError(f"column '{excerpt(name)}' occurs twice", path, 1)
+        columns[name] = column
+    return _table(columns, path, options, limits, drop, text, missing_labels, text_columns)
+
+
+def _table(
+    columns: Mapping[str, Sequence[Any]],
+    path: PathLike,
+    options: LabelOptions | None,
+    limits: Limits,
+    drop: Sequence[str],
+    text: str,
+    missing_labels: bool,
+    text_columns: Collection[str],
+) -> CodedTable:
+    """Return the table of some columns of cells."""
+    try:
+        frame = pd.DataFrame({name: _cells(cells) for name, cells in columns.items()})
+    except (OverflowError, ValueError) as error:
+        raise DatasetError(f"not a table of numbers and texts ({excerpt(str(error))})", path) from None
+    table = table_of_frame(frame, options, drop, missing_labels, path, limits, text_columns)
+    if text == "error" and (of_text := [c for c in table.columns if c.values is not None and not c.binary]):
+        raise DatasetError(f"column '{excerpt(of_text[0].name)}' is text; set text to 'one_hot', or drop it", path)
+    return table
+
+
+def _objects(text: str, path: PathLike) -> tuple[list[Any], Sequence[int]]:
+    """Return the objects, and the line of each; of an array their numbers."""
+    try:
+        if text.lstrip()[:1] == "[":
+            rows = parse_json(text)
+            return rows, range(1, len(rows) + 1)
+    except ValueError as error:
+        raise DatasetError(f"not readable as JSON ({error})", path) from None
+    rows, lines = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                rows.append(parse_json(line))
+            except ValueError as error:
+                raise DatasetError(f"not readable as JSON, one object per line ({error})", path, number) from None
+            lines.append(number)
+    if not rows:
+        raise DatasetError("the table has no row", path)
+    return rows, lines
+
+
+def _cells(cells: Sequence[Any]) -> pd.Series:
+    """Return a column: of numbers where all present cells are numbers or truth values, else of objects."""
+    present = [cell for cell in cells if cell is not None]
+    if present and all(isinstance(cell, bool | int | float) for cell in present):
+        return pd.Series([None if cell is None else float(cell) for cell in cells], dtype="float64")
+    return pd.Series(list(cells), dtype=object)
