@@ -47,8 +47,8 @@ echo "[2/3] packages of $lock with $installer (one to five minutes)"
 watch_progress &
 watcher=$!
 if [ $installer = uv ]; then
-  run uv pip install --python "$venv/bin/python" --require-hashes --compile-bytecode -r "$lock"
-  run uv pip install --python "$venv/bin/python" --no-deps --no-build-isolation -e .
+  run uv --no-config pip install --python "$venv/bin/python" --require-hashes --compile-bytecode -r "$lock"
+  run uv --no-config pip install --python "$venv/bin/python" --no-deps --no-build-isolation -e .
 else
   pip=("$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar off)
   run "${pip[@]}" --require-hashes -r "$lock"

@@ -4,7 +4,7 @@
 set -euo pipefail
 options=(install --quiet --no-deps --require-hashes -r requirements-arena.lock)
 if command -v uv >/dev/null 2>&1; then
-  uv pip "${options[@]}" --python "$1/bin/python" # an environment that uv made has no pip
+  uv --no-config pip "${options[@]}" --python "$1/bin/python" # an environment that uv made has no pip
 else
   "$1/bin/python" -m pip --disable-pip-version-check "${options[@]}"
 fi

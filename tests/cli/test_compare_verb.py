@@ -66,6 +66,20 @@ def test_the_files_hold_the_values_of_the_same_folds(work):
             assert macro_f1(load("scenario1").Y[fold.test], arrays["decisions"]) == row.value
 
 
+def test_each_method_is_a_run_in_mlflow_if_wanted(work, tmp_path):
+    from mlflow import MlflowClient
+
+    uri = f"sqlite:///{tmp_path}/runs.db"
+    assert main([*RUN, "--output", str(tmp_path / "published"), "--publish", "--tracking-uri", uri]) == 0
+    client = MlflowClient(uri)
+    experiment = client.get_experiment_by_name("runs")
+    runs = client.search_runs([experiment.experiment_id], "tags.superseded = 'false'")
+    board = json.loads((work / "leaderboard.json").read_text())
+    means = {m["name"]: np.mean(list(m["values"]["macro_f1"].values())) for m in board["methods"]}
+    shown = {run.data.tags["method"].split()[0]: run.data.metrics["macro_f1"] for run in runs}
+    assert shown == pytest.approx(means)
+
+
 def test_a_second_run_fits_nothing_and_has_the_same_numbers(work, capsys):
     before = {path.name: path.stat().st_mtime_ns for path in (work.parents[2] / "cells").glob("[0-9a-f]*")}
     scores = (work / "scores.csv").read_bytes()

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from multilab.cli.files import FEW, named_dataset, reader_options
-from multilab.cli.options import DATASET, FOLDS, LEVEL, METHOD, METRIC, Duration
+from multilab.cli.options import DATASET, FOLDS, LEVEL, METHOD, METRIC, Duration, tracking_option
 from multilab.core import report_dir, write_atomically
 from multilab.core.files import refuse_overwriting
 from multilab.core.messages import unknown_name
@@ -27,6 +27,8 @@ from multilab.experiments.errors import ExperimentError
 @click.option("--metric", type=METRIC, default="macro_f1", show_default=True, help="Orders the methods; is tested.")
 @click.option("--cv", type=FOLDS, default=5, show_default=True, help="Stratified folds.")
 @click.option("-o", "--output", metavar="FOLDER", help="Where the report is written (reports/compare/NAME).")
+@click.option("--publish", is_flag=True, help="Show a run per method in MLflow, as `multilab train` does.")
+@tracking_option
 @reader_options(shown=FEW)
 def compare(
     dataset: str,
@@ -35,6 +37,8 @@ def compare(
     metric: str,
     cv: int,
     output: str | None,
+    publish: bool,
+    tracking_uri: str | None,
     reader: dict[str, Any],
 ) -> int:
     """Compare methods on one dataset within a time budget.
@@ -61,7 +65,7 @@ def compare(
     """
     from multilab.comparison.request import Request
     from multilab.comparison.results import write_files
-    from multilab.comparison.run import closing_text, compare_within_budget
+    from multilab.comparison.run import closing_text, compare_within_budget, track
     from multilab.experiments.compose import check_dataset
     from multilab.metrics.registry import DEFINED
     from multilab.reports.comparison import write_comparison_page
@@ -75,6 +79,8 @@ def compare(
     write_files(results)
     write_comparison_page(results)
     print(closing_text(results))
+    if publish:
+        track(results, tracking_uri)
     return 0 if results.finished else 1
 
 

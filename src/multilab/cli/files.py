@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multilab.core.shell import command
-from multilab.core.text import visible
+from multilab.core.text import comma_separated, visible
 
 if TYPE_CHECKING:
     from multilab.datasets.profiling import TableProfile
@@ -248,7 +248,7 @@ def _is_path(dataset: str) -> bool:
 
 
 def _listed(text: str) -> list[str]:
-    return [one.strip() for one in text.strip("[]").split(",") if one.strip()]
+    return comma_separated(text.strip("[]"))
 
 
 def _option(name: str, value: str) -> Any:

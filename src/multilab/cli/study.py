@@ -15,6 +15,7 @@ from multilab.cli.options import COUNT, METHOD, SEED, STUDY, Duration, study_opt
 from multilab.cli.train import Settings
 from multilab.core import read_json, report_dir, write_atomically
 from multilab.core.shell import command, short_path
+from multilab.core.text import comma_separated
 from multilab.experiments.errors import ExperimentError, TrackingError
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def verify(
         raise click.UsageError("--accept writes the reference of all methods; leave out --method and --sample.")
     described = load_study(study)
     with tempfile.TemporaryDirectory(prefix="multilab-gate-") as folder:
-        methods = method.split(",") if method else None
+        methods = comma_separated(method) if method else None
         if sample:
             return recompute_sample(described, store or folder, sample, seed, methods)
         return recompute_study(described, store or folder, methods, accept, verbose)

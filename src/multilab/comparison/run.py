@@ -26,16 +26,18 @@ from multilab.comparison.request import DEFAULT_FOLDS, Request
 from multilab.comparison.results import Results
 from multilab.comparison.scores import CellScores
 from multilab.datasets import card, load
+from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.execute import jobs
 from multilab.experiments.fitting import indices
+from multilab.experiments.mlflow_store import tracking
 from multilab.experiments.store import Store
 from multilab.methods.labels import has_unobserved
-from multilab.metrics import per_label
+from multilab.metrics import METRICS, per_label
 from multilab.metrics.registry import defined
 from multilab.statistics import Leaderboard
 
-__all__ = ["closing_text", "compare_within_budget"]
+__all__ = ["closing_text", "compare_within_budget", "track"]
 
 _SHARE_OF_FITS = 0.7
 """Share of the budget for the fits; the rest is for thresholds and the learning curve."""
@@ -189,6 +191,23 @@ def _commands(request: Request, chosen: PlannedMethod | None, recommended: str |
 
 def _value(value: object) -> str:
     return f"[{','.join(map(str, value))}]" if isinstance(value, list) else str(value)
+
+
+def track(results: Results, tracking_uri: str | None = None) -> None:
+    """Show each finished method in MLflow, as the run that `multilab train` of these settings shows."""
+    from multilab.experiments import train  # imports Hydra
+
+    request, store, where = results.request, results.scores.store, tracking(tracking_uri)
+    metrics = [metric for metric in results.scores.metrics if metric in METRICS]
+    protocol = [] if request.cv == DEFAULT_FOLDS else [f"protocol=kfold{request.cv}"]
+    runs = []
+    for entry in results.entries:
+        if entry.name not in results.board.failures:
+            changes = [f"method.{name}={_value(value)}" for name, value in entry.member.changes.items()]
+            settings = {"dataset": request.dataset, "method": entry.name, "changed": sorted([*changes, *protocol])}
+            scores = [cell_metrics(cell, store) for cell in entry.cells]
+            runs.append(train.Run({**settings, "publish": True}, entry.cells, scores, metrics, where))
+    train.track(runs)
 
 
 def closing_text(results: Results) -> str:

@@ -5,10 +5,10 @@ That of a file whose name ends in ``.gz`` is of its content: versions of zlib co
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from multilab.core.digests import sha256_digest
 from multilab.core.files import read_content, write_atomically
 
 CHECKSUMS = "SHA256SUMS"
@@ -44,4 +44,4 @@ def _recorded(folder: Path) -> dict[str, str]:
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(read_content(path)).hexdigest()
+    return sha256_digest(read_content(path))

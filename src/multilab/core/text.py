@@ -44,6 +44,11 @@ def listed(items: Iterable[str], most: int = LISTED) -> str:
     return each[0] if len(each) == 1 else f"{', '.join(each[:-1])} and {each[-1]}"
 
 
+def comma_separated(text: str) -> list[str]:
+    """Return the items of ``a, b``, without blanks around them and without empty ones."""
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
 def latex(text: object) -> str:
     r"""Return a text with the characters that LaTeX reads as commands escaped: ``macro\_f1``."""
     return re.sub(r"[\\~^±&%$#_{}]", lambda match: _LATEX.get(match.group(), "\\" + match.group()), str(text))

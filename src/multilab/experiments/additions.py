@@ -20,12 +20,10 @@ from multilab.experiments.plan import all_cells
 from multilab.experiments.progress import ProgressBar, exit_code
 from multilab.experiments.store import Store
 from multilab.experiments.study import load_study
-from multilab.statistics.result_files import SCORES, TABLES, read_table, read_unfinished, write_results
+from multilab.statistics.result_files import CELL, SCORES, TABLES, read_table, read_unfinished, write_results
 
 if TYPE_CHECKING:
     from multilab.claims import PublishedTables
-
-_CELL = ["dataset", "split", "method"]
 
 
 def add(store: Store, study: str, retry: bool = False) -> int:
@@ -70,13 +68,13 @@ def add(store: Store, study: str, retry: bool = False) -> int:
         (committed.tuned(old), tuned(new, store)),
         (committed.missing([cell for cell in cells if cell.key in gone]), missing),
     )
-    order = {_location(cell): position for position, cell in enumerate(cells)}
+    order = {cell.row: position for position, cell in enumerate(cells)}
     results, costs, chosen, missing = (_merged(parts, order) for parts in tables)
     _check_quantities(results, compared, folder)
     known = _wanted(committed.sampling(cells), compared)
     here = [cell for cell in cells if store.has(cell.key)]
     errors = _merged((known, sampling_errors(described, here, store, published)), order)
-    write_results(folder, results, costs, chosen, errors.drop_duplicates([*_CELL, "metric"], keep="last"), missing)
+    write_results(folder, results, costs, chosen, errors.drop_duplicates([*CELL, "metric"], keep="last"), missing)
     record_checksums(folder, TABLES)
     print(f"{folder / SCORES}: {len(cells) - len(missing)} results of {len(described.all_methods)} columns")
     if len(missing):
@@ -89,7 +87,7 @@ class _Committed:
 
     def __init__(self, folder: Path) -> None:
         path = folder / "keys.csv"
-        keys = read_table(path, [*_CELL, "key"]) if path.is_file() else pd.DataFrame(columns=[*_CELL, "key"])
+        keys = read_table(path, [*CELL, "key"]) if path.is_file() else pd.DataFrame(columns=[*CELL, "key"])
         self.keys = set(keys["key"])
         self._folder, self._locations = folder, keys
         self._missing = read_unfinished(folder)
@@ -103,46 +101,42 @@ class _Committed:
         path = self._folder / file
         if not path.is_file():
             return pd.DataFrame()
-        table = read_table(path, [*_CELL, *([name] if name else [])], text=file == "tuned.csv")  # its JSON null is text
-        table = table.astype({"split": int}).merge(self._locations, on=_CELL)
-        own = dict(iter(table.groupby([*_CELL, "key"], sort=False)))
+        table = read_table(path, [*CELL, *([name] if name else [])], text=file == "tuned.csv")  # its JSON null is text
+        table = table.astype({"split": int}).merge(self._locations, on=CELL)
+        own = dict(iter(table.groupby([*CELL, "key"], sort=False)))
         distinct = table.drop_duplicates(["key", *([name] if name else [])])
         by_key = dict(iter(distinct.groupby("key", sort=False)))
         seen, parts = set(), []
         for cell in cells:
-            rows = own.get((*_location(cell), cell.key), by_key.get(cell.key))
+            rows = own.get((*cell.row, cell.key), by_key.get(cell.key))
             if rows is not None and not (once and (cell.key, cell.method.name) in seen):
                 seen.add((cell.key, cell.method.name))
-                parts.append(rows.assign(**dict(zip(_CELL, _location(cell), strict=True))))
+                parts.append(rows.assign(**dict(zip(CELL, cell.row, strict=True))))
         return pd.concat(parts) if parts else pd.DataFrame()
 
     def scores(self, cells: Sequence[Cell]) -> pd.DataFrame:
         rows = self._rows(SCORES, cells, "metric")
-        return rows[[*_CELL, "metric", "value", "key"]] if len(rows) else rows
+        return rows[[*CELL, "metric", "value", "key"]] if len(rows) else rows
 
     def measured(self, cells: Sequence[Cell]) -> pd.DataFrame:
         rows = self._rows("measured.csv", cells)
-        columns = [name for name in (*_CELL, *MEASURED, RECALL, "alone", "key") if name != RECALL or name in rows]
+        columns = [name for name in (*CELL, *MEASURED, RECALL, "alone", "key") if name != RECALL or name in rows]
         return rows[columns] if len(rows) else rows
 
     def tuned(self, cells: Sequence[Cell]) -> pd.DataFrame:
         rows = self._rows("tuned.csv", cells, "parameter", once=True)
         columns = ["parameter", "value", "metric", "best", "tune_seconds"]
-        return rows[[*_CELL, *columns]] if len(rows) else rows
+        return rows[[*CELL, *columns]] if len(rows) else rows
 
     def missing(self, cells: Sequence[Cell]) -> pd.DataFrame:
         """Return the rows of cells without a result, under their names of today."""
         by_key = self._missing.drop_duplicates("key").set_index("key")
-        rows = [(*_location(c), *by_key.loc[c.key, ["reason", "seconds"]], c.key) for c in cells]
-        return pd.DataFrame(rows, columns=[*_CELL, "reason", "seconds", "key"])
+        rows = [(*c.row, *by_key.loc[c.key, ["reason", "seconds"]], c.key) for c in cells]
+        return pd.DataFrame(rows, columns=[*CELL, "reason", "seconds", "key"])
 
     def sampling(self, cells: Sequence[Cell]) -> pd.DataFrame:
         rows = self._rows("sampling.csv", cells, "metric", once=True)
-        return rows[[*_CELL, "metric", "error"]] if len(rows) else rows
-
-
-def _location(cell: Cell) -> tuple[str, int, str]:
-    return cell.split_ref.dataset, cell.split_ref.split, cell.method.name
+        return rows[[*CELL, "metric", "error"]] if len(rows) else rows
 
 
 def _compared(published: PublishedTables | None, conventions: str, method: str) -> tuple[str, ...]:
@@ -164,7 +158,7 @@ def _merged(parts: Sequence[pd.DataFrame], order: dict[tuple[str, int, str], int
     if not filled:
         return parts[-1]
     table = pd.concat(filled, ignore_index=True)
-    position = [order[row] for row in table[_CELL].itertuples(index=False, name=None)]
+    position = [order[row] for row in table[CELL].itertuples(index=False, name=None)]
     return table.iloc[sorted(range(len(table)), key=position.__getitem__)].reset_index(drop=True)
 
 

@@ -138,6 +138,11 @@ class Cell:
         return json_digest(self.identity)
 
     @property
+    def row(self) -> tuple[str, int, str]:
+        """Dataset, split and method: what identifies the cell in the tables of results."""
+        return self.split_ref.dataset, self.split_ref.split, self.method.name
+
+    @property
     def label(self) -> str:
         """Display name: ``mlknn on emotions, split 3``."""
         suffix = "" if self.split_ref.inner is None else f", inner fold {self.split_ref.inner[3]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import subprocess
@@ -10,6 +9,8 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from multilab.core.digests import sha256_digest
 
 __all__ = ["code_version", "environment"]
 
@@ -25,7 +26,7 @@ def environment() -> dict[str, Any]:
     lock = Path("requirements.lock")
     return {
         **code_version(),
-        "lock_digest": hashlib.sha256(lock.read_bytes()).hexdigest() if lock.is_file() else None,
+        "lock_digest": sha256_digest(lock.read_bytes()) if lock.is_file() else None,
         "machine": f"{platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores",
         "blas": ", ".join(blas_libraries()),
         "versions": {name: number for name in _PACKAGES if (number := _version(name))},

@@ -7,7 +7,6 @@ takes two seconds to import.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import os
@@ -24,6 +23,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from multilab.core import experiment_dir, home_dir, read_json, write_atomically
+from multilab.core.digests import sha256_digest
 from multilab.experiments.conf import read_settings
 from multilab.experiments.errors import TrackingError
 
@@ -271,7 +271,7 @@ def writer_lock(uri: str) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
     else:
         user = os.getuid() if hasattr(os, "getuid") else 0
-        digest = hashlib.sha256(uri.encode()).hexdigest()[:16]
+        digest = sha256_digest(uri.encode())[:16]
         path = Path(tempfile.gettempdir()) / f"multilab-mlflow-{user}-{digest}.lock"
     lock = FileLock(path)
     try:

@@ -19,6 +19,7 @@ import pandas as pd
 from multilab.claims.paper import find
 from multilab.core import json_digest, read_json, record_checksums, report_dir
 from multilab.core.messages import unknown_name
+from multilab.core.text import comma_separated
 from multilab.experiments.cells import Cell
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluate import MEASURED
@@ -62,16 +63,12 @@ def match_cells(study: Study, folder: Path) -> list[Match]:
     """
     table = pd.concat([read_table(folder / "keys.csv", [*CELL, "key"]), read_unfinished(folder)])
     keys = {(row.dataset, row.split, row.method): str(row.key) for row in table.itertuples()}
-    cells = {_location(cell): cell for cell in all_cells(study)}
+    cells = {cell.row: cell for cell in all_cells(study)}
     for names, what in ((keys.keys() - cells, "not in the study"), (cells.keys() - keys, "not in keys.csv")):
         if names:
             first = ", ".join(map(str, min(names)))
             raise ExperimentError(f"{folder}: {len(names)} cells are {what}, the first: {first}; run the study")
     return [Match(cell, keys[location]) for location, cell in cells.items()]
-
-
-def _location(cell: Cell) -> tuple[str, int, str]:
-    return cell.split_ref.dataset, cell.split_ref.split, cell.method.name
 
 
 def changed_settings(study: Study, folder: Path, matches: Iterable[Match]) -> dict[str, list[str]]:
@@ -190,7 +187,7 @@ def write_new_keys(folder: Path, matches: Iterable[Match]) -> None:
 
     Cells that are not among the matches keep their keys.
     """
-    keys = {_location(match.cell): match.cell.key for match in matches}
+    keys = {match.cell.row: match.cell.key for match in matches}
     tables = {"keys.csv": read_table(folder / "keys.csv", [*CELL, "key"]), "unfinished.csv": read_unfinished(folder)}
     for name, table in tables.items():
         if len(table):
@@ -248,7 +245,7 @@ def rekey(
     """
     described, folder = load_study(study), report_dir(study)
     matches = match_cells(described, folder)
-    changed = set(filter(None, recompute.split(",")))
+    changed = set(comma_separated(recompute))
     if unknown := changed - {match.cell.method.name for match in matches}:
         raise ExperimentError(unknown_name("method", min(unknown), described.all_methods))
     matches = [match for match in matches if match.cell.method.name not in changed]
@@ -256,7 +253,7 @@ def rekey(
     print(f"{study}: {len(moved)} of {len(matches)} results have another key now")
     if not moved:
         return 0
-    accepted = set(accept.split(","))
+    accepted = set(comma_separated(accept))
     changes = changed_settings(described, folder, moved)
     for method, lines in changes.items():
         print(*(f"{'accepted' if method in accepted else 'REFUSED'}: {line}" for line in lines), sep="\n")

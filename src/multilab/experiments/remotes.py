@@ -7,7 +7,6 @@ with their digests, if its key is the digest of what its record says it was comp
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import re
@@ -18,6 +17,7 @@ from typing import Any
 from numpy.lib import format as npy
 
 from multilab.core import json_digest, parse_json
+from multilab.core.digests import sha256_digest
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.store import Store
 
@@ -156,7 +156,7 @@ def unpack_cell(key: str, content: bytes) -> dict[str, bytes]:
             _check_entries(archive.infolist())
             files = {name: archive.read(name) for name in archive.namelist()}
         digests, record = parse_json(files["DONE"]), parse_json(files["record.json"])
-        actual = {name: hashlib.sha256(data).hexdigest() for name, data in files.items() if name != "DONE"}
+        actual = {name: sha256_digest(data) for name, data in files.items() if name != "DONE"}
         if digests != actual:
             raise ExperimentError("its files are not those that DONE lists")
         if record["key"] != key or json_digest(record["parts"]) != key:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import functools
-import hashlib
 import io
 import json
 import os
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multilab.core import parse_json, read_json, store_dir
+from multilab.core.digests import sha256_digest
 from multilab.experiments import locks
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.locks import owner_of, running_journals
@@ -121,7 +121,7 @@ class Store:
     def _finish(self, key: str, files: Mapping[str, bytes], record: Mapping[str, Any]) -> None:
         """Write the folder of a finished cell."""
         contents = {**files, "record.json": json.dumps({**record, "key": key}, indent=1, sort_keys=True).encode()}
-        done = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(contents.items())}
+        done = {name: sha256_digest(content) for name, content in sorted(contents.items())}
         contents["DONE"] = json.dumps(done, indent=1).encode()
         self._write_folder(key, contents)
 
@@ -209,7 +209,7 @@ def _read(path: Path) -> tuple[str, str | None]:
 def _read_once(path: Path, *_: int) -> tuple[str, str | None]:
     content = path.read_bytes()
     key = str(parse_json(content)["key"]) if path.name == "record.json" else None
-    return hashlib.sha256(content).hexdigest(), key
+    return sha256_digest(content), key
 
 
 def is_storage_failure(error: BaseException) -> bool:

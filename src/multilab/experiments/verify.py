@@ -94,7 +94,7 @@ def fingerprint(
 
 def cell_name(cell: Cell) -> str:
     """Return the name of a cell in the reference: ``digit-segments/2/mlknn``."""
-    return f"{cell.split_ref.dataset}/{cell.split_ref.split}/{cell.method.name}"
+    return "/".join(map(str, cell.row))
 
 
 def fingerprints(
@@ -288,7 +288,7 @@ def recompute_sample(
     expected = committed_numbers(folder_of_study)
     unfinished = {(row.dataset, row.split, row.method) for row in read_unfinished(folder_of_study).itertuples()}
     every = [cell for method in methods or study.all_methods for cell in study_cells(study, method)]
-    every = [c for c in every if (c.split_ref.dataset, c.split_ref.split, c.method.name) not in unfinished]
+    every = [c for c in every if c.row not in unfinished]
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
     picked = np.random.default_rng(seed).choice(len(every), size=min(size, len(every)), replace=False)

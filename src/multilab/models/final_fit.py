@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import time
@@ -15,6 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from multilab import datasets
+from multilab.core.digests import sha256_digest
 from multilab.core.messages import unknown_name
 from multilab.datasets.table_encoder import encoder_with_rows
 from multilab.decision.thresholds import LOWEST
@@ -305,7 +305,7 @@ def _dataset(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "title": entry.title,
-        "card_digest": hashlib.sha256(entry.location.read_bytes()).hexdigest(),
+        "card_digest": sha256_digest(entry.location.read_bytes()),
         **{key: facts.get(key) for key in wanted},
         "licence": entry.licence,
         "citation": entry.citation,

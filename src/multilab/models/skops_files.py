@@ -12,7 +12,7 @@ from typing import Any
 import skops.io
 from sklearn.base import BaseEstimator
 
-from multilab.core.text import excerpt
+from multilab.core.text import comma_separated, excerpt
 from multilab.models.errors import DeploymentError
 
 __all__ = ["TRUSTED_VARIABLE", "dump_model", "is_trusted_class", "load_skops", "untrusted_types"]
@@ -105,7 +105,7 @@ def is_trusted_class(name: str) -> bool:
 
 
 def _trusted_by_name() -> set[str]:
-    return {name.strip() for name in os.environ.get(TRUSTED_VARIABLE, "").split(",") if name.strip()}
+    return set(comma_separated(os.environ.get(TRUSTED_VARIABLE, "")))
 
 
 @functools.cache
