@@ -138,12 +138,13 @@ def save_verdicts(study: Study) -> None:
 
 
 def save_learned(study: Study) -> None:
-    """Copy what the study's own methods learned on first splits to the report's ``figures`` folder.
+    """Copy what the study's own methods, and fair variants, learned on first splits to the report's ``figures`` folder.
 
     A cell that is not in the store leaves the file that is there: ``multilab store add`` needs no cells of old columns.
     """
     store = Store()
-    for method in study.methods:
+    fair = [column for variant in study.variants.values() if variant.kind == "fair" for column in variant.columns]
+    for method in (*study.methods, *fair):
         for cell in study_cells(study, method):
             if cell.split_ref.split or not cell.method.save_attributes or not store.has(cell.key):
                 continue
