@@ -194,6 +194,38 @@ def test_on_how_many_datasets_a_method_is_the_best():
     assert (together.outcome, together.numbers["by all together"]) == ("fails", 3)
 
 
+def test_the_counts_of_a_combination_are_those_of_its_columns():
+    metrics = ["macro_auc", "macro_f1", "micro_f1", "ranking_loss", "one_error", "coverage", "average_precision"]
+    level = {"kpca": 0.1, "klscca": 0.2, "k": 0.3, "r": 0.5, "o": 0.4}
+    rows = [
+        (dataset, 0, method, metric, 1 - value if metric in ("ranking_loss", "one_error", "coverage") else value)
+        for dataset in (*DATASETS, "last")
+        for method, value in level.items()
+        for metric in metrics
+    ]
+    ours = Evidence(pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"]), alpha=0.05)
+    about = {
+        "eta": {"rule": "r"},
+        "orthogonal": {"minimum": "o"},
+        "original": {"eq": "k"},
+        "others": ["kpca", "klscca"],
+    }
+    about |= {"datasets": DATASETS, "last": "last"}
+    found = run_check("combinations", {**about, "counts": [8, 8, 0]}, ours)
+    assert found.outcome == "holds"
+    assert found.numbers == {
+        "rule; minimum; eq": {
+            "D3": "12 of 12",
+            "D4": "8, 8, 0",
+            "D5": 0.1,
+            "D8": "8, 8, 8, 8",
+            "D8 together": 8,
+            "D9": "3 of 3",
+        }
+    }
+    assert run_check("combinations", {**about, "counts": [8, 7, 1]}, ours).outcome == "fails"
+
+
 def costs():
     rows = [
         {"variant": v, "dataset": d, "n": n, "seconds": factor * (n / 100) ** slope, "slope": slope}
