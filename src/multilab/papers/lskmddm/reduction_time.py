@@ -28,7 +28,7 @@ _REDUCERS = {"kmddm": KernelMDDM, "lskmddm": LSKernelMDDM}
 def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
     """Return the processor seconds from kernel matrix to coefficients of the first n training rows, per variant and n.
 
-    Settings: ``variants`` (by name ``of``, a reducer, and its arguments), ``sizes`` and ``repeats``, of which the median
+    Settings: ``sizes``, ``variants`` (by name ``of``, a reducer, and its arguments) and ``repeats``; their median
     counts. The variants take turns, so that other work on the machine meets all of them.
     """
     assert unit.cell is not None
