@@ -190,7 +190,8 @@ def less_correlated(evidence: Evidence, quantities: Sequence[str], datasets: Seq
         means = rows.groupby(["dataset", "representation"])["value"].mean().unstack().reindex(datasets)
         parts += (means["interactions"] < means["probabilities"]).tolist()
         numbers[quantity] = {
-            str(name): f"{row.interactions:.3f}, probabilities {row.probabilities:.3f}" for name, row in means.iterrows()
+            str(name): f"{row.interactions:.3f}, probabilities {row.probabilities:.3f}"
+            for name, row in means.iterrows()
         }
     return Finding.of(parts, numbers, sentence)
 
