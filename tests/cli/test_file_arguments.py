@@ -72,7 +72,7 @@ def test_content_and_options_decide_the_name_and_the_digest_not_the_path(folder)
 
 
 def test_without_options_the_dataset_of_the_same_content(folder):
-    with pytest.raises(DatasetError, match="no option given to choose"):
+    with pytest.raises(DatasetError, match="which columns are labels"):
         with_registered_files(["dataset=my.csv"])
     name = register_file("my.csv", label_prefix="tag_").name
     assert with_registered_files(["dataset=my.csv"]) == [f"dataset={name}"]

@@ -141,4 +141,4 @@ def test_a_wrong_claim_is_found_before_any_cell_is_computed(root: Path) -> None:
         message = multilab(root, "study", "preprocess", "--study", "toy", code=2)
     finally:
         path.write_text(right)
-    assert "papers/toy/claims.yaml: claim T1: check below: missing a required argument: 'limit'" in message
+    assert "papers/toy/claims.yaml: claim T1: check below: unknown argument 'limits'; did you mean 'limit'" in message

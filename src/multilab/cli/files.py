@@ -31,6 +31,7 @@ _EXTENSIONS = (
     ".svmlight",
     ".tsv",
     ".txt",
+    ".xlsx",
 )
 _COMPRESSED = (".bz2", ".gz", ".xz")
 _COUNTS = ("labels_first", "labels_last", "min_count", "n_features", "first_feature", "first_label")

@@ -1,3 +1,4 @@
+# The class `Method` is part of the key of tuned cells: an edit of its code (not of its docstrings) recomputes them.
 """Methods as ``conf/method/*.yaml`` describes them."""
 
 from __future__ import annotations

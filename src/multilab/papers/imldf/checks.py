@@ -181,8 +181,8 @@ def less_correlated(evidence: Evidence, quantities: Sequence[str], datasets: Seq
     """
     named = {"between_columns": "two columns", "with_labels": "a column with the label it is nearest to"}
     sentence = (
-        f"On each of {words(datasets)}: the mean absolute correlation of {' and of '.join(named[q] for q in quantities)} "
-        "is smaller for interactions than for label probabilities."
+        f"On each of {words(datasets)}: the mean absolute correlation of "
+        f"{' and of '.join(named[q] for q in quantities)} is smaller for interactions than for label probabilities."
     )
     parts, numbers = [], {}
     for quantity in quantities:
@@ -190,7 +190,8 @@ def less_correlated(evidence: Evidence, quantities: Sequence[str], datasets: Seq
         means = rows.groupby(["dataset", "representation"])["value"].mean().unstack().reindex(datasets)
         parts += (means["interactions"] < means["probabilities"]).tolist()
         numbers[quantity] = {
-            str(name): f"{row.interactions:.3f}, probabilities {row.probabilities:.3f}" for name, row in means.iterrows()
+            str(name): f"{row.interactions:.3f}, probabilities {row.probabilities:.3f}"
+            for name, row in means.iterrows()
         }
     return Finding.of(parts, numbers, sentence)
 

@@ -15,7 +15,7 @@ from multilab.methods.forests.interactions import Found, LayerPaths, Trees, chos
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
     from multilab.experiments.store import Store
 
 FILE = "diversity"

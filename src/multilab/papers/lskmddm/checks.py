@@ -1,43 +1,186 @@
-"""Checks of the LSkMDDM claims and errata: equal results, growth with the dimension and of costs, equations."""
+"""Checks of the LSkMDDM claims and errata: which reduction is better, on how many sets, at what cost; equations."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import spearmanr
 
 from multilab.claims.errors import NotYet
-from multilab.claims.evidence import Evidence, Finding, words
+from multilab.claims.evidence import Evidence, Finding, direction_of, words
+from multilab.statistics import signed_rank_p
+
+_TIE = 1e-12
 
 
 def agree_within(
     evidence: Evidence,
     methods: Sequence[str],
     metrics: Sequence[str],
-    tolerance: float,
+    tolerance: float | None = None,
     datasets: Sequence[str] | None = None,
     of_means: bool = False,
 ) -> Finding:
     """Holds for a metric and a dataset if no two of the methods differ by more than the tolerance: on every split, or
-    in the means.
+    in the means. Without a tolerance the finding says for which ones it holds.
 
     The numbers are the largest differences, by metric, and where they are.
     """
-    sentence = (
-        f"By {words(metrics)}, on {words(datasets)}: {words(methods)} differ by at "
-        f"most {tolerance:g} {'in the means' if of_means else 'on every split'}."
-    )
+    where_from = "in the means" if of_means else "on every split"
+    bound = "little" if tolerance is None else f"by at most {tolerance:g}"
+    sentence = f"By {words(metrics)}, on {words(datasets)}: {words(methods)} differ {bound} {where_from}."
     numbers: dict[str, object] = {}
-    parts = []
+    gaps: dict[str, float] = {}
     for metric in metrics:
         table = (evidence.means if of_means else evidence.runs)(metric, methods, datasets)
         spread = table.max(axis=1) - table.min(axis=1)
         where = spread.idxmax()
         numbers[metric] = f"{spread.max():.2g} on {where if of_means else f'{where[0]}, split {where[1]}'}"
-        parts += list(spread.groupby(level="dataset", sort=False).max() <= tolerance)
+        largest = spread.groupby(level="dataset", sort=False).max()
+        gaps |= {f"{metric} {dataset}": float(gap) for dataset, gap in largest.items()}
+    return Finding.at_most(gaps, tolerance, numbers, sentence, of="differences")
+
+
+def better_than(
+    evidence: Evidence,
+    methods: Sequence[str],
+    against: Sequence[str],
+    metrics: Sequence[str],
+    datasets: Sequence[str],
+    everywhere: bool = False,
+) -> Finding:
+    """Holds for two methods and a metric if the first is better over the datasets by Wilcoxon's signed-rank test.
+
+    With ``everywhere`` it must be better on each of them instead. A method is not better than one that has its column.
+    The numbers are the sets won and lost, and p.
+    """
+    how = "on each of them" if everywhere else f"by Wilcoxon's signed-rank test at {evidence.alpha:g}"
+    sentence = (
+        f"By each of {words(metrics)}, over {words(datasets)}: each of {words(methods)} is better than each of "
+        f"{words(against)} {how}."
+    )
+    numbers, parts = {}, []
+    for method, other, metric in itertools.product(methods, against, metrics):
+        means = _means(evidence, metric, [method, other], datasets)
+        gain = means[method] - means[other]
+        gain = gain if direction_of(metric) == "max" else -gain
+        won, lost = int((gain > _TIE).sum()), int((gain < -_TIE).sum())
+        p = float(signed_rank_p(gain.to_numpy())) if won + lost else 1.0
+        parts.append(won == len(gain) if everywhere else bool(gain.sum() > 0 and p < evidence.alpha))
+        numbers[f"{method} against {other}, {metric}"] = f"{won}-{lost}, p {p:.2g}"
     return Finding.of(parts, numbers, sentence)
+
+
+def best_on(
+    evidence: Evidence,
+    method: str,
+    methods: Sequence[str],
+    metrics: Sequence[str],
+    datasets: Sequence[str],
+    at_least: int,
+    together: bool = False,
+) -> Finding:
+    """Holds for a metric if the method is the best one on enough datasets, ties included.
+
+    With ``together`` it must be the best one by all metrics on the same datasets. The numbers are the counts of the
+    means, and the least and the largest of the counts of single splits.
+    """
+    by = f"all of {words(metrics)} together" if together else f"each of {words(metrics)}"
+    sentence = f"By {by}: {method} is the best of {words(methods)} on at least {at_least} of {words(datasets)}."
+    runs = {metric: _runs(evidence, metric, methods, datasets) for metric in metrics}
+    best = {metric: _is_best(table.groupby(level="dataset").mean(), method, metric) for metric, table in runs.items()}
+    single = {metric: _is_best(table, method, metric).groupby(level="split").sum() for metric, table in runs.items()}
+    numbers: dict[str, object] = {
+        metric: f"{int(best[metric].sum())} of {len(best[metric])}, on single splits "
+        f"{int(single[metric].min())} to {int(single[metric].max())}"
+        for metric in metrics
+    }
+    if not together:
+        return Finding.of([int(one.sum()) >= at_least for one in best.values()], numbers, sentence)
+    by_all = pd.DataFrame(best).all(axis=1)
+    numbers["by all together"] = int(by_all.sum())
+    return Finding.of(int(by_all.sum()) >= at_least, numbers, sentence)
+
+
+def combinations(
+    evidence: Evidence,
+    eta: Mapping[str, str],
+    orthogonal: Mapping[str, str],
+    original: Mapping[str, str],
+    others: Sequence[str],
+    datasets: Sequence[str],
+    last: str,
+    counts: Sequence[int],
+) -> Finding:
+    """Holds for a combination of columns if its counts of best F1 are those printed.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    eta, orthogonal, original : mapping of str to str
+        Our columns for rLSkMDDM, OLSkMDDM and kMDDM, by what they differ in.
+    others : sequence of str
+        The columns that all combinations have, KPCA and KLSCCA first.
+    datasets : sequence of str
+        The Yahoo sets.
+    last : str
+        The set of D9.
+    counts : sequence of int
+        The printed counts: micro F1 and macro F1 of rLSkMDDM, macro F1 of OLSkMDDM.
+    """
+    sentence = (
+        f"On {words(datasets)}: rLSkMDDM has the best micro F1 on {counts[0]}, the best macro F1 on {counts[1]}, and "
+        f"OLSkMDDM the best macro F1 on {counts[2]}."
+    )
+    numbers: dict[str, object] = {}
+    parts = []
+    for (rule, r), (solver, o), (problem, k) in itertools.product(eta.items(), orthogonal.items(), original.items()):
+        found = _of_combination(evidence, r, o, k, others, datasets, last)
+        numbers[f"{rule}; {solver}; {problem}"] = found
+        parts.append(found["D4"] == ", ".join(map(str, counts)))
+    return Finding.of(parts, numbers, sentence)
+
+
+def _of_combination(
+    evidence: Evidence, r: str, o: str, k: str, others: Sequence[str], datasets: Sequence[str], last: str
+) -> dict[str, object]:
+    """Return what D3, D4, D5, D8 and D9 come to with columns for rLSkMDDM (r), OLSkMDDM (o) and kMDDM (k)."""
+    methods = [*others, k, r, o]
+
+    def best(method: str, metric: str, sets: Sequence[str] = datasets) -> pd.Series:
+        return _is_best(_means(evidence, metric, methods, sets), method, metric)
+
+    better = better_than(evidence, [k, r], others[:2], ["macro_auc", "macro_f1", "micro_f1"], datasets)
+    auc = _means(evidence, "macro_auc", [r, o], datasets)
+    ranking = {metric: best(r, metric) for metric in ("ranking_loss", "one_error", "coverage", "average_precision")}
+    at_last = [bool(best(r, metric, [last]).all()) for metric in ("ranking_loss", "coverage", "average_precision")]
+    f1 = (best(r, "micro_f1"), best(r, "macro_f1"), best(o, "macro_f1"))
+    return {
+        "D3": f"{better.share[0]} of {better.share[1]}" if better.share else better.outcome,
+        "D4": ", ".join(str(int(one.sum())) for one in f1),
+        "D5": round(float((auc[r] - auc[o]).abs().max()), 4),
+        "D8": ", ".join(str(int(one.sum())) for one in ranking.values()),
+        "D8 together": int(pd.DataFrame(ranking).all(axis=1).sum()),
+        "D9": f"{sum(at_last)} of {len(at_last)}",
+    }
+
+
+def _runs(evidence: Evidence, metric: str, methods: Sequence[str], datasets: Sequence[str]) -> pd.DataFrame:
+    """Return the runs of columns; a program may have one column for two methods."""
+    return evidence.runs(metric, list(dict.fromkeys(methods)), datasets)
+
+
+def _means(evidence: Evidence, metric: str, methods: Sequence[str], datasets: Sequence[str]) -> pd.DataFrame:
+    return evidence.means(metric, list(dict.fromkeys(methods)), datasets)
+
+
+def _is_best(table: pd.DataFrame, method: str, metric: str) -> pd.Series:
+    best = table.max(axis=1) if direction_of(metric) == "max" else table.min(axis=1)
+    return (table[method] - best).abs() <= _TIE
 
 
 def rises_with(
@@ -48,74 +191,124 @@ def rises_with(
     y: str,
     by: str,
     datasets: Sequence[str] | None = None,
-    least: float | None = None,
 ) -> Finding:
     """Holds for a method, a dataset and a value of the column ``by`` if Spearman's correlation of ``y`` and ``x`` is
-    above 0, or at least ``least``.
+    above 0.
 
     The numbers are the smallest correlations and how many are below.
     """
     sentence = (
-        f"On {words(datasets)}: {table} of each of {words(methods)} by {y} rises with "
-        f"{x}, Spearman's rho {f'at least {least:g}' if least is not None else 'above 0'}."
+        f"On {words(datasets)}: {table} of each of {words(methods)} by {y} rises with {x}, Spearman's rho above 0."
     )
-    rows = evidence.table(table, method=list(methods), **({"dataset": list(datasets)} if datasets else {}))
+    rows = _all_of(evidence, table, "method", methods)
+    rows = rows[rows["dataset"].isin(datasets)] if datasets else rows
     rho = {
         " ".join(map(str, names)): float(spearmanr(curve[x], curve[y]).statistic)
         for names, curve in rows.groupby(["method", "dataset", by], sort=False)
     }
-    parts = {name: value > 0 if least is None else value >= least for name, value in rho.items()}
     smallest = min(rho, key=lambda name: rho[name])
-    low = {name: round(rho[name], 3) for name, fits in parts.items() if not fits}
+    low = {name: round(value, 3) for name, value in rho.items() if value <= 0}
     return Finding.of(
-        parts.values(), {"smallest": f"{rho[smallest]:.3f}, {smallest}", "below": low, "curves": len(rho)}, sentence
+        [value > 0 for value in rho.values()],
+        {"smallest": f"{rho[smallest]:.3f}, {smallest}", "not above 0": low, "curves": len(rho)},
+        sentence,
     )
 
 
-def steeper(evidence: Evidence, variant: str, others: Sequence[str], table: str, margin: float = 0.0) -> Finding:
-    """Holds for a dataset and another variant if the log-log slope of the variant's cost is above by the margin."""
+def above_others(
+    evidence: Evidence, methods: Sequence[str], others: Sequence[str], table: str, x: str, y: str, by: str
+) -> Finding:
+    """Return for which shares of the points of curves all of some methods are above all others, by values of ``by``."""
     sentence = (
-        f"On every dataset: the log-log slope of the cost of {variant} is above that of each of "
-        f"{words(others)} by more than {margin:g}."
+        f"At most points of {table}, a data set and a value of {x}: each of {words(methods)} is above each of "
+        f"{words(others)}."
     )
-    rows = evidence.table(table, variant=[variant, *others])
+    rows = _all_of(evidence, table, "method", [*methods, *others])
+    points = rows.set_index([by, "dataset", x, "method"])[y].unstack().dropna()
+    above = points[list(methods)].min(axis=1) > points[list(others)].max(axis=1)
+    shares = {str(name): float(share) for name, share in above.groupby(level=by, sort=False).mean().items()}
+    numbers = {
+        name: f"{share:.0%} of {int((points.index.get_level_values(by) == name).sum())}"
+        for name, share in shares.items()
+    }
+    return Finding.at_least(shares, None, numbers, sentence, of="shares")
+
+
+def steeper(evidence: Evidence, variant: str, others: Sequence[str], table: str) -> Finding:
+    """Holds for a dataset and another variant if the log-log slope of the variant's cost is above the other's."""
+    sentence = f"On every dataset: the log-log slope of the cost of {variant} is above that of each of {words(others)}."
+    rows = _all_of(evidence, table, "variant", [variant, *others])
     slopes = rows.groupby(["dataset", "variant"], sort=False)["slope"].first().unstack()
     numbers = {name: {str(d): round(float(v), 2) for d, v in slopes[name].items()} for name in [variant, *others]}
-    parts = [gap > margin for other in others for gap in slopes[variant] - slopes[other]]
-    return Finding.of(parts, numbers, sentence)
+    return Finding.of([gap > 0 for other in others for gap in slopes[variant] - slopes[other]], numbers, sentence)
 
 
 def costlier_at(
     evidence: Evidence, variant: str, others: Sequence[str], table: str, x: str, at: float, y: str
 ) -> Finding:
-    """Holds for a dataset and another variant if the variant's ``y`` is above at one ``x``."""
-    sentence = f"On every dataset: at {x} {at:g} the {y} of {variant} is above that of each of {words(others)}."
+    """Holds for a dataset and another variant if the variant's ``y`` is above at one ``x``.
+
+    Where it is above everywhere, the finding says by which factors: the paper says "far above" or "significantly" and
+    gives none.
+    """
+    sentence = f"On every dataset: at {x} {at:g} the {y} of {variant} is far above that of each of {words(others)}."
     values = _at(evidence, [variant, *others], table, x, at, y)
     numbers = {name: {str(d): float(f"{v:.2g}") for d, v in values[name].items()} for name in values}
-    return Finding.of([gap > 0 for other in others for gap in values[variant] - values[other]], numbers, sentence)
+    factors = {
+        f"{other} on {dataset}": float(factor)
+        for other in others
+        for dataset, factor in (values[variant] / values[other]).items()
+    }
+    above = [factor > 1 for factor in factors.values()]
+    if all(above):
+        return Finding.at_least(factors, None, numbers, sentence, of="factors")
+    return Finding.of(above, numbers, sentence)
 
 
-def alike_at(
-    evidence: Evidence, variants: Sequence[str], table: str, x: str, at: float, of: float, y: str, share: float
-) -> Finding:
-    """Holds for a dataset if ``y`` of the variants differs at one ``x`` by a share of the largest at another ``x``."""
-    sentence = (
-        f"On every dataset: at {x} {at:g} the {y} of {words(variants)} differ by at most {share:g} of "
-        f"the largest at {x} {of:g}, the end of the axis."
-    )
+def alike_at(evidence: Evidence, variants: Sequence[str], table: str, x: str, at: float, y: str) -> Finding:
+    """Return for which factors between the largest and the least ``y`` at one ``x`` variants are about equal."""
+    sentence = f"On every dataset: at {x} {at:g} the {y} of {words(variants)} are about equal."
     values = _at(evidence, variants, table, x, at, y)
-    largest = _at(evidence, variants, table, x, of, y).max(axis=1)
-    shares = (values.max(axis=1) - values.min(axis=1)) / largest
     numbers: dict[str, object] = {str(d): {v: f"{row[v]:.2g}" for v in variants} for d, row in values.iterrows()}
-    return Finding.of(
-        shares <= share, {**numbers, "share": {str(d): round(float(s), 3) for d, s in shares.items()}}, sentence
-    )
+    factors = {str(dataset): float(factor) for dataset, factor in (values.max(axis=1) / values.min(axis=1)).items()}
+    return Finding.at_most(factors, None, numbers, sentence, of="factors")
 
 
 def _at(evidence: Evidence, variants: Sequence[str], table: str, x: str, at: float, y: str) -> Any:
     """Return the mean ``y`` at one ``x``, datasets x variants."""
-    rows = evidence.table(table, variant=list(variants), **{x: at})
+    rows = _all_of(evidence, table, "variant", variants, **{x: at})
     return rows.groupby(["dataset", "variant"], sort=False)[y].mean().unstack()[list(variants)]
+
+
+def _all_of(evidence: Evidence, table: str, column: str, names: Sequence[str], **chosen: Any) -> pd.DataFrame:
+    """Return the rows of a table with some names in a column, all of which must be there."""
+    rows = evidence.table(table, **{column: list(names)}, **chosen)
+    lacking = [name for name in names if name not in set(rows[column])]
+    if lacking:
+        raise NotYet(f"{table}.csv has no {', '.join(lacking)}")
+    return rows
+
+
+def fewer_operations(evidence: Evidence, sizes: Sequence[int], labels: int, steps: int) -> Finding:
+    """Holds for a size n if the paper's count of LSkMDDM is below n^3, the product K K that eq. (1) needs.
+
+    Where it is for all sizes, the finding says by which factors: the paper says "much smaller" and gives none.
+    """
+    sentence = (
+        f"With n of {words(sizes)}, {labels} labels and {steps} steps: 3/2 n c^2 + 9/2 c^3 + T c (2 n^2 + 8 n) is much "
+        "smaller than n^3, the product K K of eq. (1)."
+    )
+    factors = {}
+    for n in sizes:
+        count = 1.5 * n * labels**2 + 4.5 * labels**3 + steps * labels * (2 * n**2 + 8 * n)
+        factors[f"n = {n}"] = n**3 / count
+    numbers = {name: float(f"{factor:.3g}") for name, factor in factors.items()}
+    above = [factor > 1 for factor in factors.values()]
+    return (
+        Finding.at_least(factors, None, numbers, sentence, of="factors")
+        if all(above)
+        else Finding.of(above, numbers, sentence)
+    )
 
 
 def datasets_named(evidence: Evidence, tables: Sequence[str], prefix: str, count: int) -> Finding:

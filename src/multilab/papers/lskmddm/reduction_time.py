@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multilab.experiments import running
+from multilab.methods.reduction.kernel_mddm import KernelMDDM
 from multilab.methods.reduction.kernel_reducer import training_kernel
+from multilab.methods.reduction.ls_kernel_mddm import LSKernelMDDM
 from multilab.papers.lskmddm.reducers import reducer_of
 
 if TYPE_CHECKING:
@@ -20,27 +22,36 @@ if TYPE_CHECKING:
 
 FILE = "reduction_time"
 
+_REDUCERS = {"kmddm": KernelMDDM, "lskmddm": LSKernelMDDM}
+
 
 def compute(unit: Unit, store: Store) -> dict[str, list[Any]]:
-    """Return the processor seconds from kernel matrix to coefficients for the first n training rows, per n.
+    """Return the processor seconds from kernel matrix to coefficients of the first n training rows, per variant and n.
 
-    Settings: ``sizes``, ``repeats`` (the median counts), ``set`` (arguments of the reducer) and ``variant``, what to
-    call it then.
+    Settings: ``sizes``, ``variants`` (by name ``of``, a reducer, and its arguments) and ``repeats``; their median
+    counts. The variants take turns, so that other work on the machine meets all of them.
     """
     assert unit.cell is not None
     inputs, settings = running.gather(unit.cell, store), unit.settings
-    reducer = reducer_of(unit)[0].set_params(**settings.get("set", {}))
-    seconds = []
+    shared = reducer_of(unit)[0]
+    reducers = {
+        name: _REDUCERS[about["of"]](**{key: value for key, value in about.items() if key != "of"})
+        for name, about in settings["variants"].items()
+    }
+    rows: dict[str, list[Any]] = {"variant": [], "n": [], "seconds": []}
     for n in settings["sizes"]:
         X, Y = inputs.X_train[:n], inputs.Y_train[:n]
-        K, _ = training_kernel(X, reducer.gamma, reducer.gamma_factor)
-        taken = []
+        K, _ = training_kernel(X, shared.gamma, shared.gamma_factor)
+        taken: dict[str, list[float]] = {name: [] for name in reducers}
         for _ in range(settings["repeats"]):
-            began = time.process_time()
-            reducer.coefficients(K, X, Y)
-            taken.append(time.process_time() - began)
-        seconds.append(float(np.median(taken)))
-    return {"variant": [settings["variant"]] * len(seconds), "n": list(settings["sizes"]), "seconds": seconds}
+            for name, reducer in reducers.items():
+                began = time.process_time()
+                reducer.coefficients(K, X, Y)
+                taken[name].append(time.process_time() - began)
+        for name, seconds in taken.items():
+            for column, value in zip(rows, (name, n, float(np.median(seconds))), strict=True):
+                rows[column].append(value)
+    return rows
 
 
 def finish(rows: pd.DataFrame) -> pd.DataFrame:
