@@ -178,6 +178,8 @@ def _judged(
     checks: Mapping[str, Check] | None,
     programs: Mapping[str, Program],
 ) -> dict[str, Any]:
+    if claim.origin == "ours":  # such a claim names our columns themselves
+        programs = {}
     finding, readings = _decided(claim, claim.program, ours, checks, programs)
     explanation = asdict(claim.explanation) if claim.explanation else None
     entry: dict[str, Any] = {
