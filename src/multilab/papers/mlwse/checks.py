@@ -223,6 +223,8 @@ def affinities_agree(evidence: Evidence, methods: Sequence[str], dataset: str, l
         rhos = {}
         for name, (labels, W) in evidence.arrays(method, ["label_affinity_", "W_"]).items():
             rhos[name] = _correlations(labels, W)
+        if dataset not in rhos:
+            raise NotYet(f"{method} kept no weights on {dataset}")
         values[method] = rhos[dataset]["Spearman"]
         all_rhos = [one["Spearman"] for one in rhos.values() if one]
         numbers[method] = {
