@@ -12,6 +12,7 @@ from multilab.claims.checks import check_errata
 from multilab.claims.paper import find
 from multilab.experiments.study import load_study
 from multilab.methods import BinaryRelevance, PessimisticTree, RAkEL
+from multilab.methods.stacking._mean_of_scores import MeanOfScores
 from multilab.methods.stacking.objective import cosine_affinity
 
 SCORES = ["dataset", "split", "method", "metric", "value"]
@@ -59,14 +60,18 @@ def test_published_cells_are_compared_with_columns_of_kind_as_printed():
     assert set(kinds.values()) == {"as_printed"}
 
 
-def test_claims_about_which_method_is_better_use_fair_columns():
-    study = load_study("mlwse")
-    judged = {"best_average_rank", "wins_minus_losses", "beats", "friedman_rejects"}
-    for claim in find("mlwse").claims:
-        if claim.check in judged:
-            arguments = claim.arguments
-            columns = [*arguments.get("methods", ()), *arguments.get("against", ()), *arguments.get("best", ())]
-            assert {study.kind_of(column) for column in columns} == {"fair"}, claim.id
+def test_fair_columns_are_those_of_kind_fair():
+    study, paper = load_study("mlwse"), find("mlwse")
+    own = {name for name, column in paper.programs["fair"].columns.items() if column in study.all_methods}
+    assert {study.kind_of(paper.programs["fair"].columns[name]) for name in own - {"mlwse_l1_200"}} == {"fair"}
+    assert study.kind_of(paper.programs["as_printed"].columns["ebr"]) == "as_printed"
+
+
+def test_the_mean_of_scores_is_their_mean():
+    S = np.random.default_rng(0).random((7, 6))
+    Y = np.eye(7, 3, dtype=int)
+    scores = MeanOfScores(threshold=0.4).fit(S, Y).decision_function(S)
+    np.testing.assert_allclose(scores, (S[:, :3] + S[:, 3:]) / 2)
 
 
 def test_random_subsets_of_one_label_vote_as_binary_relevance_decides():
@@ -86,71 +91,84 @@ def test_random_subsets_of_one_label_vote_as_binary_relevance_decides():
 # ---- checks
 
 
-@pytest.mark.parametrize(
-    ("gains", "slack", "expected"),
-    [([0.0, 0.01, 0.02], 0.0, "holds"), ([-0.02, -0.01, 0.0], 0.0, "fails"), ([-0.02, -0.01, 0.0], 0.011, "holds")],
-)
-def test_at_least_best_of_allows_the_slack(gains, slack, expected):
-    others = {("p", "accuracy"): {"d": [0.5, 0.6, 0.7]}, ("q", "accuracy"): {"d": [0.4, 0.4, 0.4]}}
-    known = evidence({("m", "accuracy"): {"d": [v + g for v, g in zip((0.5, 0.6, 0.7), gains, strict=True)]}, **others})
-    arguments = {"methods": ["m"], "others": ["p", "q"], "metric": "accuracy", "datasets": ["d"], "slack": slack}
-    assert outcome("at_least_best_of", arguments, known) == expected
+def test_a_loss_to_the_best_has_the_limits_for_which_it_is_small():
+    known = evidence(
+        {
+            ("p", "accuracy"): {"d": [0.5, 0.7]},
+            ("q", "accuracy"): {"d": [0.4, 0.4]},
+            ("m", "accuracy"): {"d": [0.49, 0.67]},
+        }
+    )
+    arguments = {"methods": ["m"], "others": ["p", "q"], "metric": "accuracy", "datasets": ["d"]}
+    result = run_check("loss_to_best", arguments, known)
+    assert result.holds_for == "differences of 0.02 and more"
+    assert result.numbers == {"m against p on d": "-0.0200 (standard error 0.0100)"}
 
 
-def test_some_zero_needs_zeros_on_most_datasets_and_counts_zero_groups():
+def test_classifiers_are_dropped_as_complete_blocks():
     W = np.zeros((4, 2))
     W[:2] = 1e-12
-    learned = {("a", "x"): {"W_": W}, ("a", "y"): {"W_": W + 1}}
-    result = run_check("some_zero", {"methods": ["a"], "blocks": 2}, evidence({}, learned=learned))
-    assert result.outcome == "fails"
-    assert result.numbers["a"] == {
-        "datasets with zeros": "1 of 2", "median share": 0.25, "largest share": 0.5, "zero groups": "1 of 4",
+    learned = {("a", "x"): {"W_": W + 1}, ("a", "y"): {"W_": np.where(np.arange(4)[:, None] == 0, 0.0, 1.0 + W)}}
+    kept = run_check("drops_classifiers", {"methods": ["a"], "blocks": 2}, evidence({}, learned=learned))
+    assert kept.outcome == "fails"
+    assert kept.numbers["a"] == {
+        "classifiers dropped": "0 of 4", "datasets with a weight of 0": "1 of 2", "largest share of weights of 0": 0.25,
     }  # fmt: skip
     more = evidence({}, learned={**learned, ("a", "z"): {"W_": W}})
-    assert outcome("some_zero", {"methods": ["a"]}, more) == "holds"
-    assert run_check("some_zero", {"methods": ["b"]}, more).reason == "b kept no W_"
+    assert outcome("drops_classifiers", {"methods": ["a"], "blocks": 2}, more) == "holds"
 
 
-def test_zeros_at_takes_the_first_strength_from_the_given_one_on():
-    table = pd.DataFrame({"method": "m", "dataset": "d", "strength": [0.1, 1.0, 10.0], "zeros": [0.0, 0.1, 0.9]})
+def test_strengths_of_the_penalty():
+    table = pd.DataFrame(
+        {
+            "method": "m", "dataset": "d", "strength": [0.1, 1.0, 10.0, 100.0], "zeros": [0.0, 0.1, 0.9, 1.0],
+            "zero_blocks": [0.0, 0.0, 1 / 3, 1.0], "hamming_loss": [0.1, 0.1, 0.2, 0.3], "paper": [1.0, 0.0, 0.0, 0.0],
+        }
+    )  # fmt: skip
     known = evidence({}, tables={"sparsity": table})
-    assert outcome("zeros_at", {"method": "m", "strengths": {"d": 0.5}, "at_least": 0.1}, known) == "holds"
-    assert outcome("zeros_at", {"method": "m", "strengths": {"d": 0.1}, "at_least": 0.1}, known) == "fails"
+    assert outcome("zeros_at", {"method": "m", "strengths": {"d": 5.0}}, known) == "holds"
+    assert outcome("zeros_at", {"method": "m", "strengths": {"d": 0.5}}, known) == "fails"
+    found = run_check("can_drop_classifiers", {"methods": ["m"]}, known)
+    assert found.outcome == "holds"
+    assert found.numbers["m on d"]["times the printed one"] == 100.0
+    never = evidence({}, tables={"sparsity": table.assign(zero_blocks=[0.0, 0.0, 0.0, 1.0])})
+    assert outcome("can_drop_classifiers", {"methods": ["m"]}, never) == "fails"
 
 
-@pytest.mark.parametrize(("sign", "expected"), [(1, "holds"), (-1, "fails")])
-def test_correlation_sign_compares_cosines_of_labels_and_weights(sign, expected):
-    rng = np.random.default_rng(0)
-    learned = {}
-    for name in "abcdefgh":
-        W = rng.random((6, 5))
-        learned["m", name] = {"W_": W, "label_affinity_": sign * cosine_affinity(W)}
-    result = run_check("correlation_sign", {"methods": ["m"]}, evidence({}, learned=learned))
-    assert result.outcome == expected
-    assert result.numbers["m"]["median"] == sign
-    few = evidence({}, learned={k: v for k, v in learned.items() if k[1] in "abc"})
-    assert outcome("correlation_sign", {"methods": ["m"]}, few) == ("not testable" if sign > 0 else "fails")
+@pytest.mark.parametrize("sign", [1, -1])
+def test_affinities_of_labels_and_weights(sign):
+    W = np.random.default_rng(0).random((6, 5))
+    learned = {("m", "ccd"): {"W_": W, "label_affinity_": sign * cosine_affinity(W)}}
+    result = run_check("affinities_agree", {"methods": ["m"], "dataset": "ccd"}, evidence({}, learned=learned))
+    assert result.holds_for == f"correlations of {sign} and less"
+    assert result.numbers["m"]["negative on"] == f"{int(sign < 0)} of 1 datasets"
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "expected"),
-    [
-        ("worse_beyond", {"parameter": "alpha", "limit": 10, "margins": {"d": 0.01}}, "holds"),
-        ("worse_beyond", {"parameter": "alpha", "limit": 10, "margins": {"d": 0.5}}, "fails"),
-        ("worse_beyond", {"parameter": "alpha", "limit": 1000, "margins": {"d": 0.01}}, "not testable"),
-        ("rises_then_falls", {"parameter": "beta", "fixed": {"alpha": 1}, "margins": {"d": 0.01}}, "holds"),
-        ("rises_then_falls", {"parameter": "beta", "fixed": {"alpha": 100}, "margins": {"d": 0.01}}, "fails"),
-        ("rises_then_falls", {"parameter": "beta", "margins": {"d": 0.09}}, "holds"),
-        ("flat_in", {"at_best": ["alpha"], "tolerance": 0.11}, "holds"),
-        ("flat_in", {"at_best": ["alpha"], "tolerance": 0.09}, "fails"),
-        ("flat_in", {"at_best": ["beta"], "tolerance": 0.11}, "fails"),
-        ("flat_in", {"at_best": ["beta"], "up_to": {"alpha": 1}, "tolerance": 0.11}, "holds"),
-    ],
+    ("values", "monotone", "expected"),
+    [((0.5, 0.6, 0.5), True, "holds"), ((0.5, 0.4, 0.6, 0.5), True, "fails"), ((0.5, 0.4, 0.6, 0.5), False, "holds")],
 )
-def test_checks_on_a_grid(name, arguments, expected):
-    arguments = {"method": "m", "metric": "example_f1", **arguments}
-    assert outcome(name, arguments, evidence({}, tables={"sensitivity": GRID})) == expected
-    assert run_check(name, arguments, EMPTY).reason == "sensitivity.csv is not among the study's results"
+def test_most_cases_of_figure_4(values, monotone, expected):
+    curves = {1: values, 100: (0.2,) * len(values)}
+    rows = [("m", "d", a, b, "example_f1", v) for a, curve in curves.items() for b, v in enumerate(curve, 1)]
+    known = evidence({}, tables={"sensitivity": pd.DataFrame(rows, columns=GRID.columns)})
+    arguments = {"method": "m", "metric": "example_f1", "limit": 10.0, "alpha": 1.0, "monotone": monotone}
+    result = run_check("cases_of_figure_4", arguments, known)
+    assert result.numbers["cases"] == ("2 of 2" if expected == "holds" else "1 of 2")
+    assert result.outcome == expected
+
+
+def test_checks_on_a_grid():
+    known = evidence({}, tables={"sensitivity": GRID})
+    stable = {"method": "m", "metric": "example_f1"}
+    assert run_check("range_at_best", {**stable, "at_best": ["alpha"]}, known).holds_for == "ranges of 0.1 and more"
+    assert run_check("range_at_best", {**stable, "at_best": ["beta"]}, known).numbers == {"d": 0.4}
+    limited = {**stable, "at_best": ["beta"], "up_to": {"alpha": 1.0}}
+    assert run_check("range_at_best", limited, known).numbers == {"d": 0.0}
+    rises = {**stable, "parameter": "beta", "dataset": "d", "at_any": "alpha"}
+    assert run_check("rises_in", rises, known).numbers == {"alpha 1": 0.1, "alpha 100": 0.0}
+    missing = run_check("range_at_best", {**stable, "at_best": ["alpha"]}, EMPTY)
+    assert missing.reason == "sensitivity.csv is not among the study's results"
 
 
 def test_checks_on_curves():
@@ -158,12 +176,61 @@ def test_checks_on_curves():
         {"method": "m", "dataset": "d", "iteration": [1, 100, 200, 300], "gap": [1.0, 0.1, 1e-3, 1e-4]}
     )
     known = evidence({}, tables={"convergence": table})
-    assert outcome("below_by", {"at": {"m": 200}, "limit": 2e-3}, known) == "holds"
-    assert outcome("below_by", {"at": {"m": 200}, "limit": 1e-3}, known) == "fails"
-    assert outcome("below_by", {"at": {"m": 400}, "limit": 1e-3}, known) == "open"
-    assert outcome("settled_by", {"at": {"m": 200}, "limit": 1e-5}, known) == "holds"
-    assert outcome("settled_by", {"at": {"m": 100}, "limit": 1e-5}, known) == "fails"
-    assert outcome("settled_by", {"at": {"m": 300}, "limit": 1e-5}, known) == "open"
+    assert run_check("gap_from", {"at": {"m": 200}}, known).holds_for == "shares of 0.001 and more"
+    changes = run_check("changes_from", {"at": {"m": 200}}, known)
+    assert changes.holds_for == "changes of 9e-06 and more"
+    assert changes.numbers["largest of all from iteration 1 on"] == pytest.approx(0.9 / 99, rel=1e-2)
+    assert run_check("gap_from", {"at": {"m": 400}}, known).reason == "convergence.csv stops before iteration 400 for m"
+
+
+def test_selections_against_their_baseline():
+    draws = {"baseline": [0.5] * 9, "better": [0.6] * 8 + [0.4], "same": [0.5] * 9}
+    known = evidence({(name, "accuracy"): {"d": values} for name, values in draws.items()})
+    arguments = {"methods": ["better", "same"], "other": "baseline", "metric": "accuracy", "datasets": ["d"]}
+    assert run_check("better_in_draws", arguments, known).share == (1, 2)
+    weights = {
+        ("s", "weight[better]"): {"d": 0.2}, ("s", "weight[same]"): {"d": 0.7},
+        ("better", "accuracy"): {"d": 0.6}, ("same", "accuracy"): {"d": 0.5},
+    }  # fmt: skip
+    heaviest = {"methods": ["s"], "classifiers": ["better", "same"], "datasets": ["d"]}
+    assert outcome("largest_weight_to_best", heaviest, evidence(weights)) == "fails"
+    first = {"method": "better", "others": ["same"], "metric": "accuracy", "datasets": ["d"]}
+    assert outcome("first_of", first, evidence(weights)) == "holds"
+
+
+def test_a_pattern_of_draws_has_a_probability():
+    known = evidence({("m", "weight"): {"x": [0.0, 1.0], "y": [0.0, 2.0], "z": [0.0, 0.0]}})
+    arguments = {"method": "m", "metric": "weight", "value": 0.0, "datasets": ["x", "y", "z"]}
+    result = run_check("pattern_is_likely", arguments, known)
+    assert (result.outcome, result.numbers["probability"]) == ("holds", 0.25)
+
+
+def test_seconds_and_differences():
+    values = {
+        (m, metric): {"x": v if metric == "total_seconds" else 0.0, "y": 1.0 if metric == "total_seconds" else 0.0}
+        for m, v in (("m", 8.0), ("a", 1.0), ("b", 2.0), ("c", 9.0))
+        for metric in ("total_seconds", "input_seconds")
+    }
+    slower = run_check("slower_than", {"methods": ["m"], "others": ["a", "b", "c"]}, evidence(values))
+    assert slower.holds_for == "factors of 4 and more"
+    known = evidence({("m", "jaccard"): {"x": 0.5, "y": 0.4}, ("o", "jaccard"): {"x": 0.45, "y": 0.43}})
+    arguments = {"method": "m", "other": "o", "metrics": ["jaccard"]}
+    assert run_check("largest_difference", arguments, known).holds_for == "differences of 0.05 and more"
+
+
+def test_cells_of_another_version_change_an_order():
+    known = evidence({(m, "micro_f1"): {"x": v, "y": v} for m, v in (("a", 0.9), ("b", 0.5))})
+    arguments = {
+        "metric": "micro_f1",
+        "changed": {"a": {"x": 0.4, "y": 0.4}},
+        "methods": ["a", "b"],
+        "datasets": ["x", "y"],
+    }
+    assert outcome("ranks_with_other_version", {**arguments, "order": ["b", "a"]}, known) == "holds"
+    assert outcome("ranks_with_other_version", {**arguments, "order": ["a", "b"]}, known) == "fails"
+    printed = {"method": "a", "metric": "micro_f1", "dataset": "x"}
+    assert outcome("printed_is_better", {**printed, "other": 0.8}, known) == "holds"
+    assert outcome("printed_is_better", {**printed, "other": 0.95}, known) == "fails"
 
 
 MIXED = {

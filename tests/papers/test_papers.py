@@ -47,6 +47,7 @@ def test_every_check_of_a_paper_is_used(name):
     paper = papers.find(name)
     own = {key for key, check in paper.checks.items() if check.__module__.endswith(f"{name}.checks")}
     uses = [(claim.check, claim.arguments) for claim in paper.claims]
+    uses += [(reading.check, reading.arguments) for claim in paper.claims for reading in claim.readings]
     uses += [(one.check, one.arguments) for one in paper.counterfactuals]
     uses += [(erratum.check["name"], erratum.arguments) for erratum in paper.errata if erratum.check]
     parts = {part["check"] for name, arguments in uses if name == ALL_OF for part in arguments["parts"]}

@@ -195,8 +195,10 @@ def _judged(
         "expected": claim.expected,
         "explanation": explanation,
     }
-    others = {name: _decided(claim, name, ours, checks, programs)[0] for name in programs if name != claim.program}
-    shown = {name: finding if name == claim.program else others[name] for name in programs}
+    # A question of our own names our columns: it is not asked of other programs, whose columns it may name already.
+    asked = programs if claim.origin == "paper" else [name for name in programs if name == claim.program]
+    others = {name: _decided(claim, name, ours, checks, programs)[0] for name in asked if name != claim.program}
+    shown = {name: finding if name == claim.program else others[name] for name in asked}
     entry |= _filled(
         holds_for=finding.holds_for,
         so_far=finding.so_far,

@@ -325,6 +325,53 @@ def _quantities(metrics: Sequence[str] | Mapping[str, str]) -> str:
     return ", ".join(f"{printed} (our {words(ours)})" for printed, ours in metrics.items())
 
 
+def nearer_by_signed_rank(
+    evidence: Evidence,
+    printed: str,
+    method: str,
+    other: str,
+    metrics: Sequence[str] | Mapping[str, str],
+    datasets: Sequence[str],
+) -> Finding:
+    """Holds if one of our columns is nearer to the published numbers than another by Wilcoxon's signed-rank test.
+
+    Its units are the datasets, each with the mean over the metrics of the relative gap to the published number; cells
+    of one dataset are no independent evidence.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Our results, with the published cells.
+    printed : str
+        The published method.
+    method, other : str
+        Our columns.
+    metrics : sequence of str or mapping of str to str
+        Published metrics; a mapping has our quantity for each.
+    datasets : sequence of str
+    """
+    sentence = (
+        f"By {words(metrics)}, over {words(datasets)}: our {method} is nearer to the published {printed} than "
+        f"{other} by "
+        f"Wilcoxon's signed-rank test of the relative gaps at .05."
+    )
+    quantities = metrics if isinstance(metrics, Mapping) else {metric: metric for metric in metrics}
+    published = pd.concat({metric: evidence.printed(printed, metric, datasets)["mean"] for metric in quantities})
+    gaps = []
+    for column in (method, other):
+        gap = (_ours(evidence, (column, None), quantities, datasets) - published).abs() / published.abs()
+        gaps.append(gap.groupby(level=1).mean())
+    own, theirs = gaps
+    p = signed_rank_p((theirs - own).to_numpy())
+    numbers = {
+        "nearer on": f"{int((own < theirs).sum())} of {len(own)} datasets",
+        "p": float(f"{p:.2g}"),
+        f"median gap of {method}": f"{own.median():.2%}",
+        f"median gap of {other}": f"{theirs.median():.2%}",
+    }
+    return Finding.of(bool(p < 0.05 and (theirs - own).sum() > 0), numbers, sentence)
+
+
 def _title(column: str, quantity: str | None) -> str:
     return f"{column} by {quantity}" if quantity else column
 

@@ -69,7 +69,8 @@ def _sampling(folder: Path, published: PublishedTables) -> pd.DataFrame:
 def study_evidence(study: Study, folder: Path, store: Store, paper: Paper) -> Evidence:
     """Return the evidence of a study: scores, costs, arrays learned on first splits, further tables, published cells.
 
-    Arrays of cells that are not in the store are those of the report's ``figures`` folder.
+    Arrays of cells that are not in the store are those of the report's ``figures`` folder. The table ``resplits`` has
+    the scores of the study of random splits that the paper's names give.
     """
     arrays = {
         (method, cell.split_ref.dataset): learned(cell, store)
@@ -80,6 +81,9 @@ def study_evidence(study: Study, folder: Path, store: Store, paper: Paper) -> Ev
         if cell.split_ref.split == 0 and cell.method.save_attributes
     }
     tables = {name: read_table(path) for name, path in tables_of(folder).items() if name not in _NOT_TABLES}
+    resplits = paper.tables.aliases.resplits
+    if resplits and "scores" in tables_of(folder.parent / resplits):
+        tables["resplits"] = read_scores(folder.parent / resplits)
     scores = pd.concat([read_scores(folder, extra=True), _measured(folder)])
     cells, splits = paper.tables.cells, paper.splits
     return Evidence(scores, arrays, tables, study.alpha, cells, splits, paper.table_splits)

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import spearmanr
 
+from multilab.claims.errors import NotYet
 from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of, words
 from multilab.claims.published import rounds_to
 from multilab.statistics import compare_methods
@@ -43,7 +45,7 @@ def loses_at_most(
 ) -> Finding:
     """Holds for each other that the method is worse than in at most ``at_most`` cells; a tie is no loss."""
     sentence = (
-        f"By {words(metrics)}, on {words(datasets)}: in at most ``at_most`` cells "
+        f"By {words(metrics)}, on {words(datasets)}: in at most so many cells "
         f"{method} is worse than: {words(against)}; a cell is one dataset and one "
         "measure."
     )
@@ -272,17 +274,101 @@ def separated(
     return Finding.of(count >= at_least, {"pairs": count, **numbers}, sentence)
 
 
-def faster(
-    evidence: Evidence, method: str, against: str, times: float = 1.0, datasets: Sequence[str] | None = None
+def slower_than(
+    evidence: Evidence, method: str, others: Sequence[str], datasets: Sequence[str] | None = None
 ) -> Finding:
-    """Holds for each dataset on which fitting the other takes more than ``times`` as long, by the means over splits."""
+    """Say how many times as long as each of the others a method takes to fit, by the means over splits."""
     sentence = (
-        f"On each of {words(datasets)}: fitting {against} takes more than {times:g} times as long as fitting {method}."
+        f"On each of {words(datasets)}: fitting {method} takes at most the limit times as long as fitting "
+        f"each of {words(others)}."
     )
-    rows = evidence.table("measured", method=[method, against])
-    seconds = rows.groupby(["dataset", "method"], sort=False)["fit_seconds"].mean().unstack()
-    ratio = (seconds[against] / seconds[method]).loc[list(datasets) if datasets else slice(None)]
-    return Finding.of(list(ratio > times), {str(d): f"{r:.3g}x" for d, r in ratio.items()}, sentence)
+    seconds = evidence.means("fit_seconds", [method, *others], datasets)
+    factors, numbers = {}, {}
+    for other in others:
+        ratio = seconds[method] / seconds[other]
+        factors[other] = float(ratio.max())
+        numbers[other] = f"{ratio.min():.2g} to {ratio.max():.2g} times"
+    return Finding.at_most(factors, None, numbers, sentence, "factors")
+
+
+def behind_by_at_most(
+    evidence: Evidence, method: str, other: str, metric: str, at_most: Mapping[str, float]
+) -> Finding:
+    """Holds for a dataset on which the method's mean is worse than the other's by at most a printed difference.
+
+    Half a printed unit of either number is allowed.
+    """
+    sentence = f"By {words(metric)}: {method} is worse than {other} by at most {words(at_most)}."
+    loss = -evidence.gain(metric, method, other, list(at_most))
+    numbers = {str(dataset): round(float(value), 4) for dataset, value in loss.items()}
+    return Finding.of([loss[name] <= limit + 1e-4 for name, limit in at_most.items()], numbers, sentence)
+
+
+def over_splits(evidence: Evidence, methods: Sequence[str], against: Sequence[str], metrics: Sequence[str]) -> Finding:
+    """Holds for a pair if the first wins more cells than it loses, by means over the random splits.
+
+    A cell is a dataset and a measure of the study of random splits; the numbers also tell in how many the difference is
+    beyond two standard errors.
+    """
+    sentence = (
+        f"Over random splits, by {words(metrics)}: each of {words(methods)} wins more cells than it loses "
+        "against each of "
+        f"{words(against)}; a cell is one dataset and one measure."
+    )
+    numbers, parts = {}, []
+    for method in methods:
+        for other in against:
+            gains = _gains_over_splits(evidence, method, other, metrics)
+            means, errors = gains.mean(axis=1), gains.std(axis=1, ddof=1) / np.sqrt(gains.shape[1])
+            won, lost = int((means > _TIE).sum()), int((means < -_TIE).sum())
+            parts.append(won > lost)
+            sure = (
+                f"{int((means > 2 * errors).sum())} and {int((means < -2 * errors).sum())} beyond two standard errors"
+            )
+            numbers[f"{method} against {other}"] = f"{won}-{lost} of {len(means)} ({sure})"
+    return Finding.of(parts, numbers, sentence)
+
+
+def gains_over_splits(evidence: Evidence, method: str, other: str, metric: str) -> Finding:
+    """Holds for a dataset on which a method is better than another by its mean over the random splits."""
+    sentence = f"Over random splits, by {words(metric)}: {method} is better than {other}, per dataset."
+    gains = _gains_over_splits(evidence, method, other, [metric])
+    numbers = {
+        str(dataset): f"{row.mean():+.4f} (standard error {row.std(ddof=1) / np.sqrt(len(row)):.4f}), ahead on "
+        f"{int((row > _TIE).sum())} of {len(row)}"
+        for (_, dataset), row in gains.iterrows()
+    }
+    return Finding.of(list(gains.mean(axis=1) > _TIE), numbers, sentence)
+
+
+def _gains_over_splits(evidence: Evidence, method: str, other: str, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return by how much a method is better, (metric, dataset) x split, in the study of random splits."""
+    rows = evidence.table("resplits", method=[method, other], metric=list(metrics))
+    tables = {}
+    for metric in metrics:
+        of_metric = rows[rows["metric"] == metric]
+        values = of_metric.pivot_table(index="dataset", columns=["method", "split"], values="value")
+        lacking = [name for name in (method, other) if name not in values.columns.get_level_values(0)]
+        if lacking:
+            raise NotYet(f"not run on random splits: {', '.join(lacking)}")
+        tables[metric] = (values[method] - values[other]) * sign_of(metric)
+    return pd.concat(tables)
+
+
+def margins_go_with(evidence: Evidence, quantity: str, sign: int) -> Finding:
+    """Holds for a dataset if the margins of its labels correlate with a quantity with a sign, by Spearman."""
+    sentence = (
+        f"On each dataset the margins of labels and their {quantity} have a Spearman correlation of sign "
+        f"{sign:+d}, at {evidence.alpha:g}."
+    )
+    numbers: dict[str, Any] = {}
+    kept = []
+    for dataset, rows in evidence.table("margins").groupby("dataset", sort=False):
+        found = spearmanr(rows["margin"], rows[quantity])
+        kept.append(bool(found.statistic * sign > 0 and found.pvalue < evidence.alpha))
+        numbers[str(dataset)] = round(float(found.statistic), 3)
+    numbers["median"] = round(float(np.median(list(numbers.values()))), 3)
+    return Finding.of(kept, numbers, sentence)
 
 
 def _ranges(excepted: Mapping[str, Sequence[int]]) -> str:
@@ -306,18 +392,15 @@ def curve_above(
     metric: str,
     excepted: Mapping[str, Sequence[int]] | None = None,
     datasets: Sequence[str] | None = None,
-    tolerance: float = 0.0,
 ) -> Finding:
     """Holds for each other and dataset on which the method's curve is above at every number of features of both.
 
-    ``excepted`` are ranges of numbers of features, per dataset, that do not count; ``tolerance`` is what one row of the
-    test set can change.
+    ``excepted`` are ranges of numbers of features, per dataset, that do not count.
     """
     sentence = (
         f"On each of {words(datasets)}: {words(metric)} of {method} is better than "
         f"that of each of {words(others)} at every number of features that both have"
-        f"{'' if excepted is None else f', except on {_ranges(excepted)}'}, "
-        f"or lower by at most {tolerance:g}."
+        f"{'' if excepted is None else f', except on {_ranges(excepted)}'}."
     )
     numbers, parts = {}, []
     for other in others:
@@ -326,7 +409,7 @@ def curve_above(
             low, high = (excepted or {}).get(dataset, (0, -1))
             pair = pair[~pair.index.to_series().between(low, high)]
             gain = sign_of(metric) * (pair[method] - pair[other])
-            above = int((gain > _TIE - tolerance).sum())
+            above = int((gain > _TIE).sum())
             texts.append(f"{dataset} {above} of {len(pair)}")
             parts.append(above == len(pair))
         numbers[other] = ", ".join(texts)
@@ -365,8 +448,16 @@ def curve_areas(
 def _curves(
     evidence: Evidence, methods: Sequence[str], metric: str, datasets: Sequence[str] | None
 ) -> dict[str, pd.DataFrame]:
-    """Return per dataset the values at the numbers of features (index) that all methods have."""
+    """Return per dataset the values at the numbers of features (index) that all methods have.
+
+    Raises
+    ------
+    NotYet
+        If a method has no curve.
+    """
     rows = evidence.table(_CURVES, method=list(methods), metric=metric)
+    if lacking := sorted(set(methods) - set(rows["method"])):
+        raise NotYet(f"no curve of {', '.join(lacking)}")
     curves = {
         str(d): part.pivot(index="features", columns="method", values="value") for d, part in rows.groupby("dataset")
     }
