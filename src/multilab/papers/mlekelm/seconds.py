@@ -14,7 +14,7 @@ from multilab.experiments.fitting import seeded_estimator
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
     from multilab.experiments.store import Store
 
 FILE = "seconds"
