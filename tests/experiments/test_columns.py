@@ -49,6 +49,17 @@ def test_a_column_is_its_method_with_the_settings_of_the_study_and_of_its_varian
     assert [made.base(name) for name in made.all_methods] == ["mlknn", "mlwse_l1", "mlknn", "ebr"]
 
 
+def test_a_study_may_replace_the_search_space_of_an_argument():
+    space = {"k": {"type": "int", "low": 1, "high": 200, "log": True}}
+    tuned = {"tuned": {"methods": ["mlknn"], "tune": TUNE}}
+    own, wide = study(tuned), study(tuned, settings=[{"methods": ["mlknn"], "search": space}])
+    assert wide.method("mlknn-tuned").search == {**load_method("mlknn").search, **space}
+    assert wide.method("mlwse_l1").search == load_method("mlwse_l1").search
+    keys = [[cell_for(PART, made.method(name), made).key for name in ("mlknn", "mlknn-tuned")] for made in (own, wide)]
+    assert keys[0][0] == keys[1][0]
+    assert keys[0][1] != keys[1][1]  # a space decides what is tuned, and nothing else
+
+
 def test_settings_that_a_variant_omits_are_the_studys():
     made = study({"a": {}, "b": {"datasets": ["scene"], "tune": None}}, tune=TUNE)
     assert made.variants["a"].columns == {"mlknn-a": "mlknn", "mlwse_l1-a": "mlwse_l1"}

@@ -354,7 +354,7 @@ def test_two_sweeps_on_yeast_come_near_the_printed_row(benchmark_data: Path) -> 
 
 @pytest.mark.data
 def test_the_released_setting_on_arts(benchmark_data: Path) -> None:
-    """What scikit-learn gives with the values of the authors' code; of it only the first number is the printed one."""
+    """What scikit-learn's multi-task elastic net gives; of it only the first number is the printed one."""
     from multilab.datasets import load
     from multilab.experiments.fitting import build
     from multilab.experiments.method import load_method

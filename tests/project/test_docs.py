@@ -22,7 +22,7 @@ from helpers.report_files import write_fake_study
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCS = CHECKOUT / "docs"
-GENERATED = ("gallery/", "reference/generated/")
+GENERATED = ("architecture/files", "gallery/", "reference/generated/")
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="no documentation: an unpacked sdist")
 
 

@@ -189,14 +189,16 @@ class Repetitions:
 
 @dataclass(frozen=True)
 class Override:
-    """Other arguments for some methods on some datasets: a block ``{methods, datasets, set}`` of a study.
+    """Other arguments for some methods on some datasets: a block ``{methods, datasets, set, search}`` of a study.
 
-    ``None`` means all methods or all datasets.
+    ``None`` means all methods or all datasets. ``search`` replaces search spaces of single arguments, for columns
+    that are tuned.
     """
 
-    set: dict[str, Any]
+    set: dict[str, Any] = field(default_factory=dict)
     methods: tuple[str, ...] | None = None
     datasets: tuple[str, ...] | None = None
+    search: dict[str, Any] | None = None
 
     def applies_to(self, method: str, dataset: str | None) -> bool:
         """Tell whether the override changes a method on a dataset (``None``: on no particular dataset)."""
@@ -369,6 +371,7 @@ class Study:
         for block in (*self.settings, *(variant.settings if variant else ())):
             if block.applies_to(base, dataset):
                 method = method.with_params(block.set)
+                method = replace(method, search={**method.search, **block.search}) if block.search else method
         if self.settings_for_members:
             members = {name: self._settings_of(name, dataset) for name in method.base_scores}
             method = replace(method, member_params={name: params for name, params in members.items() if params})

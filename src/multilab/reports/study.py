@@ -138,13 +138,17 @@ def save_verdicts(study: Study) -> None:
 
 
 def save_learned(study: Study) -> None:
-    """Copy what the study's own methods, and fair variants, learned on first splits to the report's ``figures`` folder.
+    """Copy what methods learned on first splits to the report's ``figures`` folder.
+
+    They are the study's own, those of fair variants, and those of the programs that claims are shown for.
 
     A cell that is not in the store leaves the file that is there: ``multilab store add`` needs no cells of old columns.
     """
     store = Store()
     fair = [column for variant in study.variants.values() if variant.kind == "fair" for column in variant.columns]
-    for method in (*study.methods, *fair):
+    programs = find(study.paper).programs.values() if study.paper else ()
+    shown = [column for program in programs for column in program.columns.values() if column in study.all_methods]
+    for method in dict.fromkeys((*study.methods, *fair, *shown)):
         for cell in study_cells(study, method):
             if cell.split_ref.split or not cell.method.save_attributes or not store.has(cell.key):
                 continue

@@ -43,8 +43,8 @@ class ElasticNetKernelELM(ScoreThreshold, WeightedPartialClassifier):
     Parameters
     ----------
     penalty : {"l1", "l21"}, default="l1"
-        \|beta\|: sum of the absolute values as printed, or of the norms of the rows as in the authors' code,
-        which selects training points.
+        \|beta\|: sum of the absolute values as printed, or of the norms of the rows, which selects training
+        points.
     ridge : {"frobenius", "rkhs"}, default="frobenius"
         R = I as printed, or Omega: then alpha = 0 is `KernelELM` with C = 1 / (2 lambda).
     gamma : float or {"scale", "auto", "median"}, default=1.0
@@ -54,7 +54,7 @@ class ElasticNetKernelELM(ScoreThreshold, WeightedPartialClassifier):
     alpha : float, default=0.02
         Share of the sparse penalty, in [0, 1].
     fit_intercept : bool, default=False
-        Unpenalised constants, as in the authors' code; only for ridge "frobenius".
+        Unpenalised constants; only for ridge "frobenius".
     loss_scale : {"sum", "mean"}, default="sum"
         "mean" divides the squared error by n, as scikit-learn does. Its ``alpha`` a and ``l1_ratio`` rho are
         lam = a (1 + rho) / 2 and alpha = 2 rho / (1 + rho) then.
@@ -109,8 +109,9 @@ class ElasticNetKernelELM(ScoreThreshold, WeightedPartialClassifier):
     others; gaps, KKT residuals and iterations are the largest of these problems, ``objective_path_`` holds the sum of
     their objectives. A width "scale" or "median" is that of all rows.
 
-    Objective and gap belong to the convex problem; the authors' runs stop after a few sweeps, far from its
-    minimum (``solver="cd"``, ``stop="step"``, ``tol=0.4``; conf/method/mlekelm_released.yaml).
+    Objective and gap belong to the convex problem. The printed results come from a few sweeps, far from its minimum;
+    what comes nearest to them is ``penalty="l21"`` with an intercept, ``solver="cd"``, ``stop="step"`` and ``tol=0.4``
+    (conf/method/mlekelm_released.yaml).
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Checks of the ML-EKELM claims: significance, repetitions, costs, sparsity, and convergence by sweep."""
+"""Checks of the ML-EKELM claims: ranks and leads, repetitions, costs, sparsity, convergence by sweep, one equation."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multilab.claims.evidence import Evidence, Finding, direction_of, words
+from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of, words
 from multilab.claims.published import printed_number
 from multilab.claims.published import rounds_to as is_rounded_to  # `rounds_to` is a check here
 from multilab.statistics import nemenyi_cd, rank_rows
 from multilab.statistics.summary import exact_mean
-
-
-def _relatively(relative: float | None) -> str:
-    return "" if relative is None else f", or a share of {relative:g} of its value"
 
 
 def _near(relative: float | None, deviations: float | None, exact: bool) -> str:
@@ -64,18 +60,21 @@ def significant_counts(
     metrics: Sequence[str],
     method: str,
     methods: Sequence[str],
-    better: int,
     worse: int,
+    better: int | None = None,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if over the metrics the method wins and loses just this number of comparisons significantly."""
+    """Holds if over the metrics the method loses just this number of comparisons significantly, and wins that number.
+
+    Without ``better`` any number may be won.
+    """
     sentence = (
         f"By {words(metrics)}, over {words(datasets)}: by Nemenyi's test among "
-        f"{words(methods)}, {method} is better {better} times and worse {worse} times."
+        f"{words(methods)}, {method} is {'' if better is None else f'better {better} times and '}worse {worse} times."
     )
     beaten = [_significant(evidence, metric, method, methods, datasets)[:2] for metric in metrics]
     won, lost = (sum(len(names) for names in side) for side in zip(*beaten, strict=True))
-    return Finding.of((won, lost) == (better, worse), {"better": won, "worse": lost}, sentence)
+    return Finding.of(lost == worse and better in (None, won), {"better": won, "worse": lost}, sentence)
 
 
 def _significant(
@@ -89,13 +88,107 @@ def _significant(
     return beaten, [other for other in others if ranks[method] - ranks[other] > limit], limit
 
 
+def first_on(evidence: Evidence, metrics: Sequence[str], method: str, methods: Sequence[str], dataset: str) -> Finding:
+    """Holds for a metric if no other method is better on the dataset; a tie counts as first."""
+    sentence = f"On {dataset}, by {words(metrics)}: none of {words(methods)} is better than {method}."
+    ranks = {metric: evidence.ranks(metric, methods, [dataset]).iloc[0] for metric in metrics}
+    best = {metric: float(row[method]) == float(row.min()) for metric, row in ranks.items()}
+    return Finding.of(best.values(), {metric: float(row[method]) for metric, row in ranks.items()}, sentence)
+
+
+def ahead_by(
+    evidence: Evidence, metric: str, method: str, methods: Sequence[str], dataset: str, at_least: float
+) -> Finding:
+    """Holds if the method's value is better than the best of the others by at least this share of that value."""
+    others = [other for other in methods if other != method]
+    sentence = (
+        f"On {dataset}: {words(metric)} of {method} is better than the best of {words(others)} by a share of at least "
+        f"{at_least:g} of its value."
+    )
+    gains = {other: evidence.gain(metric, method, other, [dataset]).iloc[0] for other in others}
+    second = min(gains, key=lambda other: gains[other])
+    share = float(gains[second] / evidence.means(metric, [second], [dataset]).iloc[0, 0])
+    return Finding.of(share >= at_least, {"second": second, "share": round(share, 4)}, sentence)
+
+
+def ahead_in_rank(
+    evidence: Evidence, metrics: Sequence[str], method: str, methods: Sequence[str], datasets: Sequence[str]
+) -> Finding:
+    """Return by how much the average rank is ahead of the next; where it is not ahead it fails.
+
+    How much is "largely" the paper does not say, so that no limit is set.
+    """
+    sentence = (
+        f"By {words(metrics)}: the average rank of {method} among {words(methods)}, over {words(datasets)}, is ahead "
+        "of the next one."
+    )
+    margins = {}
+    for metric in metrics:
+        ranks = evidence.ranks(metric, methods, datasets).mean(axis=0)
+        margins[metric] = float(ranks.drop(method).min() - ranks[method])
+    numbers = {metric: round(margin, 3) for metric, margin in margins.items()}
+    if min(margins.values()) <= 0:
+        return Finding.of([margin > 0 for margin in margins.values()], numbers, sentence)
+    return Finding.at_least(margins, None, numbers, sentence, of="leads")
+
+
+def places(
+    evidence: Evidence,
+    method: str,
+    methods: Sequence[str],
+    front: Sequence[str],
+    back: Sequence[str],
+    datasets: Sequence[str] | None = None,
+) -> Finding:
+    """Holds for a metric of ``front`` if the method's average rank is in the better half, of ``back`` in the worse."""
+    sentence = (
+        f"Over {words(datasets)}, among the average ranks of {words(methods)}: {method} is in the better half by "
+        f"{words(front)}, in the worse half by {words(back)}."
+    )
+    numbers, parts = {}, []
+    for metric in (*front, *back):
+        place = int(evidence.ranks(metric, methods, datasets).mean(axis=0).rank(method="min")[method])
+        numbers[metric] = place
+        parts.append((place <= len(methods) / 2) == (metric in front))
+    return Finding.of(parts, numbers, sentence)
+
+
+def second_on_mean(
+    evidence: Evidence,
+    metrics: Sequence[str],
+    method: str,
+    first: str,
+    methods: Sequence[str],
+    datasets: Sequence[str],
+) -> Finding:
+    """Holds for a metric if by the means over the datasets one method is first and the other second.
+
+    The numbers have the difference as a share of the first one's mean.
+    """
+    sentence = (
+        f"By the mean {words(metrics)} over {words(datasets)}: {method} is second to {first} among {words(methods)}."
+    )
+    numbers, parts = {}, []
+    for metric in metrics:
+        means = evidence.means(metric, methods, datasets).mean() * sign_of(metric)
+        order = list(means.sort_values(ascending=False).index)
+        parts.append(order[:2] == [first, method])
+        share = abs(float((means[method] - means[first]) / means[first]))
+        numbers[metric] = {"first two": ", ".join(order[:2]), "difference": round(share, 4)}
+    return Finding.of(parts, numbers, sentence)
+
+
 def same_every_time(
-    evidence: Evidence, methods: Sequence[str], metrics: Sequence[str], datasets: Sequence[str] | None = None
+    evidence: Evidence,
+    methods: Sequence[str],
+    metrics: Sequence[str],
+    again: str = "",
+    datasets: Sequence[str] | None = None,
 ) -> Finding:
     """Holds if every repetition of a method gives the same values, to the last bit, on every dataset.
 
-    Repetitions for which one result stands count once, so that there must be at least two results. In print it is the
-    printed standard deviation that must be 0.
+    Repetitions for which one result stands count once, so that there must be at least two results. ``again`` is the
+    variant that runs the methods with another seed. In print it is the printed standard deviation that must be 0.
     """
     sentence = (
         f"By {words(metrics)}, on {words(datasets)}: every repetition of each of {words(methods)} gives the same value."
@@ -103,14 +196,15 @@ def same_every_time(
     numbers: dict[str, Any] = {}
     holds = True
     for method in methods:
+        column = f"{method}-{again}" if again else method
         summary: dict[str, Any] = {}
         for metric in metrics:
-            for dataset, rows in evidence.rows(metric, method, datasets).groupby("dataset", sort=False):
+            for dataset, rows in evidence.rows(metric, column, datasets).groupby("dataset", sort=False):
                 spread = float(rows["std"].max() if "std" in rows else np.ptp(rows["value"]))
                 results = rows["key"].nunique() if "key" in rows else len(rows)
                 if "std" not in rows and results < 2:
                     return Finding(
-                        "not testable", numbers, f"{method} on {dataset} was run once only", sentence=sentence
+                        "not testable", numbers, f"{column} on {dataset} was run once only", sentence=sentence
                     )
                 summary.setdefault("datasets", set()).add(dataset)
                 if "std" not in rows:
@@ -127,96 +221,96 @@ def costs_between(
     method: str,
     more_than: Sequence[str],
     less_than: Sequence[str],
+    table: str | None = None,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if the method's mean cost over the datasets is above that of each of one kind and below each of another.
+    """Holds if the mean cost over the datasets is above that of each of one kind, below that of each of the other.
 
-    The ratios are its own cost to the other's, as the paper takes them.
+    ``table`` has the costs, where they are no metric. The ratios are its own cost to the other's, as the paper takes
+    them.
     """
+    others = [*more_than, *less_than]
     sentence = (
         f"Over {words(datasets)}: the mean {words(metric)} of {method} is more than "
         f"that of each of {words(more_than)} and less than that of each of {words(less_than)}."
     )
-    means = evidence.means(metric, [method, *more_than, *less_than], datasets).mean()
+    if table is None:
+        means = evidence.means(metric, [method, *others], datasets).mean()
+    else:
+        chosen = {} if datasets is None else {"dataset": list(datasets)}
+        rows = [evidence.table(table, method=name, **chosen) for name in (method, *others)]
+        means = pd.Series({str(part["method"].iloc[0]): part[metric].mean() for part in rows})
     numbers = {name: {"mean": round(float(means[name]), 4)} for name in means.index}
-    for other in (*more_than, *less_than):
+    for other in others:
         numbers[other]["ratio"] = round(float(means[method] / means[other]), 3)
     dearer = all(means[method] > means[other] for other in more_than)
     return Finding.of(dearer and all(means[method] < means[other] for other in less_than), numbers, sentence)
 
 
 def zero_weights(
-    evidence: Evidence, methods: Sequence[str], at_least: float | None = None, datasets: Sequence[str] | None = None
+    evidence: Evidence, method: str, at_least: float | None = None, datasets: Sequence[str] | None = None
 ) -> Finding:
-    """Holds if on every dataset some weights of each method are exactly 0.
+    """Holds for a dataset if some weights of the method are exactly 0; with ``at_least``, that share of them.
 
-    With ``at_least`` the median share over the datasets must reach it, too. The parts are the methods. The numbers tell
-    the same of training points without any weight.
+    The numbers tell the same of training points without any weight.
     """
     sentence = (
-        f"On each of {words(datasets)}: weights of {words(methods)} are exactly 0, "
-        f"{'' if at_least is None else f'on the median a share of at least {at_least:g}'}."
+        f"On each of {words(datasets)}: {'some' if at_least is None else f'a share of at least {at_least:g}'} of the "
+        f"weights of {method} are exactly 0."
     )
-    numbers, parts = {}, []
-    for method in methods:
-        kept = evidence.arrays(method, ["zero_shares_"], datasets).values()
-        weights, points = np.array([shares for (shares,) in kept], dtype=float).T
-        parts.append(bool((weights > 0).all()) and float(np.median(weights)) >= (at_least or 0.0))
-        numbers[method] = {
-            "median": round(float(np.median(weights)), 4),
-            "smallest": round(float(weights.min()), 6),
-            "largest": round(float(weights.max()), 4),
-            "points without weight, largest": round(float(points.max()), 4),
-            "datasets": len(weights),
-        }
-    return Finding.of(parts, numbers, sentence)
+    kept = evidence.arrays(method, ["zero_shares_"], datasets).values()
+    weights, points = np.array([shares for (shares,) in kept], dtype=float).T
+    numbers = {
+        "median": round(float(np.median(weights)), 4),
+        "smallest": round(float(weights.min()), 6),
+        "largest": round(float(weights.max()), 4),
+        "points without weight, largest": round(float(points.max()), 4),
+        "datasets": len(weights),
+    }
+    return Finding.of(weights >= at_least if at_least else weights > 0, numbers, sentence)
 
 
 def settles_within(
     evidence: Evidence,
     method: str,
     limit: int,
+    tolerance: float,
     y: str = "hamming_loss",
-    tolerance: float = 1e-4,
-    relative: float | None = None,
     most: bool = False,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
     """Holds if ``y`` has settled after at most ``limit`` sweeps on every dataset, with ``most`` on more than half.
 
-    The parts are the datasets, but with ``most``. With ``relative`` a change may be that share of the Hamming loss, if
-    this is more than the tolerance.
+    The parts are the datasets, but with ``most``. The numbers tell the sweeps, and the smallest changes that would have
+    to count as none for the statement to hold.
     """
     sentence = (
-        f"On {'more than half of' if most else 'every one of'} {words(datasets)}: {y} of "
-        f"{method} has settled (to {tolerance:g}{_relatively(relative)}) after at most {limit} sweeps."
+        f"On {'more than half of' if most else 'every one of'} {words(datasets)}: {words(y)} of "
+        f"{method} has settled (changes of less than {tolerance:g} in five sweeps) after at most {limit} sweeps."
     )
-    settled = _settling(evidence, method, y, (tolerance, relative or 0.0), datasets)
+    curves = _curves(evidence, method, datasets)
+    settled = {name: _settled(part, y, tolerance) for name, part in curves.items()}
     within = [at is not None and at <= limit for at in settled.values()]
-    return Finding.of(sum(within) > len(within) / 2 if most else within, _numbers(settled), sentence)
+    numbers: dict[str, Any] = {"sweeps": _numbers(settled)}
+    if y != "gap":
+        needed = sorted(_least_tolerance(part, y, limit) for part in curves.values())
+        numbers["holds if changes count up to"] = round(needed[len(needed) // 2 if most else -1], 6)
+    return Finding.of(sum(within) > len(within) / 2 if most else within, numbers, sentence)
 
 
-def settles_near(
-    evidence: Evidence,
-    method: str,
-    at: Mapping[str, int],
-    slack: int = 2,
-    y: str = "hamming_loss",
-    tolerance: float = 1e-4,
-    relative: float | None = None,
-) -> Finding:
-    """Holds if on every dataset named ``y`` has settled after the number of sweeps given for it, give or take some."""
+def settles_at(evidence: Evidence, method: str, at: Mapping[str, int], tolerance: float) -> Finding:
+    """Holds for a dataset if the Hamming loss has settled after just this number of sweeps."""
     sentence = (
-        f"{y} of {method} has settled (to {tolerance:g}{_relatively(relative)}) after this many sweeps, give "
-        f"or take {slack}: {words(at)}."
+        f"The Hamming loss of {method} has settled (changes of less than {tolerance:g} in five sweeps) after this many "
+        f"sweeps: {words(at)}."
     )
-    settled = _settling(evidence, method, y, (tolerance, relative or 0.0), at)
-    near = [(sweep := settled.get(name)) is not None and abs(sweep - stated) <= slack for name, stated in at.items()]
-    return Finding.of(near, _numbers(settled), sentence)
+    curves = _curves(evidence, method, list(at))
+    settled = {name: _settled(part, "hamming_loss", tolerance) for name, part in curves.items()}
+    return Finding.of([settled[name] == stated for name, stated in at.items()], _numbers(settled), sentence)
 
 
 def wavers_only_on(
-    evidence: Evidence, method: str, datasets: Sequence[str], until: int = 20, tolerance: float = 1e-4
+    evidence: Evidence, method: str, datasets: Sequence[str], tolerance: float, until: int = 20
 ) -> Finding:
     """Holds if the Hamming loss rises again by at least the tolerance, within ``until`` sweeps, on just these datasets.
 
@@ -226,44 +320,78 @@ def wavers_only_on(
         f"Within {until} sweeps the Hamming loss of {method} rises again by at least {tolerance:g} on "
         f"{words(datasets)} and on no other dataset."
     )
-    rows = evidence.table("sweeps", method=method).sort_values("sweep")
     rises = {}
-    for name, part in rows[rows["sweep"] <= until].groupby("dataset", sort=False):
-        values = part["hamming_loss"].to_numpy()
-        rises[str(name)] = round(float((values - np.minimum.accumulate(values)).max()), 6)
+    for name, part in _curves(evidence, method, None).items():
+        values = part.loc[part["sweep"] <= until, "hamming_loss"].to_numpy()
+        rises[name] = round(float((values - np.minimum.accumulate(values)).max()), 6)
     wavering = {name for name, rise in rises.items() if rise >= tolerance}
     return Finding.of(wavering == set(datasets), dict(sorted(rises.items())), sentence)
 
 
-def _settled(rows: pd.DataFrame, y: str, tolerance: tuple[float, float], steady: int = 5) -> int | None:
+_STEADY = 5
+"""Sweeps in a row without a change that counts."""
+
+
+def _settled(rows: pd.DataFrame, y: str, tolerance: float) -> int | None:
     """Return the sweep at which a method has settled, ``None`` if it has not within the table.
 
-    The Hamming loss has where it changes by less than the tolerance (absolute, or relative to its value) in each of the
-    next ``steady`` sweeps, all of which must be listed; the gap has where it is below the absolute tolerance for good.
+    The Hamming loss has where it changes by less than the tolerance in each of the next sweeps, all of which must be
+    listed; the gap has where it is below the tolerance for good.
     """
     sweeps, values = rows["sweep"].to_numpy(), rows[y].to_numpy()
     if y == "gap":
-        late = np.flatnonzero(values >= tolerance[0])
+        late = np.flatnonzero(values >= tolerance)
         first = int(late[-1]) + 1 if len(late) else 0
         return int(sweeps[first]) if first < len(sweeps) else None
-    allowed = np.maximum(tolerance[0], tolerance[1] * values[1:])
-    still = (np.abs(np.diff(values)) < allowed) & (np.diff(sweeps) == 1)
-    for start in range(len(still) - steady + 1):
-        if still[start : start + steady].all():
-            return int(sweeps[start])
-    return None
+    return next((sweep for sweep, change in _changes(rows, y).items() if change < tolerance), None)
 
 
-def _settling(
-    evidence: Evidence, method: str, y: str, tolerance: tuple[float, float], datasets: Any
-) -> dict[str, int | None]:
+def _least_tolerance(rows: pd.DataFrame, y: str, limit: int) -> float:
+    """Return the largest change after the sweep, up to the limit, from which on there is least of it."""
+    return min(change for sweep, change in _changes(rows, y).items() if sweep <= limit)
+
+
+def _changes(rows: pd.DataFrame, y: str) -> dict[int, float]:
+    """Return, by sweep, the largest change from one of the next sweeps to the following one."""
+    sweeps, values = rows["sweep"].to_numpy(), rows[y].to_numpy()
+    steps = np.abs(np.diff(values))
+    listed = range(len(steps) - _STEADY + 1)
+    return {
+        int(sweeps[start]): float(steps[start : start + _STEADY].max())
+        for start in listed
+        if sweeps[start + _STEADY] == sweeps[start] + _STEADY
+    }
+
+
+def _curves(evidence: Evidence, method: str, datasets: Any) -> dict[str, pd.DataFrame]:
     chosen = {} if datasets is None else {"dataset": list(datasets)}
     rows = evidence.table("sweeps", method=method, **chosen).sort_values("sweep")
-    return {str(name): _settled(part, y, tolerance) for name, part in rows.groupby("dataset", sort=False)}
+    return {str(name): part for name, part in rows.groupby("dataset", sort=False)}
 
 
 def _numbers(sweeps: Mapping[str, int | None]) -> dict[str, Any]:
     return {name: "not within the table" if at is None else at for name, at in sorted(sweeps.items())}
+
+
+# -- equations -------------------------------------------------------------------------------------------------------
+
+
+def ridge_by_rows(evidence: Evidence) -> Finding:
+    """Holds if eq. (14) minimises eq. (13) with an identity of as many rows as instances, and no other fits."""
+    sentence = (
+        "On random H (30 x 12) and Y: H'(I/C + HH')^-1 Y with an I of 30 rows minimises eq. (13), and equals "
+        "(I/C + H'H)^-1 H'Y with an I of 12 rows; HH' has 30 rows."
+    )
+    random, C = np.random.default_rng(0), 0.7
+    H, Y = random.normal(size=(30, 12)), random.choice([-1.0, 1.0], size=(30, 4))
+    beta = H.T @ np.linalg.solve(np.eye(30) / C + H @ H.T, Y)
+    other = np.linalg.solve(np.eye(12) / C + H.T @ H, H.T @ Y)
+    numbers = {
+        "largest entry of the gradient": float(np.abs(beta - C * H.T @ (Y - H @ beta)).max()),
+        "largest difference of the two forms": float(np.abs(beta - other).max()),
+        "rows of HH'": len(H @ H.T),
+    }
+    return Finding.of(max(list(numbers.values())[:2]) < 1e-10 and len(H @ H.T) != 12, numbers, sentence)
 
 
 # -- results next to published cells ---------------------------------------------------------------------------------
