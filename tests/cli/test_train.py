@@ -49,7 +49,7 @@ def counts(tmp_path, monkeypatch):
 
     monkeypatch.setattr(card_file, "_content", card)
     monkeypatch.setattr(Path, "read_bytes", read)
-    monkeypatch.setattr(store.hashlib, "sha256", hashed)
+    monkeypatch.setattr(hashlib, "sha256", hashed)
     monkeypatch.setattr(cell_metrics, "evaluate_cell", metrics)
 
     def counts_of(argv: list[str]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from multilab.methods.neighbours.mlknn import MLkNN
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multilab.experiments.analysis_units import Unit
+    from multilab.experiments.analyses import Unit
     from multilab.experiments.store import Store
 
 FILE = "margins"
