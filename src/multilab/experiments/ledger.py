@@ -82,7 +82,7 @@ def study_evidence(study: Study, folder: Path, store: Store, paper: Paper) -> Ev
     }
     tables = {name: read_table(path) for name, path in tables_of(folder).items() if name not in _NOT_TABLES}
     resplits = paper.tables.aliases.resplits
-    if resplits and "scores" in tables_of(folder.parent / resplits):
+    if resplits and (folder.parent / resplits / SCORES).is_file():
         tables["resplits"] = read_scores(folder.parent / resplits)
     scores = pd.concat([read_scores(folder, extra=True), _measured(folder)])
     cells, splits = paper.tables.cells, paper.splits
