@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Make the virtual environment from the hashed lock: setup.sh PYTHON VENV
 set -euo pipefail
+export UV_NO_CONFIG=1 # [tool.uv] has constraints for `make lock`, which an installation by hashes refuses
 python=$1 venv=$2
 lock=requirements.lock
 interval=${MULTILAB_SETUP_INTERVAL:-10} # seconds between two lines of progress
@@ -47,8 +48,8 @@ echo "[2/3] packages of $lock with $installer (one to five minutes)"
 watch_progress &
 watcher=$!
 if [ $installer = uv ]; then
-  run uv --no-config pip install --python "$venv/bin/python" --require-hashes --compile-bytecode -r "$lock"
-  run uv --no-config pip install --python "$venv/bin/python" --no-deps --no-build-isolation -e .
+  run uv pip install --python "$venv/bin/python" --require-hashes --compile-bytecode -r "$lock"
+  run uv pip install --python "$venv/bin/python" --no-deps --no-build-isolation -e .
 else
   pip=("$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar off)
   run "${pip[@]}" --require-hashes -r "$lock"

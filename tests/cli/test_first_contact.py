@@ -93,7 +93,6 @@ def test_the_core_install_runs_the_python_of_the_readme(core, checkout):
         ["study", "new", "mine"],
         ["study", "run", "--study", "quick"],
         ["gate"],
-        ["study", "claims"],
         ["study", "publish", "--study", "quick"],
     ],
     ids=" ".join,

@@ -34,7 +34,7 @@ WRONG = {
     "folder": (None, ("sub", *TAGS), "sub: it is a folder, not a data file"),
     "empty file": (b"", TAGS, "the file is empty"),
     "names only": (b"a,b,tag_x\n", TAGS[:2], "no row follows the line of names"),
-    "no labels named": (ROWS.encode(), (), "no option given to choose the label columns; give one of --labels-xml"),
+    "no labels named": (ROWS.encode(), (), "which columns are labels? Perhaps --label-prefix tag_ (2 columns) or"),
     "label that is no column": (
         ROWS.encode(),
         ("--labels", "tag_z"),
@@ -45,14 +45,13 @@ WRONG = {
     "prefix without a match": (ROWS.encode(), ("--label-prefix", "t_"), "no column is a label by --label-prefix; col"),
     "too many last columns": (ROWS.encode(), ("--labels-last", "9"), "9 label columns requested, the file has 6"),
     "label that is 2": (with_label("0", "2"), TAGS, "my.csv:3: non-binary label: 'tag_z' is 2, expected 0 or 1"),
-    "label that is text": (with_label("yes", "no"), TAGS, "my.csv:2: non-binary label: 'tag_z' is yes, expected 0 or"),
-    "label with a hole": (with_label("0", "1", ""), TAGS, "my.csv:4: label 'tag_z' is missing"),
+    "label that is text": (with_label("yes", "maybe"), TAGS, "my.csv:3: non-binary label: 'tag_z' is maybe, expected 0 or"),
+    "label with a hole": (with_label("0", "1", ""), (*TAGS, "--missing-labels", "error"), "my.csv:4: label 'tag_z' is missing"),
     "constant labels only": (constant_labels(), TAGS[:2], "no label differs from row to row"),
     "name of a benchmark set": (ROWS.encode(), (*TAGS, "--name", "emotions"), "there is a dataset 'emotions' already"),
     "name that is none": (ROWS.encode(), (*TAGS, "--name", "My Set"), "'My Set' is not a dataset name (small letters"),
     "column twice": (changed("a,b,", "a,a,"), TAGS, "my.csv:1: column 'a' occurs twice"),
     "column without name": (changed("a,b,", "a,,"), TAGS, "my.csv:1: column 3 has no name"),
-    "UTF-16": (ROWS.encode("utf-16"), TAGS, "my.csv: the text is UTF-16, save it as UTF-8"),
     "bytes that are no text": (b"\x00\x01\x02" + ROWS.encode(), TAGS, "my.csv: a binary file, no text"),
     "row with a field too many": (ROWS.encode() + b"1,2,3,red,0,1,7\n", TAGS, "my.csv:42: 7 fields, expected 6"),
     "drop of no column": (ROWS.encode(), ("--label-prefix", "tag_", "--drop", "ide"), "drop: 'ide' is not a column"),
@@ -122,7 +121,7 @@ def test_a_name_that_is_taken(capsys):
 def test_a_file_in_the_position_of_a_dataset(verb, capsys):
     Path("my.csv").write_text(ROWS)
     assert "./absent.csv: there is no such file" in one_line(capsys, [verb, "dataset=./absent.csv", "labels=a"])
-    assert "give one of labels_xml, " in one_line(capsys, [verb, "dataset=my.csv"])
+    assert "which columns are labels? Perhaps label_prefix=tag_" in one_line(capsys, [verb, "dataset=my.csv"])
     assert "no column matches 'tg_*'" in one_line(capsys, [verb, "dataset=my.csv", "labels=tg_*"])
     assert "labels_last must be a whole number" in one_line(capsys, [verb, "dataset=my.csv", "labels_last=two"])
     assert "text must be one of" in one_line(capsys, [verb, "dataset=my.csv", "labels=tag_*", "text=hot"])
@@ -137,7 +136,7 @@ def test_a_file_as_the_option_dataset(verb, capsys):
         return one_line(capsys, [*verb, "--dataset", *words])
 
     assert "./absent.csv: there is no such file" in refused("./absent.csv", "--labels", "a")
-    assert "give one of --labels-xml, " in refused("my.csv")
+    assert "which columns are labels? Perhaps --label-prefix tag_" in refused("my.csv")
     assert "no column matches 'tg_*'" in refused("my.csv", "--labels", "tg_*")
     assert "'--labels-last': 'two' is not a valid integer" in refused("my.csv", "--labels-last", "two")
     assert "'hot' is not one of 'one_hot', 'drop', 'error'" in refused("my.csv", "--labels", "tag_*", "--text", "hot")

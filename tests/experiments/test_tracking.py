@@ -427,6 +427,7 @@ def test_only_the_studys_own_methods_are_ranked():
         metrics=("hamming_loss", "macro_f1"),
         variants={"x": variant},
         all_methods=("a", "b", "a-x", "b-x"),
+        alpha=0.05,
     )
     values = {"a": (0.1, 0.2), "b": (0.3, 0.1), "a-x": (0.5, None), "b-x": (0.4, None)}
     rows = [

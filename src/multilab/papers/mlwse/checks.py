@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,6 @@ from scipy.stats import f, spearmanr
 
 from multilab.claims.errors import NotYet
 from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of, words
-from multilab.claims.published import rounds_to
-from multilab.datasets import load
 from multilab.methods.stacking.objective import cosine_affinity
 from multilab.statistics import nemenyi_cd, rank_rows, signed_rank_p
 
@@ -247,20 +244,6 @@ def _correlations(labels: np.ndarray, W: np.ndarray) -> dict[str, float]:
         "smallest cosine of labels": round(float(a.min()), 3),
         "of weights": round(float(b.min()), 3),
     }
-
-
-def authors_affinities(evidence: Evidence, dataset: str, right: str) -> Finding:
-    """Holds if the authors' weights correlate with the labels of a dataset as ``right`` says, by Pearson.
-
-    The weights are those of ``weights_ccd.csv``, see its first line.
-    """
-    sentence = (
-        f"The cosines of the columns of the authors' weights for {dataset} and those of its labels have the "
-        f"correlation {right}."
-    )
-    W = pd.read_csv(Path(__file__).with_name("weights_ccd.csv"), comment="#").to_numpy()
-    numbers = _correlations(cosine_affinity(load(dataset).Y.astype(float)), W)
-    return Finding.of(rounds_to(numbers["Pearson"], right), {**numbers, "weights of 0": int((W == 0).sum())}, sentence)
 
 
 def loss_to_best(
