@@ -66,7 +66,7 @@ _REASONS = {
         "scores are exactly 0 or 1": "RAkELd",
         "scores are exactly 0 or 1 in pure leaves": "DenseFeatures MLS PrunedSets",
         "scores are exactly 0 or 1 where members agree": "CDE EBR ECC EPS RAkEL",
-        "scores are exactly 0 or 1 where trees agree": "ERFPCT IMLDF MLDF NativeMultiLabel RFPCT",
+        "scores are exactly 0 or 1 where trees agree": "ERFPCT MLDF NativeMultiLabel RFPCT",
         "all scores are 0": "NoLabels",
     },
     "check_decision_rule": {
