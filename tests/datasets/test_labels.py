@@ -9,6 +9,7 @@ import pytest
 
 from multilab.datasets import Dataset, DatasetError, add_dataset, encoder_of, load, plan_reading, read, read_frames
 from multilab.datasets.labels import split_tags
+from multilab.datasets.reading import file_format
 
 EXPECTED = [[0, 1], [1, 1], [0, 0], [1, 0]]  # blue, red
 X = [[1.5], [2.5], [3.5], [4.5]]
@@ -17,6 +18,21 @@ X = [[1.5], [2.5], [3.5], [4.5]]
 def write(folder, name, text, **options):
     path = folder / name
     path.write_text(text, **options)
+    return path
+
+
+def saved(frame, folder, kind):
+    path = folder / f"set.{kind}"
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    elif kind == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(path, index=False)
+    elif kind in ("json", "jsonl"):
+        frame.to_json(path, orient="records", lines=kind == "jsonl")
+    else:
+        frame.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
     return path
 
 
@@ -34,18 +50,7 @@ def write(folder, name, text, **options):
 @pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet", "xlsx"])
 def test_tags_of_a_column(cells, kind, tmp_path):
     frame = pd.DataFrame({"x": np.ravel(X), "tags": cells})
-    path = tmp_path / f"set.{kind}"
-    if kind == "parquet":
-        pytest.importorskip("pyarrow")
-        frame.to_parquet(path)
-    elif kind == "xlsx":
-        pytest.importorskip("openpyxl")
-        frame.to_excel(path, index=False)
-    elif kind in ("json", "jsonl"):
-        frame.to_json(path, orient="records", lines=kind == "jsonl")
-    else:
-        frame.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
-    raw = read(path, tags="tags")
+    raw = read(saved(frame, tmp_path, kind), tags="tags")
     assert raw.label_names == ["blue", "red"]
     assert raw.Y.tolist() == EXPECTED
     assert raw.Y.dtype == np.uint8
@@ -148,21 +153,15 @@ def test_a_text_feature_beside_tags_is_refused_or_one_hot(tmp_path):
         (["true", "false", "true", "false"], [1, 0, 1, 0], None),
     ],
 )
-@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+@pytest.mark.parametrize("kind", ["csv", "json", "xlsx", "parquet", "frame"])
 def test_values_of_labels(cells, values, note, kind, tmp_path):
     frame = pd.DataFrame({"x": np.ravel(X), "y": cells})
     if kind == "frame":
         raw = Dataset.from_frame(frame, labels=["y"])
-    elif kind == "csv":
-        frame.to_csv(tmp_path / "set.csv", index=False)
-        raw = read(tmp_path / "set.csv", labels_last=1)
     else:
-        pytest.importorskip("pyarrow")
-        frame.to_parquet(tmp_path / "set.parquet")
-        raw = read(tmp_path / "set.parquet", labels_last=1, text="one_hot")
-    assert raw.Y.ravel().tolist() == values
-    if kind != "frame":
+        raw = read(saved(frame, tmp_path, kind), labels_last=1)
         assert raw.notes == (() if note is None else (f"labels 'y': {note}",))
+    assert raw.Y.ravel().tolist() == values
 
 
 def test_a_blank_beside_zeros_is_not_observed(tmp_path):
@@ -302,3 +301,101 @@ def test_excel_bombs(tmp_path):
     book.save(path)
     with pytest.raises(DatasetError, match="out of proportion"):
         read(path, labels_last=1)
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "xlsx", "parquet", "frame"])
+def test_numbers_as_values_of_labels(kind, tmp_path):
+    frame = pd.DataFrame({"x": np.ravel(X), "sign": [-1, 1, 1, -1], "one": [1, None, 1, None], "both": [1, 0, 0, 1]})
+    before = frame.copy()
+    if kind == "frame":
+        raw = Dataset.from_frame(frame, labels=["sign", "one", "both"])
+    else:
+        raw = read(saved(frame, tmp_path, kind), labels_last=3)
+        assert raw.notes == ("labels 'sign': '1' and '-1' read as 1 and 0", "labels 'one': a blank means no")
+    assert raw.Y.T.tolist() == [[0, 1, 1, 0], [1, 0, 1, 0], [1, 0, 0, 1]]
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_a_cell_of_a_row_for_each_item_and_tag_is_one_tag(tmp_path):
+    text = 'film,x,genre\na,1,"drama, romance"\na,1,science fiction\nb,2,war\n'
+    path = write(tmp_path, "set.csv", text)
+    assert read(path, item="film", tag="genre").label_names == ["drama, romance", "science fiction", "war"]
+    split = read(path, item="film", tag="genre", separator=",").label_names
+    assert split == ["drama", "romance", "science fiction", "war"]
+
+
+def test_items_of_parquet_are_not_rounded(tmp_path):
+    pytest.importorskip("pyarrow")
+    items = [2**53, 2**53 + 1, 2**53]
+    pd.DataFrame({"id": items, "x": [1, 1, 1], "tag": [7, 8, 9]}).to_parquet(tmp_path / "set.parquet")
+    raw = read(tmp_path / "set.parquet", item="id", tag="tag")
+    assert (raw.label_names, raw.Y.tolist()) == (["7", "8", "9"], [[1, 0, 1], [0, 1, 0]])
+
+
+def test_a_tag_with_the_name_of_a_feature_is_refused(tmp_path):
+    path = write(tmp_path, "set.csv", "war,x,tags\n7,1,war|drama\n8,2,drama\n")
+    with pytest.raises(DatasetError, match="'war' is a tag and a column: rename the column, or drop it"):
+        read(path, tags="tags")
+    assert read(path, tags="tags", drop="war").label_names == ["drama", "war"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("1,2\t1:0.5 2:1\n", "svmlight"),
+        ("0\t3:1\n", "svmlight"),
+        ("2\t3\t2\n0\t0:1\n", "xc"),
+        ("x\ty\n1\t0\n", "csv"),
+        ("x\ttime:start\tl\n1\t2\t0\n", "csv"),
+        ("1.5\t0\n", "csv"),
+    ],
+)
+def test_tabs_in_a_txt_file_are_also_those_of_sparse_rows(text, kind, tmp_path):
+    assert file_format(write(tmp_path, "set.txt", text)) == kind
+
+
+def test_a_proposal_knows_all_values_of_labels(tmp_path):
+    for cells, proposed in (
+        ("Yes,No\n2,No,Yes", "label_prefix=y_"),
+        ("x,\n2,,x", "label_prefix=y_"),
+        ("-1,1\n2,1,-1", "label_prefix=y_"),
+        ("7,8\n2,8,9", "Name them"),
+    ):
+        with pytest.raises(DatasetError, match=proposed):
+            plan_reading(write(tmp_path, "set.csv", f"x,y_a,y_b\n1.5,{cells}\n3,{cells.partition(chr(10))[0]}\n"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "xlsx", "parquet"])
+def test_labels_of_new_rows_are_read_as_those_of_training(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = {
+        "x": [1.5, 2.5, 3.5, 4.5],
+        "a": ["yes", "no", "no", "yes"],
+        "b": [1, None, 1, None],
+        "c": [-1, 1, 1, -1],
+        "d": ["x", None, "x", "x"],
+    }
+    add_dataset(saved(pd.DataFrame(rows), tmp_path, kind), name="own", labels_last=4)
+    assert encoder_of("own").read(f"set.{kind}")[["a", "b", "c", "d"]].to_numpy().tolist() == load("own").Y.tolist()
+
+
+def test_a_blank_of_new_rows_is_not_observed_where_training_has_such_labels(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    add_dataset(write(tmp_path, "own.csv", "x,l\n1,1\n2,0\n3,\n4,1\n"), labels_last=1)
+    rows = encoder_of("own").read(write(tmp_path, "new.csv", "x,l\n5,1\n6,\n"))
+    np.testing.assert_array_equal(rows["l"], [1, np.nan])
+
+
+def test_tags_of_new_rows_are_split_as_those_of_training(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    add_dataset(write(tmp_path, "own.csv", "x,tags\n1,science fiction|war\n2,war\n3,war\n4,\n"), tags="tags")
+    rows = encoder_of("own").read(write(tmp_path, "new.csv", 'x,tags\n5,science fiction\n6,"war, peace"\n7,war|new\n'))
+    assert rows[["science fiction", "war"]].to_numpy().tolist() == [[1, 0], [0, 0], [0, 1]]
+
+
+def test_numbers_of_parquet_are_tags_of_new_rows(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"x": [1, 2, 3, 4], "tag": [7, 8, None, 7]}).to_parquet("own.parquet")
+    add_dataset("own.parquet", tags="tag")
+    assert encoder_of("own").read("own.parquet")[["7", "8"]].to_numpy().tolist() == load("own").Y.tolist()

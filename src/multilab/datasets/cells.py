@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +23,10 @@ _TRUTHS = frozenset({"0", "1", "0.0", "1.0", "true", "false"})
 _YES = frozenset({"1", "1.0", "true", "yes", "y", "t", "on", "positive", "present"})
 _NO = frozenset({"0", "0.0", "false", "no", "n", "f", "off", "negative", "absent"})
 _PAIRS = ((_YES, _NO), (frozenset({"1", "1.0", "+1"}), frozenset({"-1", "-1.0"})))
+_LABEL_VALUES = 3  # of numbers: yes, no, missing
 _INFINITE = frozenset({"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"})
+SEPARATORS = ("|", ";", ",")
+"""Separators of tags that are recognised. A blank has to be asked for: tags such as "science fiction" hold it."""
 MAX_CATEGORIES = 1000
 MAX_CATEGORY = 100  # characters
 _NEARLY_ALL = 0.9
@@ -169,7 +173,7 @@ def _first_fault(
 def _label_advice(name: str, texts: Sequence[str]) -> str:
     """Return the option that reads a column of tags, where it is one."""
     present = [text for text in texts if text.lower() not in MISSING_CELLS]
-    tags = any(mark in text for text in present for mark in "|;,") or all(text.startswith("[") for text in present)
+    tags = any(mark in text for text in present for mark in SEPARATORS) or all(text.startswith("[") for text in present)
     return f"; if it holds tags: tags={name}" if tags else ""
 
 
@@ -211,13 +215,21 @@ def label_meaning(texts: Sequence[str]) -> tuple[list[float], str] | None:
     return None
 
 
-def blank_means_no(values: np.ndarray) -> bool:
-    """Make missing labels of a column without any 0 to zeros, in place; return whether there were any."""
-    absent = np.isnan(values)
-    if not absent.any() or absent.all() or (values == 0).any():
-        return False
-    values[absent] = 0.0
-    return True
+def label_note(texts: Sequence[str]) -> str:
+    """Return the note of :func:`label_meaning`, empty if the column is no label."""
+    return (label_meaning(texts) or (None, ""))[1]
+
+
+def read_label_numbers(values: np.ndarray) -> str:
+    """Give the numbers of a label column, NaN where one is missing, their meaning, in place; return the note."""
+    different, codes = np.unique(values, return_inverse=True)
+    if len(different) > _LABEL_VALUES:
+        return ""
+    known = label_meaning(["" if math.isnan(value) else f"{value:g}" for value in different.tolist()])
+    if known is None:
+        return ""
+    values[:] = np.array(known[0])[codes]
+    return known[1]
 
 
 def meaning_notes(meanings: Mapping[str, Sequence[str]]) -> list[str]:
@@ -283,11 +295,14 @@ def _number(cell: Any) -> float | None:
 
 
 def cell_texts(cells: pd.Series) -> list[str | None]:
-    """Return a column as texts, None where a value is missing; whole numbers without decimals."""
-    return [_text(cell) for cell in cells.tolist()]
+    """Return a column as texts, None where a value is missing; whole numbers without decimals, lists as JSON."""
+    return [cell_text(cell) for cell in cells.tolist()]
 
 
-def _text(cell: Any) -> str | None:
+def cell_text(cell: Any) -> str | None:
+    """Return the text of one cell, see :func:`cell_texts`."""
+    if isinstance(cell, list | tuple | set | frozenset | np.ndarray):
+        return json.dumps([one.item() if isinstance(one, np.generic) else one for one in cell], ensure_ascii=False)
     if is_absent(cell):
         return None
     if isinstance(cell, float) and cell.is_integer():

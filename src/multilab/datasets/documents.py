@@ -13,7 +13,7 @@ import pandas as pd
 from multilab.core.files import PathLike, parse_json
 from multilab.core.text import excerpt
 from multilab.datasets.columns import LabelOptions
-from multilab.datasets.encode import CodedTable
+from multilab.datasets.encode import CodedTable, refuse_text
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import (
     Limits,
@@ -169,8 +169,8 @@ def _table(
     except (OverflowError, ValueError) as error:
         raise DatasetError(f"not a table of numbers and texts ({excerpt(str(error))})", path) from None
     table = table_of_frame(frame, options, drop, missing_labels, path, limits, text_columns)
-    if text == "error" and (of_text := [c for c in table.columns if c.values is not None and not c.binary]):
-        raise DatasetError(f"column '{excerpt(of_text[0].name)}' is text; set text to 'one_hot', or drop it", path)
+    if text == "error":
+        refuse_text(table)
     return table
 
 

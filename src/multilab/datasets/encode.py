@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
-from multilab.datasets.cells import MAX_CATEGORIES, MAX_CATEGORY, looks_like_numbers, shown_examples
+from multilab.datasets.cells import MAX_CATEGORIES, MAX_CATEGORY, TEXT_HINT, looks_like_numbers, shown_examples
 from multilab.datasets.columns import TableColumn, canonical_csr
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, require_cells
@@ -223,6 +223,13 @@ def _entries(codes: np.ndarray, column: TableColumn, start: int) -> tuple[np.nda
     rows = np.concatenate([present, np.repeat(absent, wide)])
     positions = np.concatenate([position, np.tile(np.arange(start, start + wide), len(absent))])
     return rows, positions, np.concatenate([value, np.full(len(absent) * wide, np.nan)])
+
+
+def refuse_text(table: CodedTable) -> None:
+    """Raise a `DatasetError` if a feature is text."""
+    for column in table.columns:
+        if column.values is not None and not column.binary:
+            raise DatasetError(f"column '{column.name[:60]}' is text{TEXT_HINT}", table.path)
 
 
 def one_hot_text(table: CodedTable) -> CodedTable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -16,10 +15,12 @@ from multilab.core.files import PathLike
 from multilab.datasets.cells import (
     MISSING_LABEL_HINT,
     are_labels,
-    blank_means_no,
     categories_of,
+    cell_text,
     coded_cells,
-    is_absent,
+    label_note,
+    meaning_notes,
+    read_label_numbers,
     recoded,
     refuse_nested,
 )
@@ -79,7 +80,7 @@ def table_of_frame(
     chosen = labels.choose(columns, name) if isinstance(labels, LabelOptions) else np.empty(0, dtype=np.intp)
     is_label, as_text = set(chosen.tolist()), {*text_columns, *of_tags.columns}
     series = [frame.iloc[:, j] for j in kept]
-    limits = limits or Limits()
+    limits, meanings = limits or Limits(), dict[str, list[str]]()
     if all(isinstance(column.dtype, pd.SparseDtype) and column.dtype.fill_value == 0 for column in series):
         values: Any = canonical_csr(sp.csr_array(frame.iloc[:, kept].sparse.to_coo()))
         for k, column in enumerate(series):
@@ -89,28 +90,25 @@ def table_of_frame(
         values = np.empty((len(frame), len(kept)))
         for k, column in enumerate(series):
             if columns[k].name in as_text:
-                texts, codes = recoded(map(_as_text, column), slice(None), str)
+                texts, codes = recoded((cell_text(cell) or "" for cell in column), slice(None), str)
                 columns[k], meaning = categories_of(columns[k].name, texts)
                 values[:, k] = meaning[codes]
             else:
-                columns[k], values[:, k] = _column(column, columns[k], k in is_label, missing_labels, name)
-    table = CodedTable.split(values, columns, chosen, name, limits, dropped_note(drop))
+                columns[k], values[:, k], note = _column(column, columns[k], k in is_label, missing_labels, name)
+                if note:
+                    meanings.setdefault(note, []).append(columns[k].name)
+    notes = [*meaning_notes(meanings), *dropped_note(drop)]
+    table = CodedTable.split(values, columns, chosen, name, limits, notes)
     return tagged(table, of_tags) if of_tags.columns else table
-
-
-def _as_text(cell: Any) -> str:
-    """Return the text of a cell, of a list as JSON."""
-    if isinstance(cell, list | tuple | set | frozenset | np.ndarray):
-        return json.dumps([one.item() if isinstance(one, np.generic) else one for one in cell], ensure_ascii=False)
-    if is_absent(cell):
-        return ""
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
 def _column(
     series: pd.Series, column: TableColumn, is_label: bool, missing_labels: bool, name: PathLike
-) -> tuple[TableColumn, np.ndarray]:
-    """Return a column, nominal if it holds text, and its numbers or codes, NaN where a value is missing."""
+) -> tuple[TableColumn, np.ndarray, str]:
+    """Return a column, nominal if it holds text, its numbers or codes, and how labels were read if that is not evident.
+
+    A missing value is NaN.
+    """
     kind = series.dtype.subtype if isinstance(series.dtype, pd.SparseDtype) else series.dtype
     if isinstance(kind, pd.CategoricalDtype) or types.is_object_dtype(kind) or types.is_string_dtype(kind):
         refuse_nested(series, f"{name}: ")
@@ -120,20 +118,16 @@ def _column(
         column, values, fault = coded_cells(texts, codes, column.name, kind_of_column, True, missing_labels)
         if fault:
             raise DatasetError(f"{name}, row {fault[0] + 1}: {fault[1]}")
-        return column, values
+        return column, values, label_note(texts) if is_label else ""
     if not (types.is_bool_dtype(kind) or types.is_integer_dtype(kind) or types.is_float_dtype(kind)):
         raise DatasetError(
             f"{name}: column {column.name[:60]!r} is of type {series.dtype}, expected numbers, booleans or text; "
             "convert it or leave it out (drop)"
         )
-    values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-    if is_label:
-        values = (
-            np.where(values == -1, 0.0, values) if set(np.unique(values[~np.isnan(values)])) == {-1.0, 1.0} else values
-        )
-        blank_means_no(values)
+    values = series.to_numpy(dtype=np.float64, na_value=np.nan, copy=is_label)  # labels are changed in place
+    note = read_label_numbers(values) if is_label else ""
     _check_numbers(values, column.name, is_label, missing_labels, name)
-    return column, values
+    return column, values, note
 
 
 def _check_numbers(values: np.ndarray, column: str, is_label: bool, missing_labels: bool, name: PathLike) -> None:

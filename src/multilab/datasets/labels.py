@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,16 +14,13 @@ import numpy as np
 from multilab.core.files import PathLike
 from multilab.core.messages import did_you_mean
 from multilab.core.text import excerpt
-from multilab.datasets.cells import MISSING_CELLS
+from multilab.datasets.cells import MISSING_CELLS, SEPARATORS
 from multilab.datasets.columns import TableColumn
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import require_cells
 
-__all__ = ["TagOptions", "split_tags", "tagged", "tags_of"]
-
-SEPARATORS = ("|", ";", ",")
-"""Separators that are recognised; a blank has to be asked for, because tags such as "science fiction" hold it."""
+__all__ = ["TagOptions", "known_tags", "split_tags", "tagged"]
 
 _SHOWN = 8
 
@@ -39,7 +36,8 @@ class TagOptions:
     item, tag : str or None
         Columns of a table with a row for each item and tag.
     separator : str or None
-        What separates the tags of a cell. Default: the one of ``|``, ``;`` and ``,`` that occurs.
+        What separates the tags of a cell. Default: of ``tags`` the one of ``|``, ``;`` and ``,`` that occurs; a cell of
+        ``tag`` is one tag.
     min_count : int or None
         Tags with fewer rows are left out.
     """
@@ -100,17 +98,14 @@ def split_tags(cell: str, separator: str | None) -> list[str]:
     return list(dict.fromkeys(text for text in texts if text.lower() not in MISSING_CELLS))
 
 
-def tags_of(cells: Sequence[str], column: str, separator: str | None, path: PathLike) -> list[list[str]]:
-    """Return the tags of each cell of a column.
+def known_tags(cells: Sequence[str], known: Collection[str], separator: str | None) -> list[list[str]]:
+    """Return the tags of new cells; without a separator split in the way that finds most of the known tags.
 
-    Raises
-    ------
-    DatasetError
-        The separator is not given and the cells do not tell it.
+    New cells alone may not tell: ``science fiction`` is one tag or two.
     """
-    if separator is None:
-        separator = _separator(cells, column, path)
-    return [split_tags(cell, separator) for cell in cells]
+    marks = (separator,) if separator is not None else (None, *SEPARATORS)
+    split = ([split_tags(cell, mark) for cell in cells] for mark in marks)
+    return max(split, key=lambda tags: sum(tag in known for one in tags for tag in one))
 
 
 def tagged(table: CodedTable, options: TagOptions) -> CodedTable:
@@ -130,7 +125,8 @@ def tagged(table: CodedTable, options: TagOptions) -> CodedTable:
     Raises
     ------
     DatasetError
-        A column of the options is absent, there is no tag, no feature is left, or two rows of one item differ.
+        A column of the options is absent, there is no tag, no feature is left, a tag has the name of a feature, two
+        rows of one item differ, or the separator is not given and the cells do not tell it.
     """
     names = [column.name for column in table.columns]
     for name in options.columns:
@@ -138,8 +134,11 @@ def tagged(table: CodedTable, options: TagOptions) -> CodedTable:
             raise DatasetError(f"'{excerpt(name)}' is not a column{did_you_mean(name, names)}", table.path)
     if hasattr(table.values, "tocsc"):
         raise DatasetError("the rows are sparse: their labels are columns, not tags", table.path)
-    cells, codes = _texts(table, names.index(str(options.tags or options.tag)))
-    tags = tags_of(cells, str(options.tags or options.tag), options.separator, table.path)
+    column, separator = str(options.tags or options.tag), options.separator
+    cells, codes = _texts(table, names.index(column))
+    if separator is None and options.tags is not None:
+        separator = _separator(cells, column, table.path)
+    tags = [split_tags(cell, separator) for cell in cells]
     kept = [j for j, name in enumerate(names) if name not in options.columns]
     if not kept:
         raise DatasetError("no feature is left beside the tags", table.path)
@@ -155,7 +154,9 @@ def tagged(table: CodedTable, options: TagOptions) -> CodedTable:
     wanted = [tag for tag in every if tag not in set(left_out)]
     if not wanted:
         what = f"no tag has {options.min_count} rows or more" if left_out else "no row has a tag"
-        raise DatasetError(f"{what} in column '{excerpt(str(options.tags or options.tag))}'", table.path)
+        raise DatasetError(f"{what} in column '{excerpt(column)}'", table.path)
+    if both := [names[j] for j in kept if names[j] in set(wanted)]:
+        raise DatasetError(f"'{excerpt(both[0])}' is a tag and a column: rename the column, or drop it", table.path)
     require_cells(len(firsts), len(wanted), "the label matrix", table.path, table.limits)
     position = {tag: k for k, tag in enumerate(wanted)}
     by_text = [[position[tag] for tag in one if tag in position] for one in tags]
@@ -168,7 +169,7 @@ def tagged(table: CodedTable, options: TagOptions) -> CodedTable:
         label_values=Y,
         columns=[table.columns[j] for j in kept],
         label_columns=[TableColumn(tag, None, 1) for tag in wanted],
-        notes=(*table.notes, *_notes(options, len(wanted), left_out, counts, Y)),
+        notes=(*table.notes, *_notes(column, options.min_count, left_out, counts, Y)),
     )
 
 
@@ -209,15 +210,8 @@ def _separator(cells: Sequence[str], column: str, path: PathLike) -> str | None:
 
 def _texts(table: CodedTable, j: int) -> tuple[list[str], np.ndarray]:
     """Return the different texts of a column, the first empty for missing cells, and the position of each row's."""
-    codes, values = np.asarray(table.values[:, j]), table.columns[j].values
-    absent = np.isnan(codes)
-    if values is None:  # numbers of a Parquet file or a data frame
-        numbers, positions = np.unique(codes[~absent], return_inverse=True)
-        texts = [str(int(one)) if one.is_integer() else repr(one) for one in numbers.tolist()]
-        whole = np.zeros(len(codes), dtype=np.intp)
-        whole[~absent] = positions + 1
-        return ["", *texts], whole
-    return ["", *values], np.where(absent, 0, codes + 1).astype(np.intp)
+    codes = np.asarray(table.values[:, j])
+    return ["", *(table.columns[j].values or ())], np.where(np.isnan(codes), 0, codes + 1).astype(np.intp)
 
 
 def _items(
@@ -256,12 +250,14 @@ def _counted(
     return sorted(counts), counts
 
 
-def _notes(options: TagOptions, q: int, left_out: Sequence[str], counts: Counter[str], Y: np.ndarray) -> list[str]:
-    name = excerpt(str(options.tags or options.tag))
-    notes = [f"labels are the {q} tags of '{name}'; {int((~Y.any(axis=1)).sum())} rows have none"]
+def _notes(
+    column: str, min_count: int | None, left_out: Sequence[str], counts: Counter[str], Y: np.ndarray
+) -> list[str]:
+    without = int((~Y.any(axis=1)).sum())
+    notes = [f"labels are the {Y.shape[1]} tags of '{excerpt(column)}'; {without} rows have none"]
     if left_out:
         rarest = sorted(left_out, key=lambda tag: (-counts[tag], tag))
         shown = ", ".join(f"{excerpt(tag, 30)} ({counts[tag]})" for tag in rarest[:_SHOWN])
         more = f" and {len(rarest) - _SHOWN} more" if len(rarest) > _SHOWN else ""
-        notes.append(f"left out, fewer than {options.min_count} rows: {shown}{more}")
+        notes.append(f"left out, fewer than {min_count} rows: {shown}{more}")
     return notes

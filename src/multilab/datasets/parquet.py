@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,12 @@ from multilab.datasets.cells import (
     MISSING_LABEL_HINT,
     TEXT_HINT,
     are_labels,
-    blank_means_no,
     categories_of,
+    cell_text,
     coded_cells,
-    label_meaning,
+    label_note,
     meaning_notes,
+    read_label_numbers,
     recoded,
 )
 from multilab.datasets.columns import LabelOptions, TableColumn, dropped_note, positions_left
@@ -36,13 +36,14 @@ def read_parquet(
     drop: Sequence[str] = (),
     text: str = "error",
     missing_labels: bool = False,
+    text_columns: Collection[str] = (),
 ) -> CodedTable:
     """Read a Parquet file of numeric and boolean columns.
 
     Parameters
     ----------
-    path, options, limits, drop, text, missing_labels
-        As for :func:`multilab.datasets.table.read_csv`; text columns are those of a string type.
+    path, options, limits, drop, text, missing_labels, text_columns
+        As for :func:`multilab.datasets.table.read_csv`; columns of a string type or of lists are text, too.
 
     Returns
     -------
@@ -83,15 +84,15 @@ def read_parquet(
         raise DatasetError(f"not a readable Parquet file ({error})", path) from None
     values = np.empty((rows, len(columns)))
     for j, column in enumerate(columns):
-        columns[j], values[:, j] = _parquet_column(table.column(column.name), column, path)
+        columns[j], values[:, j] = _parquet_column(table.column(column.name), column, path, column.name in text_columns)
     meanings = dict[str, list[str]]()
     for j in labels.tolist():
         if (texts := columns[j].values) is None:
-            note = "a blank means no" if blank_means_no(values[:, j]) else ""
+            note = read_label_numbers(values[:, j])
         else:
             codes = np.where(np.isnan(values[:, j]), len(texts), values[:, j]).astype(np.intp)
             known = [*texts, *([""] if (codes == len(texts)).any() else [])]
-            name, note = columns[j].name, (label_meaning(known) or (None, ""))[1]
+            name, note = columns[j].name, label_note(known)
             columns[j], values[:, j], fault = coded_cells(known, codes, name, "label", True, missing_labels)
             if fault:
                 raise DatasetError(f"row {fault[0] + 1}: {fault[1]}", path)
@@ -137,15 +138,15 @@ def _require_numbers(field: Any, path: PathLike, text_allowed: bool, is_label: b
         raise DatasetError(reason + hint, path)
 
 
-def _parquet_column(data: Any, column: TableColumn, path: PathLike) -> tuple[TableColumn, np.ndarray]:
+def _parquet_column(data: Any, column: TableColumn, path: PathLike, as_text: bool) -> tuple[TableColumn, np.ndarray]:
     """Return the column, nominal if it is text, and its numbers or codes, NaN if a value is missing."""
     if _is_list(data.type):
         try:
             data.validate(full=True)
         except ArrowException as error:
             raise DatasetError(f"the lists of column '{column.name[:60]}' are damaged ({error})", path) from None
-        cells = ["" if one is None else json.dumps(one, ensure_ascii=False) for one in data.to_pylist()]
-        texts, codes = recoded(cells, slice(None), str)
+    if _is_list(data.type) or (as_text and not _is_string(data.type)):
+        texts, codes = recoded((cell_text(one) or "" for one in data.to_pylist()), slice(None), str)
         column, meaning = categories_of(column.name, texts)
         return column, meaning[codes]
     if _is_string(data.type):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -15,11 +16,10 @@ import scipy.sparse as sp
 from multilab.core.digests import sha256_digest
 from multilab.core.files import PathLike
 from multilab.datasets.arff import read_arff
-from multilab.datasets.cells import TEXT_HINT
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import LabelOptions, names_to_drop
 from multilab.datasets.documents import read_excel, read_json
-from multilab.datasets.encode import CodedTable, impute, missing_error, one_hot_text
+from multilab.datasets.encode import CodedTable, impute, missing_error, one_hot_text, refuse_text
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import (
     ENCODINGS,
@@ -59,7 +59,11 @@ FORMATS = {
 }
 """Extension (without that of a compression) to format."""
 
+TABLES = ("csv", "excel", "json", "parquet")
+"""Formats of tables whose options name the labels, and whose cells may be text."""
 
+_ENTRY = re.compile(r"\d+:[-+.\deE]+")
+"""Entry of a row of svmlight, ``12:0.5``."""
 _TABLE_HINT = "; a .txt file that is a table of named columns is read with format=csv"
 
 
@@ -127,7 +131,8 @@ def read(
     item, tag : str, optional
         Instead of these: the two columns of a table with a row for each item and tag.
     separator : str, optional
-        What separates the tags of a cell; by default the one of ``|``, ``;`` and ``,`` that occurs.
+        What separates the tags of a cell; by default the one of ``|``, ``;`` and ``,`` that occurs, and nothing in a
+        column ``tag``.
     min_count : int, optional
         Tags with fewer rows are left out.
     label_names : sequence of str, optional
@@ -240,9 +245,10 @@ def read_content(
     """Return the table of a file with named columns before it is encoded; of other formats the matrices.
 
     Parameters are those of :func:`read`; ``options`` None means that no column is a label, ``text`` may be "keep" (text
-    columns are nominal, however many different values they have), and ``text_columns`` of a CSV file are text whatever
+    columns are nominal, however many different values they have), and ``text_columns`` of a table are text whatever
     their values.
     """
+    _check_choice("missing_labels", missing_labels, get_args(MissingLabels), path)
     if of_tags.given():
         if options is not None and options.given():
             raise DatasetError("labels are columns, or the tags of a column: give the one or the other", path)
@@ -261,18 +267,16 @@ def read_content(
         if not isinstance(table, CodedTable) or (format or file_format(path)) == "arff":
             raise DatasetError("tags are read from CSV, TSV, JSON, Excel and Parquet", path)
         table = tagged(table, of_tags)
-        of_text = [column for column in table.columns if column.values is not None and not column.binary]
-        if text == "error" and of_text:
-            raise DatasetError(f"column '{of_text[0].name[:60]}' is text{TEXT_HINT}", path)
+        if text == "error":
+            refuse_text(table)
         return table
-    _check_choice("missing_labels", missing_labels, get_args(MissingLabels), path)
     kind = file_format(path) if format is None else format
     require_file(path)
     limits = limits or Limits()
     dropped = names_to_drop(drop)
-    if kind not in ("arff", "csv", "parquet", "json", "excel"):
+    if kind not in ("arff", *TABLES):
         _refuse_columns(options, dropped, kind, path, hint=_TABLE_HINT if format is None and kind == "xc" else "")
-    if text == "one_hot" and kind not in ("csv", "parquet", "json", "excel"):
+    if text == "one_hot" and kind not in TABLES:
         raise DatasetError(f"the format '{kind}' has no option text", path)
     for name, value, formats in (
         ("encoding", encoding, ("arff", "csv", "json", "svmlight", "xc")),
@@ -285,7 +289,7 @@ def read_content(
         if choice is not None:
             _check_choice(name, choice, choices, path)
     unobserved = missing_labels == "keep"
-    if unobserved and kind not in ("arff", "csv", "parquet", "json", "excel"):
+    if unobserved and kind not in ("arff", *TABLES):
         raise DatasetError(f"the format '{kind}' has no option missing_labels", path)
     label_names = None if options is None else options.label_names
     if kind == "arff":
@@ -298,7 +302,7 @@ def read_content(
             from multilab.datasets.parquet import read_parquet
         except ImportError:
             raise DatasetError("Parquet needs pyarrow: pip install 'multilab[lab]'", path) from None
-        return read_parquet(path, options, limits, dropped, text, unobserved)
+        return read_parquet(path, options, limits, dropped, text, unobserved, text_columns)
     if kind == "json":
         return read_json(path, options, limits, dropped, text, unobserved, text_columns, encoding)
     if kind == "excel":
@@ -336,7 +340,7 @@ def read_frames(
     labelled : bool, default True
         False for rows without label columns: no option may then choose labels, and every column is a feature.
     text_columns : collection of str
-        Names of columns of a CSV file that are read as text whatever they hold. Otherwise a column is text if most of
+        Names of columns of a table that are read as text whatever they hold. Otherwise a column is text if most of
         its different values are neither numbers nor ``true`` and ``false``, which may differ from file to file.
     **options
         Options of :func:`multilab.datasets.read` other than ``text`` and ``missing``.
@@ -398,15 +402,17 @@ def _check_choice(name: str, value: str, allowed: Sequence[str], path: PathLike)
 
 
 def file_format(path: PathLike) -> str:
-    """Return the format by the extension; a ``.txt`` file may also be svmlight."""
+    """Return the format by the extension; a ``.txt`` file may also be svmlight, or a table whose names have tabs."""
     kind = find_format(path)
     if kind != "xc":
         return kind
     head = read_head(path).removeprefix(b"\xef\xbb\xbf").decode("latin-1")  # it may end within a character
-    if "\t" in head.partition("\n")[0] or head.startswith(("\xff\xfe", "\xfe\xff")):
-        return "csv"
     lines = (line.partition("#")[0].split() for line in head.splitlines())
     first = next(filter(None, lines), [])
+    sizes = len(first) == 3 and all(token.isdigit() for token in first)  # of an xc file
+    names = "\t" in head.partition("\n")[0] and not sizes and not any(map(_ENTRY.fullmatch, first))
+    if names or head.startswith(("\xff\xfe", "\xfe\xff")):  # the beginning of UTF-16
+        return "csv"
     return "svmlight" if any(":" in token for token in first) else "xc"
 
 

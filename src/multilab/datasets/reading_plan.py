@@ -14,22 +14,28 @@ import pandas as pd
 
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
-from multilab.datasets.cells import COMMA_NUMBER, POINT_NUMBER, looks_like_numbers, shown_examples
+from multilab.datasets.cells import (
+    COMMA_NUMBER,
+    POINT_NUMBER,
+    SEPARATORS,
+    label_meaning,
+    looks_like_numbers,
+    shown_examples,
+)
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import LabelOptions, names_to_drop
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import decode, read_bytes, require_file
-from multilab.datasets.labels import SEPARATORS, TagOptions
+from multilab.datasets.labels import TagOptions
 from multilab.datasets.profiling import TableProfile, profile_table
 from multilab.datasets.raw_data import RawData
-from multilab.datasets.reading import as_frames, encode_content, file_format, labels_xml_of, read_content
+from multilab.datasets.reading import TABLES, as_frames, encode_content, file_format, labels_xml_of, read_content
 
 _LABELS = tuple(LabelOptions.__dataclass_fields__)
 _TAGS = tuple(TagOptions.__dataclass_fields__)
 _TEXT = ("one_hot", "drop", "error")
 _MISSING = ("impute", "keep", "error")
-_TABLES = ("csv", "excel", "json", "parquet")
 _MAX_ADVICE = 90  # characters: longer texts are cut in messages
 
 
@@ -100,7 +106,7 @@ def plan_reading(path: PathLike, *, text: str | None = None, missing: str | None
     of_tags = TagOptions(**{key: options[key] for key in _TAGS if key in options})
     others = {key: value for key, value in options.items() if key not in (*_LABELS, *_TAGS)}
     kind = options.get("format") or file_format(path)
-    if kind in _TABLES and not of_tags.given():
+    if kind in TABLES and not of_tags.given():
         if not chosen:
             raise DatasetError(f"which columns are labels?{_proposal(path, others)}", path)
         others.setdefault("missing_labels", "keep")  # the profile counts them
@@ -111,7 +117,7 @@ def plan_reading(path: PathLike, *, text: str | None = None, missing: str | None
 
     dropped, profile, encoding, raw = choose_encoding(read_without, dropped, text, missing, path, kind)
     labels_xml = options.pop("labels_xml", None)
-    if kind not in _TABLES:
+    if kind not in TABLES:
         encoding.pop("text", None)  # nominal features of ARFF are declared
     elif (np.asarray(raw.Y) < 0).any():
         options = {**options, "missing_labels": "keep"}
@@ -217,13 +223,16 @@ def _proposal(path: Path, options: dict[str, Any]) -> str:
     table = as_frames(read_content(path, None, text="keep", **options)).features
     binary, tags, prefixes = list[str](), list[str](), Counter[str]()
     for name in table.columns:
-        cells = table[name].dropna()
-        if set(map(str, cells.unique()[:5])) <= {"0", "1", "0.0", "1.0", "yes", "no", "true", "false"} and len(cells):
+        cells = table[name]
+        of_text = isinstance(cells.dtype, pd.CategoricalDtype)
+        different = list(cells.cat.categories) if of_text else [f"{value:g}" for value in cells.dropna().unique()]
+        blank = [""] if cells.hasnans else []
+        if different and label_meaning([*different, *blank]):
             binary.append(name)
             head, mark, _ = name.partition("_")
             prefixes.update([head + mark] if mark else [])
-        elif isinstance(cells.dtype, pd.CategoricalDtype):
-            texts = [text for text in cells.cat.categories if len(text) < _MAX_ADVICE]
+        elif of_text:
+            texts = [text for text in different if len(text) < _MAX_ADVICE]
             if any(sum(mark in text for text in texts) > len(texts) / 4 for mark in SEPARATORS) or any(
                 text.startswith("[") for text in texts
             ):

@@ -21,11 +21,11 @@ from multilab.datasets.cells import (
     MISSING_CELLS,
     POINT_NUMBER,
     are_labels,
-    blank_means_no,
     cell_value,
     coded_cells,
-    label_meaning,
+    label_note,
     meaning_notes,
+    read_label_numbers,
     recoded,
 )
 from multilab.datasets.columns import LabelOptions, TableColumn, dropped_note, positions_left
@@ -143,9 +143,10 @@ def read_csv(
     as_text = {k for k, column in enumerate(columns) if form.decimal == "," or column.name in text_columns}
     cells = _read_cells(body, rows, len(names), kept, as_text, labels, missing_labels)
     meanings = dict[str, list[str]]()
-    for k in set(labels.tolist()) - set(cells.texts):
-        if blank_means_no(cells.column(k)):
-            meanings.setdefault("a blank means no", []).append(columns[k].name)
+    for k in labels.tolist():
+        texts = cells.texts.get(k)
+        if note := read_label_numbers(cells.column(k)) if texts is None else label_note(texts):
+            meanings.setdefault(note, []).append(columns[k].name)
     named = enumerate(zip(doubtful, names[index:], strict=True))
     if any(doubtful) and not drop and all(like or name in cells.texts.get(k, ()) for k, (like, name) in named):
         raise _header_error(names, path)
@@ -160,8 +161,6 @@ def read_csv(
     for k, texts in sorted(cells.texts.items()):
         name, codes = columns[k].name, cells.column(k).astype(np.intp)
         kind = "label" if k in is_label else "text" if name in text_columns else "feature"
-        if kind == "label" and (known := label_meaning(texts)) and known[1]:
-            meanings.setdefault(known[1], []).append(name)
         plain = texts, codes
         if form.decimal and kind == "feature":
             faults += _two_points(texts, codes, name) if form.decimal == "," else []

@@ -6,27 +6,25 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
 from multilab.datasets.catalogue import card
-from multilab.datasets.cells import cell_numbers, cell_texts, is_absent, refuse_nested
+from multilab.datasets.cells import cell_numbers, cell_texts, label_meaning, read_label_numbers, refuse_nested
 from multilab.datasets.columns import canonical_csr, names_to_drop
 from multilab.datasets.dataset import _from_files
 from multilab.datasets.encode import fill_values
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.fetching import find_files
-from multilab.datasets.labels import tags_of
+from multilab.datasets.labels import known_tags
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import file_format, read_frames
 from multilab.datasets.synthetic import generate
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SHOWN = 5
 
@@ -111,8 +109,8 @@ class TableEncoder:
     sparse : bool
         Whether the matrix is CSR.
     reading : dict
-        Options of the reader for new rows: ``encoding``, ``header`` and ``decimal`` of a CSV file, and the
-        column of tags.
+        Options of the reader for new rows: ``encoding``, ``header`` and ``decimal`` of a CSV file, the column of tags
+        and their separator, and ``missing_labels``.
 
     Examples
     --------
@@ -189,19 +187,19 @@ class TableEncoder:
     def read(self, path: PathLike) -> pd.DataFrame:
         """Return the rows of a file as :meth:`encode` takes them, see :func:`multilab.datasets.read_frames`.
 
-        A column of tags becomes the columns of the labels.
+        Labels are 0 and 1 however the file writes them, NaN where one was not observed; a column of tags becomes the
+        columns of the labels.
         """
-        options = dict(self.reading)
-        of_tags = {name: options.pop(name) for name in ("tags", "separator") if name in options}
-        options = options if file_format(path) == "csv" else {}
+        form = {name: self.reading[name] for name in ("encoding", "header", "decimal") if name in self.reading}
+        options = form if file_format(path) == "csv" else {}
         as_text = (*self.text_columns, *self.dropped)
         rows = read_frames(path, labelled=False, text_columns=as_text, **options).features
-        if of_tags.get("tags") not in rows.columns:
-            return rows
-        cells = rows.pop(of_tags["tags"]).astype(object)
-        texts = ["" if is_absent(cell) else str(cell) for cell in cells]
-        tags = tags_of(texts, str(of_tags["tags"]), of_tags.get("separator"), path)
-        return rows.assign(**{label: [float(label in one) for one in tags] for label in self.labels})
+        if (column := self.reading.get("tags")) in rows.columns:
+            cells = [text or "" for text in cell_texts(rows.pop(column))]
+            tags = known_tags(cells, set(self.labels), self.reading.get("separator"))
+            return rows.assign(**{label: [float(label in one) for one in tags] for label in self.labels})
+        unobserved = self.reading.get("missing_labels") == "keep"
+        return rows.assign(**{name: _label(rows[name], unobserved) for name in self.labels if name in rows.columns})
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Refuse a table whose columns are not those of training.
@@ -346,9 +344,28 @@ def encoder_with_rows(name: str) -> tuple[TableEncoder, RawData]:
     raw, _ = _from_files(paths, {**wanted.reader, **wanted.label_files})
     dropped = [*names_to_drop(wanted.reader.get("drop"))]
     dropped += [str(wanted.reader[name]) for name in ("tags", "item", "tag") if name in wanted.reader]
-    kept = ("encoding", "header", "decimal", "tags", "separator")
+    kept = ("encoding", "header", "decimal", "tags", "separator", "missing_labels")
     reading = {name: value for name, value in wanted.reader.items() if name in kept}
     return TableEncoder.of(raw, dropped, wanted.reader.get("missing", "error"), reading), raw
+
+
+def _label(cells: pd.Series, unobserved: bool) -> Any:
+    """Return a label as 0 and 1, NaN where it was not observed; cells that are no label as they are.
+
+    A blank was not observed if the training file has such labels; otherwise it is what the reader makes of it.
+    """
+    absent = cells.isna().to_numpy()
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        known = label_meaning([*cells.cat.categories, *([""] if absent.any() else [])])
+        if known is None:
+            return cells
+        values = np.array(known[0])[cells.cat.codes]  # the code of a missing cell is -1, the last
+    else:
+        values = cells.to_numpy(dtype=np.float64, copy=True)
+        read_label_numbers(values)
+    if unobserved:
+        values[absent] = np.nan
+    return values
 
 
 def _one_hot(cells: pd.Series, values: Sequence[str]) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
