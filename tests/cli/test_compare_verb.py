@@ -80,6 +80,14 @@ def test_each_method_is_a_run_in_mlflow_if_wanted(work, tmp_path):
     assert shown == pytest.approx(means)
 
 
+def test_runs_that_mlflow_did_not_get_are_published_later(work, tmp_path, capsys):
+    nowhere = "http://127.0.0.1:9"
+    assert main([*RUN, "--output", str(tmp_path / "report"), "--publish", "--tracking-uri", nowhere]) == 0
+    assert "publish later: multilab study publish --runs" in capsys.readouterr().err
+    assert main(["study", "publish", "--runs", "--tracking-uri", f"sqlite:///{tmp_path}/runs.db"]) == 0
+    assert "MLflow experiment runs: 3 created" in capsys.readouterr().out
+
+
 def test_a_second_run_fits_nothing_and_has_the_same_numbers(work, capsys):
     before = {path.name: path.stat().st_mtime_ns for path in (work.parents[2] / "cells").glob("[0-9a-f]*")}
     scores = (work / "scores.csv").read_bytes()

@@ -30,6 +30,7 @@ from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.execute import jobs
 from multilab.experiments.fitting import indices
+from multilab.experiments.method_file import METHOD_KEYS
 from multilab.experiments.mlflow_store import tracking
 from multilab.experiments.store import Store
 from multilab.methods.labels import has_unobserved
@@ -204,9 +205,21 @@ def track(results: Results, tracking_uri: str | None = None) -> None:
     for entry in results.entries:
         if entry.name not in results.board.failures:
             changes = [f"method.{name}={_value(value)}" for name, value in entry.member.changes.items()]
-            settings = {"dataset": request.dataset, "method": entry.name, "changed": sorted([*changes, *protocol])}
+            method = entry.member.method
+            settings = {
+                "dataset": request.dataset,
+                "method": entry.name,
+                "mapping": {"_target_": method.target, **method.params, **{k: getattr(method, k) for k in METHOD_KEYS}},
+                "protocol": request.protocol,
+                "seed": 0,
+                "tune": None,
+                "conventions": "default",
+                "publish": True,
+                "changed": sorted([*changes, *protocol]),
+            }
             scores = [cell_metrics(cell, store) for cell in entry.cells]
-            runs.append(train.Run({**settings, "publish": True}, entry.cells, scores, metrics, where))
+            runs.append(train.Run(settings, entry.cells, scores, metrics, where))
+            runs[-1].leave_note(store)
     train.track(runs)
 
 

@@ -62,6 +62,11 @@ class Run:
         method, title = (" ".join([text, *self.settings["changed"]]) for text in (record.method, record.title))
         return replace(record, method=method, title=title)
 
+    def leave_note(self, store: Store) -> None:
+        """Note what :func:`read_runs` reads."""
+        content = {"settings": self.settings, "metrics": self.metrics}
+        leave_note(store, self.settings, f"run-{json_digest(self.settings)[:16]}", content)
+
 
 def train(overrides: Sequence[str]) -> Jobs:
     """`multilab train [-m] dataset=... method=...`: run the jobs, show them in MLflow."""
@@ -84,7 +89,7 @@ def train_job(cfg: Any) -> Run:
     run = Run(settings, cells, scores, metric_names(cfg), where)
     print(_text_of(run))
     print_warnings(cells, store)
-    leave_note(store, settings, f"run-{json_digest(settings)[:16]}", {"settings": settings, "metrics": run.metrics})
+    run.leave_note(store)
     return run
 
 
