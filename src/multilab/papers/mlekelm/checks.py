@@ -328,6 +328,18 @@ def wavers_only_on(
     return Finding.of(wavering == set(datasets), dict(sorted(rises.items())), sentence)
 
 
+def falls_while_loss_rises(evidence: Evidence, method: str, datasets: Sequence[str]) -> Finding:
+    """Holds if the objective falls in each sweep on every dataset, and the Hamming loss rises in some sweep on one."""
+    sentence = (
+        f"On each of {words(datasets)}: the objective of {method} falls in every sweep; the Hamming loss does not, on some."
+    )
+    curves = _curves(evidence, method, datasets)
+    falls = {name: bool((np.diff(part["gap"]) < 0).all()) for name, part in curves.items()}
+    rises = [name for name, part in curves.items() if (np.diff(part["hamming_loss"]) > 0).any()]
+    numbers = {"objective falls in every sweep": sum(falls.values()), "Hamming loss rises in some": len(rises)}
+    return Finding.of(all(falls.values()) and bool(rises), {**numbers, "datasets": len(curves)}, sentence)
+
+
 _STEADY = 5
 """Sweeps in a row without a change that counts."""
 
