@@ -162,11 +162,11 @@ CURVES = curves(a=[(0.5, 0.6, 0.8), (0.5, 0.4, 0.4)], b=[(0.4, 0.5, 0.9), (0.3, 
         ("best_mean", {"method": "a", "methods": ["a", "b", "c"], "metrics": ["ranking_loss"]}, "holds"),
         ("best_mean", {"method": "b", "methods": ["a", "b"], "metrics": ["ranking_loss"]}, "fails"),
         ("curve_above", {"method": "a", "others": ["d"], "metric": "average_precision"}, "open"),
-        ("curve_above", {"method": "a", "others": ["b"], "metric": "average_precision"}, "fails"),
+        ("curve_above", {"method": "a", "others": ["b"], "metric": "average_precision"}, "holds in part"),
         ("curve_above", {"method": "a", "others": ["c"], "metric": "average_precision"}, "holds"),
         (
             "curve_above",
-            {"method": "a", "others": ["b"], "metric": "average_precision", "excepted": {"x": [30, 50], "y": [20, 20]}},
+            {"method": "a", "others": ["b"], "metric": "average_precision", "excepted": {"y": [20, 20]}},
             "holds",
         ),
         ("curve_areas", {"method": "a", "against": {"b": 1, "c": 2}, "metrics": ["average_precision"]}, "holds"),
@@ -176,6 +176,15 @@ CURVES = curves(a=[(0.5, 0.6, 0.8), (0.5, 0.4, 0.4)], b=[(0.4, 0.5, 0.9), (0.3, 
 )
 def test_checks(name, arguments, outcome):
     assert run_check(name, arguments, CURVES).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("height", "outcome"), [((0.4, 0.5, 0.8), "holds"), ((0.4, 0.6, 0.8), "fails"), ((0.6, 0.7, 0.8), "fails")]
+)
+def test_all_features_are_no_point_of_a_curve(height, outcome):
+    near = curves(a=[(0.5, 0.6, 0.8)] * 2, b=[height] * 2)
+    found = run_check("curve_above", {"method": "a", "others": ["b"], "metric": "average_precision"}, near)
+    assert found.outcome == outcome
 
 
 def test_wins_by_run():

@@ -395,19 +395,21 @@ def curve_above(
 ) -> Finding:
     """Holds for each other and dataset on which the method's curve is above at every number of features of both.
 
-    ``excepted`` are ranges of numbers of features, per dataset, that do not count.
+    All features together do not count, since all curves meet there. ``excepted`` are ranges of numbers of features, per
+    dataset, that do not count either.
     """
     sentence = (
         f"On each of {words(datasets)}: {words(metric)} of {method} is better than "
-        f"that of each of {words(others)} at every number of features that both have"
+        f"that of each of {words(others)} at every number of features that both have, but for all features"
         f"{'' if excepted is None else f', except on {_ranges(excepted)}'}."
     )
+    every = evidence.table(_CURVES).groupby("dataset")["features"].max()
     numbers, parts = {}, []
     for other in others:
         texts = []
         for dataset, pair in _curves(evidence, [method, other], metric, datasets).items():
             low, high = (excepted or {}).get(dataset, (0, -1))
-            pair = pair[~pair.index.to_series().between(low, high)]
+            pair = pair[~pair.index.to_series().between(low, high) & (pair.index < every[dataset])]
             gain = sign_of(metric) * (pair[method] - pair[other])
             above = int((gain > _TIE).sum())
             texts.append(f"{dataset} {above} of {len(pair)}")
