@@ -45,7 +45,9 @@ def test_unfinished_and_undefined_results_are_told_apart(scores: pd.DataFrame) -
     assert board.splits_of["set3"] == (0, 1, 2, 3)
     assert board.incomplete.tolist() == [[False] * 3, [False, False, True], [False] * 3, [True] * 3]
     assert board.undefined.tolist() == [[False, False, True, True], [False, False, False, True]]
-    assert board.failures == {"m0": "60 s"}
+    assert board.failures == {"m0": "60 s", "m1": "missing", "m2": "missing"}  # of set3, split 3 too
+    assert board.on("set1").failures == {"m2": "missing"}
+    assert list(board.on("set1").splits("macro_f1")) == ["m0", "m1"]
     assert list(board.means("macro_f1").index) == ["set0", "set1"]
     assert board.means("macro_f1").loc["set1"].isna().tolist() == [False, False, True]
     again = Leaderboard.of_means(board.values, DIRECTIONS, board.datasets, board.methods)
@@ -64,6 +66,7 @@ def test_what_is_not_there_is_named(scores: pd.DataFrame) -> None:
         (lambda: board.on("set0").splits("f1"), "f1"),
         (lambda: board.on("set0").tests(), "test_to_train"),
         (lambda: board.only({"set0": [0, 7]}), "set0 has no split 7"),
+        (lambda: board.only({"set9": [0]}), "set9"),
     ):
         with pytest.raises(StatisticsError, match=message):
             call()

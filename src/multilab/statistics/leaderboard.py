@@ -33,7 +33,7 @@ SECONDS = ("fit_seconds", "predict_seconds")
 """Measurements that a table of scores may hold besides metrics."""
 
 NAMED = 4
-"""Of more methods or labels than this a sentence names the first ones and counts the others."""
+"""Sentences name at most this many methods or labels and count the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +130,11 @@ class Leaderboard:
         Raises
         ------
         StatisticsError
-            If a data set has no such split.
+            If there is no such data set, or it has no such split.
         """
         for name, numbers in splits.items():
+            if name not in self.datasets:
+                raise StatisticsError(unknown_name("dataset of these results", name, self.datasets))
             if absent := set(numbers) - set(self.splits_of[name]):
                 there = ", ".join(map(str, self.splits_of[name]))
                 raise StatisticsError(f"{name} has no split {min(absent)}; there are {there}")
@@ -155,19 +157,11 @@ class Leaderboard:
         return summarise(self.scores, metric, self.datasets, self.methods)
 
     def compare(
-        self,
-        metric: str,
-        control: str | None = None,
-        *,
-        tie_correction: bool = True,
-        rope: float | None = None,
-        seed: int = 0,
+        self, metric: str, control: str | None = None, *, rope: float | None = None, seed: int = 0
     ) -> Comparison:
         """Return the methods compared over the data sets by their means, see :func:`compare_methods`."""
         means, direction = self.summary(metric).mean, self.directions[metric]
-        return compare_methods(
-            means, direction, self.alpha, control, metric=metric, tie_correction=tie_correction, rope=rope, seed=seed
-        )
+        return compare_methods(means, direction, self.alpha, control, metric=metric, rope=rope, seed=seed)
 
     # as arrays, for ranks by several metrics at once
 
@@ -208,14 +202,14 @@ class Leaderboard:
     @cached_property
     def incomplete(self) -> np.ndarray:
         """Whether a method lacks a split of a data set, of shape (n_datasets, n_methods)."""
-        lacking = [~each.all(axis=0) if len(each) else np.ones(len(self.methods), bool) for each in self._finished]
+        lacking = [~self.finished[name].all(axis=0) | (not self.splits_of[name]) for name in self.datasets]
         return np.array(lacking, dtype=bool).reshape(len(self.datasets), len(self.methods))
 
     @cached_property
     def undefined(self) -> np.ndarray:
         """Whether a metric does not count on a data set, of shape (n_metrics, n_datasets).
 
-        It does not where a finished cell has no value of it, nor where no method finished all splits.
+        It does not count where a finished cell has no value of it, or where no method finished all splits.
         """
         empty = np.asarray(self.incomplete.all(axis=1))
         gaps = [
@@ -236,10 +230,6 @@ class Leaderboard:
             if not absent.all():
                 values[:, at] = np.where(absent, np.nan, self.values_of[name].mean(axis=1))
         return values
-
-    @property
-    def _finished(self) -> list[np.ndarray]:
-        return [self.finished[name] for name in self.datasets]
 
     def means(self, metric: str) -> pd.DataFrame:
         """Return :attr:`values` of one metric, data sets x methods, without the data sets on which it is undefined.
@@ -281,14 +271,15 @@ class Leaderboard:
 
     @property
     def n_splits(self) -> int:
-        """Number of splits of the one data set."""
+        """Number of splits, over all data sets."""
         return sum(len(numbers) for numbers in self.splits_of.values())
 
     @cached_property
     def failures(self) -> dict[str, str]:
-        """Why a method lacks a split: its first reason."""
+        """Why a method lacks a split: its first reason in ``unfinished``, else ``missing``."""
         reasons = dict(self.unfinished.drop_duplicates("method")[["method", "reason"]].itertuples(index=False))
-        return {name: str(reasons[name]) for name in self.methods if name in reasons}
+        lacking = [self.methods[at] for at in np.flatnonzero(self.incomplete.any(axis=0))]
+        return {name: str(reasons.get(name, "missing")) for name in lacking}
 
     def splits(self, metric: str) -> pd.DataFrame:
         """Return the values of one metric, one row per split, one column per method that finished all splits.
