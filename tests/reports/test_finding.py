@@ -41,8 +41,9 @@ def test_a_clear_leader_is_significant(tmp_path):
 
 def test_equal_leaders_are_all_named(tmp_path):
     means = pd.DataFrame({"a": [0.2, 0.2], "b": [0.2, 0.2], "c": [0.3, 0.3]}, index=["left", "right"])
-    leads, *_ = finding(load_report(write_means(tmp_path / "equal", means)))
-    assert "a, b lead 3 methods over 2 datasets" in leads
+    leads, best, *_ = finding(load_report(write_means(tmp_path / "equal", means)))
+    assert "a and b lead 3 methods over 2 datasets" in leads
+    assert best == "The best is a and b on left (0.200) and a and b on right (0.200)."
     means["c"] = 0.2
     texts = finding(load_report(write_means(tmp_path / "same", means)))
     assert "all have the same rank" in texts[0]

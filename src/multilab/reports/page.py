@@ -6,6 +6,7 @@ from typing import Any
 
 from multilab.core import write_atomically
 from multilab.core.templates import template as jinja_template
+from multilab.core.text import listed
 from multilab.reports.data import metric_title
 from multilab.reports.tables.entry import number, p_text
 from multilab.reports.tables.scores import method_rows
@@ -41,6 +42,7 @@ def template(name: str, common: Mapping[str, Any] | None = None) -> Any:
         "p_value": p_text,
         "plain": plain_text,
         "percent": "{:.0%}".format,
+        "all_of": lambda names: listed(names, len(names)),
         "method_rows": method_rows,
         "headline_of": lambda report: metric_title(report.primary[0]),
     }
