@@ -12,8 +12,8 @@ import pytest
 from multilab.cli import main
 from multilab.experiments.method import Method
 from multilab.experiments.store import Store
+from multilab.experiments.stored import ResultRow
 from multilab.reports.tables.results import as_csv, as_latex, print_table, result_table, sweep_table
-from multilab.statistics.result_row import ResultRow
 
 TRAIN = ["protocol=kfold3", "publish=false", "metrics=[hamming_loss,macro_f1]"]
 

@@ -15,7 +15,7 @@ from multilab.core.messages import unknown_name
 from multilab.experiments.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from multilab.statistics.result_row import ResultRow
+    from multilab.experiments.stored import ResultRow
 
 
 @click.command()

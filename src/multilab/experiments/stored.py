@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from multilab import datasets, model_selection
@@ -28,9 +29,17 @@ from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.store import Store
 from multilab.experiments.study import ObservedShare, Tuning
-from multilab.statistics.result_row import ResultRow
 
-__all__ = ["Inventory", "StoredCell", "argument_changes", "base_method", "protocol_text", "result_rows", "setting_text"]
+__all__ = [
+    "Inventory",
+    "ResultRow",
+    "StoredCell",
+    "argument_changes",
+    "base_method",
+    "protocol_text",
+    "result_rows",
+    "setting_text",
+]
 
 
 @dataclass(frozen=True)
@@ -340,6 +349,51 @@ def _loaded(method: str) -> Method | None:
         return load_method(method)
     except ExperimentError:  # the YAML is gone, or in another folder of settings
         return None
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    """One method with its settings on one dataset under one protocol.
+
+    Attributes
+    ----------
+    dataset, protocol, method : str
+    settings : tuple of str
+        What differs from the method's YAML, as ``name=value``.
+    splits : int
+        Finished splits, of ``expected`` (``None`` where that is not known).
+    metrics : dict of str to tuple of float
+        Values of the splits.
+    seconds : float
+        Of all splits: fit (with the base scores it reads), search and prediction.
+    warnings : int
+        Distinct warnings, summed over the splits.
+    """
+
+    dataset: str
+    protocol: str
+    method: str
+    settings: tuple[str, ...] = ()
+    splits: int = 0
+    expected: int | None = None
+    metrics: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    seconds: float = 0.0
+    warnings: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether no split is missing."""
+        return self.expected is None or self.splits >= self.expected
+
+    def mean(self, metric: str) -> float:
+        """Return the mean over the splits; NaN where a split has no value."""
+        values = self.metrics.get(metric, ())
+        return sum(values) / len(values) if values else float("nan")
+
+    def std(self, metric: str) -> float:
+        """Return the standard deviation over the splits; NaN for a single one."""
+        values = self.metrics.get(metric, ())
+        return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
 _SECONDS = ("fit_seconds", "input_seconds", "tune_seconds", "predict_seconds")

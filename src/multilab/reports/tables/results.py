@@ -15,11 +15,10 @@ from rich.text import Text
 from multilab.core.text import latex
 from multilab.experiments.cells import Cell
 from multilab.experiments.store import Store
-from multilab.experiments.stored import Inventory, result_rows
+from multilab.experiments.stored import Inventory, ResultRow, result_rows
 from multilab.metrics import METRICS
 from multilab.reports.tables.entry import ARROWS, Entry
 from multilab.statistics import rank_rows
-from multilab.statistics.result_row import ResultRow
 
 
 @dataclass(frozen=True)
