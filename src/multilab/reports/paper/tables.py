@@ -18,7 +18,6 @@ from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, metric_title
 from multilab.reports.paper.cells import Block, PaperCell, tally
 from multilab.reports.paper.errata import Note, cited_notes
-from multilab.reports.paper.extra_columns import with_extra_columns
 from multilab.reports.paper.names import Names, names_on_page
 
 _KEYS = ("dataset", "method", "metric")
@@ -68,7 +67,7 @@ def _table(report: ReportData, paper: Paper | None, number: str, table: pd.DataF
     }
     groups = table.groupby(form.block, sort=False) if form.block else [("", table)]
     blocks = [
-        with_extra_columns(report, _block(str(name), rows, form, cells, names), rows, form, usual)
+        _with_extra_columns(report, _block(str(name), rows, form, cells, names), rows, form, usual)
         for name, rows in groups
     ]
     off = tuple(cell for cell in cells.values() if cell.verdict in BEYOND)
@@ -146,6 +145,31 @@ def _block(
         agreeing=tuple(f"{agree} of {known}" if known else "–" for known, _, agree, _ in counts),
         quantities=_quantities(table, names),
     )
+
+
+def _with_extra_columns(report: ReportData, block: Block, cells: pd.DataFrame, layout: Layout, decimals: int) -> Block:
+    """Return a block of datasets x methods with the columns of variants shown in the main tables; none is judged."""
+    metric, columns = str(cells["metric"].iloc[0]), report.extra_columns
+    if not columns or (layout.row, layout.column) != ("dataset", "method") or metric not in report.metrics:
+        return block
+    means = replace(report.board, methods=columns).summary(metric).mean
+    names = list(dict.fromkeys(cells["dataset"]))
+    if not set(report.datasets) <= set(names):
+        return block
+    others = [name for name in names if name not in means.index]  # the means over all of them
+    table = pd.concat([means, pd.DataFrame([means.mean()] * len(others), index=others, columns=means.columns)])
+
+    def cell(name: str, column: str, title: str) -> PaperCell:
+        names = title, report.method_title(column), metric_title(metric)
+        ours = f"{table.loc[name, column]:.{decimals}f}"
+        return PaperCell((name, column, metric), names, "–", ours, "not printed", "an extra column of the study")
+
+    rows = tuple(
+        (title, (*row, *(cell(name, column, title) for column in columns)))
+        for name, (title, row) in zip(names, block.rows, strict=True)
+    )
+    heads = (*block.heads, *(report.method_title(column) for column in columns))
+    return replace(block, heads=heads, rows=rows, agreeing=(*block.agreeing, *("–" for _ in columns)))
 
 
 def _quantities(table: pd.DataFrame, names: Names) -> tuple[tuple[str, str], ...]:
