@@ -56,13 +56,15 @@ def read_tracks(studies: Mapping[str, str]) -> list[Track]:
     ArenaError
         If the study of the track ``default`` has no results.
     """
-    tracks = [track for name, study in studies.items() if name not in _COSTS and (track := read_track(name, study))]
-    if not tracks or tracks[0].name != "default":
-        study = studies["default"]
-        raise ArenaError(
-            f"{report_dir(study) / SCORES} is not there; `{command('multilab')} study run --study {study}` computes it"
-        )
-    return tracks
+    require_results(studies["default"])
+    return [track for name, study in studies.items() if name not in _COSTS and (track := read_track(name, study))]
+
+
+def require_results(study: str) -> None:
+    """Raise an :class:`ArenaError` if a study has no results."""
+    path = report_dir(study) / SCORES
+    if not path.is_file():
+        raise ArenaError(f"{path} is not there; `{command('multilab')} study run --study {study}` computes it")
 
 
 def tables_of_costs(study: str) -> dict[str, pd.DataFrame | None]:

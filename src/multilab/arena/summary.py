@@ -258,7 +258,7 @@ def tuning_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[st
     search = next((each.get("tune") for each in content["studies"] if each["track"] == "tuned"), None)
     means = leaderboard_means(content, "tuned")
     shares = {name: _shares(means, name, content["sets"]) for name in groups}
-    metric = str((search or {}).get("metric"))
+    metric: str = (search or {}).get("metric", "")
     pairs = [(each, content["methods"][each]["name"]) for each in content["tracks"]["tuned"]["columns"]]
     pairs = [(tuned, name) for tuned, name in pairs if name in means.methods]
     tests = {group: _tested([(each, *pair) for pair in pairs]) for group, each in shares.items()}

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from multilab.claims.agreement import Agreement, MethodAgreement, agreement_by_method
+from multilab.claims.agreement import Agreement
 from multilab.claims.results import Results
 from multilab.core import read_json
 from multilab.metrics import find_metric
@@ -117,11 +117,6 @@ class ReportData:
         return Results(self.folder).fill(text, self.name, strict=False) if "{{" in text else text
 
     @property
-    def by_method(self) -> tuple[MethodAgreement, ...]:
-        """Agreement of each published method, next to that of the best column of another method."""
-        return () if self.cells is None or self.cells.empty else agreement_by_method(self.cells)
-
-    @property
     def datasets(self) -> tuple[str, ...]:
         """Names of the datasets in printing order."""
         return self.board.datasets
@@ -164,7 +159,7 @@ class ReportData:
     @property
     def alpha(self) -> float:
         """Level of the tests."""
-        return float(self.info.get("alpha", 0.05))
+        return self.board.alpha
 
     @property
     def primary(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from multilab.claims.agreement import agreement_by_method
 from multilab.claims.paper import Paper
 from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, load_report
@@ -203,7 +204,7 @@ def _paper(report: ReportData, paper: Paper | None) -> dict[str, Any]:
     return {
         "verdicts": tally(report.cells["verdict"]),
         "printed_method": functools.partial(names_on_page(report, paper), "method"),
-        "by_method": [one for one in report.by_method if one.comparable],
+        "by_method": [one for one in agreement_by_method(report.cells) if one.comparable],
         "tables": tables,
         "friedman": friedman_tables(report, paper),
         "rank_figures": paper_rank_figures(report, paper),

@@ -140,9 +140,8 @@ def save_verdicts(study: Study) -> None:
 def save_learned(study: Study) -> None:
     """Copy what methods learned on first splits to the report's ``figures`` folder.
 
-    They are the study's own, those of fair variants, and those of the programs that claims are shown for.
-
-    A cell that is not in the store leaves the file that is there: ``multilab store add`` needs no cells of old columns.
+    Methods are the study's own, those of fair variants, and those of the programs that claims are judged on. Of a cell
+    that is not in the store the existing file stays: ``multilab store add`` does not need the cells of old columns.
     """
     store = Store()
     fair = [column for variant in study.variants.values() if variant.kind == "fair" for column in variant.columns]

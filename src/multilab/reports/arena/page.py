@@ -114,10 +114,7 @@ def _index(arena: ArenaData) -> dict[str, Any]:
             for group in list(groups.values())[1:]
         ],
         "limits": limits_text(arena),
-        "files": [
-            LEADERBOARD,
-            *(f for f in (SCORES, "measured.csv", "unfinished.csv") if (arena.folder / f).is_file()),
-        ],
+        "files": [name for name in _FILES if (arena.folder / name).is_file()],
         "main": main_pool(arena)["name"],
         "tracks": [(name, pool_title(name)) for name in pools],
         "groups": [(name, group["title"]) for name, group in groups.items()],

@@ -104,7 +104,7 @@ def _board_note(arena: ArenaData, pool: Mapping[str, Any], group: str) -> str:
     if pool["other_splits"]:
         text += f" The tracks split {', '.join(pool['other_splits'])} differently."
     if board["p"] is not None:
-        differ = "differ" if board["p"] < 0.05 else "are not shown to differ"
+        differ = "differ" if board["p"] < ALPHA else "are not shown to differ"
         text += f" Taken together, the methods {differ} (Iman–Davenport, {p_text(board['p'])})."
     return text
 

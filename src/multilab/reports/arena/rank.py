@@ -12,7 +12,7 @@ import numpy as np
 
 from multilab import arena
 from multilab.arena import ArenaError, Board, Pool, Track
-from multilab.arena.boards import GROUP_TITLES, METRIC_GROUPS
+from multilab.arena.boards import ALPHA, GROUP_TITLES, METRIC_GROUPS
 from multilab.arena.portfolio import chosen_members, stack_study, study_portfolios
 from multilab.arena.results import (
     STUDIES,
@@ -24,6 +24,7 @@ from multilab.arena.results import (
     facts_of_sets,
     read_costs,
     read_tracks,
+    require_results,
     tables_of_costs,
 )
 from multilab.arena.sets import sources_of
@@ -42,7 +43,6 @@ from multilab.reports.arena.page import summary_page
 from multilab.reports.tables.entry import Entry
 from multilab.reports.tables.results import ResultTable, print_result_table
 from multilab.statistics import Leaderboard
-from multilab.statistics.result_files import SCORES
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,9 @@ class _Suite:
     @classmethod
     def read(cls, options: Mapping[str, str]) -> _Suite:
         studies = {track: options.get(track, study) for track, study in STUDIES.items()}
-        _refuse_without_results([study for track, study in studies.items() if track in options])
+        for track, study in studies.items():
+            if track in options:
+                require_results(study)
         tracks, chosen = read_tracks(studies), arena_settings() | dict(options)
         columns = [column for track in tracks for column in track.columns]
         for key in {"anchor", "champion"} & set(options):
@@ -139,14 +141,6 @@ def _write(suite: _Suite, out: str | None) -> None:
     path = Path(out or report_dir("arena")) / LEADERBOARD
     write_content(path, arena.leaderboard_text(content))
     print(f"wrote {path}: {_extent(content)}")
-
-
-def _refuse_without_results(studies: Sequence[str]) -> None:
-    """Raise if a study that was named for a track has no results."""
-    for study in studies:
-        path = report_dir(study) / SCORES
-        if not path.is_file():
-            raise ArenaError(f"{path} is not there; `{command('multilab')} study run --study {study}` computes it")
 
 
 def _widest(pools: Sequence[Pool]) -> str:
@@ -233,7 +227,7 @@ def _notes(board: Board, pool: Pool, shown: int) -> list[str]:
     if board.cd is not None and board.tests.p is not None:
         level = next((group for group in board.groups if board.table.index[0] in group), ())
         notes.append(
-            f"critical difference of ranks {board.cd:.2f} (Nemenyi, .05): "
+            f"critical difference of ranks {board.cd:.2f} (Nemenyi, level {ALPHA:g}): "
             f"{f'the first {len(level)} methods do not differ by it' if level else 'the first differs from all others'}"
         )
         notes.append(f"Friedman p = {board.tests.p:.2g}")
