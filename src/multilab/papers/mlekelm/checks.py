@@ -331,7 +331,8 @@ def wavers_only_on(
 def falls_while_loss_rises(evidence: Evidence, method: str, datasets: Sequence[str]) -> Finding:
     """Holds if the objective falls in each sweep on every dataset, and the Hamming loss rises in some sweep on one."""
     sentence = (
-        f"On each of {words(datasets)}: the objective of {method} falls in every sweep; the Hamming loss does not, on some."
+        f"On each of {words(datasets)}: the objective of {method} falls in every sweep; the Hamming loss does not, "
+        "on some."
     )
     curves = _curves(evidence, method, datasets)
     falls = {name: bool((np.diff(part["gap"]) < 0).all()) for name, part in curves.items()}
