@@ -171,7 +171,7 @@ def lab(tmp_path_factory):
 
 def read(lab, name):
     text = read_content(lab.root / "reports/quick" / name).decode()
-    return json.loads(text) if name.endswith(".json") else pd.read_csv(io.StringIO(text))
+    return json.loads(text) if ".json" in name else pd.read_csv(io.StringIO(text))
 
 
 @pytest.mark.slow
@@ -192,7 +192,7 @@ def test_every_column_is_trained_and_scored_on_its_datasets(lab):
 
 @pytest.mark.slow
 def test_each_variant_is_compared_by_itself(lab):
-    statistics = {name: read(lab, f"{name}.json") for name in ("statistics", "statistics-wide", "statistics-tuned")}
+    statistics = {name: read(lab, f"{name}.json.gz") for name in ("statistics", "statistics-wide", "statistics-tuned")}
     assert {tuple(compared) for compared in statistics.values()} == {("hamming_loss", "macro_auc", "ranking_loss")}
     tables = {name: (c["ranking_loss"]["methods"], c["ranking_loss"]["datasets"]) for name, c in statistics.items()}
     assert tables == {
