@@ -119,6 +119,7 @@ def test_two_readings_that_remain(texts, expected):
         (["800", "9.600", "6.512"], "number:comma"),  # 800 would be 800.000
         (["800", "9.612"], "number or number:comma"),  # a program that drops zeros, or thousands
         (["9.600", "12.900", "8.450"], "number or number:comma"),
+        (["0", "9.600", "8.413", "12.981"], "number"),
     ],
 )
 def test_a_point_before_three_digits(texts, expected):
@@ -218,6 +219,7 @@ def test_str_and_parse_are_inverse(kind):
 
 def test_parse():
     assert Kind.parse("date") == Kind("date") == Kind("date", "year")
+    assert Kind.parse(" Number:Comma in KG ") == Kind("number", "comma", "kg")
     with pytest.raises(DatasetError, match=r"number:coma.*did you mean 'number:comma'"):
         Kind.parse("number:coma")
     for text in ("", "x" * 10_000, "text:day", "category in kg", "number:day"):
@@ -303,6 +305,7 @@ def test_what_kind_of_finds_reads_nearly_all_cells():
         texts = [mutated(rng) for _ in range(3)]
         counts = [rng.choice((1, 1000)) for _ in texts]
         for kind in kind_of(texts, counts):
+            assert Kind.parse(str(kind)) == kind
             if kind.name in ("number", "date"):
                 unreadable = kind.numbers(texts)[1]
                 assert unreadable @ counts * 100 <= sum(counts), (texts, kind)

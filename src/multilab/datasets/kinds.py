@@ -81,11 +81,11 @@ _DATE_CELLS = {  # patterns, and the groups of year, month and day
 }
 _EPOCH = date(1970, 1, 1).toordinal()
 
-# Text
+# Text (see the notes of kind_of)
 _SENTENCE_WORDS = 3  # in the mean: names of shops, towns and products have fewer
 _LONG_WORDS = 8  # in the mean: nobody names a thing so
 _LONG_TEXTS = 100  # different ones: the answers that a survey offers are fewer
-_WORD = re.compile(r"\S*[^\W\d_]\S*")
+_WORD = re.compile(r"(?<!\S)(?:[^\w\s]|[\d_])*[^\W\d_]")  # its start up to the first letter: linear in the length
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")  # Thai, Japanese, Chinese: no blanks between words
 
 
@@ -119,6 +119,7 @@ class Kind:
     def __post_init__(self) -> None:
         if self.name == "date" and not self.style:
             object.__setattr__(self, "style", "year")
+        object.__setattr__(self, "unit", _unit(self.unit))
         known = self.style in _STYLES.get(self.name, ()) and (self.name == "number" or not self.unit)
         if not known:
             shown = f"{self.name}:{self.style}" if self.style else self.name
@@ -195,18 +196,7 @@ class Kind:
 
 
 def kind_of(texts: Sequence[str], counts: Sequence[int]) -> tuple[Kind, ...]:
-    """Return the kind of a column of texts; two kinds where two readings of it remain.
-
-    A column is of numbers or dates if at least 99 of 100 cells that are not missing are. *Numbers* may have one unit
-    or currency; numbers with leading zeros and without a unit, phone numbers and other identifiers (more than 15
-    digits, or integers of one width from 9 digits on that are mostly different and no Unix times) are categories. A
-    cell that can be read in one way only decides how the others are read: 1,234 is ambiguous, 1,234 beside 1,5 is not,
-    and neither is 01/02/2024 beside 31/01/2024. A column whose numbers all have one to three digits, a point and three
-    digits holds decimals, unless most of them end in 0 (ambiguous) or integers of up to three digits occur too
-    (thousands if one ends in 0, else ambiguous). *Text* are cells of three words or more in the mean (or longer than
-    ``MAX_CATEGORY`` characters) of which more than half are different, and cells of eight words or more if there are
-    more than 100 different ones. Everything else is a *category*: codes of one word, however many, and the long
-    answers that a survey offers.
+    """Return the kind of a column of texts; two kinds where two readings remain, so that nothing is guessed.
 
     Parameters
     ----------
@@ -219,6 +209,22 @@ def kind_of(texts: Sequence[str], counts: Sequence[int]) -> tuple[Kind, ...]:
     -------
     tuple of Kind
         Two if both have to be proposed.
+
+    Notes
+    -----
+    A column holds numbers or dates if at least 99 of 100 cells that are not missing do.
+
+    - **Numbers** have one unit or currency, or none. A cell with a single reading decides for the others: ``1,234`` is
+      ambiguous, but not beside ``1,5``. If all points stand before three digits (9.612), they are decimal points; but
+      integers below 1000 in the same column show thousands if a cell ends in 0 (9.600 beside 800), else both readings
+      remain. Both also remain if there are no such integers and most cells end in 0.
+    - **Dates** are ambiguous if no day is above 12. Years have four digits, months are numbers or English names.
+    - **Identifiers** are categories: leading zeros without a unit, a plus and 8 digits, more than 15 digits, and
+      integers of one width that have at least 9 digits and mostly differ (but Unix times are numbers) or of which one
+      begins with 0.
+    - **Text** has at least 3 words (or more than 100 characters) per cell on average, and more than half of the cells
+      are different. If it has 8 words (or more than 100 characters) per cell, more than 100 different cells suffice.
+    - Everything else is a **category**: names, any number of codes of one word, the long answers a survey offers.
 
     Examples
     --------
@@ -374,7 +380,7 @@ def _number_styles(cells: Sequence[tuple[_Parts, int]], total: int) -> tuple[str
             only_point += count if point is not None else 0
             only_comma += count if comma is not None else 0
         elif point == comma:
-            short_integers = short_integers or 0 < parts.digits() <= 3
+            short_integers = short_integers or (0 < parts.digits() <= 3 and plain != 0)
         elif "," in parts.body:
             with_comma = True
         else:
@@ -398,8 +404,6 @@ def _number_styles(cells: Sequence[tuple[_Parts, int]], total: int) -> tuple[str
 
 def _dates(cells: Sequence[tuple[str, int]], total: int) -> tuple[Kind, ...]:
     """Return the kinds of date that the cells may be."""
-    if sum(count for text, count in cells if text[0].isalnum()) * 100 < total * _AGREEING:
-        return ()
     read = {"year": 0, "day": 0, "month": 0}
     only_day = only_month = 0
     for text, count in cells:
