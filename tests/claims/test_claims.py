@@ -786,6 +786,24 @@ def test_the_data_are_those_the_papers_describe(benchmark_data, paper, tables, d
     assert other["reason"].str.contains("ours equals").all()
 
 
+def test_a_sentence_has_the_arguments():
+    ranks = {"metrics": ["hamming_loss"], "best": ["a", "b"], "methods": ["a", "b", "c"]}
+    ours = evidence({**THREE, "c": THREE["a"]})
+    assert run_check("best_average_rank", ranks, ours).sentence == (
+        "By Hamming loss: the best of a, b has a lower average rank than c; ranks among a, b, c, over all datasets."
+    )
+    wins = {"metrics": ["hamming_loss"], "methods": ["a"], "against": ["b"]}
+    assert "wins more cells than it loses against" in run_check("wins_minus_losses", wins, ours).sentence
+    most = run_check("wins_minus_losses", {**wins, "most": True}, ours).sentence
+    assert "wins more than half of all cells against" in most
+
+
+def test_a_column_that_is_named_twice_is_one_column():
+    ours = evidence(THREE)
+    assert ours.means("hamming_loss", ["a", "b", "a"]).equals(ours.means("hamming_loss", ["a", "b"]))
+    assert ours.won_and_lost(["hamming_loss"], "a", "a") == (0, 0, 3)
+
+
 def test_a_finding_describes_the_check_in_the_paper():
     claim = {
         "id": "C",

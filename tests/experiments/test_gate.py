@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from multilab.cli import main
+from multilab.experiments.cells import library_versions
 from multilab.experiments.verify import (
     Difference,
     _row_ranking_loss,
@@ -22,7 +23,6 @@ from multilab.experiments.verify import (
     load_reference,
     missing_cells,
     tolerance,
-    versions,
 )
 
 pytestmark = pytest.mark.xdist_group("gate")
@@ -364,8 +364,8 @@ def test_only_a_complete_run_becomes_the_reference(copy, clean, tmp_path):
 
 
 def test_the_ladder_asks_for_the_same_versions():
-    assert tolerance(versions()) == ("L1", 1e-6)
-    assert tolerance({**versions(), "numpy": "0"}) == ("L2", 5e-3)
+    assert tolerance(library_versions()) == ("L1", 1e-6)
+    assert tolerance({**library_versions(), "numpy": "0"}) == ("L2", 5e-3)
 
 
 def test_the_reference_covers_every_method_of_the_quick_study():

@@ -45,6 +45,7 @@ def test_the_source_of_every_erratum_is_a_section_of_the_papers_page(name, check
 @pytest.mark.parametrize("name", papers.paper_names())
 def test_every_check_of_a_paper_is_used(name):
     paper = papers.find(name)
+    assert all(check.__doc__ for check in paper.checks.values())
     own = {key for key, check in paper.checks.items() if check.__module__.endswith(f"{name}.checks")}
     uses = [(claim.check, claim.arguments) for claim in paper.claims]
     uses += [(reading.check, reading.arguments) for claim in paper.claims for reading in claim.readings]

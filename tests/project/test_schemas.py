@@ -40,6 +40,7 @@ def test_files_name_their_schema_and_have_no_other_keys():
                 assert set(made["required"]) <= entry.keys(), path
             named[kind] += 1
     assert min(named.values()) > 2, named
+    assert min(named[kind] for kind in ("card", "method", "study")) > 10, named
 
 
 def test_the_schema_of_a_study_has_the_short_forms_of_its_yaml():

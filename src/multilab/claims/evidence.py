@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from multilab.claims.errors import ClaimsError, NotYet
+from multilab.core.text import first_few
 from multilab.metrics import find_metric
 from multilab.statistics import rank_rows
 from multilab.statistics.summary import exact_mean
 
 if TYPE_CHECKING:
     import numpy as np
+
+TIE = 1e-12
+"""Values that differ by less are equal: processors differ in the last bits."""
 
 _PRINTED_DIRECTIONS = {"accuracy": "max"}
 
@@ -273,7 +277,7 @@ class Evidence:
         metric : str
             Name of the metric.
         methods : iterable of str
-            All must be there.
+            All must be there. One that is named twice, as a program has one column for two methods, is one column.
         datasets : iterable of str, optional
             Default: those with a value of the metric for any of the methods, see ``all_datasets``.
 
@@ -282,11 +286,11 @@ class Evidence:
         NotYet
             If a method or a dataset was not run.
         """
-        wanted = list(methods)
+        wanted = list(dict.fromkeys(methods))
         rows, values, present = self._of_metric(metric)
         of_them = rows["dataset"] if self.all_datasets else rows.loc[rows["method"].isin(wanted), "dataset"]
         listed = list(dict.fromkeys(of_them)) if datasets is None else list(datasets)
-        shown = present.reindex(columns=list(dict.fromkeys(wanted)), fill_value=False)
+        shown = present.reindex(columns=wanted, fill_value=False)
         have = shown.groupby(level="dataset").sum().reindex(listed, fill_value=0)
         for dataset, counts in zip(listed, have.to_numpy(), strict=True):
             for method, own in zip(shown.columns, counts, strict=True):
@@ -298,7 +302,7 @@ class Evidence:
             raise NotYet(f"not run, or not measured by {metric}: {', '.join(absent)}")
         lacks = [f"{method} on {dataset}" for dataset in listed for method in wanted if not have.at[dataset, method]]
         if lacks:
-            raise NotYet(f"not run: {', '.join(lacks[:5])}" + (f" and {len(lacks) - 5} more" * (len(lacks) > 5)))
+            raise NotYet(f"not run: {first_few(lacks, 5)}")
         return values.loc[shown.all(axis=1), wanted].reindex(listed, level="dataset")
 
     def rows(self, metric: str, method: str, datasets: Iterable[str] | None = None) -> pd.DataFrame:
@@ -324,9 +328,34 @@ class Evidence:
         table = self.means(metric, [method, other], datasets)
         return (table[method] - table[other]) * sign_of(metric)
 
+    def won_and_lost(
+        self, metrics: Iterable[str], method: str, other: str, datasets: Iterable[str] | None = None
+    ) -> tuple[int, int, int]:
+        """Return in how many cells (datasets x metrics) a method is better and worse than another, and of how many.
+
+        Ties and cells without a value on either side count for neither.
+        """
+        gains = pd.concat([self.gain(metric, method, other, datasets) for metric in metrics])
+        return int((gains > TIE).sum()), int((gains < -TIE).sum()), len(gains)
+
     def ranks(self, metric: str, methods: Iterable[str], datasets: Iterable[str] | None = None) -> pd.DataFrame:
         """Return the ranks of the methods on each dataset; 1 is the best."""
         return rank_rows(self.means(metric, methods, datasets), direction_of(metric))
+
+    def places(
+        self, metrics: Iterable[str], method: str, methods: Sequence[str], datasets: Iterable[str] | None = None
+    ) -> pd.DataFrame:
+        """Return the place of a method among others in each cell (datasets x metrics), and whether it is alone first.
+
+        Of equal values all have the better place.
+        """
+        cells = []
+        for metric in metrics:
+            table = self.means(metric, methods, datasets)
+            places = table.rank(axis=1, method="min", ascending=direction_of(metric) == "min")
+            alone = (places[method] == 1) & ((places == 1).sum(axis=1) == 1)
+            cells.append(pd.DataFrame({"place": places[method], "alone": alone}))
+        return pd.concat(cells)
 
     def printed(self, method: str, metric: str, datasets: Iterable[str]) -> pd.DataFrame:
         """Return the published cells of one method and metric, by dataset and in its order.

@@ -17,12 +17,10 @@ from scipy.stats import spearmanr
 
 from multilab.audit import on_grid
 from multilab.claims.errors import ClaimsError, NotYet
-from multilab.claims.evidence import Evidence, Finding, direction_of, words
+from multilab.claims.evidence import TIE, Evidence, Finding, direction_of, words
 from multilab.claims.published import printed_number, rounds_to
 from multilab.statistics import friedman, iman_davenport, nemenyi_cd, rank_rows, signed_rank_p
 from multilab.statistics.summary import exact_mean
-
-_TIE = 1e-12
 
 
 def _but_not_to(wrong: str | None) -> str:
@@ -126,11 +124,7 @@ def wins_minus_losses(
     numbers, parts = {}, []
     for method in methods:
         for other in against:
-            won = lost = cells = 0
-            for metric in metrics:
-                gain = evidence.gain(metric, method, other, datasets)
-                won, lost = won + int((gain > 1e-12).sum()), lost + int((gain < -1e-12).sum())
-                cells += len(gain)
+            won, lost, cells = evidence.won_and_lost(metrics, method, other, datasets)
             numbers[f"{method} against {other}"] = f"{won}-{lost}"
             parts.append(won > (cells / 2 if most else lost))
     return Finding.of(parts, numbers, sentence)
@@ -151,14 +145,10 @@ def best_share(
         f"better among {words(methods)} in at least {at_least} cells; a cell is one dataset and one "
         "measure."
     )
-    reached = alone = cells = 0
-    for metric in metrics:
-        table = evidence.means(metric, methods, datasets)
-        rank = table.rank(axis=1, method="min", ascending=direction_of(metric) == "min")
-        reached += int((rank[method] <= within).sum())
-        alone += int(((rank[method] == 1) & ((rank == 1).sum(axis=1) == 1)).sum())
-        cells += len(table)
-    return Finding.of(reached >= at_least, {"reached": reached, "alone first": alone, "cells": cells}, sentence)
+    cells = evidence.places(metrics, method, methods, datasets)
+    reached = int((cells["place"] <= within).sum())
+    numbers = {"reached": reached, "alone first": int(cells["alone"].sum()), "cells": len(cells)}
+    return Finding.of(reached >= at_least, numbers, sentence)
 
 
 def beats(
@@ -309,7 +299,7 @@ def nearer_to_published(
     cells = {metric: evidence.printed(printed, metric, datasets)["mean"] for metric in quantities}
     published = pd.concat(cells)
     own, *rest = ((_ours(evidence, column, quantities, datasets) - published).abs() for column in columns)
-    near = pd.concat([other - own > _TIE for other in rest], axis=1).all(axis=1)
+    near = pd.concat([other - own > TIE for other in rest], axis=1).all(axis=1)
     numbers: dict[str, object] = {"nearer": int(near.sum()), "cells": len(near)}
     if not near.all():
         names = [f"{metric} on {dataset}" if len(cells) > 1 else dataset for metric, dataset in near.index[~near]]
@@ -505,7 +495,7 @@ def columns_equal(
     first, second = methods
     for metric in metrics:
         gains = evidence.gain(metric, first, second, datasets).dropna().abs()
-        equal, cells = equal + int((gains <= tolerance + 1e-12).sum()), cells + len(gains)
+        equal, cells = equal + int((gains <= tolerance + TIE).sum()), cells + len(gains)
     return Finding.of(equal >= at_least, {"equal": equal, "cells": cells}, sentence)
 
 
@@ -515,7 +505,7 @@ def value_printed(evidence: Evidence, where: Mapping[str, Any], value: str) -> F
     rows = _rows(evidence, where)
     value_here = float(rows["value"].iloc[0])
     return Finding.of(
-        len(rows) == 1 and math.isclose(value_here, float(value), abs_tol=1e-12), {"value": value_here}, sentence
+        len(rows) == 1 and math.isclose(value_here, float(value), abs_tol=TIE), {"value": value_here}, sentence
     )
 
 

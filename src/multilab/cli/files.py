@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multilab.core.shell import command
-from multilab.core.text import comma_separated, visible
+from multilab.core.text import comma_separated, first_few, visible
 
 if TYPE_CHECKING:
     from multilab.datasets.profiling import TableProfile
@@ -60,7 +60,7 @@ def _truth(ctx: click.Context, param: click.Parameter, value: str | None) -> boo
 
 
 def _split(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
-    return None if value is None else _listed(value)
+    return None if value is None else comma_separated(value)
 
 
 def _variables(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str] | None:
@@ -222,7 +222,7 @@ def named_dataset(dataset: str, reader: Mapping[str, Any]) -> str:
     if not has_path(dataset):
         return dataset
     listed = ("label_columns", "drop")
-    options = {name: _listed(value) if name in listed else value for name, value in reader.items()}
+    options = {name: comma_separated(value) if name in listed else value for name, value in reader.items()}
     with naming_options():
         return registered(dataset, options)
 
@@ -248,15 +248,11 @@ def _is_path(dataset: str) -> bool:
     return "/" in name or name.endswith(_EXTENSIONS)
 
 
-def _listed(text: str) -> list[str]:
-    return comma_separated(text.strip("[]"))
-
-
 def _option(name: str, value: str) -> Any:
     from multilab.datasets import DatasetError
 
     if name in _NAMES:
-        return _listed(value)
+        return comma_separated(value)
     if name in _TRUTHS and value not in ("true", "false"):
         raise DatasetError(f"{name} must be true or false, not {value[:40]!r}")
     if name in _TRUTHS:
@@ -339,6 +335,4 @@ def _counted(counts: dict[str, int], unit: str) -> str:
 
 
 def _first(names: Iterable[str]) -> str:
-    every = list(names)
-    more = f" and {len(every) - _LISTED} more" if len(every) > _LISTED else ""
-    return ", ".join(every[:_LISTED]) + more
+    return first_few(names, _LISTED)

@@ -7,6 +7,7 @@ from typing import Any
 from multilab.core import conf_dir
 from multilab.core.messages import unknown_name
 from multilab.core.shell import command
+from multilab.core.text import comma_separated
 from multilab.experiments.arguments import check_method
 from multilab.experiments.conf import names, read_settings_file
 from multilab.experiments.errors import ExperimentError
@@ -86,7 +87,7 @@ class Portfolio:
 
 
 def _split(patterns: str) -> list[str]:
-    parts = [part.strip() for part in patterns.strip("[]").split(",") if part.strip()]
+    parts = comma_separated(patterns)
     if not parts:
         raise ExperimentError("--method is empty; name methods, as in --method br_logistic,mlknn,'decide_*'")
     return parts

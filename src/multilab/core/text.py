@@ -44,9 +44,17 @@ def listed(items: Iterable[str], most: int = LISTED) -> str:
     return each[0] if len(each) == 1 else f"{', '.join(each[:-1])} and {each[-1]}"
 
 
+def first_few(items: Iterable[str], most: int) -> str:
+    """Return ``a, b, c``; of more than ``most`` items the first ones and how many more there are."""
+    each = list(items)
+    more = f" and {len(each) - most} more" if len(each) > most else ""
+    return ", ".join(each[:most]) + more
+
+
 def comma_separated(text: str) -> list[str]:
-    """Return the items of ``a, b``, without blanks around them and without empty ones."""
-    return [item.strip() for item in text.split(",") if item.strip()]
+    """Return the items of ``a, b`` or ``[a, b]``, without blanks around them and without empty ones."""
+    inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    return [item.strip() for item in inner.split(",") if item.strip()]
 
 
 def latex(text: object) -> str:

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from multilab.core.files import PathLike
 from multilab.core.messages import did_you_mean
-from multilab.core.text import excerpt
+from multilab.core.text import comma_separated, excerpt, first_few
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, decode, read_bytes
 
@@ -137,13 +137,20 @@ class LabelOptions:
         if self.labels_xml is not None:
             return self.labels_xml, dict(read_label_names(self.labels_xml))
         names = self.label_columns if self.label_columns is not None else self.label_names
-        assert names is not None
-        if isinstance(names, str) and ("," in names or not os.path.isfile(names)):
-            return path, {name.strip(): None for name in names.split(",") if name.strip()}
-        if isinstance(names, str | os.PathLike):
-            lines = decode(read_bytes(names, Limits(max_bytes=MAX_NAMES_BYTES)), names).split("\n")
-            return names, {text.strip(): i for i, text in enumerate(lines, 1) if text.strip()}
-        return path, dict.fromkeys(names)
+        return named_columns(names, path)
+
+
+def named_columns(names: Any, path: PathLike) -> tuple[PathLike, dict[str, int | None]]:
+    """Return the file that names columns, and the names with their lines in it.
+
+    Names are a sequence, a text with commas, or a file with one name per line; all but the last are given for ``path``.
+    """
+    if isinstance(names, str) and ("," in names or not os.path.isfile(names)):
+        return path, dict.fromkeys(comma_separated(names))
+    if isinstance(names, str | os.PathLike):
+        lines = decode(read_bytes(names, Limits(max_bytes=MAX_NAMES_BYTES)), names).split("\n")
+        return names, {text.strip(): i for i, text in enumerate(lines, 1) if text.strip()}
+    return path, dict.fromkeys(names)
 
 
 def _is_pattern(name: str) -> bool:
@@ -262,5 +269,4 @@ def positions_left(names: Sequence[str], drop: Sequence[str], path: PathLike) ->
 
 def dropped_note(drop: Sequence[str]) -> list[str]:
     """Return the note of the dropped columns, if any."""
-    shown = ", ".join(repr(name[:60]) for name in drop[:10]) + (f" and {len(drop) - 10} more" if len(drop) > 10 else "")
-    return [f"left out as requested: {shown}"] if drop else []
+    return [f"left out as requested: {first_few((repr(name[:60]) for name in drop), 10)}"] if drop else []

@@ -13,7 +13,7 @@ import numpy as np
 
 from multilab.core.files import PathLike
 from multilab.core.messages import did_you_mean
-from multilab.core.text import excerpt
+from multilab.core.text import excerpt, first_few
 from multilab.datasets.cells import MISSING_CELLS, SEPARATORS
 from multilab.datasets.columns import TableColumn
 from multilab.datasets.encode import CodedTable
@@ -257,7 +257,6 @@ def _notes(
     notes = [f"labels are the {Y.shape[1]} tags of '{excerpt(column)}'; {without} rows have none"]
     if left_out:
         rarest = sorted(left_out, key=lambda tag: (-counts[tag], tag))
-        shown = ", ".join(f"{excerpt(tag, 30)} ({counts[tag]})" for tag in rarest[:_SHOWN])
-        more = f" and {len(rarest) - _SHOWN} more" if len(rarest) > _SHOWN else ""
-        notes.append(f"left out, fewer than {min_count} rows: {shown}{more}")
+        shown = first_few((f"{excerpt(tag, 30)} ({counts[tag]})" for tag in rarest), _SHOWN)
+        notes.append(f"left out, fewer than {min_count} rows: {shown}")
     return notes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from multilab.core.files import PathLike
-from multilab.core.text import excerpt
+from multilab.core.text import excerpt, first_few
 from multilab.datasets.cells import (
     COMMA_NUMBER,
     POINT_NUMBER,
@@ -23,10 +22,10 @@ from multilab.datasets.cells import (
     shown_examples,
 )
 from multilab.datasets.characteristics import describe
-from multilab.datasets.columns import LabelOptions, names_to_drop
+from multilab.datasets.columns import LabelOptions, named_columns, names_to_drop
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.file_access import decode, read_bytes, require_file
+from multilab.datasets.file_access import require_file
 from multilab.datasets.labels import TagOptions
 from multilab.datasets.profiling import TableProfile, profile_table
 from multilab.datasets.raw_data import RawData
@@ -100,7 +99,7 @@ def plan_reading(path: PathLike, *, text: str | None = None, missing: str | None
     options = with_labels_xml(path, {key: value for key, value in options.items() if value is not None})
     for key in ("label_columns", "label_names"):
         if key in options:
-            options[key] = _listed(options[key])
+            options[key] = list(named_columns(options[key], path)[1])
     dropped = list(names_to_drop(options.pop("drop", None)))
     chosen = {key: options[key] for key in _LABELS if key in options}
     of_tags = TagOptions(**{key: options[key] for key in _TAGS if key in options})
@@ -214,8 +213,7 @@ def _refuse_disguised(content: CodedTable, kind: str, path: PathLike) -> None:
 
 
 def _shown(names: Iterable[str]) -> str:
-    every = [excerpt(name, 80) for name in names]
-    return ", ".join(every[:5]) + (f" and {len(every) - 5} more" if len(every) > 5 else "")
+    return first_few((excerpt(name, 80) for name in names), 5)
 
 
 def _proposal(path: Path, options: dict[str, Any]) -> str:
@@ -247,12 +245,3 @@ def with_labels_xml(path: PathLike, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a reader, with the XML file next to an ARFF file if no option chooses labels."""
     xml = None if {*_LABELS, *_TAGS} & set(options) else labels_xml_of(path, options.get("format"))
     return {**options, "labels_xml": xml} if xml else options
-
-
-def _listed(names: Any) -> list[str]:
-    """Return names of labels as a list: from a sequence, a text with commas, or a file with one name per line."""
-    if isinstance(names, str) and ("," in names or not os.path.isfile(names)):
-        names = names.split(",")
-    elif isinstance(names, str | os.PathLike):
-        names = decode(read_bytes(names), names).split("\n")
-    return [name.strip() for name in names if name.strip()]

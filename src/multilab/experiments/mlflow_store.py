@@ -24,6 +24,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from multilab.core import experiment_dir, home_dir, read_json, write_atomically
 from multilab.core.digests import sha256_digest
+from multilab.core.text import excerpt
 from multilab.experiments.conf import read_settings
 from multilab.experiments.errors import TrackingError
 
@@ -366,7 +367,7 @@ def log_values(client: Any, run_id: str, params: Mapping[str, Any], metrics: Seq
     """Log parameters and metrics of a run, in one request unless there are more than MLflow takes."""
     from mlflow.entities import Param
 
-    names = {re.sub(r"[^\w\-. :/]", "_", str(name))[:250]: _short(value, 6000) for name, value in params.items()}
+    names = {re.sub(r"[^\w\-. :/]", "_", str(name))[:250]: excerpt(str(value), 6000) for name, value in params.items()}
     entries = [Param(name, value) for name, value in names.items()]
     while entries or metrics:
         client.log_batch(run_id, metrics=metrics[:900], params=entries[:100])
@@ -438,8 +439,3 @@ def share_view(
 
 
 _NARROW = ("metrics.`seconds`", "metrics.`peak_mb`")
-
-
-def _short(value: Any, limit: int) -> str:
-    text = str(value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."

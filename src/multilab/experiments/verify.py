@@ -12,7 +12,6 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,11 @@ from multilab.claims.paper import find
 from multilab.core import conf_dir, read_json, report_dir, write_atomically
 from multilab.datasets import load
 from multilab.experiments.cell_metrics import evaluate_cell
-from multilab.experiments.cells import Cell
+from multilab.experiments.cells import Cell, library_versions
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.evaluate import extra_quantities
 from multilab.experiments.execute import run_cells
 from multilab.experiments.fitting import indices
-from multilab.experiments.method import LIBRARIES
 from multilab.experiments.plan import base_score_cells, gate_case_cells, study_cells
 from multilab.experiments.progress import ProgressBar, count_warnings
 from multilab.experiments.store import Store
@@ -165,14 +163,9 @@ def _row_ranking_loss(Y: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return wrong.sum(axis=(1, 2)) / pairs.sum(axis=(1, 2))
 
 
-def versions() -> dict[str, str]:
-    """Return the versions that decide which tolerance applies."""
-    return {name: version(name) for name in LIBRARIES}
-
-
 def reference(numbers: Numbers) -> str:
     """Return the text of a reference file."""
-    return json.dumps({"versions": versions(), "cells": numbers}, indent=1, sort_keys=True) + "\n"
+    return json.dumps({"versions": library_versions(), "cells": numbers}, indent=1, sort_keys=True) + "\n"
 
 
 def load_reference(study: str) -> dict[str, Any] | None:
@@ -186,7 +179,7 @@ def load_reference(study: str) -> dict[str, Any] | None:
 
 def tolerance(reference: Mapping[str, str]) -> tuple[str, float]:
     """Return the rung of the tolerance ladder for a reference made with these versions."""
-    return ("L1", L1) if dict(reference) == versions() else ("L2", L2)
+    return ("L1", L1) if dict(reference) == library_versions() else ("L2", L2)
 
 
 def differences(computed: Numbers, expected: Numbers, allowed: float) -> list[Difference]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from multilab.core.text import first_few
 from multilab.statistics.errors import StatisticsError
 from multilab.statistics.signed_rank import holm
 from multilab.statistics.two_samples import category_p, fisher_p, ks_distances, ks_p_values, share_distance
@@ -245,8 +246,7 @@ def _category_row(name: str, values: np.ndarray, a: np.ndarray, b: np.ndarray) -
     note = f"share of {_shown(values[most])}"
     unseen = values[(a == 0) & (b > 0)]
     if len(unseen):
-        more = f" and {len(unseen) - 3} more" if len(unseen) > 3 else ""
-        note += f"; not in the reference: {', '.join(_shown(value) for value in unseen[:3])}{more}"
+        note += f"; not in the reference: {first_few(map(_shown, unseen), 3)}"
     p, test = category_p(a, b)
     if len(values) == 1:
         note = "one value"

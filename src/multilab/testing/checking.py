@@ -11,7 +11,7 @@ from sklearn.exceptions import SkipTestWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 from multilab.core.messages import printable, unknown_name
-from multilab.core.text import docstring
+from multilab.core.text import docstring, excerpt
 from multilab.testing import input_checks, label_checks, output_checks, state_checks
 from multilab.testing.errors import EstimatorCheckError
 from multilab.testing.trials import Trial
@@ -143,5 +143,4 @@ def _failure(check: Callable[[Trial], None], trial: Trial) -> str:
 def _reason(error: BaseException) -> str:
     """Return an error as one short line; an AssertionError without its type."""
     text = printable(str(error)) or type(error).__name__
-    text = text if isinstance(error, AssertionError) else f"{type(error).__name__}: {text}"
-    return text if len(text) <= 200 else f"{text[:197]}..."
+    return excerpt(text if isinstance(error, AssertionError) else f"{type(error).__name__}: {text}", 200)

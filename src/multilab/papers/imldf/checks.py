@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import pandas as pd
 from scipy.stats import ttest_rel
 
 from multilab.claims.errors import NotYet
-from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of, words
+from multilab.claims.evidence import TIE, Evidence, Finding, sign_of, words
 from multilab.datasets import card
-
-_EQUAL = 1e-12
 
 
 def ratio_at_most(
@@ -26,10 +25,7 @@ def ratio_at_most(
 
     Without a limit, which is for a sentence that has none, it depends on it.
     """
-    bound = "" if limit is None else f" is at most {limit:g}"
-    sentence = f"On each of {words(datasets)}: {words(metrics)} of {method}, divided by that of {to}{bound}."
-    ratios = _ratios(evidence, metrics, method, to, datasets)
-    return Finding.at_most(ratios, limit, _rounded(ratios), sentence, of="factors")
+    return _limited_ratio(evidence, metrics, method, to, datasets, limit, "most")
 
 
 def ratio_at_least(
@@ -44,25 +40,29 @@ def ratio_at_least(
 
     Without a limit, which is for a sentence that has none, it depends on it.
     """
-    bound = "" if limit is None else f" is at least {limit:g}"
+    return _limited_ratio(evidence, metrics, method, to, datasets, limit, "least")
+
+
+def _limited_ratio(
+    evidence: Evidence,
+    metrics: Sequence[str],
+    method: str,
+    to: str,
+    datasets: Sequence[str],
+    limit: float | None,
+    side: Literal["most", "least"],
+) -> Finding:
+    bound = "" if limit is None else f" is at {side} {limit:g}"
     sentence = f"On each of {words(datasets)}: {words(metrics)} of {method}, divided by that of {to}{bound}."
-    ratios = _ratios(evidence, metrics, method, to, datasets)
-    return Finding.at_least(ratios, limit, _rounded(ratios), sentence, of="factors")
-
-
-def _ratios(
-    evidence: Evidence, metrics: Sequence[str], method: str, to: str, datasets: Sequence[str]
-) -> dict[str, float]:
     tables = {metric: evidence.means(metric, [method, to], datasets) for metric in metrics}
-    return {
+    ratios = {
         f"{dataset}, {metric}" if len(tables) > 1 else str(dataset): float(value)
         for metric, table in tables.items()
         for dataset, value in (table[method] / table[to]).items()
     }
-
-
-def _rounded(values: Mapping[str, float]) -> dict[str, float]:
-    return {name: round(value, 3) for name, value in values.items()}
+    numbers = {name: round(value, 3) for name, value in ratios.items()}
+    limited = Finding.at_most if side == "most" else Finding.at_least
+    return limited(ratios, limit, numbers, sentence, of="factors")
 
 
 def not_worse(
@@ -91,11 +91,11 @@ def not_worse(
             gains = (split[method] - split[than]) * sign_of(metric)
             mean, significant = float(gains.mean()), _significant(gains, evidence.alpha)
             numbers["cells"] += 1
-            numbers["won"] += mean > _EQUAL
-            numbers["tied"] += abs(mean) <= _EQUAL
+            numbers["won"] += mean > TIE
+            numbers["tied"] += abs(mean) <= TIE
             numbers["significantly better"] += significant and mean > 0
             numbers["significantly worse"] += significant and mean < 0
-            worse += mean < -_EQUAL and (significant or len(gains) < 2)
+            worse += mean < -TIE and (significant or len(gains) < 2)
     return Finding.of(
         numbers["cells"] - worse >= at_least, {**numbers, "not worse": numbers["cells"] - worse}, sentence
     )
@@ -115,15 +115,14 @@ def decided_best_share(
     )
     datasets = sorted(set(evidence.scores["dataset"][evidence.scores["method"] == method]))
     complete = _complete(evidence, methods, metrics, datasets)
-    first, alone, cells = _firsts(evidence, metrics, method, methods, complete) if complete else (0, 0, 0)
+    numbers = _firsts(evidence, metrics, method, methods, complete)
     undecided = (len(datasets) - len(complete)) * len(metrics)
-    if not datasets or (undecided and first < at_least <= first + undecided):
-        first, alone, cells = _firsts(evidence, metrics, method, methods, datasets or None)  # which makes it open
+    if not datasets or (undecided and numbers["first"] < at_least <= numbers["first"] + undecided):
+        numbers = _firsts(evidence, metrics, method, methods, datasets or None)  # which makes it open
         undecided = 0
-    numbers = {"first": first, "alone first": alone, "cells": cells}
     if undecided:
         numbers["cells on fewer splits, not counted"] = undecided
-    return Finding.of(first >= at_least, numbers, sentence)
+    return Finding.of(numbers["first"] >= at_least, numbers, sentence)
 
 
 def _complete(evidence: Evidence, methods: Sequence[str], metrics: Sequence[str], datasets: Sequence[str]) -> list[str]:
@@ -140,16 +139,12 @@ def _complete(evidence: Evidence, methods: Sequence[str], metrics: Sequence[str]
 
 def _firsts(
     evidence: Evidence, metrics: Sequence[str], method: str, methods: Sequence[str], datasets: Sequence[str] | None
-) -> tuple[int, int, int]:
+) -> dict[str, int]:
     """Return in how many cells a method is first, in how many alone, and of how many."""
-    first = alone = cells = 0
-    for metric in metrics:
-        table = evidence.means(metric, methods, datasets)
-        rank = table.rank(axis=1, method="min", ascending=direction_of(metric) == "min")
-        first += int((rank[method] == 1).sum())
-        alone += int(((rank[method] == 1) & ((rank == 1).sum(axis=1) == 1)).sum())
-        cells += len(table)
-    return first, alone, cells
+    if datasets is not None and not datasets:
+        return {"first": 0, "alone first": 0, "cells": 0}
+    cells = evidence.places(metrics, method, methods, datasets)
+    return {"first": int((cells["place"] == 1).sum()), "alone first": int(cells["alone"].sum()), "cells": len(cells)}
 
 
 def loses_less_with_depth(
@@ -168,9 +163,9 @@ def loses_less_with_depth(
     )
     numbers, lost = {}, []
     for one, than in ((deep, shallow), (other_deep, other_shallow)):
-        gains = pd.concat([evidence.gain(metric, one, than, datasets) for metric in metrics])
-        lost.append(int((gains < -_EQUAL).sum()))
-        numbers[f"{one} against {than}"] = f"{int((gains > _EQUAL).sum())}-{lost[-1]}"
+        won, lost_by_one, _ = evidence.won_and_lost(metrics, one, than, datasets)
+        lost.append(lost_by_one)
+        numbers[f"{one} against {than}"] = f"{won}-{lost_by_one}"
     return Finding.of(lost[0] < lost[1], numbers, sentence)
 
 
@@ -235,14 +230,13 @@ def counted_ranks(
     sentence = (
         f"{method} is first in {first} cells by {words(metrics)}, in {alone} of them alone, and second in {second}."
     )
-    counts = {"first": 0, "alone first": 0, "second": 0, "cells": 0}
-    for metric in metrics:
-        table = evidence.means(metric, methods)
-        rank = table.rank(axis=1, method="min", ascending=direction_of(metric) == "min")
-        counts["first"] += int((rank[method] == 1).sum())
-        counts["alone first"] += int(((rank[method] == 1) & ((rank == 1).sum(axis=1) == 1)).sum())
-        counts["second"] += int((rank[method] == 2).sum())
-        counts["cells"] += len(table)
+    cells = evidence.places(metrics, method, methods)
+    counts = {
+        "first": int((cells["place"] == 1).sum()),
+        "alone first": int(cells["alone"].sum()),
+        "second": int((cells["place"] == 2).sum()),
+        "cells": len(cells),
+    }
     return Finding.of(
         (counts["first"], counts["alone first"], counts["second"]) == (first, alone, second), counts, sentence
     )

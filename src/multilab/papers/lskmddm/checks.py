@@ -11,10 +11,8 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from multilab.claims.errors import NotYet
-from multilab.claims.evidence import Evidence, Finding, direction_of, words
+from multilab.claims.evidence import TIE, Evidence, Finding, direction_of, words
 from multilab.statistics import signed_rank_p
-
-_TIE = 1e-12
 
 
 def agree_within(
@@ -65,10 +63,8 @@ def better_than(
     )
     numbers, parts = {}, []
     for method, other, metric in itertools.product(methods, against, metrics):
-        means = _means(evidence, metric, [method, other], datasets)
-        gain = means[method] - means[other]
-        gain = gain if direction_of(metric) == "max" else -gain
-        won, lost = int((gain > _TIE).sum()), int((gain < -_TIE).sum())
+        gain = evidence.gain(metric, method, other, datasets)
+        won, lost, _ = evidence.won_and_lost([metric], method, other, datasets)
         p = float(signed_rank_p(gain.to_numpy())) if won + lost else 1.0
         parts.append(won == len(gain) if everywhere else bool(gain.sum() > 0 and p < evidence.alpha))
         numbers[f"{method} against {other}, {metric}"] = f"{won}-{lost}, p {p:.2g}"
@@ -91,7 +87,7 @@ def best_on(
     """
     by = f"all of {words(metrics)} together" if together else f"each of {words(metrics)}"
     sentence = f"By {by}: {method} is the best of {words(methods)} on at least {at_least} of {words(datasets)}."
-    runs = {metric: _runs(evidence, metric, methods, datasets) for metric in metrics}
+    runs = {metric: evidence.runs(metric, methods, datasets) for metric in metrics}
     best = {metric: _is_best(table.groupby(level="dataset").mean(), method, metric) for metric, table in runs.items()}
     single = {metric: _is_best(table, method, metric).groupby(level="split").sum() for metric, table in runs.items()}
     numbers: dict[str, object] = {
@@ -152,10 +148,10 @@ def _of_combination(
     methods = [*others, k, r, o]
 
     def best(method: str, metric: str, sets: Sequence[str] = datasets) -> pd.Series:
-        return _is_best(_means(evidence, metric, methods, sets), method, metric)
+        return _is_best(evidence.means(metric, methods, sets), method, metric)
 
     better = better_than(evidence, [k, r], others[:2], ["macro_auc", "macro_f1", "micro_f1"], datasets)
-    auc = _means(evidence, "macro_auc", [r, o], datasets)
+    auc = evidence.means("macro_auc", [r, o], datasets)
     ranking = {metric: best(r, metric) for metric in ("ranking_loss", "one_error", "coverage", "average_precision")}
     at_last = [bool(best(r, metric, [last]).all()) for metric in ("ranking_loss", "coverage", "average_precision")]
     f1 = (best(r, "micro_f1"), best(r, "macro_f1"), best(o, "macro_f1"))
@@ -169,18 +165,9 @@ def _of_combination(
     }
 
 
-def _runs(evidence: Evidence, metric: str, methods: Sequence[str], datasets: Sequence[str]) -> pd.DataFrame:
-    """Return the runs of columns; a program may have one column for two methods."""
-    return evidence.runs(metric, list(dict.fromkeys(methods)), datasets)
-
-
-def _means(evidence: Evidence, metric: str, methods: Sequence[str], datasets: Sequence[str]) -> pd.DataFrame:
-    return evidence.means(metric, list(dict.fromkeys(methods)), datasets)
-
-
 def _is_best(table: pd.DataFrame, method: str, metric: str) -> pd.Series:
     best = table.max(axis=1) if direction_of(metric) == "max" else table.min(axis=1)
-    return (table[method] - best).abs() <= _TIE
+    return (table[method] - best).abs() <= TIE
 
 
 def rises_with(

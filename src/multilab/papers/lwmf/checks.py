@@ -10,12 +10,11 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from multilab.claims.errors import NotYet
-from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of, words
+from multilab.claims.evidence import TIE, Evidence, Finding, direction_of, sign_of, words
 from multilab.claims.published import rounds_to
 from multilab.statistics import compare_methods
 
 _CURVES = "feature_curves"
-_TIE = 1e-12
 
 
 def wins_at_least(
@@ -31,7 +30,7 @@ def wins_at_least(
         f"this number of cells than: {words(against)}; a cell is one dataset and one "
         "measure."
     )
-    counts = {other: _won_and_lost(evidence, method, other, metrics, datasets) for other in against}
+    counts = {other: evidence.won_and_lost(metrics, method, other, datasets) for other in against}
     parts = [counts[other][0] >= at_least for other, at_least in against.items()]
     return Finding.of(parts, _counted(counts), sentence)
 
@@ -49,7 +48,7 @@ def loses_at_most(
         f"{method} is worse than: {words(against)}; a cell is one dataset and one "
         "measure."
     )
-    counts = {other: _won_and_lost(evidence, method, other, metrics, datasets) for other in against}
+    counts = {other: evidence.won_and_lost(metrics, method, other, datasets) for other in against}
     return Finding.of([counts[other][1] <= at_most for other, at_most in against.items()], _counted(counts), sentence)
 
 
@@ -68,18 +67,10 @@ def wins_by_run(
     )
     tables = [sign_of(metric) * evidence.runs(metric, [method, other], datasets) for metric in metrics]
     gains = pd.concat([table[method] - table[other] for table in tables])
-    won = (gains > _TIE).groupby(level="split").sum()
+    won = (gains > TIE).groupby(level="split").sum()
     return Finding.of(
         bool(won.max() - won.min() >= spread), {"better in, by run": [int(number) for number in won]}, sentence
     )
-
-
-def _won_and_lost(
-    evidence: Evidence, method: str, other: str, metrics: Sequence[str], datasets: Sequence[str] | None
-) -> tuple[int, int, int]:
-    """Return in how many cells a method is better and worse than another, and the number of cells."""
-    gains = pd.concat([evidence.gain(metric, method, other, datasets) for metric in metrics])
-    return int((gains > _TIE).sum()), int((gains < -_TIE).sum()), len(gains)
 
 
 def _counted(counts: Mapping[str, tuple[int, int, int]]) -> dict[str, str]:
@@ -92,7 +83,7 @@ def better_on_each(
     """Holds for each dataset on which the method is better than the other."""
     sentence = f"By {words(metric)}: {method} is better than {other}, per dataset of {words(datasets)}."
     gains = evidence.gain(metric, method, other, datasets)
-    return Finding.of(list(gains > _TIE), {str(name): round(float(gain), 4) for name, gain in gains.items()}, sentence)
+    return Finding.of(list(gains > TIE), {str(name): round(float(gain), 4) for name, gain in gains.items()}, sentence)
 
 
 def best_mean(
@@ -111,7 +102,7 @@ def best_mean(
         means = evidence.means(metric, methods, datasets).mean(axis=0)
         numbers[metric] = {name: round(float(value), 4) for name, value in means.items()}
         sign = sign_of(metric)
-        parts.append(bool((sign * means).max() <= sign * means[method] + _TIE))
+        parts.append(bool((sign * means).max() <= sign * means[method] + TIE))
     return Finding.of(parts, numbers, sentence)
 
 
@@ -126,7 +117,7 @@ def mean_rank_order(
     ranks = [evidence.ranks(metric, order, datasets).mean(axis=0) for metric in metrics]
     mean = pd.concat(ranks, axis=1).mean(axis=1)[list(order)]
     return Finding.of(
-        bool((np.diff(mean) > _TIE).all()), {name: round(float(rank), 3) for name, rank in mean.items()}, sentence
+        bool((np.diff(mean) > TIE).all()), {name: round(float(rank), 3) for name, rank in mean.items()}, sentence
     )
 
 
@@ -242,7 +233,7 @@ def published_beats(
     for metric in metrics:
         theirs = evidence.printed(printed, metric, datasets)["mean"]
         ours = evidence.means(metric, [method], datasets)[method]
-        parts += list(sign_of(metric) * (theirs - ours) > _TIE)
+        parts += list(sign_of(metric) * (theirs - ours) > TIE)
         numbers[metric] = {name: f"{theirs[name]:.4f} to {ours[name]:.4f}" for name in datasets}
     return Finding.of(parts, numbers, sentence)
 
@@ -320,7 +311,7 @@ def over_splits(evidence: Evidence, methods: Sequence[str], against: Sequence[st
         for other in against:
             gains = _gains_over_splits(evidence, method, other, metrics)
             means, errors = gains.mean(axis=1), gains.std(axis=1, ddof=1) / np.sqrt(gains.shape[1])
-            won, lost = int((means > _TIE).sum()), int((means < -_TIE).sum())
+            won, lost = int((means > TIE).sum()), int((means < -TIE).sum())
             parts.append(won > lost)
             sure = (
                 f"{int((means > 2 * errors).sum())} and {int((means < -2 * errors).sum())} beyond two standard errors"
@@ -335,10 +326,10 @@ def gains_over_splits(evidence: Evidence, method: str, other: str, metric: str) 
     gains = _gains_over_splits(evidence, method, other, [metric])
     numbers = {
         str(dataset): f"{row.mean():+.4f} (standard error {row.std(ddof=1) / np.sqrt(len(row)):.4f}), ahead on "
-        f"{int((row > _TIE).sum())} of {len(row)}"
+        f"{int((row > TIE).sum())} of {len(row)}"
         for (_, dataset), row in gains.iterrows()
     }
-    return Finding.of(list(gains.mean(axis=1) > _TIE), numbers, sentence)
+    return Finding.of(list(gains.mean(axis=1) > TIE), numbers, sentence)
 
 
 def _gains_over_splits(evidence: Evidence, method: str, other: str, metrics: Sequence[str]) -> pd.DataFrame:
@@ -411,7 +402,7 @@ def curve_above(
             low, high = (excepted or {}).get(dataset, (0, -1))
             pair = pair[~pair.index.to_series().between(low, high) & (pair.index < every[dataset])]
             gain = sign_of(metric) * (pair[method] - pair[other])
-            above = int((gain > _TIE).sum())
+            above = int((gain > TIE).sum())
             texts.append(f"{dataset} {above} of {len(pair)}")
             parts.append(above == len(pair))
         numbers[other] = ", ".join(texts)
@@ -441,7 +432,7 @@ def curve_areas(
             sign = sign_of(metric)
             pairs = _curves(evidence, [method, other], metric, datasets).values()
             gains += [sign * (curve_area(pair[method]) - curve_area(pair[other])) for pair in pairs]
-        won = int((np.array(gains) > _TIE).sum())
+        won = int((np.array(gains) > TIE).sum())
         numbers[other] = f"{won} of {len(gains)}"
         parts.append(won >= at_least)
     return Finding.of(parts, numbers, sentence)

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.stats import f, spearmanr
 
 from multilab.claims.errors import NotYet
-from multilab.claims.evidence import Evidence, Finding, direction_of, sign_of, words
+from multilab.claims.evidence import TIE, Evidence, Finding, direction_of, sign_of, words
 from multilab.methods.stacking.objective import cosine_affinity
 from multilab.statistics import nemenyi_cd, rank_rows, signed_rank_p
 
@@ -287,7 +287,7 @@ def better_in_draws(
         for method in methods:
             gain = (runs[method] - runs[other]).to_numpy()
             p = signed_rank_p(gain) if len(gain) > 1 else 0.0
-            better.append(bool(gain.mean() > 1e-12 and p < evidence.alpha))
+            better.append(bool(gain.mean() > TIE and p < evidence.alpha))
             numbers[f"{method} on {dataset}"] = f"{gain.mean():+.4f}" + (f" (p {p:.2g})" if len(gain) > 1 else "")
     return Finding.of(better, numbers, sentence)
 
@@ -303,7 +303,7 @@ def largest_weight_to_best(
     numbers, kept = {}, []
     for dataset in datasets:
         accuracy = {name: float(evidence.runs("accuracy", [name], [dataset])[name].mean()) for name in classifiers}
-        first = [name for name, value in accuracy.items() if value >= max(accuracy.values()) - 1e-12]
+        first = [name for name, value in accuracy.items() if value >= max(accuracy.values()) - TIE]
         for method in methods:
             weights = {
                 name: float(evidence.runs(f"weight[{name}]", [method], [dataset])[method].mean())
@@ -326,7 +326,7 @@ def first_of(evidence: Evidence, method: str, others: Sequence[str], metric: str
     table = evidence.means(metric, [method, *others], datasets)
     signed = table * sign_of(metric)
     numbers = {str(d): {name: round(float(v), 4) for name, v in row.items()} for d, row in table.iterrows()}
-    return Finding.of(list(signed[method] >= signed.max(axis=1) - 1e-12), numbers, sentence)
+    return Finding.of(list(signed[method] >= signed.max(axis=1) - TIE), numbers, sentence)
 
 
 def pattern_is_likely(evidence: Evidence, method: str, metric: str, value: float, datasets: Sequence[str]) -> Finding:
@@ -496,8 +496,8 @@ def mixed_wins(
     for method in methods:
         for other in against:
             gains = [table[method] - table[other] for table in tables.values()]
-            won = sum(int((gain > 1e-12).sum()) for gain in gains)
-            lost = sum(int((gain < -1e-12).sum()) for gain in gains)
+            won = sum(int((gain > TIE).sum()) for gain in gains)
+            lost = sum(int((gain < -TIE).sum()) for gain in gains)
             numbers[f"{method} against {other}"] = f"{won}-{lost}"
             more.append(won > lost)
     return Finding.of(more, numbers, sentence)
@@ -525,7 +525,7 @@ def never_exceeds(
         f"{words(others)} on other datasets."
     )
     names = [*methods, *others]
-    above = evidence.means(metric, names) - evidence.means(of, names) > 1e-12
+    above = evidence.means(metric, names) - evidence.means(of, names) > TIE
     numbers = {name: int(count) for name, count in above.sum().items()}
     inside = above[list(methods)]
     kept = not inside.drop(index=list(but)).any(axis=None) and bool(inside.loc[list(but)].all(axis=None))
