@@ -28,11 +28,13 @@ def test_commands_of_the_page(tmp_path, monkeypatch, capsys):
         if kind == "bash":
             for line in block.splitlines():
                 main(shlex.split(line)[1:])
-            printed[k] = "".join(capsys.readouterr())
+        elif kind == "python":
+            exec(block, {})
+        printed[k] = "".join(capsys.readouterr())
     texts = {k: block for k, (kind, block) in enumerate(blocks) if kind == "text"}
-    assert len(texts) == 2
+    assert len(texts) == 3
     for k, text in texts.items():
         assert printed[k - 1] == text
-    (scores,) = (block for k, block in printed.items() if k + 1 not in texts)
+    (scores,) = (printed[k] for k, (kind, _) in enumerate(blocks) if kind == "bash" and k + 1 not in texts)
     assert re.search("mlknn on songs-[0-9a-f]{8}, 5 splits", scores)
     assert "\nsongs, kfold5: mean" in scores

@@ -60,8 +60,16 @@ WRONG = {
     "row with a field too many": (ROWS.encode() + b"1,2,3,red,0,1,7\n", TAGS, "my.csv:42: 7 fields, expected 6"),
     "drop of no column": (ROWS.encode(), ("--label-prefix", "tag_", "--drop", "ide"), "drop: 'ide' is not a column"),
     "nothing left": (ROWS.encode(), ("--label-prefix", "tag_", "--drop", "id,a,b,colour"), "no feature is left"),
-    "numbers and text": (changed("0,0.126,", "0,twelve,"), TAGS, "my.csv:2: 'twelve' of column 'a' is not a finite"),
-    "infinite value": (changed("0,0.126,", "0,inf,"), TAGS, "my.csv:2: 'inf' of column 'a' is not a finite number"),
+    "numbers and text": (
+        changed("0,0.126,", "0,twelve,"),
+        TAGS,
+        "'a' (mostly numbers, but 'twelve' in row 1) by --columns a=number or",
+    ),
+    "infinite value": (
+        changed("0,0.126,", "0,inf,"),
+        TAGS,
+        "'a' (mostly numbers, but 'inf' in row 1) by --columns a=number or",
+    ),
     "text refused": (
         ROWS.encode(),
         (*TAGS, "--text", "error"),

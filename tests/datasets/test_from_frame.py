@@ -23,7 +23,7 @@ def test_a_frame_and_its_file_are_the_same_dataset(frame, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MULTILAB_CACHE", raising=False)
     frame.to_csv("mine.csv", index=False)
-    add_dataset("mine.csv", label_prefix="tag_", drop="id")
+    add_dataset("mine.csv", label_prefix="tag_", drop="id", text="one_hot")
     data = Dataset.from_frame(frame, "tag_*", drop="id", name="mine")
     assert data.digest == load("mine").digest
     assert data.feature_names == ["a", "b", "colour=blue", "colour=red"]

@@ -193,7 +193,7 @@ def test_a_table_of_tags_is_added_and_loaded_by_its_name(tmp_path, monkeypatch):
     rows = [{"x": i, "genres": ["war"] if i % 2 else ["war", "drama"]} for i in range(8)]
     write(tmp_path, "films.jsonl", "\n".join(map(json.dumps, rows)))
     added = add_dataset("films.jsonl", tags="genres")
-    assert added.card.reader == {"tags": "genres", "missing": "impute"}
+    assert added.card.reader == {"tags": "genres", "columns": {"x": "number"}}
     data = load("films")
     assert (data.label_names, data.Y.sum(axis=0).tolist()) == (["drama", "war"], [4, 8])
     encoder = encoder_of("films")

@@ -37,10 +37,26 @@ def test_a_benchmark_set_as_a_file_of_ones_own(tmp_path, monkeypatch, capsys):
     assert main(["datasets", "add", "nations.csv", "--label-prefix", "has_"]) == 0
     out = capsys.readouterr().out
     assert "rows       194\n" in out
-    assert "text       landmass (6 values), zone (4 values), language (10 values), religion (8 values)\n" in out
+    assert "category   landmass (6 values), zone (4 values), language (10 values), religion (8 values)\n" in out
     assert "missing    area (15 rows)\n" in out
     assert "warning    look like row identifiers, leave them out (drop): number\n" in out
-    assert main(["datasets", "add", "nations.csv", "--label-prefix", "has_", "--drop", "number", "--force"]) == 0
+    assert (
+        main(
+            [
+                "datasets",
+                "add",
+                "nations.csv",
+                "--label-prefix",
+                "has_",
+                "--drop",
+                "number",
+                "--text",
+                "one_hot",
+                "--force",
+            ]
+        )
+        == 0
+    )
     own = load("nations")
     np.testing.assert_array_equal(own.Y, benchmark.Y)
     assert own.label_names == [f"has_{name}" for name in benchmark.label_names]

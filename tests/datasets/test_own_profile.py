@@ -70,25 +70,30 @@ def test_a_plan_follows_the_defaults_and_says_what_was_done(tmp_path):
     path = tmp_path / "set.csv"
     path.write_text("colour,size,tag_a,tag_b\nred,1,1,0\nblue,,0,1\n,3,1,1\n")
     plan = plan_reading(path, label_columns="tag_*")
-    assert plan.reader == {"label_columns": ["tag_*"], "text": "one_hot", "missing": "impute"}
-    assert any("imputed" in note for note in plan.content["notes"])
+    assert plan.reader == {"label_columns": ["tag_*"], "columns": {"colour": "category", "size": "number"}}
+    assert plan.content["missing_values"] == 2
     raw = read(path, **plan.reader)
     assert raw.label_names == ["tag_a", "tag_b"]
-    assert raw.X.tolist() == [[0, 1, 1], [1, 0, 2], [1, 0, 3]]
+    np.testing.assert_array_equal(raw.X, [[1, 1], [0, np.nan], [np.nan, 3]])
+    assert [column.values for column in raw.columns] == [("blue", "red"), None]
+    plan = plan_reading(path, label_columns="tag_*", text="one_hot")
+    assert plan.reader == {"label_columns": ["tag_*"], "text": "one_hot", "missing": "impute"}
+    assert any("imputed" in note for note in plan.content["notes"])
+    assert read(path, **plan.reader).X.tolist() == [[0, 1, 1], [1, 0, 2], [1, 0, 3]]
     assert plan_reading(path, label_prefix="tag_", missing="keep").content["missing_values"] == 2
     for option in ({"missing": "error"}, {"text": "error"}):
         with pytest.raises(DatasetError, match="leave the"):
             plan_reading(path, label_prefix="tag_", **option)
 
 
-def test_free_text_is_refused_with_what_leaves_it_out(tmp_path):
+def test_a_matrix_of_all_rows_has_no_room_for_free_text(tmp_path):
     path = tmp_path / "set.csv"
     rows = "".join(f"k{i},n{i},,{i % 5},{'ab'[i % 2]},{i % 2}\n" for i in range(30))
     path.write_text(f"key,note,none,size,kind,y\n{rows}")
     with pytest.raises(DatasetError, match=r"drop=size,none,key,note, or text=drop") as caught:
-        plan_reading(path, labels_last=1, drop="size")
+        plan_reading(path, labels_last=1, drop="size", missing="impute")
     assert "free text in key (30 different values), note (30 different values)" in str(caught.value)
-    assert plan_reading(path, labels_last=1, drop="size,none,key,note").content["columns"] == 2
+    assert plan_reading(path, labels_last=1, drop="size,none,key,note", missing="impute").content["columns"] == 2
     plan = plan_reading(path, labels_last=1, text="drop")
     assert plan.reader == {"labels_last": 1, "drop": ["none", "kind", "key", "note"], "missing": "impute"}
     assert plan.content["columns"] == 1
@@ -103,7 +108,7 @@ def test_names_that_are_too_many_for_a_message(tmp_path):
     rows = "".join(",".join([f"{name} {i}" for name in names] + [str(i), str(i % 2)]) + "\n" for i in range(30))
     path.write_text(",".join(names) + f",size,y\n{rows}")
     with pytest.raises(DatasetError, match="and 15 more: leave it out by text=drop"):
-        plan_reading(path, labels_last=1)
+        plan_reading(path, labels_last=1, missing="impute")
 
 
 DISGUISES = {
@@ -124,7 +129,7 @@ def test_numbers_written_as_text_are_no_categories(kind, tmp_path):
         "x;size;y;z\n" + "".join(f"{values[i % len(values)]};{i}.5;{i % 2};{i // 2 % 2}\n" for i in range(24))
     )
     with pytest.raises(DatasetError, match="numbers written as text in x") as caught:
-        plan_reading(path, labels_last=2)
+        plan_reading(path, labels_last=2, missing="impute")
     assert f"{sorted(values)[0]!r}, {sorted(values)[1]!r}" in str(caught.value)
     assert advice in str(caught.value)
     with pytest.warns(DatasetWarning, match="numbers written as text became one-hot columns: x"):
@@ -148,7 +153,18 @@ def test_points_that_may_separate_thousands(tmp_path):
     path = tmp_path / "set.csv"
     path.write_text("price;x;y;z\n800;1.25;1;0\n9.600;2;0;1\n6.500;3;1;1\n90;4;0;0\n")
     with pytest.raises(DatasetError, match=r"numbers such as 800 and 9\.600 in price: decimal='\.' if"):
+        plan_reading(path, labels_last=2, missing="impute")
+    with pytest.raises(DatasetError, match=r"800 and 9\.600\) by columns=price=number or price=number:comma"):
         plan_reading(path, labels_last=2)
+    plan = plan_reading(path, labels_last=2, columns={"price": "number:comma"})
+    assert plan.reader["columns"] == {"price": "number:comma", "x": "number"}
+    raw = read(path, **plan.reader)
+    assert raw.columns[0].kind.numbers(raw.columns[0].values)[0][raw.X[:, 0].astype(int)].tolist() == [
+        800,
+        9600,
+        6500,
+        90,
+    ]
     assert read(path, labels_last=2, decimal=",").X[:, 0].tolist() == [800, 9600, 6500, 90]
     assert plan_reading(path, labels_last=2, decimal=".").reader["decimal"] == "."
     raw = read(path, labels_last=2)  # as a card of an earlier version is read
@@ -161,11 +177,12 @@ def test_points_that_may_separate_thousands(tmp_path):
         assert read(path, labels_last=1).notes == ()
 
 
-def test_dates_are_called_dates(tmp_path):
+def test_dates_are_dates(tmp_path):
     path = tmp_path / "set.csv"
     path.write_text("when,x,y,z\n" + "".join(f"2020-01-{i + 1:02},{i}.5,{i % 2},{i // 2 % 2}\n" for i in range(24)))
     with pytest.raises(DatasetError, match=r"dates in when \(24 different values\): leave it out by drop=when"):
-        plan_reading(path, labels_last=2)
+        plan_reading(path, labels_last=2, missing="impute")
+    assert plan_reading(path, labels_last=2).reader["columns"] == {"when": "date:year", "x": "number"}
 
 
 def test_columns_that_sum_the_labels_up():

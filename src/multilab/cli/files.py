@@ -50,6 +50,7 @@ _TEXTS = (
     "decimal",
 )
 _TRUTHS = ("header",)
+_PAIRS = ("columns",)
 _FEW = 5  # rows: fewer than the folds of the default protocol
 _MANY = 50  # one-hot columns of a text column
 _LISTED = 5  # entries of a list in a profile
@@ -72,6 +73,13 @@ def _variables(ctx: click.Context, param: click.Parameter, value: str | None) ->
     return {name.strip(): variable.strip() for name, _, variable in pairs}
 
 
+def _kinds(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str] | None:
+    pairs = [pair.rpartition("=") for pair in comma_separated(value or "")]
+    if not all(name and kind for name, _, kind in pairs):
+        raise click.BadParameter(f"{value!r} is not of the form review=text,price=number:comma.", ctx, param)
+    return {name.strip(): kind.strip() for name, _, kind in pairs} or None
+
+
 _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (
         ("--labels", "label_columns"),
@@ -92,14 +100,26 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--label-names",), {"metavar": "A,B", "callback": _split, "help": "Labels of a file that does not name them."}),
     (("--drop",), {"metavar": "A,B", "help": "Columns to leave out, such as row identifiers."}),
     (
+        ("--columns",),
+        {
+            "metavar": "NAME=KIND,...",
+            "callback": _kinds,
+            "help": "Kinds of columns that are not to be recognised: number, number:comma (1.234,5), number:point "
+            "(1,234.5), date, date:day (31.1.2024), date:month (1/31/2024), category, text.",
+        },
+    ),
+    (
         ("--text",),
-        {"type": click.Choice(["one_hot", "drop", "error"]), "help": "Text features: 0/1 columns, leave out, refuse."},
+        {
+            "type": click.Choice(["one_hot", "drop", "error"]),
+            "help": "Make a matrix of all rows at once; text becomes 0/1 columns, is left out, or is refused.",
+        },
     ),
     (
         ("--missing",),
         {
             "type": click.Choice(["impute", "keep", "error"]),
-            "help": "Missing values: impute (median or most frequent value of all rows), keep as NaN, refuse.",
+            "help": "Make a matrix of all rows at once; missing values are imputed, kept as NaN, or refused.",
         },
     ),
     (
@@ -207,7 +227,7 @@ def with_registered_files(argv: Sequence[str]) -> list[str]:
     others = list[str]()
     for argument in argv:
         name, equals, value = argument.partition("=")
-        if equals and name in (*_COUNTS, *_NAMES, *_TEXTS, *_TRUTHS):
+        if equals and name in (*_COUNTS, *_NAMES, *_TEXTS, *_TRUTHS, *_PAIRS):
             options["label_columns" if name == "labels" else name] = _option(name, value)
         else:
             others.append(argument)
@@ -253,6 +273,9 @@ def _option(name: str, value: str) -> Any:
 
     if name in _NAMES:
         return comma_separated(value)
+    if name in _PAIRS:
+        pairs = [pair.rpartition("=") for pair in comma_separated(value)]
+        return {column.strip(): kind.strip() for column, _, kind in pairs}
     if name in _TRUTHS and value not in ("true", "false"):
         raise DatasetError(f"{name} must be true or false, not {value[:40]!r}")
     if name in _TRUTHS:
@@ -278,8 +301,10 @@ def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
     """Return what a user should know of a table before learning from it, a line each."""
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(profile.kinds.items()))
     lines = [f"rows       {profile.rows}", f"features   {profile.features}: {kinds}"]
-    if profile.text or profile.free_text:
-        of_text = {**profile.text, **profile.free_text}
+    of_text = {**profile.text, **profile.free_text}
+    if "kinds" in content:
+        lines += [f"{kind:<10} {_first(names)}" for kind, names in _by_kind(content["kinds"], of_text).items()]
+    elif of_text:
         lines.append(f"text       {_counted(of_text, 'values')}")
     if profile.missing:
         lines.append(f"missing    {_counted(profile.missing, 'rows')}")
@@ -297,15 +322,28 @@ def profile_lines(profile: TableProfile, content: dict[str, Any]) -> list[str]:
     if profile.empty:
         lines.append(f"note       left out, no row has a value: {_first(profile.empty)}")
     lines += [f"note       {note}" for note in content["notes"]]
-    return lines + [f"warning    {warning}" for warning in _warnings(profile)]
+    return lines + [f"warning    {warning}" for warning in _warnings(profile, content)]
 
 
-def _warnings(profile: TableProfile) -> list[str]:
+def _by_kind(kinds: Mapping[str, str], values: Mapping[str, int]) -> dict[str, list[str]]:
+    """Return what columns that are no plain numbers are read as: kind to names, those of text with their values."""
+    columns: dict[str, list[str]] = {}
+    for name, kind in kinds.items():
+        if kind != "number" or name in values:
+            what = re.split("[: ]", kind)[0]
+            shown = [kind if kind != what else "", f"{values[name]} values" if name in values else ""]
+            details = ", ".join(filter(None, shown))
+            columns.setdefault(what, []).append(f"{name} ({details})" if details else name)
+    return columns
+
+
+def _warnings(profile: TableProfile, content: Mapping[str, Any]) -> list[str]:
     labels = profile.labels
     never = [label.name for label in labels if not label.positive]
     always = [label.name for label in labels if label.positive and not label.negative]
     few = [label.name for label in labels if 0 < label.positive < _FEW]
-    wide = [name for name, count in profile.text.items() if count > _MANY]
+    kinds = content.get("kinds", {})
+    wide = [name for name, count in profile.text.items() if count > _MANY and name not in kinds]
     lines = []
     if profile.identifiers:
         lines.append(f"look like row identifiers, leave them out (drop): {_first(profile.identifiers)}")

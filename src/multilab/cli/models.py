@@ -127,23 +127,25 @@ def fit(
 @model_argument
 @click.argument("rows")
 @output_option(help="File to write: .csv, .tsv, .json, .jsonl, .parquet (default: CSV to the terminal).")
+@click.option("--strict", is_flag=True, help="Refuse cells that are no number or no date where training had them.")
 @tracking_option
-def predict(model: str, rows: str, output: str | None, tracking_uri: str | None) -> None:
+def predict(model: str, rows: str, output: str | None, strict: bool, tracking_uri: str | None) -> None:
     """Predict the rows of a file: decisions and probabilities.
 
     \b
     multilab predict models:/mine@champion new.csv -o out.csv
 
-    MODEL is models:/mine@champion, models:/m-..., or a folder of `multilab fit --output`. ROWS is a CSV, TSV, Parquet
-    or ARFF file with the columns of the training file, in any order; label columns and columns that the card drops may
-    be in it and are ignored. The result has per label its decision and its probability.
+    MODEL is models:/mine@champion, models:/m-..., or a folder of `multilab fit --output`. ROWS is a CSV, TSV, JSON,
+    Excel, Parquet or ARFF file with the columns of the training file, in any order; label columns and columns that the
+    card drops may be in it and are ignored. The result has per label its decision and its probability. Cells that
+    cannot be read count as missing, and are counted.
     """
     from multilab.models import load_model
     from multilab.models.model_limits import prediction_warnings
 
     _check_output(output, rows, model)
     saved = load_model(model, tracking_uri)
-    encoded = saved.encode(saved.read(rows))
+    encoded = saved.encode(saved.read(rows), strict=strict)
     for note in encoded.notes():
         print(printable(f"note: {note}"), file=sys.stderr)
     scores, decisions = saved.fitted.predict_with_scores(encoded.X)
@@ -161,8 +163,11 @@ def predict(model: str, rows: str, output: str | None, tracking_uri: str | None)
 @model_argument
 @click.option("--port", type=int, default=5001, show_default=True, metavar="N", help="0: any free port.")
 @click.option("--max-mb", type=float, default=16, show_default=True, metavar="N", help="Largest body of a request.")
+@click.option(
+    "--strict", is_flag=True, help="Answer 400 to cells that are no number or no date where training had them."
+)
 @tracking_option
-def serve(model: str, port: int, max_mb: float, tracking_uri: str | None) -> int:
+def serve(model: str, port: int, max_mb: float, strict: bool, tracking_uri: str | None) -> int:
     """Serve a model over HTTP on this machine.
 
     \b
@@ -175,7 +180,7 @@ def serve(model: str, port: int, max_mb: float, tracking_uri: str | None) -> int
     """
     from multilab.models.serving import serve_model
 
-    return serve_model(model, port, tracking_uri, max_mb)
+    return serve_model(model, port, tracking_uri, max_mb, strict)
 
 
 @click.command()

@@ -33,6 +33,7 @@ from multilab.experiments.fitting import indices
 from multilab.experiments.method_file import METHOD_KEYS
 from multilab.experiments.mlflow_store import tracking
 from multilab.experiments.store import Store
+from multilab.experiments.tables import matrix_columns
 from multilab.methods.labels import has_unobserved
 from multilab.metrics import METRICS, per_label
 from multilab.metrics.registry import defined
@@ -108,7 +109,7 @@ def _entries(request: Request, portfolio: Portfolio) -> tuple[list[PlannedMethod
     data = load(request.dataset)
     train, test = indices(refs[0])  # also keeps the data in this process, from which the workers are forked
     share = len(train) / (len(train) + len(test))
-    sizes = Sizes(data.X.shape[0], data.X.shape[1], data.Y.shape[1], share)
+    sizes = Sizes(data.X.shape[0], matrix_columns(data), data.Y.shape[1], share)
     entries = [PlannedMethod(member, [Cell("train", ref, member.method) for ref in refs]) for member in chosen]
     if has_unobserved(data.Y):
         for entry in entries:

@@ -77,6 +77,7 @@ class ReaderOptions(TypedDict, total=False):
     text: str
     missing: str
     missing_labels: str
+    columns: dict[str, str]
 
 
 class FirstRows(TypedDict):

@@ -42,11 +42,17 @@ POINT_NUMBER = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?: .*)?")
 MISSING_LABEL_HINT = "; labels that were not observed: missing_labels=keep"
 TEXT_HINT = "; for text set text to 'one_hot', or leave the column out (drop)"
-_MIXED_HINT = "; most of the column are numbers: correct the others, or leave the column out (drop)"
+MIXED_HINT = "; most of the column are numbers: correct the others, or leave the column out (drop)"
 
 
 def coded_cells(
-    texts: Sequence[str], codes: np.ndarray, name: str, kind: str, text: bool, missing_labels: bool
+    texts: Sequence[str],
+    codes: np.ndarray,
+    name: str,
+    kind: str,
+    text: bool,
+    missing_labels: bool,
+    mixed: bool = False,
 ) -> tuple[TableColumn, np.ndarray, tuple[int, str] | None]:
     """Return a column of texts as numbers, or as codes of a nominal column.
 
@@ -64,6 +70,8 @@ def coded_cells(
         Whether text features are allowed.
     missing_labels : bool
         Whether a label may be missing.
+    mixed : bool
+        Whether a feature with any text is nominal; otherwise one is that is mostly text.
 
     Returns
     -------
@@ -81,11 +89,11 @@ def coded_cells(
         absent = int(np.argmax(np.isnan(meant)[codes]))
         return column, meant[codes], (absent, f"label '{name[:60]}' is missing{MISSING_LABEL_HINT}")
     values = [cell_value(cell) for cell in texts]
-    if kind == "text" or (text and not is_label and _is_text(values)):
+    if kind == "text" or (text and not is_label and (None in values if mixed else _is_text(values))):
         column, meaning = categories_of(name, texts)
         return column, meaning[codes], None
     meaning = np.array([math.nan if value is None else value for value in values])
-    hint = _MIXED_HINT if text else TEXT_HINT
+    hint = MIXED_HINT if text else TEXT_HINT
     fault = _first_fault(texts, values, name, is_label, missing_labels, hint)
     column = TableColumn(name, None, 1)
     return column, meaning[codes], (int(np.argmax(codes == fault[0])), fault[1]) if fault else None

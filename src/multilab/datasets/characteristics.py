@@ -85,7 +85,8 @@ def describe(raw: RawData) -> dict[str, Any]:
         ``cardinality`` (mean number of labels of a row), ``density`` (cardinality / labels),
         ``distinct_label_sets``, ``rows_without_label``, ``labels_never_set``, ``unobserved_labels`` (entries of ``Y``);
         ``missing_values``, ``imputed_values``, ``nominal_features``, ``sparse`` (whether ``X`` is), ``id_like``
-        (features that look like row identifiers), ``notes`` (of the reader) and ``digest``.
+        (features that look like row identifiers), ``notes`` (of the reader) and ``digest``; of a table that is not
+        encoded yet the ``kinds`` of its columns.
 
     Notes
     -----
@@ -128,8 +129,17 @@ def describe(raw: RawData) -> dict[str, Any]:
         "sparse": bool(sp.issparse(raw.X)),
         "id_like": id_like_features(raw),
         "notes": list(raw.notes),
-        "digest": data_digest(raw.X, raw.Y, raw.feature_names, raw.label_names),
+        "digest": _digest(raw),
+        **({} if raw.columns is None else {"kinds": {column.name: str(column.kind) for column in raw.columns}}),
     }
+
+
+def _digest(raw: RawData) -> str:
+    """Return :func:`data_digest`, of a table with the texts and the kinds of its columns."""
+    digest = data_digest(raw.X, raw.Y, raw.feature_names, raw.label_names)
+    if raw.columns is None:
+        return digest
+    return json_digest([digest, [[str(column.kind), column.values] for column in raw.columns]])
 
 
 _MIN_ROWS = 10  # of fewer rows, different integers in order are common
@@ -151,8 +161,11 @@ def id_like_features(raw: RawData) -> list[str]:
     n = raw.X.shape[0]
     by_column = raw.X.tocsc() if sp.issparse(raw.X) else raw.X
     nominal = {j: (name, stop - start) for name, start, stop in raw.nominal for j in range(start, stop)}
+    texts = {j for j, column in enumerate(raw.columns or ()) if column.values is not None}
     features = dict[str, None]()
     for j in _candidates(raw).tolist():
+        if j in texts:
+            continue
         name, width = nominal.get(j, (raw.feature_names[j], 1))
         if width > 1:
             if width == n >= _MIN_ROWS:

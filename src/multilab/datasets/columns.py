@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
 import numpy as np
@@ -20,6 +20,9 @@ from multilab.core.messages import did_you_mean
 from multilab.core.text import comma_separated, excerpt, first_few
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, decode, read_bytes
+
+if TYPE_CHECKING:  # it imports this module
+    from multilab.datasets.kinds import Kind
 
 
 def to_number(text: str) -> float:
@@ -37,11 +40,12 @@ def to_number(text: str) -> float:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """TableColumn of a table: name, nominal values in order of declaration (None: numeric), and line."""
+    """Column of a table: name, nominal values in order of declaration (None: numeric), line, kind if it was chosen."""
 
     name: str
     values: tuple[str, ...] | None = None
     line: int | None = None
+    kind: Kind | None = None
 
     @cached_property
     def numbers(self) -> tuple[float, ...] | None:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from multilab.datasets.characteristics import describe
-from multilab.datasets.columns import LabelOptions, canonical_csr, names_to_drop
-from multilab.datasets.encode import impute, share_categories
+from multilab.datasets.columns import LabelOptions, TableColumn, canonical_csr, names_to_drop
+from multilab.datasets.encode import impute, share_categories, share_texts
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.frames import table_of_frame
 from multilab.datasets.labels import TagOptions
@@ -50,6 +51,10 @@ class Dataset:
         sha256 of matrices and names.
     features : int
         Number of features before one-hot coding.
+    columns : tuple of TableColumn or None
+        Of a table of one's own, the columns of ``X``, which are no features yet: a column without ``values`` holds
+        numbers, any other the positions of its texts there; NaN is a missing value. What turns them into numbers is
+        learned from training rows (`TableEncoder.learn`), as the kind of each column says. None: ``X`` is a matrix.
 
     Examples
     --------
@@ -66,6 +71,27 @@ class Dataset:
     splits: NamedSplits = field(default_factory=dict)
     digest: str = ""
     features: int = 0
+    columns: tuple[TableColumn, ...] | None = None
+
+    def frame(self) -> pd.DataFrame:
+        """Return the features as a data frame: numbers, and texts as categories; NaN where a value is missing.
+
+        Raises
+        ------
+        DatasetError
+            ``X`` is sparse: of such a set the matrix is all there is.
+        """
+        if sp.issparse(self.X):
+            raise DatasetError(f"{self.name}: a sparse matrix is no table")
+        names = self.feature_names
+        texts = [None] * len(names) if self.columns is None else [column.values for column in self.columns]
+        return pd.DataFrame(
+            {
+                name: cells if values is None else _categorical(cells, values)
+                for name, cells, values in zip(names, self.X.T, texts, strict=True)
+            },
+            copy=False,
+        )
 
     @classmethod
     def from_frame(
@@ -155,13 +181,24 @@ class Dataset:
             )
         names = {"feature_names": list(raw.feature_names), "label_names": list(raw.label_names)}
         return cls(
-            name, raw.X, raw.Y, **names, splits=splits, digest=description["digest"], features=raw.original_features
+            name,
+            raw.X,
+            raw.Y,
+            **names,
+            splits=splits,
+            digest=description["digest"],
+            features=raw.original_features,
+            columns=raw.columns,
         )
 
     def __repr__(self) -> str:
         kind = "sparse" if sp.issparse(self.X) else "dense"
         n, d = self.X.shape
         return f"Dataset({self.name}: {n} x {d} {kind}, {self.Y.shape[1]} labels, {self.digest[:12]})"
+
+
+def _categorical(codes: np.ndarray, values: Sequence[str]) -> pd.Categorical:
+    return pd.Categorical.from_codes(np.where(np.isnan(codes), -1, codes).astype(np.int64), list(values))
 
 
 def build_dataset(
@@ -222,6 +259,8 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
     files = [_read(paths, role, reader) for role in roles]
     if reader.get("text") == "one_hot":
         files = share_categories(files)
+    elif "columns" in reader:
+        files = share_texts(files)
     if "full" in paths:
         if len(files) == 1:
             return files[0], None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,10 +13,13 @@ import pandas as pd
 import scipy.sparse as sp
 
 from multilab.core.files import PathLike
+from multilab.core.messages import unknown_name
+from multilab.core.text import listed
 from multilab.datasets.cells import MAX_CATEGORIES, MAX_CATEGORY, TEXT_HINT, looks_like_numbers, shown_examples
 from multilab.datasets.columns import TableColumn, canonical_csr
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import Limits, require_cells
+from multilab.datasets.kinds import Kind
 from multilab.datasets.raw_data import RawData
 
 
@@ -94,6 +97,33 @@ class CodedTable:
             notes=tuple(self.notes),
         )
 
+    def kept(self, kinds: Mapping[str, Kind]) -> RawData:
+        """Return the table as it is, see `Dataset.columns`: numbers, and positions of texts; kinds by column.
+
+        What turns its columns into numbers is learned from training rows, see `multilab.datasets.TableEncoder`.
+        """
+        values = self.values.toarray() if sp.issparse(self.values) else np.array(self.values, dtype=np.float64)
+        columns = []
+        for j, column in enumerate(self.columns):
+            kind, texts = kinds.get(column.name, Kind("number")), column.values
+            if column.binary and kind == Kind("number"):
+                codes = values[:, j]
+                absent = np.isnan(codes)
+                values[:, j] = np.asarray(column.numbers)[np.where(absent, 0, codes).astype(np.intp)]
+                values[absent, j], texts = np.nan, None
+            columns.append(TableColumn(column.name, texts, kind=kind))
+        return RawData(
+            X=np.ascontiguousarray(values) + 0.0,
+            Y=self.label_codes(),
+            feature_names=[column.name for column in columns],
+            label_names=[column.name for column in self.label_columns],
+            original_features=len(columns),
+            nominal_features=sum(column.values is not None for column in columns),
+            missing_values=int(np.isnan(values).sum()),
+            notes=(*self.notes, *_unreadable(values, columns)),
+            columns=tuple(columns),
+        )
+
     def label_codes(self) -> np.ndarray:
         """Return the labels of shape (n, q) as uint8, or as int8 with -1 where some were not observed."""
         rows, q = self.label_values.shape
@@ -113,6 +143,40 @@ class CodedTable:
         series = {column.name: _series(column, by_column[:, [j]]) for j, column in enumerate(self.columns)}
         names = [column.name for column in self.label_columns]
         return pd.DataFrame(series, copy=False), pd.DataFrame(self.label_codes(), columns=names)
+
+
+def _unreadable(values: np.ndarray, columns: Sequence[TableColumn]) -> list[str]:
+    """Return a note of the cells that are no number or date in a column of these."""
+    counts = dict[str, int]()
+    for j, column in enumerate(columns):
+        if column.values is not None and column.kind is not None and column.kind.name in ("number", "date"):
+            wrong = np.append(column.kind.numbers(column.values)[1], False)
+            rows = wrong[np.where(np.isnan(values[:, j]), len(column.values), values[:, j]).astype(np.intp)]
+            counts |= {column.name: int(rows.sum())} if rows.any() else {}
+    if not counts:
+        return []
+    shown = listed(f"{name[:60]!r} ({count})" for name, count in counts.items())
+    return [f"cells that cannot be read count as missing: {shown}"]
+
+
+def kinds_of_columns(table: CodedTable, columns: Mapping[str, str], path: PathLike) -> dict[str, Kind]:
+    """Return the kind of each column of a table.
+
+    Raises
+    ------
+    DatasetError
+        A kind is unknown, a column has none, or a kind is that of no column.
+    """
+    names = [column.name for column in table.columns]
+    for name in columns:
+        if name not in names:
+            raise DatasetError(f"columns: {unknown_name('feature column', name, names)}", path)
+    for name in names:
+        if name not in columns:
+            raise DatasetError(
+                f"column '{name[:60]}' has no kind: the file is another one, or name it in columns", path
+            )
+    return {name: Kind.parse(kind) for name, kind in columns.items()}
 
 
 def _series(column: TableColumn, cells: Any) -> Any:
@@ -372,6 +436,28 @@ def _feature(raw: RawData, j: int) -> str:
     """Return the name of the feature that column ``j`` of ``X`` belongs to."""
     names = (name for name, start, stop in raw.nominal if start <= j < stop)
     return next(names, raw.feature_names[j])
+
+
+def share_texts(files: Sequence[RawData]) -> list[RawData]:
+    """Return the tables of one set with the same texts, so that a position means the same in each."""
+    columns = [list(file.columns or ()) for file in files]
+    tables = [file.X.copy() for file in files]
+    for j, same in enumerate(zip(*columns, strict=False)):
+        if all(column.values is None for column in same):
+            continue
+        texts = sorted({text for column in same for text in column.values or ()})
+        position = {text: float(k) for k, text in enumerate(texts)}
+        for of_file, column, X in zip(columns, same, tables, strict=True):
+            here = column.values
+            if here is None:  # numbers in this file, text in another
+                raise DatasetError(
+                    f"column '{column.name[:60]}' is of numbers in one file of the set, of text in another"
+                )
+            lookup = np.array([*(position[text] for text in here), np.nan])
+            codes = np.where(np.isnan(X[:, j]), len(here), X[:, j]).astype(np.intp)
+            X[:, j] = lookup[codes]
+            of_file[j] = replace(column, values=tuple(texts))
+    return [replace(file, X=X, columns=tuple(of)) for file, X, of in zip(files, tables, columns, strict=True)]
 
 
 def share_categories(files: Sequence[RawData]) -> list[RawData]:

@@ -115,7 +115,7 @@ def _column(
         cells = ["" if absent else str(cell).strip() for cell, absent in zip(series, series.isna(), strict=True)]
         kind_of_column = "label" if is_label else "feature"
         texts, codes = recoded(cells, slice(None), str)
-        column, values, fault = coded_cells(texts, codes, column.name, kind_of_column, True, missing_labels)
+        column, values, fault = coded_cells(texts, codes, column.name, kind_of_column, True, missing_labels, True)
         if fault:
             raise DatasetError(f"{name}, row {fault[0] + 1}: {fault[1]}")
         return column, values, label_note(texts) if is_label else ""

@@ -65,8 +65,8 @@ def add_dataset(
     >>> before = os.getcwd()
     >>> os.chdir(folder)
     >>> added = add_dataset("songs.csv", label_columns=["happy", "sad"])
-    >>> added.card.reader["text"], added.card.reader["missing"], load("songs").feature_names
-    ('one_hot', 'impute', ['tempo', 'key=C', 'key=D'])
+    >>> added.card.reader["columns"], load("songs").feature_names
+    ({'tempo': 'number', 'key': 'category'}, ['tempo', 'key'])
     >>> os.chdir(before)
     """
     source = require_file(path)

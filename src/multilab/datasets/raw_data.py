@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from multilab.datasets.columns import TableColumn
+
 
 @dataclass(frozen=True, eq=False)
 class RawData:
@@ -33,6 +35,8 @@ class RawData:
         Number of missing values that were imputed; they are not among ``missing_values``.
     notes : tuple of str
         Actions of the reader: columns left out, text coded, values imputed.
+    columns : tuple of TableColumn or None
+        The columns of ``X`` if it is a table that is not encoded yet, see `Dataset.columns`.
     """
 
     X: Any
@@ -46,3 +50,4 @@ class RawData:
     nominal: tuple[tuple[str, int, int], ...] = ()
     imputed_values: int = 0
     notes: tuple[str, ...] = ()
+    columns: tuple[TableColumn, ...] | None = None

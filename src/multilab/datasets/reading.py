@@ -19,7 +19,7 @@ from multilab.datasets.arff import read_arff
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import LabelOptions, names_to_drop
 from multilab.datasets.documents import read_excel, read_json
-from multilab.datasets.encode import CodedTable, impute, missing_error, one_hot_text, refuse_text
+from multilab.datasets.encode import CodedTable, impute, kinds_of_columns, missing_error, one_hot_text, refuse_text
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import (
     ENCODINGS,
@@ -107,6 +107,7 @@ def read(
     text: Text = "error",
     missing: Missing = "error",
     missing_labels: MissingLabels = "error",
+    columns: Mapping[str, str] | None = None,
     encoding: str | None = None,
     header: bool | None = None,
     decimal: Decimal | None = None,
@@ -153,6 +154,9 @@ def read(
         file without using the labels, see :func:`multilab.datasets.encode.impute`.
     missing_labels : {"error", "keep"}
         Whether missing values in label columns of ARFF, CSV and Parquet are an error, or labels that were not observed.
+    columns : mapping of str to str, optional
+        Keep the table as it is, with this kind of each feature column: "number", "category", "text" or "date", see
+        `multilab.datasets.kinds.Kind`. ``text`` and ``missing`` do not count then.
     encoding : str, optional
         Encoding of a file of text, one of :data:`multilab.datasets.file_access.ENCODINGS`. Default: UTF-8, or
         Windows-1252 for a file without any character of UTF-8 beyond ASCII.
@@ -204,18 +208,25 @@ def read(
         first_feature=first_feature,
         first_label=first_label,
         drop=drop,
-        text=text,
+        text=text if columns is None else "keep",
         missing_labels=missing_labels,
         encoding=encoding,
         header=header,
         decimal=decimal,
         limits=limits,
+        text_columns=[name for name, kind in (columns or {}).items() if kind != "number"],
     )
-    return encode_content(content, text, missing, path)
+    return encode_content(content, text, missing, path, columns)
 
 
-def encode_content(content: CodedTable | RawData, text: str, missing: str, path: PathLike) -> RawData:
+def encode_content(
+    content: CodedTable | RawData, text: str, missing: str, path: PathLike, columns: Mapping[str, str] | None = None
+) -> RawData:
     """Return the matrices of what :func:`read_content` returns, by the options of :func:`read`."""
+    if columns is not None:
+        if not isinstance(content, CodedTable):
+            raise DatasetError("kinds of columns are those of CSV, TSV, JSON, Excel and Parquet", path)
+        return content.kept(kinds_of_columns(content, columns, path))
     if isinstance(content, CodedTable):
         content = (one_hot_text(content) if text == "one_hot" else content).encode()
     if content.missing_values and missing == "error":

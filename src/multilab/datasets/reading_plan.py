@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from multilab.core.files import PathLike
+from multilab.core.messages import unknown_name
 from multilab.core.text import excerpt, first_few
 from multilab.datasets.cells import (
     COMMA_NUMBER,
+    MIXED_HINT,
     POINT_NUMBER,
     SEPARATORS,
+    cell_value,
     label_meaning,
     looks_like_numbers,
     shown_examples,
@@ -26,6 +30,7 @@ from multilab.datasets.columns import LabelOptions, named_columns, names_to_drop
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import require_file
+from multilab.datasets.kinds import Kind, kind_of
 from multilab.datasets.labels import TagOptions
 from multilab.datasets.profiling import TableProfile, profile_table
 from multilab.datasets.raw_data import RawData
@@ -35,6 +40,7 @@ _LABELS = tuple(LabelOptions.__dataclass_fields__)
 _TAGS = tuple(TagOptions.__dataclass_fields__)
 _TEXT = ("one_hot", "drop", "error")
 _MISSING = ("impute", "keep", "error")
+_DOUBTS = 3  # columns that a message names
 _MAX_ADVICE = 90  # characters: longer texts are cut in messages
 
 
@@ -63,20 +69,28 @@ class ReadingPlan:
     content: dict[str, Any]
 
 
-def plan_reading(path: PathLike, *, text: str | None = None, missing: str | None = None, **options: Any) -> ReadingPlan:
+def plan_reading(
+    path: PathLike,
+    *,
+    columns: Mapping[str, str] | None = None,
+    text: str | None = None,
+    missing: str | None = None,
+    **options: Any,
+) -> ReadingPlan:
     r"""Read a file and choose how its text and its missing values are treated.
 
     Parameters
     ----------
     path : path-like
         The file, in any format of `multilab.datasets.read`.
+    columns : mapping of str to str, optional
+        Kinds of columns of a table that are not to be recognised, see :func:`choose_kinds`. A table is kept as it is;
+        what turns its columns into numbers is learned from training rows. A column without any value is left out.
     text : {"one_hot", "drop", "error"}, optional
-        Default: text columns become one-hot columns, and free text is refused: a column most of whose texts are
-        different. With ``one_hot`` such a column is refused only if it has more than 1,000 or too long texts; with
-        ``drop`` all text columns are left out.
+        Make a matrix of all rows instead: text columns become one-hot columns (refused if one has more than 1,000 or
+        too long texts), are left out, or are refused.
     missing : {"impute", "keep", "error"}, optional
-        Default: missing values are imputed (median or most frequent value of all rows). A column without any value is
-        left out.
+        Make a matrix of all rows instead: missing values are imputed (median or most frequent value), kept or refused.
     **options
         Further options of `multilab.datasets.read`.
 
@@ -92,8 +106,8 @@ def plan_reading(path: PathLike, *, text: str | None = None, missing: str | None
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "songs.csv"
     >>> _ = path.write_text("tempo,key,happy,sad\n120,C,1,0\n,D,0,1\n90,C,0,0\n")
     >>> plan = plan_reading(path, labels_last=2)
-    >>> plan.reader["text"], plan.reader["missing"], plan.profile.missing
-    ('one_hot', 'impute', {'tempo': 1})
+    >>> plan.reader["columns"], plan.profile.missing
+    ({'tempo': 'number', 'key': 'category'}, {'tempo': 1})
     """
     path = require_file(path)
     options = with_labels_xml(path, {key: value for key, value in options.items() if value is not None})
@@ -114,7 +128,7 @@ def plan_reading(path: PathLike, *, text: str | None = None, missing: str | None
         labels = None if of_tags.given() else LabelOptions(**chosen)
         return read_content(path, labels, of_tags, text="keep", drop=drop, **others)
 
-    dropped, profile, encoding, raw = choose_encoding(read_without, dropped, text, missing, path, kind)
+    dropped, profile, encoding, raw = choose_encoding(read_without, dropped, text, missing, path, kind, columns)
     labels_xml = options.pop("labels_xml", None)
     if kind not in TABLES:
         encoding.pop("text", None)  # nominal features of ARFF are declared
@@ -131,8 +145,9 @@ def choose_encoding(
     missing: str | None,
     path: PathLike,
     kind: str = "frame",
-) -> tuple[list[str], TableProfile, dict[str, str], RawData]:
-    """Choose how the text and the missing values of a table become numbers, see :func:`plan_reading`.
+    columns: Mapping[str, str] | None = None,
+) -> tuple[list[str], TableProfile, dict[str, Any], RawData]:
+    """Choose the kinds of the columns of a table, or how it becomes a matrix, see :func:`plan_reading`.
 
     Parameters
     ----------
@@ -140,7 +155,7 @@ def choose_encoding(
         Returns the table without the columns of these names, its text as it is.
     dropped : list of str
         Names of the columns that are left out in any case.
-    text, missing, path
+    text, missing, path, columns
         As for :func:`plan_reading`.
     kind : str
         Format of the file, or "frame".
@@ -151,9 +166,9 @@ def choose_encoding(
         Also with the columns that cannot be features.
     profile : TableProfile
     options : dict
-        ``text`` where the table has text, and ``missing``.
+        ``columns``, or ``text`` where the table has text, and ``missing``.
     raw : RawData
-        The table after encoding.
+        The table, or the matrix.
     """
     for name, value, allowed in (("text", text, _TEXT), ("missing", missing, _MISSING)):
         if value not in (None, *allowed):
@@ -168,6 +183,17 @@ def choose_encoding(
         dropped = [*dropped, *left_out]
         content = read_without(dropped)
         profile, of_text = replace(profile_table(as_frames(content)), empty=profile.empty), of_text * (text != "drop")
+    if all(label.constant for label in profile.labels):
+        raise DatasetError("no label differs from row to row: every one is never set, or always", path)
+    if text is None and missing is None and kind in TABLES and isinstance(content, CodedTable):
+        kinds = choose_kinds(content, columns or {}, path)
+        return dropped, profile, {"columns": {name: str(one) for name, one in kinds.items()}}, content.kept(kinds)
+    if columns:
+        raise DatasetError(
+            "kinds of columns are those of a table that is kept as it is: neither text nor missing", path
+        )
+    if isinstance(content, CodedTable):
+        _refuse_mixed(content, path)
     if text == "error" and of_text:
         raise DatasetError(
             f"text in {_shown(of_text)}: 0/1 columns by text=one_hot, or leave the columns out (drop)", path
@@ -180,12 +206,82 @@ def choose_encoding(
         drop = ",".join(dict.fromkeys([*dropped, *profile.free_text]))
         advice = f"drop={drop}, or " if len(drop) < _MAX_ADVICE else ""
         raise DatasetError(f"{what} in {_shown(counts)}: leave it out by {advice}text=drop (all text columns)", path)
-    if all(label.constant for label in profile.labels):
-        raise DatasetError("no label differs from row to row: every one is never set, or always", path)
     options = {"text": "one_hot"} if of_text else {}
     options["missing"] = missing or "impute"  # also without a missing value: new rows may have one
     raw = encode_content(content, options.get("text", "error"), options["missing"], path)
     return dropped, profile, options, raw
+
+
+def choose_kinds(table: CodedTable, given: Mapping[str, str], path: PathLike) -> dict[str, Kind]:
+    """Return the kinds of the feature columns of a table.
+
+    Parameters
+    ----------
+    table : CodedTable
+        With its texts as they are.
+    given : mapping of str to str
+        Kinds of columns by name, which are not looked at.
+    path : path-like
+
+    Raises
+    ------
+    DatasetError
+        Several readings of a column remain, or most of its cells are numbers but too many are not.
+    """
+    names = [column.name for column in table.columns]
+    for name in given:
+        if name not in names:
+            raise DatasetError(f"columns: {unknown_name('feature column', name, names)}", path)
+    kinds = {name: Kind.parse(kind) for name, kind in given.items()}
+    doubtful = dict[str, tuple[str, Sequence[Kind]]]()
+    for j, column in enumerate(table.columns):
+        if column.name in given:
+            continue
+        if column.values is None or column.binary:
+            kinds[column.name] = Kind("number")
+            if column.name in table.grouped:
+                doubtful[column.name] = "numbers such as 800 and 9.600", [Kind("number"), Kind("number", "comma")]
+            continue
+        codes = table.values[:, j]
+        counts = np.bincount(codes[~np.isnan(codes)].astype(np.intp), minlength=len(column.values))
+        found = kind_of(column.values, counts.tolist())
+        kinds[column.name] = found[0]
+        values = [cell_value(text) for text in column.values]
+        numbers = counts[[value is not None for value in values]].sum()
+        if len(found) > 1:
+            doubtful[column.name] = ", ".join(repr(excerpt(text)) for text in column.values[:2]), found
+        elif found[0].name in ("category", "text") and None in values and numbers > counts.sum() / 2:
+            row, wrong = _first_text(codes, column.values)
+            why = f"mostly numbers, but {excerpt(wrong)!r} in row {row + 1}"
+            doubtful[column.name] = why, [Kind("number"), Kind("category")]
+    if doubtful:
+        shown = [
+            f"{name!r} ({why}) by columns={' or '.join(f'{name}={kind}' for kind in readings)}"
+            for name, (why, readings) in list(doubtful.items())[:_DOUBTS]
+        ]
+        more = f"; and {len(doubtful) - _DOUBTS} more" if len(doubtful) > _DOUBTS else ""
+        raise DatasetError(f"columns that can be read in several ways: {'; '.join(shown)}{more}", path)
+    return {name: kinds[name] for name in names}
+
+
+def _refuse_mixed(table: CodedTable, path: PathLike) -> None:
+    """Refuse a column of numbers among which there are texts."""
+    for j, column in enumerate(table.columns):
+        values = [cell_value(text) for text in column.values or ()]
+        if None in values and values.count(None) < len(values) / 2:
+            codes = table.values[:, [j]].toarray().ravel() if sp.issparse(table.values) else table.values[:, j]
+            row, text = _first_text(codes, column.values or ())
+            raise DatasetError(
+                f"row {row + 1}: '{excerpt(text)}' of column '{column.name[:60]}' is not a finite number{MIXED_HINT}",
+                path,
+            )
+
+
+def _first_text(codes: np.ndarray, texts: Sequence[str]) -> tuple[int, str]:
+    """Return the first cell that is neither a number nor missing: its row and what it is."""
+    wrong = np.array([cell_value(text) is None for text in texts] + [False])
+    row = int(wrong[np.where(np.isnan(codes), len(texts), codes).astype(np.intp)].argmax())
+    return row, texts[int(codes[row])]
 
 
 def _refuse_disguised(content: CodedTable, kind: str, path: PathLike) -> None:

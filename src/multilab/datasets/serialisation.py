@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import shutil
 import tempfile
@@ -15,13 +16,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from multilab.core.files import write_atomically
+from multilab.datasets.columns import TableColumn
 from multilab.datasets.dataset import Dataset
+from multilab.datasets.kinds import Kind
 
 _ATTEMPTS = 20
 
 
 def to_bytes(dataset: Dataset) -> dict[str, bytes]:
-    """Return the files of a store, by name: ``X.npy`` or ``X.npz`` (CSR), so for ``Y``, ``named_splits.npz``."""
+    """Return the files of a store, by name: ``X.npy`` or ``X.npz`` (CSR), so for ``Y``, ``named_splits.npz``.
+
+    Of a table ``texts.json`` has the texts of its columns.
+    """
     content = {}
     for name, matrix in (("X", dataset.X), ("Y", dataset.Y)):
         if sp.issparse(matrix):
@@ -33,6 +39,9 @@ def to_bytes(dataset: Dataset) -> dict[str, bytes]:
     indices = {f"{name}/train": train for name, (train, _) in dataset.splits.items()}
     indices |= {f"{name}/test": test for name, (_, test) in dataset.splits.items()}
     content["named_splits.npz"] = _saved(np.savez, **indices)
+    if dataset.columns is not None:
+        texts = [column.values for column in dataset.columns]
+        content["texts.json"] = json.dumps(texts, ensure_ascii=False).encode("utf-8", "surrogatepass")
     return content
 
 
@@ -48,6 +57,17 @@ def from_bytes(name: str, meta: Mapping[str, Any], content: Mapping[str, bytes])
         splits={split: (named[f"{split}/train"], named[f"{split}/test"]) for split in meta["splits"]},
         digest=meta["digest"],
         features=meta["features"],
+        columns=_columns(meta, content),
+    )
+
+
+def _columns(meta: Mapping[str, Any], content: Mapping[str, bytes]) -> tuple[TableColumn, ...] | None:
+    if "texts.json" not in content:
+        return None
+    texts = json.loads(content["texts.json"].decode("utf-8", "surrogatepass"))
+    return tuple(
+        TableColumn(name, None if values is None else tuple(values), kind=Kind.parse(meta["kinds"][name]))
+        for name, values in zip(meta["feature_names"], texts, strict=True)
     )
 
 

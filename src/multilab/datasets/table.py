@@ -165,7 +165,7 @@ def read_csv(
         if form.decimal and kind == "feature":
             faults += _two_points(texts, codes, name) if form.decimal == "," else []
             plain = recoded(texts, codes, lambda cell: _plain_number(cell, str(form.decimal)))
-        coded, values, wrong = coded_cells(*plain, name, kind, text != "error", missing_labels)
+        coded, values, wrong = coded_cells(*plain, name, kind, text != "error", missing_labels, text == "keep")
         if coded.values is not None:  # text stays as it is
             coded, values, wrong = coded_cells(texts, codes, name, "text", True, missing_labels)
         columns[k], cells.column(k)[:] = coded, values

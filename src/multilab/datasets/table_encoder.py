@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,50 +15,21 @@ import scipy.sparse as sp
 from multilab.core.files import PathLike
 from multilab.core.text import excerpt
 from multilab.datasets.catalogue import card
-from multilab.datasets.cells import cell_numbers, cell_texts, label_meaning, read_label_numbers, refuse_nested
-from multilab.datasets.columns import canonical_csr, names_to_drop
-from multilab.datasets.dataset import _from_files
+from multilab.datasets.cells import cell_texts, label_meaning, read_label_numbers
+from multilab.datasets.columns import TableColumn, canonical_csr, names_to_drop
+from multilab.datasets.dataset import Dataset, _from_files
 from multilab.datasets.encode import fill_values
 from multilab.datasets.errors import DatasetError
+from multilab.datasets.feature_columns import FeatureColumn
 from multilab.datasets.fetching import find_files
+from multilab.datasets.kinds import Kind
 from multilab.datasets.labels import known_tags
+from multilab.datasets.prepared import load
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import file_format, read_frames
 from multilab.datasets.synthetic import generate
 
 _SHOWN = 5
-
-
-@dataclass(frozen=True)
-class FeatureColumn:
-    """One feature column of a raw table.
-
-    Attributes
-    ----------
-    name : str
-    values : tuple of str or None
-        Texts that have a 0/1 column each, in the order of these; None for a column of numbers.
-    fill : float or str or None
-        What a missing value becomes: a number, or one of ``values``; None if the column had no value at all.
-    """
-
-    name: str
-    values: tuple[str, ...] | None = None
-    fill: float | str | None = None
-
-    @property
-    def width(self) -> int:
-        """Number of columns of the matrix."""
-        return 1 if self.values is None else len(self.values)
-
-    @property
-    def is_valid(self) -> bool:
-        """Whether the types are right, and what fills a hole is a value of the column."""
-        if not isinstance(self.name, str):
-            return False
-        if self.fill is None or self.values is not None:
-            return self.fill is None or self.fill in (self.values or ())
-        return isinstance(self.fill, int | float) and not isinstance(self.fill, bool) and bool(np.isfinite(self.fill))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +43,14 @@ class EncodedRows:
         Per column the texts that training did not have, with the number of rows: their 0/1 columns are all 0.
     imputed : dict of str to int
         Per column the number of missing values that were imputed.
+    unreadable : dict of str to int
+        Per column the number of cells that are no number or no date, and count as missing.
     """
 
     X: Any
     unknown: dict[str, dict[str, int]]
     imputed: dict[str, int]
+    unreadable: dict[str, int] = field(default_factory=dict)
 
     def notes(self) -> list[str]:
         """Return one line for unknown texts and one for imputed values, where there are any."""
@@ -87,6 +61,10 @@ class EncodedRows:
             lines.append(
                 f"column {name!r}: {sum(counts.values())} rows have texts that training did not: {texts}{more}"
             )
+        if self.unreadable:
+            shown = ", ".join(f"{name!r} ({count})" for name, count in list(self.unreadable.items())[:_SHOWN])
+            more = f" and {len(self.unreadable) - _SHOWN} more" if len(self.unreadable) > _SHOWN else ""
+            lines.append(f"cells that cannot be read count as missing: {shown}{more}")
         if self.imputed:
             shown = ", ".join(f"{name!r} ({count})" for name, count in list(self.imputed.items())[:_SHOWN])
             more = f" and {len(self.imputed) - _SHOWN} more" if len(self.imputed) > _SHOWN else ""
@@ -96,7 +74,10 @@ class EncodedRows:
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Encoder of raw rows, as the reader encoded the training file.
+    """Encoder of raw rows: what turns the columns of a table into numbers.
+
+    It was learned from training rows (:meth:`learn`), or does what the reader of an older card did with the training
+    file (:meth:`of`).
 
     Attributes
     ----------
@@ -111,12 +92,16 @@ class TableEncoder:
     reading : dict
         Options of the reader for new rows: ``encoding``, ``header`` and ``decimal`` of a CSV file, the column of tags
         and their separator, and ``missing_labels``.
+    learned : bool
+        Whether the columns were learned from training rows. Then missing values are always imputed, and a cell that is
+        no number or no date counts as missing.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from multilab.datasets import FeatureColumn, TableEncoder
-    >>> columns = (FeatureColumn("tempo", None, 90.0), FeatureColumn("key", ("C", "G"), "C"))
+    >>> from multilab.datasets.kinds import Kind
+    >>> columns = (FeatureColumn("tempo", None, 90.0), FeatureColumn("key", ("C", "G"), "C", Kind("category")))
     >>> encoder = TableEncoder(columns, labels=("happy",), missing="impute")
     >>> rows = encoder.encode(pd.DataFrame({"key": ["G", "D"], "tempo": [120, None]}))
     >>> rows.X.tolist(), rows.unknown
@@ -129,6 +114,43 @@ class TableEncoder:
     missing: str = "error"
     sparse: bool = False
     reading: dict[str, Any] = field(default_factory=dict)
+    learned: bool = False
+
+    @classmethod
+    def learn(
+        cls,
+        rows: pd.DataFrame,
+        columns: Sequence[TableColumn],
+        labels: Sequence[str] = (),
+        dropped: Sequence[str] = (),
+        reading: Mapping[str, Any] = MappingProxyType({}),
+    ) -> TableEncoder:
+        """Return the encoder that training rows teach. No label is read.
+
+        Parameters
+        ----------
+        rows : DataFrame of shape (n, m)
+            Training rows, see `multilab.datasets.Dataset.frame`.
+        columns : sequence of TableColumn
+            The m columns, with their kinds.
+        labels, dropped, reading
+            See the attributes.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from multilab.datasets import TableEncoder
+        >>> from multilab.datasets.columns import TableColumn
+        >>> from multilab.datasets.kinds import Kind
+        >>> rows = pd.DataFrame({"text": ["a quiet song", "a loud song"], "tempo": [60.0, 90.0]})
+        >>> columns = [TableColumn("text", kind=Kind("text")), TableColumn("tempo", kind=Kind("number"))]
+        >>> encoder = TableEncoder.learn(rows, columns)
+        >>> encoder.feature_names
+        ['text=song', 'text=loud', 'text=quiet', 'tempo']
+        """
+        made = [FeatureColumn.learn(one.name, one.kind or Kind("number"), rows[one.name]) for one in columns]
+        sparse = any(column.is_text for column in made)
+        return cls(tuple(made), tuple(labels), tuple(dropped), "impute", sparse, dict(reading), learned=True)
 
     @classmethod
     def of(
@@ -162,9 +184,8 @@ class TableEncoder:
             else:
                 values = tuple(text[len(name) + 1 :] for text in raw.feature_names[start:stop])
                 here = fill[start:stop]
-                columns.append(
-                    FeatureColumn(name, values, None if np.isnan(here).any() else values[int(here.argmax())])
-                )
+                most = None if np.isnan(here).any() else values[int(here.argmax())]
+                columns.append(FeatureColumn(name, values, most, Kind("category")))
             start = stop
         labels = tuple(map(str, raw.label_names))
         return cls(tuple(columns), labels, tuple(dropped), missing, sp.issparse(raw.X), dict(reading))
@@ -180,9 +201,20 @@ class TableEncoder:
         return sum(column.width for column in self.columns)
 
     @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns of the matrix."""
+        return [name for column in self.columns for name in column.feature_names]
+
+    @property
     def text_columns(self) -> list[str]:
-        """Names of the columns of text."""
-        return [column.name for column in self.columns if column.values is not None]
+        """Names of the columns that a reader keeps as text."""
+        return [column.name for column in self.columns if not column.is_plain]
+
+    @property
+    def unscaled(self) -> np.ndarray:
+        """Positions of the columns of free text, which no scaler changes."""
+        flags = [np.full(column.width, column.is_text) for column in self.columns]
+        return np.flatnonzero(np.concatenate(flags)) if flags else np.empty(0, dtype=np.intp)
 
     def read(self, path: PathLike) -> pd.DataFrame:
         """Return the rows of a file as :meth:`encode` takes them, see :func:`multilab.datasets.read_frames`.
@@ -223,7 +255,7 @@ class TableEncoder:
         if extra:
             raise DatasetError(f"columns that the training data did not have: {_listed(extra)}; leave them out")
 
-    def encode(self, rows: pd.DataFrame) -> EncodedRows:
+    def encode(self, rows: pd.DataFrame, *, strict: bool = False) -> EncodedRows:
         """Return the matrix of rows, in the order of the training columns.
 
         Parameters
@@ -231,6 +263,8 @@ class TableEncoder:
         rows : DataFrame of shape (n, m)
             Columns by name, in any order; cells are numbers, truth values, or text as in the file. Labels and dropped
             columns are ignored.
+        strict : bool, default False
+            Refuse cells of numbers and dates that cannot be read. An encoder that was not learned always does.
 
         Raises
         ------
@@ -244,31 +278,24 @@ class TableEncoder:
         if not n:
             raise DatasetError("no row to predict")
         blocks: list[Any] = []
-        unknown: dict[str, dict[str, int]] = {}
-        imputed: dict[str, int] = {}
+        notes = EncodedRows(None, {}, {})
         for column in self.columns:
-            cells = rows[column.name]
-            if column.values is None:
-                block = cell_numbers(cells, column.name)[:, None]
-                absent = np.isnan(block[:, 0])
-                filling: Any = column.fill
-            else:
-                block, absent, others = _one_hot(cells, column.values)
-                if others:
-                    unknown[column.name] = others
-                filling = None if column.fill is None else np.array(column.values) == column.fill
-            if absent.any():
-                if self._filled(column, absent):
-                    block[absent] = filling
-                    imputed[column.name] = int(absent.sum())
+            block = column.block(rows[column.name], strict or not self.learned)
+            if block.unknown:
+                notes.unknown[column.name] = block.unknown
+            if block.unreadable:
+                notes.unreadable[column.name] = block.unreadable
+            if block.absent.any() and not column.is_text:
+                if self.learned or self._filled(column, block.absent):
+                    notes.imputed[column.name] = int(block.absent.sum())
                 else:
-                    block[absent] = np.nan
-            blocks.append(canonical_csr(block) if self.sparse else block)
+                    block.X[block.absent] = np.nan
+            blocks.append(canonical_csr(block.X) if self.sparse else block.X)
         if self.sparse:
             X = canonical_csr(sp.hstack(blocks)) if blocks else sp.csr_array((n, 0))
         else:
             X = np.ascontiguousarray(np.hstack(blocks)) + 0.0 if blocks else np.empty((n, 0))
-        return EncodedRows(X, unknown, imputed)
+        return replace(notes, X=X)
 
     def _filled(self, column: FeatureColumn, absent: np.ndarray) -> bool:
         """Return whether missing values are imputed, or kept; refuse them where the reader does."""
@@ -284,7 +311,8 @@ class TableEncoder:
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoder as JSON values."""
-        return asdict(self)
+        columns = [{**asdict(column), "kind": str(column.kind)} for column in self.columns]
+        return {**asdict(replace(self, columns=())), "columns": columns}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> TableEncoder:
@@ -296,7 +324,7 @@ class TableEncoder:
             The content is not that of an encoder.
         """
         try:
-            columns = tuple(FeatureColumn(c["name"], _texts(c["values"]), c["fill"]) for c in content["columns"])
+            columns = tuple(map(_column, content["columns"]))
             names = {key: _texts(content[key]) or () for key in ("labels", "dropped")}
             encoder = cls(
                 columns,
@@ -304,8 +332,9 @@ class TableEncoder:
                 missing=content["missing"],
                 sparse=content["sparse"],
                 reading=dict(content.get("reading", {})),
+                learned=content.get("learned", False),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (DatasetError, KeyError, TypeError, ValueError) as error:
             raise DatasetError(f"not an encoder of rows: {error}") from None
         wrong = [column.name for column in columns if not column.is_valid]
         if wrong or encoder.missing not in ("error", "keep", "impute") or not isinstance(encoder.sparse, bool):
@@ -334,18 +363,21 @@ def encoder_of(name: str) -> TableEncoder:
     return encoder_with_rows(name)[0]
 
 
-def encoder_with_rows(name: str) -> tuple[TableEncoder, RawData]:
-    """Return the encoder of a dataset, and its rows as they were before missing values were imputed."""
+def encoder_with_rows(name: str) -> tuple[TableEncoder, RawData | Dataset]:
+    """Return the encoder of a dataset, and its rows before missing values were imputed: of a table as it was read."""
     wanted = card(name)
     if wanted.generator is not None:
         generated = generate(wanted.generator)
         return TableEncoder.of(generated), generated
-    paths = {one.file.role: one.path for one in find_files(wanted)}
-    raw, _ = _from_files(paths, {**wanted.reader, **wanted.label_files})
     dropped = [*names_to_drop(wanted.reader.get("drop"))]
     dropped += [str(wanted.reader[name]) for name in ("tags", "item", "tag") if name in wanted.reader]
     kept = ("encoding", "header", "decimal", "tags", "separator", "missing_labels")
     reading = {name: value for name, value in wanted.reader.items() if name in kept}
+    data = load(name)
+    if data.columns is not None:
+        return TableEncoder.learn(data.frame(), data.columns, data.label_names, dropped, reading), data
+    paths = {one.file.role: one.path for one in find_files(wanted)}
+    raw, _ = _from_files(paths, {**wanted.reader, **wanted.label_files})
     return TableEncoder.of(raw, dropped, wanted.reader.get("missing", "error"), reading), raw
 
 
@@ -368,22 +400,13 @@ def _label(cells: pd.Series, unobserved: bool) -> Any:
     return values
 
 
-def _one_hot(cells: pd.Series, values: Sequence[str]) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
-    """Return the 0/1 columns of texts, where a text is missing, and the texts without a column with their rows."""
-    refuse_nested(cells)
-    texts = cell_texts(cells)
-    position = {value: k for k, value in enumerate(values)}
-    block = np.zeros((len(texts), len(values)))
-    unknown: dict[str, int] = {}
-    absent = np.zeros(len(texts), dtype=bool)
-    for row, text in enumerate(texts):
-        if text is None:
-            absent[row] = True
-        elif text in position:
-            block[row, position[text]] = 1.0
-        else:
-            unknown[text] = unknown.get(text, 0) + 1
-    return block, absent, unknown
+def _column(content: Mapping[str, Any]) -> FeatureColumn:
+    """Return a column of :meth:`TableEncoder.to_json`; of an older model, whose columns have no kind, too."""
+    values, weights = _texts(content["values"]), content.get("weights")
+    kind = Kind.parse(content.get("kind", "number" if values is None else "category"))
+    flags = {name: bool(content.get(name, False)) for name in ("others", "indicator")}
+    weights = None if weights is None else tuple(map(float, weights))
+    return FeatureColumn(content["name"], values, content["fill"], kind, **flags, weights=weights)
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:

@@ -39,7 +39,8 @@ class SplitRef:
 
     ``inner`` is ``(folds, order, seed, index)`` for fold ``index`` of the training set, or ``None``. ``split = -1``
     with ``inner = None`` takes all rows for training (to tune on a complete dataset). In the second ``repetition``
-    (1) of a protocol of five splits the first split has the number 5.
+    (1) of a protocol of five splits the first split has the number 5. ``encoder`` is the digest of the code that turns
+    a table of one's own into numbers, empty of a dataset that is a matrix.
     """
 
     dataset: str
@@ -49,6 +50,7 @@ class SplitRef:
     digest: str
     inner: tuple[int, int, int, int] | None = None
     repetition: int = 0
+    encoder: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,8 @@ class Cell:
             identity["measure"] = "alone"
         if self.method.save_attributes:
             identity["save_attributes"] = list(self.method.save_attributes)
+        if self.split_ref.encoder:
+            identity["encoder"] = self.split_ref.encoder
         if self.observed:
             identity["observed"] = self.observed.to_dict() | {"code": observed_code()}
         return identity
@@ -192,6 +196,12 @@ def observed_code() -> str:
     return code_digest(module, within=(module, "multilab.experiments.seeds"))[:16]
 
 
+@functools.cache
+def encoder_code() -> str:
+    """Return the digest of what learns to turn the columns of a table into numbers, and does it."""
+    return code_digest("multilab.datasets.feature_columns", within="multilab.datasets")[:16]
+
+
 def split_refs(dataset: str, protocol: dict[str, Any]) -> list[SplitRef]:
     """Return the splits of a dataset under a protocol; prepare the dataset if that was not done yet."""
     meta = datasets.prepared_meta(dataset)
@@ -202,7 +212,9 @@ def split_refs(dataset: str, protocol: dict[str, Any]) -> list[SplitRef]:
         meta = datasets.prepared_meta(dataset)
     assert meta is not None
     text = canonical_json(protocol)
-    return [SplitRef(dataset, meta["digest"], text, index, digest) for index, digest in enumerate(digests)]
+    encoder = encoder_code() if "kinds" in meta else ""
+    refs = enumerate(digests)
+    return [SplitRef(dataset, meta["digest"], text, index, digest, encoder=encoder) for index, digest in refs]
 
 
 def with_reads(cells: Iterable[Cell]) -> list[Cell]:

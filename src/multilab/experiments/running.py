@@ -49,6 +49,10 @@ def gather(cell: Cell, store: Store) -> CellInputs:
         ensure(read, store)
     if cell.kind == "train" and cell.reads:
         inputs = base_score_inputs(cell, [store.arrays(read.key)["scores"] for read in cell.reads])
+    elif cell.split_ref.encoder:
+        from multilab.experiments.tables import table_inputs  # imports pandas
+
+        inputs = table_inputs(cell, store)
     else:
         inputs = feature_inputs(cell)
     if has_unobserved(inputs.Y_train):  # an estimator of another package would take -1 for a class

@@ -230,7 +230,8 @@ class Inventory:
             seed_name=parts.get("seed_name", ""),
         )
         protocol = canonical_json(cell.protocol or {})
-        ref = SplitRef(cell.dataset, parts["dataset"], protocol, cell.split, parts["split"])
+        encoder = parts.get("encoder", "")
+        ref = SplitRef(cell.dataset, parts["dataset"], protocol, cell.split, parts["split"], encoder=encoder)
         tuning = Tuning(**tune) if tune else None
         alone = parts.get("measure") == "alone"
         return Cell(parts["kind"], ref, method, parts["seed"], tuning, alone, _observed(parts))

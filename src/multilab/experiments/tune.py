@@ -17,7 +17,7 @@ import optuna
 from multilab.core import json_digest, read_json
 from multilab.core.shell import short_path
 from multilab.experiments.arguments import check_method
-from multilab.experiments.cells import Cell, SplitRef, split_refs
+from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.compose import run_jobs, settings_of, task_overrides
 from multilab.experiments.conf import plain
 from multilab.experiments.environment import code_version
@@ -140,7 +140,7 @@ def _plan_of(cfg: Any) -> Tuning:
 def cell_of(settings: dict[str, Any]) -> Cell:
     """Return what a search tunes: a method on all rows of a dataset."""
     known = split_refs(settings["dataset"], settings["protocol"])[0]
-    every_row = SplitRef(known.dataset, known.dataset_digest, known.protocol, -1, "all rows")
+    every_row = replace(known, split=-1, digest="all rows")
     method = Method.from_mapping(settings["method"], settings["mapping"])
     return Cell("train", every_row, method, settings["seed"], observed=ObservedShare.from_setting(settings["observed"]))
 

@@ -158,11 +158,7 @@ def coefficient_table(model: SavedModel, label: str) -> pd.DataFrame | None:
     if model.fitted.members:
         return None
     estimator = _label_estimator(model.fitted.estimator, names.index(label))
-    features = [
-        column.name if column.values is None else f"{column.name}={value}"
-        for column in model.encoder.columns
-        for value in column.values or ("",)
-    ]
+    features = model.encoder.feature_names
     for attribute, kind in (("coef_", "coefficient"), ("feature_importances_", "importance")):
         values = getattr(estimator, attribute, None)
         if values is None:

@@ -19,7 +19,7 @@ from multilab.core.messages import unknown_name
 from multilab.datasets.table_encoder import encoder_with_rows
 from multilab.decision.thresholds import LOWEST
 from multilab.experiments.cell_metrics import cell_metrics
-from multilab.experiments.cells import Cell, SplitRef, scores_cell
+from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.environment import environment
 from multilab.experiments.evaluate import dataset_facts
 from multilab.experiments.fitting import fitted_scaler, indices, seeded_estimator
@@ -28,6 +28,7 @@ from multilab.experiments.method import Method, load_method
 from multilab.experiments.running import ensure, inner_inputs
 from multilab.experiments.search import search, search_name
 from multilab.experiments.store import Store
+from multilab.experiments.tables import encoded_rows, table_scaler
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
 from multilab.models.errors import DeploymentError
 from multilab.models.fitted import FittedMethod
@@ -177,9 +178,8 @@ def fit_on_all_rows(cell: Cell, store: Store, progress: Callable[..., Iterable[A
         Wraps the trials of the search.
     """
     ref = cell.split_ref
-    every = replace(
-        cell, split_ref=SplitRef(ref.dataset, ref.dataset_digest, ref.protocol, -1, "all rows"), alone=False
-    )
+    every_row = replace(ref, split=-1, digest="all rows", inner=None, repetition=0)
+    every = replace(cell, split_ref=every_row, alone=False)
     method, best = every.method, {}
     if every.tune:
         plan, untuned = every.tune, replace(every, tune=None)
@@ -212,6 +212,10 @@ def _fitted(cell: Cell, data: Any, store: Store) -> FittedMethod:
             parts.append(store.arrays(held.key)["scores"])
             members.append(_fitted(member, data, store))
         X = np.hstack(parts)
+    elif cell.split_ref.encoder:
+        encoder, X = encoded_rows(cell.split_ref, store)
+        scaler = table_scaler(method.preprocessing, X, encoder)
+        X = X if scaler is None else scaler.transform(X)
     else:
         scaler = fitted_scaler(method.preprocessing, X)
         X = X if scaler is None else scaler.transform(X)
@@ -247,7 +251,7 @@ def fitted_model(
     objective, calibration = settings.get("objective"), settings.get("calibration")
     data = datasets.load(name)
     encoder, raw = encoder_with_rows(name)
-    if encoder.width != data.X.shape[1]:
+    if data.columns is None and encoder.width != data.X.shape[1]:
         raise DeploymentError(f"{name}: the encoder makes {encoder.width} columns, the data has {data.X.shape[1]}")
     result = fit_on_all_rows(cell, store, progress)
     kind = "probability" if result.fitted.has_probabilities else "score"
@@ -262,7 +266,7 @@ def fitted_model(
         label_names=names,
         score_kind=kind,
         thresholds=dict(zip(names, limits, strict=True)) if limits else {},
-        features=feature_summaries(raw.X, encoder, cell.seed),
+        features=feature_summaries(raw.X if data.columns is None else data.frame(), encoder, cell.seed),
         labels=label_summaries(data.Y, names),
         metrics=metric_summaries(validated.scores, validated.test_to_train),
         per_label=per_label_rows(validated.Y, validated.held_scores, validated.held_decisions, names, conventions),

@@ -123,7 +123,7 @@ def monitor_rows(model: SavedModel, rows: pd.DataFrame, alpha: float = 0.05, min
 
 
 def _new_counts(cells: pd.Series, column: Any) -> ValueCounts:
-    return count_values(cell_numbers(cells, column.name) if column.values is None else cell_texts(cells))
+    return count_values(column.summary(cells))
 
 
 def _reference_counts(summary: Mapping[str, Any], n_rows: int) -> ValueCounts:
@@ -141,7 +141,7 @@ def _reference_counts(summary: Mapping[str, Any], n_rows: int) -> ValueCounts:
 def _predictable(model: SavedModel, rows: pd.DataFrame) -> np.ndarray:
     """Return the rows without holes that the model refuses."""
     accepted = np.ones(len(rows), dtype=bool)
-    if model.encoder.missing == "keep":
+    if model.encoder.missing == "keep" or model.encoder.learned:
         return accepted
     for column in model.encoder.columns:
         if model.encoder.missing == "impute" and column.fill is not None:

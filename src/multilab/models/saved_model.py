@@ -57,21 +57,23 @@ class SavedModel:
         """Return the rows of a file as :meth:`predict_frame` takes them, see :func:`multilab.datasets.read_frames`."""
         return self.encoder.read(path)
 
-    def encode(self, rows: pd.DataFrame) -> EncodedRows:
+    def encode(self, rows: pd.DataFrame, *, strict: bool = False) -> EncodedRows:
         """Return the encoded rows, see :meth:`multilab.datasets.TableEncoder.encode`."""
-        return self.encoder.encode(rows)
+        return self.encoder.encode(rows, strict=strict)
 
     def example(self) -> pd.DataFrame:
-        """Return a row of no data set: the median or most frequent value of each column."""
-        return pd.DataFrame({column.name: [column.fill] for column in self.encoder.columns})
+        """Return a row of no data set, see `FeatureColumn.example`."""
+        return pd.DataFrame({column.name: [column.example] for column in self.encoder.columns})
 
-    def predict_frame(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def predict_frame(self, rows: pd.DataFrame, *, strict: bool = False) -> pd.DataFrame:
         """Return decisions and scores.
 
         Parameters
         ----------
         rows : DataFrame of shape (n, m)
             Rows with the columns of the training file.
+        strict : bool, default False
+            Refuse cells of numbers and dates that cannot be read; by default they count as missing.
 
         Returns
         -------
@@ -84,7 +86,7 @@ class SavedModel:
         DatasetError
             Columns are missing or unknown, or a cell has a value that the column cannot have.
         """
-        return self.frame_of(*self.fitted.predict_with_scores(self.encode(rows).X), rows.index)
+        return self.frame_of(*self.fitted.predict_with_scores(self.encode(rows, strict=strict).X), rows.index)
 
     def predict_proba_frame(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the probabilities (or scores) alone, one column per label under the label's name."""

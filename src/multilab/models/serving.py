@@ -43,7 +43,13 @@ _MESSAGE_CHARACTERS = 300
 _FEW_COLUMNS = 6
 
 
-def serve_model(location: str, port: int, tracking_uri: str | None = None, megabytes: float = MEGABYTES) -> int:
+def serve_model(
+    location: str,
+    port: int,
+    tracking_uri: str | None = None,
+    megabytes: float = MEGABYTES,
+    strict: bool = False,
+) -> int:
     """Serve a model until the process is stopped; return the exit code.
 
     Parameters
@@ -55,6 +61,8 @@ def serve_model(location: str, port: int, tracking_uri: str | None = None, megab
     tracking_uri : str, optional
     megabytes : float
         Largest body of a request.
+    strict : bool
+        Refuse cells of numbers and dates that cannot be read.
 
     Raises
     ------
@@ -68,7 +76,7 @@ def serve_model(location: str, port: int, tracking_uri: str | None = None, megab
         model = load_model(location, tracking_uri)
         print(_instructions(location, model, listening.getsockname()[1], Path(scratch)), flush=True)
         settings = uvicorn.Config(
-            ModelServer(model, megabytes),
+            ModelServer(model, megabytes, strict),
             lifespan="off",
             ws="none",
             log_level="warning",
@@ -92,10 +100,13 @@ class ModelServer:
     model : SavedModel
     megabytes : float
         Largest body of a request.
+    strict : bool
+        Answer 400 to cells of numbers and dates that cannot be read; by default they count as missing.
     """
 
-    def __init__(self, model: SavedModel, megabytes: float = MEGABYTES) -> None:
+    def __init__(self, model: SavedModel, megabytes: float = MEGABYTES, strict: bool = False) -> None:
         self.model = model
+        self.strict = strict
         self.megabytes = megabytes
 
     async def __call__(self, scope: dict[str, Any], receive: Callable[..., Any], send: Callable[..., Any]) -> None:
@@ -148,7 +159,7 @@ class ModelServer:
     def _predicted(self, body: bytes, content_type: str) -> bytes:
         rows = _rows(body, content_type)
         try:
-            predicted = self.model.predict_frame(rows)
+            predicted = self.model.predict_frame(rows, strict=self.strict)
         except MultilabError as error:
             raise _RefusedRequestError(400, str(error)) from None
         reply = io.StringIO()

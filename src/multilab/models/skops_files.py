@@ -24,6 +24,7 @@ _PACKAGES = ("multilab.methods.", "multilab.decision.", "multilab.models.")
 # scikit-learn's public estimators are trusted by skops itself; these are fitted parts of some of them.
 _SKLEARN_PARTS = frozenset(
     {
+        "scipy.sparse._csr.csr_array",  # training rows that a fitted model keeps
         "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",

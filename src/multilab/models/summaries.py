@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,8 +28,8 @@ def feature_summaries(X: Any, encoder: TableEncoder, seed: int = 0) -> list[dict
 
     Parameters
     ----------
-    X : ndarray or CSR of shape (n, d)
-        Encoded training rows, NaN where a value is missing.
+    X : DataFrame of shape (n, m), ndarray or CSR of shape (n, d)
+        Training rows; or, for an encoder that was not learned, encoded, with NaN where a value is missing.
     encoder : TableEncoder
     seed : int
         Of the samples of values.
@@ -38,6 +39,8 @@ def feature_summaries(X: Any, encoder: TableEncoder, seed: int = 0) -> list[dict
     list of dict
         See `ModelMetadata.features`.
     """
+    if isinstance(X, pd.DataFrame):
+        return _table_summaries(X, encoder, seed)
     by_column = X.tocsc() if hasattr(X, "tocsc") else X
     rng = np.random.default_rng(seed)
     summaries: list[dict[str, Any]] = []
@@ -54,6 +57,23 @@ def feature_summaries(X: Any, encoder: TableEncoder, seed: int = 0) -> list[dict
         else:
             counts = np.nansum(block, axis=0).astype(int).tolist()
             summaries.append({**about, "kind": "text", "counts": dict(zip(column.values, counts, strict=True))})
+    return summaries
+
+
+def _table_summaries(rows: pd.DataFrame, encoder: TableEncoder, seed: int) -> list[dict[str, Any]]:
+    """Return the summaries of columns that an encoder has learned: of a text that of its number of words."""
+    rng = np.random.default_rng(seed)
+    summaries: list[dict[str, Any]] = []
+    for column in encoder.columns:
+        values = column.summary(rows[column.name])
+        if isinstance(values, list):
+            present = [value for value in values if value is not None]
+            about = {"kind": "text", "counts": dict(sorted(Counter(present).items()))}
+        else:
+            present = values[~np.isnan(values)]
+            about = {"kind": "number", **_numbers(present, rng)}
+        missing = 1 - len(present) / len(values) if len(values) else 0.0
+        summaries.append({"name": column.name, "missing": missing, **about})
     return summaries
 
 

@@ -1,0 +1,309 @@
+# Part of the key of the cells of tables: an edit of code (not of comments or docstrings) recomputes their results.
+"""Columns of a table as columns of a matrix: what is learned from training rows, and what it makes of any rows.
+
+No label is read here. What is learned can be written as JSON, without pickle.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import CountVectorizer
+
+from multilab.core.text import excerpt
+from multilab.datasets.cells import cell_numbers, cell_texts, refuse_nested
+from multilab.datasets.columns import canonical_csr
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.kinds import Kind
+
+__all__ = ["Block", "FeatureColumn"]
+
+MAX_VALUES = 256
+"""Categories beyond the most frequent ones of this number are taken together."""
+
+MAX_TERMS = 50_000
+"""Words of a column of text: the most frequent ones."""
+
+NUMBER = Kind("number")
+_DATE_PARTS = ("days", "year", "month", "day", "weekday", "hour")
+_WORD = re.compile(r"(?u)\b\w\w+\b")
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The columns of a matrix that one column of a table becomes.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n, width)
+        NaN where a value is missing and nothing replaces it.
+    absent : ndarray of bool, shape (n,)
+        Rows without a value.
+    unknown : dict of str to int
+        Texts that training did not have, with the number of rows.
+    unreadable : int
+        Cells that are neither missing nor a number or a date: they count as missing.
+    """
+
+    X: Any
+    absent: np.ndarray
+    unknown: dict[str, int]
+    unreadable: int = 0
+
+
+@dataclass(frozen=True)
+class FeatureColumn:
+    """One feature column of a table, and what was learned of it from training rows.
+
+    Attributes
+    ----------
+    name : str
+    values : tuple of str or None
+        Categories with a 0/1 column each, or the words of a text, in the order of the columns; None for numbers and
+        dates.
+    fill : float or str or None
+        What a missing value becomes: a number (for a date its days), or one of ``values``; None: nothing.
+    kind : Kind
+        See `multilab.datasets.kinds.Kind`.
+    others : bool
+        Whether a last 0/1 column takes rare categories together, and those that training did not have.
+    indicator : bool
+        Whether a last column says that the value is missing.
+    weights : tuple of float or None
+        Inverse document frequency of each word.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from multilab.datasets.feature_columns import FeatureColumn
+    >>> from multilab.datasets.kinds import Kind
+    >>> tempo = FeatureColumn.learn("tempo", Kind("number"), pd.Series([60.0, None, 90.0]))
+    >>> tempo.fill, tempo.feature_names, tempo.block(pd.Series([None, 120.0])).X.tolist()
+    (75.0, ['tempo', 'tempo is missing'], [[75.0, 1.0], [120.0, 0.0]])
+    >>> words = FeatureColumn.learn("text", Kind("text"), pd.Series(["a quiet song", "a loud song"]))
+    >>> words.values
+    ('song', 'loud', 'quiet')
+    """
+
+    name: str
+    values: tuple[str, ...] | None = None
+    fill: float | str | None = None
+    kind: Kind = NUMBER
+    others: bool = False
+    indicator: bool = False
+    weights: tuple[float, ...] | None = None
+
+    @classmethod
+    def learn(cls, name: str, kind: Kind, cells: pd.Series) -> FeatureColumn:
+        """Return the column as training rows have it.
+
+        Parameters
+        ----------
+        name : str
+        kind : Kind
+        cells : Series of shape (n,)
+            Numbers, or texts; a categorical Series is read once per category.
+
+        Notes
+        -----
+        Numbers and dates are imputed by the median. A category is rare if it has less than a thousandth of the rows, or
+        one row of a hundred and more. Of words the :data:`MAX_TERMS` in most rows are kept, equally frequent
+        ones in alphabetical order; a word in one row of a hundred and more is left out.
+        """
+        if kind.name in ("number", "date"):
+            numbers, _ = _numbers(cells, kind, name)
+            present = numbers[~np.isnan(numbers)]
+            fill = float(np.median(present)) + 0.0 if len(present) else 0.0
+            return cls(name, None, fill, kind, indicator=len(present) < len(numbers))
+        texts, codes = _texts(cells)
+        present = codes >= 0
+        rows = np.bincount(codes[present], minlength=len(texts))
+        if kind.name == "text":
+            return cls._of_text(name, kind, texts, rows, len(codes))
+        least = max(2 if len(codes) >= 100 else 1, math.ceil(len(codes) / 1000))
+        order = sorted(range(len(texts)), key=lambda k: (-rows[k], texts[k]))
+        kept = [texts[k] for k in order[:MAX_VALUES] if rows[k] >= least]
+        rare = bool(rows.sum() > sum(rows[k] for k in order[:MAX_VALUES] if rows[k] >= least))
+        return cls(name, tuple(sorted(kept)), None, kind, others=rare, indicator=not present.all())
+
+    @classmethod
+    def _of_text(cls, name: str, kind: Kind, texts: Sequence[str], rows: np.ndarray, n: int) -> FeatureColumn:
+        vectorizer = CountVectorizer(token_pattern=_WORD.pattern)
+        try:
+            counts = vectorizer.fit_transform(texts) if texts else None
+        except ValueError:  # no text has a word
+            counts = None
+        if counts is None:
+            return cls(name, (), None, kind, weights=())
+        counts.data[:] = 1
+        frequency = np.asarray(counts.T @ rows).ravel()
+        words = vectorizer.get_feature_names_out()
+        order = np.lexsort((words, -frequency))[:MAX_TERMS]
+        order = order[frequency[order] >= (2 if n >= 100 else 1)]
+        weights = [math.log((1 + n) / (1 + int(frequency[k]))) + 1 for k in order]
+        return cls(name, tuple(words[order].tolist()), None, kind, weights=tuple(weights))
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the matrix."""
+        own = len(_DATE_PARTS) if self.kind.name == "date" else 1 if self.values is None else len(self.values)
+        return own + self.others + self.indicator
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns of the matrix."""
+        if self.kind.name == "date":
+            names = [f"{self.name}: {part}" for part in _DATE_PARTS]
+        else:
+            names = [self.name] if self.values is None else [f"{self.name}={value}" for value in self.values]
+        names += [f"{self.name} is another"] if self.others else []
+        return names + ([f"{self.name} is missing"] if self.indicator else [])
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the column holds free text: a sparse block, which is not scaled."""
+        return self.kind.name == "text"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the cells are numbers as they stand, so that a reader need not keep them as text."""
+        return self.kind == NUMBER and self.values is None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the types are right, and what fills a hole is a value of the column."""
+        if not isinstance(self.name, str) or self.is_text != (self.weights is not None):
+            return False
+        if self.weights is not None and len(self.weights) != len(self.values or ()):
+            return False
+        if self.fill is None or self.values is not None:
+            return self.fill is None or self.fill in (self.values or ())
+        return isinstance(self.fill, int | float) and not isinstance(self.fill, bool) and bool(np.isfinite(self.fill))
+
+    @property
+    def example(self) -> Any:
+        """A cell of no row: the median, a category, the most frequent words."""
+        if self.kind.name == "date" and self.fill is not None:
+            return str(np.datetime64(int(self.fill), "D"))
+        if self.fill is not None or not self.values:
+            return self.fill
+        return " ".join(self.values[:3]) if self.is_text else self.values[0]
+
+    def block(self, cells: pd.Series, strict: bool = False) -> Block:
+        """Return the columns of rows.
+
+        Raises
+        ------
+        DatasetError
+            ``strict`` is set and a cell of numbers or dates is neither one nor missing.
+        """
+        if self.kind.name in ("number", "date"):
+            return self._of_numbers(cells, strict)
+        return self._of_words(cells) if self.is_text else self._of_categories(cells)
+
+    def _of_numbers(self, cells: pd.Series, strict: bool) -> Block:
+        numbers, unreadable = _numbers(cells, self.kind, self.name, strict)
+        absent = np.isnan(numbers)
+        if self.fill is not None:
+            numbers[absent] = self.fill
+        X = _date_parts(numbers) if self.kind.name == "date" else numbers[:, None]
+        return Block(np.hstack([X, absent[:, None].astype(float)]) if self.indicator else X, absent, {}, unreadable)
+
+    def _of_categories(self, cells: pd.Series) -> Block:
+        texts, codes = _texts(cells)
+        position = {value: k for k, value in enumerate(self.values or ())}
+        known = np.array([position.get(text, -1) for text in texts], dtype=np.intp)
+        absent = codes < 0
+        columns = np.where(absent, -1, known[codes] if len(texts) else -1)
+        X = np.zeros((len(codes), self.width))
+        rows = np.flatnonzero(columns >= 0)
+        X[rows, columns[rows]] = 1.0
+        new = ~absent & (columns < 0)
+        counts = np.bincount(codes[new], minlength=len(texts))
+        if self.others:
+            X[new, len(position)] = 1.0
+        if self.indicator:
+            X[absent, -1] = 1.0
+        elif self.fill is not None:
+            X[absent, position[str(self.fill)]] = 1.0
+        return Block(X, absent, {texts[k]: int(counts[k]) for k in np.flatnonzero(counts)})
+
+    def _of_words(self, cells: pd.Series) -> Block:
+        texts, codes = _texts(cells)
+        counts = self._vectorizer.transform([*texts, ""]) if self.values else sp.csr_array((len(texts) + 1, 0))
+        counts = sp.csr_array(counts, dtype=np.float64)
+        counts.data = (1.0 + np.log(counts.data)) * np.asarray(self.weights)[counts.indices]
+        norms = np.sqrt(np.asarray((counts * counts).sum(axis=1)).ravel())
+        counts.data /= np.repeat(np.where(norms > 0, norms, 1.0), np.diff(counts.indptr))
+        return Block(canonical_csr(counts[codes]), codes < 0, {})  # a missing text (-1) is the empty one
+
+    @cached_property
+    def _vectorizer(self) -> CountVectorizer:
+        return CountVectorizer(
+            token_pattern=_WORD.pattern, vocabulary={word: k for k, word in enumerate(self.values or ())}
+        )
+
+    def summary(self, cells: pd.Series) -> np.ndarray | list[str | None]:
+        """Return what is remembered of the cells to see whether new ones differ: numbers, or categories.
+
+        Of a date its days, of a text its number of words; NaN and None where a value is missing.
+        """
+        if self.kind.name in ("number", "date"):
+            return _numbers(cells, self.kind, self.name)[0]
+        texts, codes = _texts(cells)
+        if self.is_text:
+            words = np.array([*(len(_WORD.findall(text)) for text in texts), np.nan])
+            return words[codes]
+        known = {*(self.values or ())}
+        return [None if code < 0 else texts[code] if texts[code] in known or not self.others else "" for code in codes]
+
+
+def _numbers(cells: pd.Series, kind: Kind, name: str, strict: bool = False) -> tuple[np.ndarray, int]:
+    """Return cells as numbers, NaN where one is missing or, unless ``strict``, unreadable, and how many are that."""
+    if kind.name == "number" and (cells.dtype.kind in "biuf" or (strict and kind == NUMBER)):
+        return cell_numbers(cells, name), 0
+    texts, codes = _texts(cells)
+    values, wrong = kind.numbers(texts)
+    values, wrong = np.append(values, np.nan)[codes], np.append(wrong, False)[codes]
+    if kind.name == "number" and cells.dtype == object:  # numbers among texts are what they are
+        for row, cell in enumerate(cells.tolist()):
+            if isinstance(cell, int | float | np.number):
+                values[row], wrong[row] = (cell, False) if np.isfinite(cell) else (np.nan, not np.isnan(cell))
+    if strict and wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        text = excerpt(repr(cells.iloc[row]))
+        raise DatasetError(
+            f"column {name[:60]!r}, row {row + 1}: {text} is no {kind}; training had these in this column"
+        )
+    return values, int(wrong.sum())
+
+
+def _texts(cells: pd.Series) -> tuple[list[str], np.ndarray]:
+    """Return the different texts of cells, and the position of each row's text among them, -1 of a missing one."""
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        texts, codes = cell_texts(pd.Series(cells.cat.categories)), cells.cat.codes.to_numpy()
+        texts = [*texts, None]
+    else:
+        refuse_nested(cells)
+        texts, codes = cell_texts(cells), np.arange(len(cells))
+    position: dict[str, int] = {}
+    lookup = np.array(
+        [-1 if text is None else position.setdefault(text, len(position)) for text in texts], dtype=np.intp
+    )
+    return list(position), lookup[codes]
+
+
+def _date_parts(days: np.ndarray) -> np.ndarray:
+    """Return days since 1970 and the parts of the date, of shape (n, 6); the weekday of a Monday is 0."""
+    moments = pd.to_datetime(pd.Series(np.floor(days)), unit="D")
+    hours = np.floor((days - np.floor(days)) * 24 + 1e-6)
+    parts = [days, moments.dt.year, moments.dt.month, moments.dt.day, moments.dt.day_of_week, hours]
+    return np.column_stack([np.asarray(part, dtype=np.float64) for part in parts])

@@ -1,0 +1,152 @@
+"""A table of one's own is a data frame until a model is fitted: nothing of test rows is in the training matrix."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multilab.cli.main import main
+from multilab.datasets import TableEncoder, add_dataset, load
+from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.fitting import indices
+from multilab.experiments.method import load_method
+from multilab.experiments.running import ensure, gather, inner_inputs
+from multilab.experiments.store import Store
+from multilab.experiments.study import Tuning
+from multilab.experiments.tables import _encoded, encoded_rows, table_scaler
+from multilab.models import load_model
+from multilab.models.serving import ModelServer
+
+HOLDOUT = {"holdout": {"train_size": 0.75}, "stratify": 1, "seed": 0, "repeats": 1}
+WORDS = {"sport": "goal match team score", "food": "salt oven bread recipe"}
+
+
+def table(n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        tags = [tag for tag in WORDS if rng.random() < 0.5]
+        words = [*rng.choice(["the", "more", "today", "very"], 4)]
+        words += [word for tag in tags for word in rng.choice(WORDS[tag].split(), 3)]
+        price = f"{rng.integers(1, 99)},{rng.integers(10, 99)} €" if rng.random() < 0.9 else ""
+        day = f"{rng.integers(1, 28)}.{rng.integers(1, 13)}.2024"
+        remark = " ".join(rng.permutation(words))
+        rows.append([remark, price, day, rng.choice(["DE", "FR", "AT"]), rng.normal(), "|".join(tags)])
+    return pd.DataFrame(rows, columns=["remark", "price", "day", "country", "x", "tags"])
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MULTILAB_CACHE", raising=False)
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    _encoded.cache_clear()
+    return Store()
+
+
+def added(rows, name):
+    rows.to_csv(f"{name}.csv", index=False)
+    add_dataset(f"{name}.csv", tags="tags")
+    return name
+
+
+def cell_of(name, method="br_logistic", **options):
+    return Cell("train", split_refs(name, HOLDOUT)[0], load_method(method), **options)
+
+
+def test_the_card_has_the_kinds_and_the_set_is_its_table(store):
+    data = load(added(table(), "reviews"))
+    kinds = [str(column.kind) for column in data.columns]
+    assert kinds == ["text", "number:comma in €", "date:day", "category", "number"]
+    assert data.X.shape == (80, 5)
+    frame = data.frame()
+    assert frame["remark"].tolist() == table()["remark"].tolist()
+    np.testing.assert_array_equal(frame["x"], pd.read_csv("reviews.csv")["x"])
+    assert frame["price"].isna().tolist() == (table()["price"] == "").tolist()
+
+
+def test_an_encoder_that_saw_test_rows_would_fail_here(store):
+    cell = cell_of(added(table(), "reviews"))
+    train, test = indices(cell.split_ref)
+    changed = table()
+    changed.loc[test, "remark"] = "words that occur in test rows only"
+    changed.loc[test, "price"] = "9.999,99 €"
+    changed.loc[test, "country"] = "XX"
+    other = cell_of(added(changed, "changed"))
+    assert [each.tolist() for each in indices(other.split_ref)] == [train.tolist(), test.tolist()]
+    mine, theirs = gather(cell, store), gather(other, store)
+    assert (mine.X_train != theirs.X_train).nnz == 0
+    assert mine.X_test.shape != theirs.X_test.shape or (mine.X_test != theirs.X_test).nnz
+    of_all_rows = TableEncoder.learn(load("changed").frame(), load("changed").columns)
+    assert of_all_rows != encoded_rows(other.split_ref, store)[0]
+
+
+def test_inner_folds_share_the_encoder_of_the_outer_training_rows(store):
+    cell = cell_of(added(table(), "reviews"))
+    encoder, _ = encoded_rows(cell.split_ref, store)
+    folds = inner_inputs(cell, Tuning(n_trials=2, folds=3), store)
+    assert [fold.X_train.shape[1] for fold in folds] == [encoder.width] * 3
+    assert len(list((store.root / ".encoded").iterdir())) == 1
+
+
+def test_the_encoded_rows_are_kept_and_a_damaged_file_is_made_again(store):
+    ref = cell_of(added(table(), "reviews")).split_ref
+    encoder, X = encoded_rows(ref, store)
+    (path,) = (store.root / ".encoded").iterdir()
+    for content in (path.read_bytes(), b"nothing"):
+        path.write_bytes(content)
+        _encoded.cache_clear()
+        again, same = encoded_rows(ref, store)
+        assert again == encoder
+        assert (same != X).nnz == 0
+
+
+def test_words_are_not_scaled(store):
+    ref = cell_of(added(table(), "reviews")).split_ref
+    encoder, X = encoded_rows(ref, store)
+    for preprocessing in ("standard", "minmax"):
+        scaled = table_scaler(preprocessing, X, encoder).transform(X)
+        words = encoder.unscaled
+        assert (scaled[:, words] != X[:, words]).nnz == 0
+        assert (scaled != X).nnz > 0
+    assert table_scaler("none", X, encoder) is None
+
+
+def test_the_key_covers_the_encoder_of_tables_only(store):
+    cell = cell_of(added(table(), "reviews"))
+    assert cell.identity["encoder"]
+    assert replace(cell, split_ref=replace(cell.split_ref, encoder="other")).key != cell.key
+    assert "encoder" not in cell_of("genes-toy").identity
+
+
+def test_text_is_learned_from(store):
+    cell = cell_of(added(table(200), "many"))
+    ensure(cell, store)
+    Y = load("many").Y[indices(cell.split_ref)[1]]
+    assert (store.arrays(cell.key)["decisions"] == Y).mean() > 0.95
+
+
+def test_python_the_command_line_and_http_give_equal_answers(store, capsys):
+    added(table(120), "films")
+    assert main(["fit", "--dataset", "films", "--method", "br_logistic", "-o", "model"]) == 0
+    new = table(6, seed=1).drop(columns="tags")
+    new.loc[0, ["price", "day", "country"]] = ["much", "31.2.2024", "XX"]
+    new.to_csv("new.csv", index=False)
+    assert main(["predict", "model", "new.csv", "-o", "out.csv"]) == 0
+    assert "cells that cannot be read count as missing: 'price' (1), 'day' (1)" in capsys.readouterr().err
+    from_file = pd.read_csv("out.csv")
+    model = load_model("model")
+    pd.testing.assert_frame_equal(model.predict_frame(new), from_file, check_exact=False, rtol=1e-12)
+    records = json.loads(new.to_json(orient="records"))
+    body = json.dumps({"dataframe_records": records}).encode()
+    answer = json.loads(ModelServer(model)._predicted(body, "application/json"))["predictions"]
+    pd.testing.assert_frame_equal(pd.DataFrame(answer), from_file, check_exact=False, rtol=1e-12)
+    assert main(["predict", "model", "new.csv", "--strict"]) == 2
+    assert "column 'price', row 1: 'much' is no number:comma in €" in capsys.readouterr().err
+    with pytest.raises(Exception, match="column 'price', row 1") as refused:
+        ModelServer(model, strict=True)._predicted(body, "application/json")
+    assert refused.value.status == 400
