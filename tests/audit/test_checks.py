@@ -248,13 +248,17 @@ def test_ties_and_empty_predictions():
 ROWS = ["0.1200", "0.2400", "0.3300", "0.1800", "0.2100"]  # mean .2160, sample deviation .0777, population .0695
 
 
-def averages(mean, std, method="a"):
-    return [*column("hamming_loss", method, ROWS), cell("Average", method, "hamming_loss", mean, std, kind="mean")]
+def averages(mean, std, method="a", rows=ROWS):
+    return [*column("hamming_loss", method, rows), cell("Average", method, "hamming_loss", mean, std, kind="mean")]
 
 
 def test_averages_of_rows():
     assert not findings(averages("0.2160", ""), "averages_of_rows")
-    assert not faults(averages("0.2161", ""), "averages_of_rows"), "of rows with more decimals"
+    other_rows = [*ROWS[:4], "0.2102"]  # mean .21604
+    assert not faults(averages("0.2161", "", rows=other_rows), "averages_of_rows"), "of rows with more decimals"
+    (fault,) = faults(averages("0.2159", "", rows=other_rows), "averages_of_rows")
+    assert fault.right == "0.2160"
+    assert faults(averages("0.2161", ""), "averages_of_rows"), "0.2161 is rounded from 0.21605 at least: five ties"
     (fault,) = faults(averages("0.2960", ""), "averages_of_rows")
     assert fault.right == "0.2160"
     assert "0.6400 for 0.2400 (d1)" in fault.why

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -76,6 +78,24 @@ def test_the_seconds_of_a_block_are_those_between_its_ends(monkeypatch):
     with Meter() as meter:
         pass
     assert meter.seconds == 2.5
+
+
+def test_where_no_peak_can_be_reset_memory_is_sampled(monkeypatch):
+    def refused(*arguments):
+        raise PermissionError
+
+    resident = [100 * 2**20, 300 * 2**20, 200 * 2**20]
+
+    def memory_info():
+        return SimpleNamespace(rss=resident.pop(0) if len(resident) > 1 else resident[0])
+
+    monkeypatch.setattr(measuring, "open", refused, raising=False)
+    monkeypatch.setattr("psutil.Process", lambda: SimpleNamespace(memory_info=memory_info))
+    with Meter() as meter:
+        while len(resident) > 1:
+            time.sleep(0.001)
+    assert meter.method == "sampler"
+    assert meter.peak_mb == 200
 
 
 def test_a_metric_with_a_prediction_of_its_own_is_that_of_this_prediction(cells):

@@ -267,8 +267,23 @@ def _digit_of(rng: np.random.Generator, kind: str) -> Planted:
 
 @plant
 def average(rng: np.random.Generator) -> Planted:
-    """A digit of an average is wrong."""
-    return _digit_of(rng, "mean")
+    """A digit of an average is wrong; the average is that of no rows that are printed like these."""
+    while True:
+        planted = _digit_of(rng, "mean")
+        own = [c for c in planted.cells if c.metric in planted.metrics and c.method in planted.methods]
+        (wrong,) = (cell.mean for cell in own if cell.kind == "mean")
+        rows = [cell.mean for cell in own if not cell.kind and cell.mean]
+        if wrong and not _of_other_rows(wrong, rows):
+            return planted
+
+
+def _of_other_rows(average: PrintedNumber, rows: list[PrintedNumber]) -> bool:
+    """Return whether rows that are printed like these have this average: each moved by the same, up to half a unit."""
+    most = 0.4999 * 10.0**-average.decimals
+    moved = np.array([row.value for row in rows])
+    moved += np.clip(average.value - moved.mean(), -most, most)
+    printed_alike = all(number(value, row.decimals).text == row.text for value, row in zip(moved, rows, strict=True))
+    return printed_alike and number(moved.mean(), average.decimals).text == average.text
 
 
 @plant

@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 
 from multilab.audit.findings import AuditFinding, audit_check
-from multilab.audit.numbers import PrintedNumber, one_slip_away, parse_number
+from multilab.audit.numbers import TINY, PrintedNumber, one_slip_away, parse_number
 from multilab.audit.tables import AuditCell, AuditTable
 from multilab.statistics.summary import exact_mean
 
@@ -37,19 +37,22 @@ _DEVIATIONS: dict[str, Callable[[_Rows], float]] = {
 
 
 def _slack(rows: _Rows) -> float:
-    """Return how far the mean of the rows can be from that of the numbers that were rounded."""
-    return float(np.mean([row.mean.half for row in rows if row.mean]))
+    """Return how far the mean of the rows can be from that of the numbers that were rounded.
+
+    The mean of their half units is not reached: each row would have been a tie, and all rounded the same way.
+    """
+    return float(np.mean([row.mean.half for row in rows if row.mean])) - 2 * TINY
 
 
 @audit_check
 def averages_of_rows(table: AuditTable) -> Iterator[AuditFinding]:
     """Check that an average is the mean of its rows, and its deviation that of the rows.
 
-    Rows and average are rounded, so they may differ by half a unit of the average and the mean of half units of the
-    rows. If a column does not fit, the rows are listed that would make it right by one slip: another digit, two digits
-    exchanged, or the point moved. If most columns do not fit, the average is one of other rows, which is a note. The
-    deviation is compared with the rule that fits most columns (sample, population, mean of the rows' deviations), which
-    a note names.
+    Rows and average are rounded, so they may differ by less than half a unit of the average and the mean of half units
+    of the rows. If a column does not fit, the rows are listed that would make it right by one slip: another digit, two
+    digits exchanged, or the point moved. If most columns do not fit, the average is one of other rows, which is a note.
+    The deviation is compared with the rule that fits most columns (sample, population, mean of the rows' deviations),
+    which a note names.
     """
     groups: dict[tuple[str, str, str], list[AuditCell]] = defaultdict(list)
     for cell in table.derived("mean"):
