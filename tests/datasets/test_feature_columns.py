@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from multilab.datasets import DatasetError, TableEncoder
+from multilab.datasets import DatasetError, TableEncoder, plan_reading, read
 from multilab.datasets.columns import TableColumn
 from multilab.datasets.feature_columns import FeatureColumn
 from multilab.datasets.kinds import Kind
@@ -147,3 +147,28 @@ def test_batches_are_encoded_as_the_whole():
 def test_weights_are_finite():
     column = learned(["aa bb"] * 3, "text")
     assert column.weights == (math.log(4 / 4) + 1,) * 2
+
+
+@pytest.mark.parametrize("kind", ["parquet", "xlsx", "csv"])
+def test_dates_of_a_frame_of_parquet_and_of_excel_are_dates(kind, tmp_path):
+    when = pd.to_datetime(["2024-01-31 06:00", None, "2023-12-24", "2024-02-29"] * 5, format="mixed")
+    frame = pd.DataFrame({"when": when, "x": range(20), "y": [0, 1] * 10})
+    path = tmp_path / f"set.{kind}"
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    elif kind == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(path, index=False)
+    else:
+        frame.to_csv(path, index=False)
+    plan = plan_reading(path, labels_last=1)
+    assert plan.reader["columns"]["when"] == "date:year"
+    (column, _) = read(path, **plan.reader).columns
+    days = {value: column.kind.numbers([value])[0][0] for value in column.values}
+    assert sorted(days.values()) == [19715.0, 19753.25, 19782.0]
+    encoder = TableEncoder.learn(frame[["when"]], [TableColumn("when", kind=column.kind)])  # the frame itself
+    assert encoder.encode(frame[["when"]]).X[:2].tolist() == [
+        [19753.25, 2024, 1, 31, 2, 6, 0],
+        [19753.25, 2024, 1, 31, 2, 6, 1],
+    ]

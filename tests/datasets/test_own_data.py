@@ -153,13 +153,17 @@ def test_a_repeated_name_that_is_a_label_value_hints_at_the_option(write):
 # ---- encodings ----
 
 
-def test_a_bad_byte_in_a_file_of_utf8_is_refused_with_its_line(write):
+def test_single_bad_bytes_in_a_file_of_utf8_are_kept_as_such_and_their_lines_named(write):
     rows = "city,lab_a,lab_b\nKöln,0,1\nŁódź,1,0\nKöln,1,1\n".encode()
     path = write(rows + b"M\xe1laga,0,0\n", "set.csv")
+    raw = read(path, labels_last=2, text="one_hot")
+    assert raw.feature_names == ["city=Köln", "city=M\N{REPLACEMENT CHARACTER}laga", "city=Łódź"]
+    assert "bytes that are not UTF-8 were read as an unknown character: line 5" in raw.notes
+    mostly_wrong = write(rows + b"M\xe1laga,0,0\n" * 5, "wrong.csv")
     with pytest.raises(
-        DatasetError, match=r"set\.csv:5: byte 0xe1 is not UTF-8, which 5 other .*=utf-8-replace.*=latin-1$"
+        DatasetError, match=r"wrong\.csv:5: byte 0xe1 is not UTF-8, which 5 other .*=utf-8-replace.*=latin-1$"
     ):
-        read(path, labels_last=2, text="one_hot")
+        read(mostly_wrong, labels_last=2, text="one_hot")
     with pytest.raises(DatasetError, match=r"set\.csv:5: byte 0xe1 is not utf-8"):
         read(path, labels_last=2, text="one_hot", encoding="utf-8")
     raw = read(path, labels_last=2, text="one_hot", encoding="utf-8-replace")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, ParamSpec, TypeVar
 
 from multilab.core.files import PathLike, not_a_file
+from multilab.core.text import first_few
 from multilab.datasets.errors import DatasetError
 
 ENCODINGS = (
@@ -197,7 +198,8 @@ def decode(content: bytes, path: PathLike | None = None, encoding: str | None = 
         For error messages.
     encoding : str, optional
         One of `ENCODINGS`; "utf-8-replace" makes of each byte that is not UTF-8 a replacement character. Default:
-        UTF-8 with or without a byte order mark, or Windows-1252 where no character beyond ASCII is UTF-8.
+        UTF-8 with or without a byte order mark, in which bytes that are not UTF-8 become replacement characters where
+        more characters beyond ASCII are UTF-8; or Windows-1252 where none is.
 
     Raises
     ------
@@ -224,6 +226,8 @@ def _decode_windows(content: bytes, path: PathLike | None, line: int, wrong: int
         text = content.decode("cp1252")
     except UnicodeDecodeError as error:
         undefined = error.start
+    if damaged_lines(content):
+        return content.decode("utf-8-sig", "replace")
     known, single = len(_SEQUENCE.findall(content)), "cp1252" if undefined is None else "latin-1"
     if known or content.startswith(b"\xef\xbb\xbf"):
         raise DatasetError(
@@ -239,12 +243,24 @@ def _decode_windows(content: bytes, path: PathLike | None, line: int, wrong: int
     raise DatasetError(reason + "|".join(ENCODINGS), path, line)
 
 
+def damaged_lines(content: bytes) -> list[int]:
+    """Return the lines with bytes that are not UTF-8, of a text with more characters beyond ASCII that are."""
+    damaged = content.decode("utf-8", "replace").count("\ufffd") - content.count("\ufffd".encode())
+    if not 0 < damaged < len(_SEQUENCE.findall(content)):
+        return []
+    lines = content.split(b"\n")
+    return [number for number, line in enumerate(lines, 1) if line.decode("utf-8", "ignore").encode() != line]
+
+
 def encoding_note(content: bytes, encoding: str | None) -> list[str]:
-    """Return the note that `decode` took the text for Windows-1252, if it did."""
+    """Return the note that `decode` took the text for Windows-1252, or that single bytes are not UTF-8."""
     try:
         if not encoding and not content.isascii():
             content.decode("utf-8")
     except UnicodeDecodeError:
+        if lines := damaged_lines(content):
+            where = f"line{'s' if len(lines) > 1 else ''} {first_few(map(str, lines), 5)}"
+            return [f"bytes that are not UTF-8 were read as an unknown character: {where}"]
         return ["the text is not UTF-8: read as Windows-1252 (cp1252)"]
     return []
 

@@ -110,6 +110,9 @@ def _column(
     A missing value is NaN.
     """
     kind = series.dtype.subtype if isinstance(series.dtype, pd.SparseDtype) else series.dtype
+    if types.is_datetime64_any_dtype(kind) and not is_label:
+        series = pd.Series([cell_text(cell) for cell in series], dtype=object)
+        kind = series.dtype
     if isinstance(kind, pd.CategoricalDtype) or types.is_object_dtype(kind) or types.is_string_dtype(kind):
         refuse_nested(series, f"{name}: ")
         cells = ["" if absent else str(cell).strip() for cell, absent in zip(series, series.isna(), strict=True)]

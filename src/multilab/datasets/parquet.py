@@ -114,6 +114,10 @@ def _is_list(kind: Any) -> bool:
     return of_lists and (_is_string(kind.value_type) or types.is_integer(kind.value_type))
 
 
+def _is_date(kind: Any) -> bool:
+    return types.is_timestamp(kind) or types.is_date(kind)
+
+
 def _index_names(schema: Any, names: Sequence[str]) -> list[str]:
     """Return the columns of a Parquet file that are the index of its data frame."""
     known = set(names)
@@ -128,7 +132,7 @@ def _index_names(schema: Any, names: Sequence[str]) -> list[str]:
 def _require_numbers(field: Any, path: PathLike, text_allowed: bool, is_label: bool) -> None:
     """Refuse a column of text before it is read."""
     kind = field.type
-    if text_allowed and _is_string(kind) and not is_label:
+    if text_allowed and (_is_string(kind) or _is_date(kind)) and not is_label:
         return
     if (_is_string(kind) and is_label) or (_is_list(kind) and text_allowed and not is_label):
         return
@@ -145,7 +149,7 @@ def _parquet_column(data: Any, column: TableColumn, path: PathLike, as_text: boo
             data.validate(full=True)
         except ArrowException as error:
             raise DatasetError(f"the lists of column '{column.name[:60]}' are damaged ({error})", path) from None
-    if _is_list(data.type) or (as_text and not _is_string(data.type)):
+    if _is_list(data.type) or _is_date(data.type) or (as_text and not _is_string(data.type)):
         texts, codes = recoded((cell_text(one) or "" for one in data.to_pylist()), slice(None), str)
         column, meaning = categories_of(column.name, texts)
         return column, meaning[codes]

@@ -325,7 +325,7 @@ def _proposal(path: Path, options: dict[str, Any]) -> str:
             binary.append(name)
             head, mark, _ = name.partition("_")
             prefixes.update([head + mark] if mark else [])
-        elif of_text:
+        elif of_text and kind_of(different, [1] * len(different))[0].name not in ("number", "date"):
             texts = [text for text in different if len(text) < _MAX_ADVICE]
             if any(sum(mark in text for text in texts) > len(texts) / 4 for mark in SEPARATORS) or any(
                 text.startswith("[") for text in texts
