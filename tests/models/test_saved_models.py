@@ -17,7 +17,7 @@ import skops.io
 from helpers.models_for_use import LABELS, fit_settings, model_of
 from multilab.core import files
 from multilab.experiments.method import load_method
-from multilab.models import DeploymentError, ModelMetadata, SavedModel, load_model
+from multilab.models import DeploymentError, ModelMetadata, SavedModel, fitted, load_model
 from multilab.models.final_fit import decided
 
 
@@ -28,6 +28,22 @@ def test_a_loaded_model_predicts_the_same(model, model_path, own_csv):
     pd.testing.assert_frame_equal(first, second)
     assert list(first) == [*LABELS, *(f"{name}_probability" for name in LABELS)]
     assert list(loaded.predict_proba_frame(table)) == LABELS
+
+
+def test_rows_are_predicted_in_batches(model, own_csv, monkeypatch):
+    X, seen = model.encode(model.read(own_csv)).X, []
+
+    def progress(starts, total):
+        seen.append((list(starts), total))
+        return starts
+
+    whole = model.fitted.predict_with_scores(X)
+    monkeypatch.setattr(fitted, "BATCH", 7)
+    parts = model.fitted.predict_with_scores(X, progress)
+    for one, other in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    starts = list(range(0, len(X), 7))
+    assert seen == [(starts, len(starts))]
 
 
 def test_decisions_are_those_of_the_thresholds(model, own_csv):

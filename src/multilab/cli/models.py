@@ -140,6 +140,7 @@ def predict(model: str, rows: str, output: str | None, strict: bool, tracking_ur
     card drops may be in it and are ignored. The result has per label its decision and its probability. Cells that
     cannot be read count as missing, and are counted.
     """
+    from multilab.experiments.progress import ProgressBar
     from multilab.models import load_model
     from multilab.models.model_limits import prediction_warnings
 
@@ -148,7 +149,7 @@ def predict(model: str, rows: str, output: str | None, strict: bool, tracking_ur
     encoded = saved.encode(saved.read(rows), strict=strict)
     for note in encoded.notes():
         print(printable(f"note: {note}"), file=sys.stderr)
-    scores, decisions = saved.fitted.predict_with_scores(encoded.X)
+    scores, decisions = saved.fitted.predict_with_scores(encoded.X, ProgressBar("predicting"))
     for warning in prediction_warnings(saved.metadata, decisions):
         print(printable(f"warning: {warning}"), file=sys.stderr)
     predicted = saved.frame_of(scores, decisions)

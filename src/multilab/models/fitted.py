@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from multilab.experiments.fitting import predict_with_scores
 
-__all__ = ["FittedMethod"]
+__all__ = ["BATCH", "FittedMethod"]
+
+BATCH = 5000
+"""Rows that are predicted at a time."""
 
 
 class FittedMethod:
@@ -50,15 +53,28 @@ class FittedMethod:
             return np.full(self.n_labels, float(last._threshold()))
         return None
 
-    def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def predict_with_scores(
+        self, X: Any, progress: Callable[[Iterable[int], int], Iterable[int]] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return scores (float64) and decisions (uint8), both of shape (n, q).
+
+        Rows are predicted in batches, so that kernels and distances between new rows and training rows, and scaled and
+        dense copies of the rows, need no more memory for a long table than for a short one.
 
         Parameters
         ----------
         X : ndarray or CSR of shape (n, d)
             Encoded rows.
+        progress : callable, optional
+            Wraps the batches.
         """
-        return predict_with_scores(self.estimator, self.inputs(X), self.n_labels)
+        starts = range(0, max(X.shape[0], 1), BATCH)
+        parts = [
+            predict_with_scores(self.estimator, self.inputs(X[start : start + BATCH]), self.n_labels)
+            for start in (progress(starts, len(starts)) if progress else starts)
+        ]
+        scores, decisions = zip(*parts, strict=True)
+        return np.concatenate(scores), np.concatenate(decisions)
 
     def inputs(self, X: Any) -> Any:
         """Return the estimator's input: scaled features, or the scores of the members."""
