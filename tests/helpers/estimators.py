@@ -51,7 +51,13 @@ def build(value: Any) -> Any:
 @cache
 def quick_instances() -> dict[str, Any]:
     """Return one quick instance per YAML file of an estimator, and of each class that has none."""
-    classes = {f"{c.__module__}.{c.__qualname__}": c for c in methods.all_estimators()}
+    # A YAML file may name the class that a published one of the same name extends.
+    classes = {
+        f"{base.__module__}.{base.__qualname__}": c
+        for c in methods.all_estimators()
+        for base in c.__mro__
+        if base.__name__ == c.__name__
+    }
     instances: dict[str, Any] = {}
     for path in sorted(CONF.glob("*.yaml")):
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -60,7 +66,7 @@ def quick_instances() -> dict[str, Any]:
                 content.get("check_params") or {}
             )
             arguments |= CHECK_SEEDS.get(path.stem, {})
-            instances[path.stem] = build({"_target_": content["_target_"], **arguments})
+            instances[path.stem] = classes[content["_target_"]](**{k: build(v) for k, v in arguments.items()})
     covered = {type(i) for i in instances.values()}
     for path, cls in classes.items():
         if cls not in covered:

@@ -174,10 +174,10 @@ def _run(entry: PlannedMethod, store: Store, sizes: Sizes, deadline: float, n_jo
 
 
 def tuned_decisions(cell: Cell, scores: CellScores, objective: str) -> np.ndarray:
-    """Return the decisions of a cell by thresholds tuned on the stored out-of-fold scores of its training rows."""
+    """Return the decisions of a cell by guarded thresholds of the stored out-of-fold scores of its training rows."""
     train, _ = indices(cell.split_ref)
     held, predicted, _ = _held_out_scores(cell, scores.store)
-    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=DECISIONS[objective])
+    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=DECISIONS[objective], guard=True)
     return np.asarray(tuned.fit(held, scores.Y[train]).predict(predicted))  # type: ignore[index]
 
 

@@ -23,65 +23,10 @@ METHODS = ("sigmoid", "isotonic", "beta", "temperature")
 
 
 class CalibratedMultiLabelClassifier(HeldOutClassifier):
-    """Any multi-label classifier with calibrated probabilities, label by label.
+    """Any multi-label classifier with calibrated probabilities, from completely observed labels.
 
-    The training rows are scored out of fold, a calibration map of each label is fitted to those scores, and the
-    estimator is fitted again on all rows.
-
-    Parameters
-    ----------
-    estimator : multi-label classifier or "precomputed", optional
-        With ``predict_proba`` or ``decision_function``; ``BinaryRelevance(LogisticRegression())`` when None.
-        "precomputed": X holds held-out probabilities in ``fit`` and the probabilities of new rows in ``predict_proba``.
-    method : {"sigmoid", "isotonic", "beta", "temperature"}, default="sigmoid"
-        "sigmoid": Platt's, on probabilities or margins. "isotonic": isotonic regression; it needs some hundred
-        positives per label. "beta": beta calibration of probabilities, which contains the identity. "temperature":
-        log-odds divided by one number that all labels share, so that the order of the labels in a row stays.
-    cv : int, splitter, iterable of (train, test) or "prefit", default=5
-        Folds of the held-out scores; a number means `IterativeStratifiedKFold`. "prefit", or an estimator inside
-        scikit-learn's ``FrozenEstimator``: the estimator is fitted already, and must not have seen the rows of ``fit``.
-    n_jobs : int, optional
-        Folds fitted at the same time; does not change the result.
-    random_state : int or RandomState, optional
-        Seed of the estimator's copies and of the folds; with None the estimator keeps its own, and the folds have
-        seed 0.
-
-    Attributes
-    ----------
-    estimator_ : estimator
-        Fitted on all rows (with "prefit": the one that was given).
-    folds_ : list of (train, test) or None
-        Folds of the held-out scores; None if the estimator was fitted already.
-    n_features_in_, n_labels_, classes_
-        See `MultiLabelClassifier`.
-
-    Notes
-    -----
-    A label is assigned at a calibrated probability >= 0.5, which is best for Hamming loss if the calibration is right.
-    A label that no or every training row has keeps the probability 0 or 1. Sigmoid, beta and temperature minimise the
-    log loss of Platt's softened targets, (n1 + 1) / (n1 + 2) and 1 / (n0 + 2), so that labels with few positives and
-    separable scores have finite parameters; before logarithms probabilities are moved into [1e-6, 1 - 1e-6].
-
-    scikit-learn's ``CalibratedClassifierCV`` takes one label only.
-
-    References
-    ----------
-    J. Platt. Probabilistic outputs for support vector machines. 1999.
-    B. Zadrozny, C. Elkan. Transforming classifier scores into accurate multiclass probability estimates. KDD 2002.
-    M. Kull, T. M. Silva Filho, P. Flach. Beta calibration. AISTATS 2017.
-    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger. On calibration of modern neural networks. ICML 2017.
-
-    Examples
-    --------
-    >>> from multilab.decision import CalibratedMultiLabelClassifier
-    >>> from sklearn.datasets import make_multilabel_classification
-    >>> from sklearn.multiclass import OneVsRestClassifier
-    >>> from sklearn.svm import LinearSVC
-    >>> X, y = make_multilabel_classification(n_samples=120, n_features=6, n_classes=3, random_state=0)
-    >>> machine = OneVsRestClassifier(LinearSVC())  # margins only
-    >>> model = CalibratedMultiLabelClassifier(machine, method="sigmoid", cv=3).fit(X[:80], y[:80])
-    >>> model.predict_proba(X[80:]).shape
-    (40, 3)
+    `multilab.decision.CalibratedMultiLabelClassifier` is its subclass in ``_observed.py``, which describes the
+    arguments.
     """
 
     def __init__(

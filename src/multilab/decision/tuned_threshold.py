@@ -20,99 +20,10 @@ _PER_LABEL = ("macro_f1", "micro_f1", "hamming_loss")
 
 
 class TunedThresholdClassifier(HeldOutClassifier):
-    """Any multi-label classifier with decisions tuned for an objective.
+    """Any multi-label classifier with decisions tuned for an objective, from completely observed labels.
 
-    The training rows are scored out of fold, the decisions that are best for the objective on those scores are
-    computed exactly, and the estimator is fitted again on all rows. Thresholds tuned on scores of rows that the
-    estimator was fitted on overfit with it and are never used.
-
-    Parameters
-    ----------
-    estimator : multi-label classifier or "precomputed", optional
-        With ``predict_proba`` (an array, or a list of arrays as of scikit-learn's forests) or ``decision_function``.
-        ``BinaryRelevance(LogisticRegression())`` when None. "precomputed": X holds held-out probabilities in ``fit``
-        and the probabilities of new rows in ``predict``, shape (n, q).
-    objective : {"macro_f1", "micro_f1", "example_f1", "hamming_loss", "subset_accuracy"}, default="macro_f1"
-        Metric of the held-out rows to optimise, under the default conventions of `multilab.metrics`.
-    policy : {"per_label", "global", "top_k", "cost", "expected", "fixed"}, default="per_label"
-        "per_label": one threshold per label, exact for macro F1, micro F1 and Hamming loss. "global": one threshold for
-        all labels, exact for all objectives. "top_k": the k labels of highest score in every row. "cost": one threshold
-        per label with the smallest cost of errors; "objective" is not used. "expected": per row the set with
-        the largest expected example F1 if labels are independent and the probabilities right (objective "example_f1").
-        "fixed": probability >= 0.5 or margin >= 0; nothing is tuned.
-    cv : int, splitter, iterable of (train, test) or "prefit", default=5
-        Folds of the held-out scores; a number means `IterativeStratifiedKFold`. "prefit", or an estimator inside
-        scikit-learn's ``FrozenEstimator``: the estimator is fitted already, and must not have seen the rows of ``fit``.
-    calibration : {None, "sigmoid", "isotonic", "beta", "temperature"}, default=None
-        Calibrate the scores first, on the same held-out rows (see `CalibratedMultiLabelClassifier`).
-    k : int or "cardinality", optional
-        Labels per row with "top_k": a number, or the mean number of labels in training (rounded half up); best for the
-        objective when None.
-    cost : pair (false positive, false negative), default=(1.0, 1.0)
-        Costs of "cost": numbers, or arrays of shape (q,).
-    guarantee : ("recall" or "precision", level), optional
-        Restrict the thresholds of each label, with "per_label" and "cost", to those that have at least this recall or
-        precision with probability ``confidence``; see Notes.
-    confidence : float, default=0.9
-        Confidence of the guarantee, of each label by itself.
-    n_jobs : int, optional
-        Folds fitted at the same time; does not change the result.
-    random_state : int or RandomState, optional
-        Seed of the estimator's copies and of the folds; with None the estimator keeps its own, and the folds have
-        seed 0.
-
-    Attributes
-    ----------
-    estimator_ : estimator
-        Fitted on all rows (with "prefit": the one that was given).
-    thresholds_ : ndarray of shape (q,)
-        Of all policies but "top_k" and "expected": a label is assigned where its score is at least its threshold. +inf:
-        never; the most negative number: always.
-    k_ : int
-        Labels per row, with "top_k" only.
-    folds_ : list of (train, test) or None
-        Folds of the held-out scores; None if the estimator was fitted already.
-    n_features_in_, n_labels_, classes_
-        See `MultiLabelClassifier`.
-
-    Notes
-    -----
-    **Ties.** Of decisions that are equally good on the held-out rows (to 1e-12) those are taken that assign fewest
-    labels. A threshold is midway between two scores; scores that differ by rounding only (2^-30 of the largest)
-    are never separated. In "top_k" a tie goes to the label with the lower index. So constant scores are all assigned or
-    all not, whichever is better.
-
-    **Labels with one class in training** are never, or always, assigned, under every policy but "fixed". Where scores
-    are not informative, F1 is largest if a label is assigned to every row; "hamming_loss" then assigns the
-    commoner class. One row is enough for an estimator that is fitted already; folds need two.
-
-    **Guarantee.** "recall" uses the exact binomial bound, "precision" Learn then Test with Bonferroni's correction; if
-    no threshold can be guaranteed, every row is assigned (recall) or none (precision). It holds for rows of the
-    distribution of the held-out rows and for the models that scored these: exactly with "prefit", as an
-    approximation with folds, since the final estimator is another model, fitted on more rows. It takes no
-    ``sample_weight``.
-
-    ``predict_proba`` and ``decision_function`` give the scores that are compared with the thresholds.
-
-    References
-    ----------
-    Z. C. Lipton, C. Elkan, B. Naryanaswamy. Optimal thresholding of classifiers to maximize F1 measure. ECML PKDD 2014.
-    N. Ye, K. M. A. Chai, W. S. Lee, H. L. Chieu. Optimizing F-measures: a tale of two approaches. ICML 2012.
-    A. N. Angelopoulos et al. Learn then test: calibrating predictive algorithms to achieve risk control.
-    Annals of Applied Statistics 19, 2025.
-
-    Examples
-    --------
-    >>> from multilab.decision import TunedThresholdClassifier
-    >>> from sklearn.datasets import make_multilabel_classification
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> X, y = make_multilabel_classification(n_samples=120, n_features=6, n_classes=3, random_state=0)
-    >>> forest = RandomForestClassifier(n_estimators=20, random_state=0)
-    >>> model = TunedThresholdClassifier(forest, objective="macro_f1", cv=3).fit(X[:80], y[:80])
-    >>> model.thresholds_.shape
-    (3,)
-    >>> model.predict(X[80:]).shape
-    (40, 3)
+    The methods ``decide_*`` of the study `decisions` are this class; `multilab.decision.TunedThresholdClassifier` is
+    its subclass in ``_observed.py``, which describes the arguments.
     """
 
     def __init__(

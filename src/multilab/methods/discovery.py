@@ -96,5 +96,7 @@ def all_estimators() -> list[type]:
     from sklearn.base import BaseEstimator
 
     modules = sorted((public_classes() | public_classes(_ABOVE)).items())
-    classes = (_class(module, name) for name, module in modules if module != f"{_PACKAGE}.base")
+    above = importlib.import_module(f"{_PACKAGE.rpartition('.')[0]}.{_ABOVE}")
+    found = {name: _class(module, name) for name, module in modules if module != f"{_PACKAGE}.base"}
+    classes = [getattr(above, name, c) for name, c in found.items()]  # a package may publish a subclass of the name
     return [c for c in classes if isinstance(c, type) and issubclass(c, BaseEstimator) and not inspect.isabstract(c)]

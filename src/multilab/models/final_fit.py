@@ -57,7 +57,7 @@ INNER_FOLDS = 5
 """Folds of the out-of-fold scores on which decisions are tuned."""
 
 CALIBRATIONS = ("sigmoid", "isotonic", "beta", "temperature")
-_TUNED = "multilab.decision.tuned_threshold.TunedThresholdClassifier"
+_TUNED = "multilab.decision.TunedThresholdClassifier"
 _PACKAGES = (
     "multilab",
     "numpy",
@@ -86,7 +86,7 @@ def decided(method: Method, objective: str | None, calibration: str | None = Non
     -------
     Method
         With ``TunedThresholdClassifier`` around the estimator, so that every cell of a cross-validation tunes inside
-        its own training set. Its search space is that of the method, under ``estimator__``.
+        its own training set, with its guard. Its search space is that of the method, under ``estimator__``.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def decided(method: Method, objective: str | None, calibration: str | None = Non
         raise DeploymentError(f"decision: {unknown_name('objective', objective, DECISIONS)}")
     if calibration is not None and calibration not in CALIBRATIONS:
         raise DeploymentError(f"calibration: {unknown_name('calibration', calibration, CALIBRATIONS)}")
-    if method.target == _TUNED:
+    if method.target.startswith("multilab.decision.") and method.target.endswith(".TunedThresholdClassifier"):
         raise DeploymentError(f"method {method.name} tunes its decisions itself: no --decision, no --calibration")
     own = {name: value for name, value in method.params.items() if "__" not in name}
     nested = {f"estimator__{name}": value for name, value in method.params.items() if "__" in name}
@@ -107,6 +107,7 @@ def decided(method: Method, objective: str | None, calibration: str | None = Non
         "estimator": {"_target_": method.target, **own},
         "objective": objective or "macro_f1",
         "policy": DECISIONS[objective] if objective else "fixed",
+        "guard": objective is not None,
         "calibration": calibration,
         "cv": INNER_FOLDS,
         **nested,

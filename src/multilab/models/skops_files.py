@@ -111,7 +111,10 @@ def _trusted_by_name() -> set[str]:
 
 @functools.cache
 def _is_defined_here(name: str) -> bool:
-    """Return whether our package defines a class or a function of this dotted name (and does not just import it)."""
+    """Return whether our package defines a class or a function of this dotted name (and does not just import it).
+
+    A package defines what its private modules do.
+    """
     module, _, attribute = name.rpartition(".")
     if not f"{module}.".startswith(_PACKAGES):
         return False
@@ -119,7 +122,9 @@ def _is_defined_here(name: str) -> bool:
         thing = getattr(importlib.import_module(module), attribute, None)
     except ImportError:
         return False
-    return (inspect.isclass(thing) or inspect.isfunction(thing)) and thing.__module__ == module
+    if not (inspect.isclass(thing) or inspect.isfunction(thing)):
+        return False
+    return thing.__module__ == module or thing.__module__.startswith(f"{module}._")
 
 
 def _refuse_untrusted(foreign: list[str], where: str) -> None:
