@@ -16,7 +16,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         "characteristics": ("describe",),
         "dataset": ("Dataset",),
         "errors": ("DatasetError", "DatasetWarning"),
+        "feature_columns": ("FeatureColumn",),
         "fetching": ("fetch",),
+        "frame_encoder": ("FrameEncoder",),
         "imbalance": ("cvir", "irlbl", "mean_ir", "scumble", "scumble_lbl"),
         "prepared": ("load", "prepare", "prepared_meta"),
         "reading": ("check", "read", "read_frames"),
@@ -24,6 +26,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "profiling": ("profile_table",),
         "reading_plan": ("plan_reading",),
         "synthetic": ("sample_scenario",),
-        "table_encoder": ("EncodedRows", "FeatureColumn", "TableEncoder", "encoder_of"),
+        "table_encoder": ("EncodedRows", "TableEncoder", "encoder_of"),
     },
 )

@@ -1,0 +1,105 @@
+"""What turns the columns of a data frame into numbers, as a transformer of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from multilab.datasets.columns import TableColumn
+from multilab.datasets.frames import table_of_frame
+from multilab.datasets.reading_plan import choose_kinds
+from multilab.datasets.table_encoder import TableEncoder
+
+__all__ = ["FrameEncoder"]
+
+_NAME = "X"  # of the frame, in messages
+
+
+class FrameEncoder(TransformerMixin, BaseEstimator):
+    """Transformer of data frames with numbers, dates, categories and free text.
+
+    In a pipeline it learns from the training rows of each fold alone. The models of a dataset of one's own use the same
+    encoder, see `FeatureColumn` for what each kind of column becomes.
+
+    Parameters
+    ----------
+    columns : mapping of str to str, optional
+        Kinds of columns that are not to be recognised: ``{"price": "number:comma", "zip": "category"}``, see
+        `multilab.datasets.kinds.Kind`.
+    strict : bool, default False
+        Whether `transform` refuses cells of numbers and dates that cannot be read; by default they count as missing.
+
+    Attributes
+    ----------
+    encoder_ : TableEncoder
+    feature_names_in_ : ndarray of str
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from multilab.datasets import FrameEncoder
+    >>> from multilab.methods import BinaryRelevance
+    >>> remarks = ["a quiet song", "a loud song", "so quiet", "too loud"] * 5
+    >>> songs = pd.DataFrame({"remark": remarks, "price": ["1,50 €", "12 €"] * 10})
+    >>> Y = [[1, 0], [0, 1], [1, 0], [0, 1]] * 5
+    >>> encoder = FrameEncoder({"remark": "text"}).fit(songs)
+    >>> encoder.get_feature_names_out().tolist()
+    ['remark=loud', 'remark=quiet', 'remark=song', 'remark=so', 'remark=too', 'price']
+    >>> model = make_pipeline(encoder, BinaryRelevance(LogisticRegression())).fit(songs, Y)
+    >>> model.predict(pd.DataFrame({"price": [None], "remark": ["loud, loud, loud"]})).tolist()
+    [[0, 1]]
+    """
+
+    def __init__(self, columns: Mapping[str, str] | None = None, *, strict: bool = False) -> None:
+        self.columns = columns
+        self.strict = strict
+
+    def fit(self, X: pd.DataFrame, y: Any = None) -> FrameEncoder:
+        """Learn what each column becomes. No label is read.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n, m)
+            Columns of numbers, truth values, text, categories or dates.
+        y : ignored
+
+        Raises
+        ------
+        DatasetError
+            Not a data frame, a column of another type, or one that can be read in several ways.
+        """
+        table = table_of_frame(X, None, (), False, _NAME)
+        kinds = choose_kinds(table, self.columns or {}, _NAME)
+        rows = _named(X)
+        self.encoder_ = TableEncoder.learn(rows, [TableColumn(name, kind=kind) for name, kind in kinds.items()])
+        self.feature_names_in_ = np.array(self.encoder_.names, dtype=object)
+        self.n_features_in_ = len(self.encoder_.names)
+        return self
+
+    def transform(self, X: pd.DataFrame) -> Any:
+        """Return the matrix of rows: dense, or CSR if there is a column of free text.
+
+        Raises
+        ------
+        DatasetError
+            Columns are missing or unknown; with ``strict``, a cell cannot be read.
+        """
+        check_is_fitted(self)
+        return self.encoder_.encode(_named(X), strict=self.strict).X
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns of the matrix."""
+        check_is_fitted(self)
+        return np.array(self.encoder_.feature_names, dtype=object)
+
+
+def _named(X: pd.DataFrame) -> pd.DataFrame:
+    return X.rename(columns=lambda name: str(name).strip())
