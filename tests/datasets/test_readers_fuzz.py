@@ -1,6 +1,6 @@
 """Randomly damaged files: each is a valid data set or a `DatasetError` of one line, and nothing else ever happens.
 
-500 files in every run, 32,000 with ``-m nightly``. They are read in a separate process, so that a crash of the
+500 files in every run, 52,000 with ``-m nightly``. They are read in a separate process, so that a crash of the
 interpreter, a hang or a huge allocation fails the test. A failure prints kind and number of the file: the file is
 ``mutant(kind, number, seeds()[kind][1])``.
 """
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="li
 
 
 TABLES = ["csv", "csv quoted", "tsv", "parquet", "svmlight", "xc"]
+PEOPLE = ["json", "json lines", "tags", "items", "utf-16", "excel"]
 
 
 def read_mutants(first: int, count: int, folder: Path, kinds: list[str] | None = None) -> Counter[tuple[str, str]]:
@@ -86,3 +87,10 @@ def test_many_damaged_files(tmp_path):
 def test_many_damaged_tables(tmp_path):
     counts = read_mutants(2_000_000, 20_000, tmp_path, TABLES)
     assert set(counts) == {(kind, outcome) for kind in TABLES for outcome in ("ok", "refused")}
+
+
+@pytest.mark.nightly
+def test_many_damaged_tables_of_people(tmp_path):
+    pytest.importorskip("openpyxl")
+    counts = read_mutants(3_000_000, 20_000, tmp_path, PEOPLE)
+    assert {kind for kind, outcome in counts if outcome == "refused"} == set(PEOPLE)

@@ -8,9 +8,12 @@ import io
 import lzma
 import re
 import struct
+import zipfile
 import zlib
 from collections.abc import Callable
+from importlib.util import find_spec
 from random import Random
+from typing import Any
 
 import numpy as np
 import scipy.io
@@ -55,12 +58,40 @@ def parquet() -> bytes:
     return buffer.getvalue()
 
 
+def people() -> Any:
+    """Return a table as people have it: text, a number in disguise, dates, categories, tags."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "remark": ["so quiet, so slow a song", "loud", None, "a loud song to dance to", "n/a"],
+            "price": ["1,50 €", "12 €", "-", "1.200,00 €", "3,5 €"],
+            "day": ["31.1.2024", "1.2.2024 06:30", "2.2.2024", "", "31.12.1999"],
+            "town": ["Köln", "Łódź", "Köln", "x;y", "Köln"],
+            "size": [1.5, 2, None, 7e-3, -4],
+            "tags": ["war|drama", "war", "", "drama", "war|noir"],
+        }
+    )
+
+
+def excel() -> bytes:
+    """Return an Excel file of that table."""
+    buffer = io.BytesIO()
+    people().to_excel(buffer, index=False)
+    return buffer.getvalue()
+
+
 def seeds() -> dict[str, tuple[str, bytes, dict[str, object]]]:
     """Return for each kind the file name, the content and the reader options of a sound file."""
+    import pandas as pd
+
     last = {"labels_last": 2}
     meka = numeric("1,0,1.5,-2,a\n0,1,1e3,?,b\n1,1,0,0,'c'\n")
     sparse = numeric("{0 1,2 3.5}\n{}\n{1 1,4 b,3 -1}\n{0 1,1 1,2 2,3 3,4 c}\n")
     dense = {"label_columns": ["sun", "rain's end"]}
+    tags = {"tags": "tags", "plan": True}
+    items = pd.DataFrame({"id": [7, 7, 8, 9], "size": [1, 1, None, 3], "tag": ["war", "noir", "drama", "war"]})
+    lists = [["war", "drama"], ["war"], [], ["drama"], ["war", "noir"]]
     return {
         "arff dense": ("a.arff", DENSE.encode(), dense),
         "arff meka": ("a.arff", meka.encode(), {}),
@@ -78,6 +109,12 @@ def seeds() -> dict[str, tuple[str, bytes, dict[str, object]]]:
         "svmlight": ("a.svm", SVM.encode(), {}),
         "xc": ("a.txt", XC.encode(), {}),
         "parquet": ("a.parquet", parquet(), last),
+        "json": ("a.json", people().to_json(orient="records", force_ascii=False).encode(), tags),
+        "json lines": ("a.jsonl", people().assign(tags=lists).to_json(orient="records", lines=True).encode(), tags),
+        "tags": ("a.csv", people().to_csv(index=False).encode(), tags),
+        "items": ("a.tsv", items.to_csv(index=False, sep="\t").encode(), {"item": "id", "tag": "tag", "plan": True}),
+        "utf-16": ("a.txt", people().to_csv(index=False, sep="\t").encode("utf-16"), tags),
+        **({"excel": ("a.xlsx", excel(), tags)} if find_spec("openpyxl") else {}),
     }
 
 
@@ -198,6 +235,22 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+def _rezipped(rng: Random, content: bytes) -> bytes:
+    """Change a member of a zip archive, most often the sheet."""
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as archive,
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as changed_one,
+    ):
+        names = archive.namelist()
+        sheet = next(name for name in names if "sheet1" in name)
+        chosen = sheet if rng.random() < 0.8 else rng.choice(names)
+        for name in names:
+            member = archive.read(name)
+            changed_one.writestr(name, changed(rng, member) if name == chosen else member)
+    return buffer.getvalue()
+
+
 def mutant(kind: str, number: int, content: bytes) -> bytes:
     """Return the changed file ``number`` of a kind; the same for ever.
 
@@ -208,6 +261,8 @@ def mutant(kind: str, number: int, content: bytes) -> bytes:
         inside = rng.random() < 0.5
         packed = PACK[kind](changed(rng, content) if inside else content)
         return packed if inside else changed(rng, packed)
+    if kind == "excel" and rng.random() < 0.8:
+        return _rezipped(rng, content)
     if kind == "mat compressed" and rng.random() < 0.5:
         return _recompressed(rng, content)
     return changed(rng, content)

@@ -86,7 +86,7 @@ def check_content(raw: Any) -> str:
 
 def do(job: dict[str, Any]) -> tuple[str, str]:
     """Return the outcome of one job and its message."""
-    from multilab.datasets import DatasetError, card, read
+    from multilab.datasets import DatasetError, card, plan_reading, read
 
     if "kill" in job:
         os.abort()
@@ -95,7 +95,11 @@ def do(job: dict[str, Any]) -> tuple[str, str]:
             os.environ["MULTILAB_CARDS"] = job["card"]
             card(job["name"])
             return "ok", ""
-        wrong = check_content(read(job["path"], missing="keep", **job["options"]))
+        options = dict(job["options"])
+        if options.pop("plan", False):  # as `multilab datasets add`
+            wrong = check_content(read(job["path"], **plan_reading(job["path"], **options).reader))
+        else:
+            wrong = check_content(read(job["path"], missing="keep", **options))
         return ("escape", f"not a valid data set: {wrong}") if wrong else ("ok", "")
     except DatasetError as error:
         wrong = check_message(error, job)
