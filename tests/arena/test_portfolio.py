@@ -208,7 +208,7 @@ def test_the_command_leaves_out_related_sets_stacks_and_late_methods(results, tm
     for name, parts in (("scores", (scores, stacks[0])), ("measured", (measured, stacks[1].assign(fit_seconds=0.1)))):
         pd.concat(parts).to_csv(results / table_file(name), index=False)
     out.unlink()
-    assert main(["arena", "portfolio", "--k", "5", "--seconds", "10m", "--output", str(out)]) == 0
+    assert main(["arena", "portfolio", "--k", "5", "--budget", "10m", "--output", str(out)]) == 0
     assert best not in members_of(out)["emotions"]  # two fits of 31 s do not fit into the 60 s of a cell
     assert best in members_of(out)["flags"]
     assert not any("mlwse_l1" in each for each in members_of(out).values())

@@ -180,8 +180,11 @@ def wrong_uses(tmp_path):
         (["monitor", "MODEL", path["extra.csv"]], "columns that the training data did not have: 'weight'"),
         (["monitor", "MODEL", path["text.csv"]], "column 'income', row 1: 'much' is not a finite number"),
         (["monitor", "MODEL", path["label.csv"]], "label column 'tag_a', row 1: 2 is not 0 or 1"),
-        (["monitor", "MODEL", path["good.csv"], "--level", "0"], "`alpha` must be in (0, 1), got 0.0"),
-        (["monitor", "MODEL", path["good.csv"], "--min-effect", "3"], "`min_effect` must be in [0, 1], got 3.0"),
+        (["monitor", "MODEL", path["good.csv"], "--level", "0"], "'--level': 0.0 is not in the range 0<x<1"),
+        (
+            ["monitor", "MODEL", path["good.csv"], "--min-effect", "3"],
+            "'--min-effect': 3.0 is not in the range",
+        ),
         (["card", str(tmp_path / "nothing")], "no such folder"),
         (["card", "MODEL", "-o", "/proc/nowhere/card.md"], "card.md"),
     ]

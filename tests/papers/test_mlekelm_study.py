@@ -21,7 +21,7 @@ from multilab.experiments.plan import study_cells
 from multilab.experiments.study import load_study, study_from
 from multilab.reports import load_report
 from multilab.reports.data import metric_title
-from multilab.reports.paper.rank_figures import paper_rank_figures
+from multilab.reports.paper.friedman import paper_rank_figures
 from multilab.reports.tables.entry import number
 from multilab.statistics import summarise
 from multilab.statistics.result_files import read_table

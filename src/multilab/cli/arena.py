@@ -77,9 +77,9 @@ def summary() -> None:
 @arena.command()
 @study_option("The study of the methods.", default="arena")
 @click.option("--k", type=COUNT, default=8, show_default=True, help="Methods of a portfolio.")
-@click.option("--seconds", type=Duration(), default="60s", show_default=True, help="Limit for the fits of a portfolio.")
+@click.option("--budget", type=Duration(), default="60s", show_default=True, help="Time for the fits of a portfolio.")
 @click.option("-o", "--output", metavar="FILE", help="The study that is written (conf/study/arena-stacks.yaml).")
-def portfolio(study: str, k: int, seconds: float, output: str | None) -> None:
+def portfolio(study: str, k: int, budget: float, output: str | None) -> None:
     """Choose the methods that a stack combines.
 
     The portfolio of a dataset is chosen by results on other sets; a set in the file keeps its own.
@@ -88,4 +88,4 @@ def portfolio(study: str, k: int, seconds: float, output: str | None) -> None:
     from multilab.reports.arena.rank import choose
 
     path = Path(output) if output else conf_dir() / "study" / "arena-stacks.yaml"
-    choose(load_study(study), k, seconds, path)
+    choose(load_study(study), k, budget, path)

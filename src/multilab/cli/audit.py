@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from multilab.cli.options import DATASET, METRIC
+from multilab.cli.options import DATASET, FILE, METRIC
 
 if TYPE_CHECKING:
     from multilab.audit import AuditCell, AuditTable, TestSize
@@ -21,23 +21,17 @@ _KINDS = {"friedman": "iman_davenport"}
 
 
 @click.command()
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("table", type=FILE)
 @click.option("--metric", type=METRIC, default="", help="The metric of a wide table.")
-@click.option("--dataset", type=DATASET, default="", help="The dataset that --n ... --runs are about; default: all.")
-@click.option("--n", help="Rows of the test set.")
-@click.option("--q", help="Labels; default for --dataset: those of its card.")
-@click.option("--cardinality", help="Labels per row.")
-@click.option("--unlabelled", help="Test rows without a label.")
-@click.option("--runs", help="Results behind a mean: folds, splits or seeds.")
-@click.option(
-    "--sizes", type=click.Path(path_type=Path), help="CSV file: dataset, n, q, cardinality, unlabelled, runs."
-)
+@click.option("--dataset", type=DATASET, default="", help="The dataset that --n ... --runs are about (default: all).")
+@click.option("--n", metavar="N", help="Rows of the test set.")
+@click.option("--q", metavar="N", help="Labels (default, with --dataset: those of its card).")
+@click.option("--cardinality", metavar="NUMBER", help="Labels per row.")
+@click.option("--unlabelled", metavar="N", help="Test rows without a label.")
+@click.option("--runs", metavar="N", help="Results behind a mean: folds, splits or seeds.")
+@click.option("--sizes", type=FILE, help="CSV file: dataset, n, q, cardinality, unlabelled, runs.")
 @click.option("--cards", is_flag=True, help="Labels and cardinality of known datasets from their cards.")
-@click.option(
-    "--names",
-    type=click.Path(path_type=Path),
-    help="names.yaml with `derived`; default: the one next to the table.",
-)
+@click.option("--names", type=FILE, help="names.yaml with `derived` (default: the one next to the table).")
 @click.option("--faults", is_flag=True, help="Faults only, no notes.")
 @click.option("--json", "as_json", is_flag=True, help="Findings as JSON.")
 def audit(

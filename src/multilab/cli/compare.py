@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from multilab.cli.files import FEW, named_dataset, reader_options
-from multilab.cli.options import DATASET, FOLDS, LEVEL, METHOD, METRIC, Duration, tracking_option
+from multilab.cli.options import DATASET, FILE, FOLDS, LEVEL, METHOD, METRIC, Duration, tracking_option
 from multilab.core import report_dir, write_atomically
 from multilab.core.files import refuse_overwriting
 from multilab.core.messages import unknown_name
@@ -22,9 +22,15 @@ from multilab.experiments.errors import ExperimentError
     required=True,
     help="A dataset, or a data file (all options: `multilab datasets add --help`).",
 )
-@click.option("--method", type=METHOD, metavar="NAME,...", help="Names and patterns; default: conf/portfolio.yaml.")
+@click.option("--method", type=METHOD, metavar="NAME,...", help="Names and patterns (default: conf/portfolio.yaml).")
 @click.option("--budget", type=Duration(), default="10m", show_default=True, help="Time for everything: 90s, 10m, 2h.")
-@click.option("--metric", type=METRIC, default="macro_f1", show_default=True, help="Orders the methods; is tested.")
+@click.option(
+    "--metric",
+    type=METRIC,
+    default="macro_f1",
+    show_default=True,
+    help="Orders the methods, and is tested.",
+)
 @click.option("--cv", type=FOLDS, default=5, show_default=True, help="Stratified folds.")
 @click.option("-o", "--output", metavar="FOLDER", help="Where the report is written (reports/compare/NAME).")
 @click.option("--publish", is_flag=True, help="Show a run per method in MLflow, as `multilab train` does.")
@@ -63,7 +69,7 @@ def compare(
     The exit code is 0 if a method besides the baseline finished, 1 if none did, 2 for a mistake in the command. In
     Python: from multilab import compare.
     """
-    from multilab.comparison.request import Request
+    from multilab.comparison.plan import Request
     from multilab.comparison.results import write_files
     from multilab.comparison.run import closing_text, compare_within_budget, track
     from multilab.experiments.compose import check_dataset
@@ -85,16 +91,19 @@ def compare(
 
 
 @click.command()
-@click.argument("now", type=click.Path(path_type=Path))
-@click.option(
-    "--baseline",
-    type=click.Path(path_type=Path),
-    help="leaderboard.json of the earlier state (default: print the values of NOW).",
-)
-@click.option("--metric", type=METRIC, help="Default: the first metric of the comparison.")
+@click.argument("now", type=FILE)
+@click.option("--baseline", type=FILE, help="leaderboard.json of the earlier state (default: print the values of NOW).")
+@click.option("--metric", type=METRIC, help="The metric that is tested (default: the first one of the comparison).")
 @click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Level of all tests together.")
-@click.option("--tolerance", type=float, default=0.001, show_default=True, help="A smaller loss is none.")
-@click.option("--markdown", type=click.Path(path_type=Path), help="Also write the table as Markdown.")
+@click.option(
+    "--tolerance",
+    type=float,
+    metavar="NUMBER",
+    default=0.001,
+    show_default=True,
+    help="A method that is worse by less is not named.",
+)
+@click.option("--markdown", type=FILE, help="Also write the table as Markdown.")
 def regressions(
     now: Path, baseline: Path | None, metric: str | None, level: float, tolerance: float, markdown: Path | None
 ) -> int:

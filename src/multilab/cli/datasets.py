@@ -71,7 +71,14 @@ def show_card(name: str) -> None:
 @datasets.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, type=DATASET)
 def fetch(names: tuple[str, ...]) -> None:
-    """Get the files of datasets, verified by checksum."""
+    """Get the files of datasets, verified by checksum.
+
+    \b
+    multilab datasets fetch emotions yeast
+
+    A file comes from the folder MULTILAB_DATA, from the cache of this machine, or from the address in its card. The
+    paths are printed.
+    """
     from multilab.datasets import fetch as fetch_files
 
     for name in names:
@@ -112,7 +119,7 @@ def check(path: str, reader: dict[str, Any], as_json: bool) -> None:
 @datasets.command()
 @click.argument("path")
 @reader_options
-@click.option("--name", help="Name of the dataset (default: that of the file).")
+@click.option("--name", metavar="NAME", help="Name of the dataset (default: that of the file).")
 @click.option("--reference", is_flag=True, help="Leave the file where it is and make a link to it.")
 @click.option("--force", is_flag=True, help="Replace the dataset of this name.")
 def add(path: str, reader: dict[str, Any], **options: Any) -> None:

@@ -149,7 +149,7 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         ("--format",),
         {
             "type": click.Choice(["arff", "csv", "excel", "json", "mat", "parquet", "svmlight", "xc"]),
-            "help": "Default: by name.",
+            "help": "Format of the file (default: by its name).",
         },
     ),
     (

@@ -78,7 +78,7 @@ def show_method(name: str) -> None:
 
 @methods.command()
 @click.argument("name")
-@click.option("--family", default="transformation", show_default=True, help="Folder of multilab.methods.")
+@click.option("--family", metavar="NAME", default="transformation", show_default=True, help="Folder in the package.")
 @click.option("--outside", is_flag=True, help="Write into the current folder, not into the package.")
 def new(name: str, family: str, outside: bool) -> None:
     """Write the files of a new method.

@@ -22,6 +22,7 @@ from multilab.cli.options import (
     METRIC,
     PROTOCOL,
     SEED,
+    SHARE,
     model_argument,
     output_option,
     tracking_option,
@@ -187,8 +188,8 @@ def serve(model: str, port: int, max_mb: float, strict: bool, tracking_uri: str 
 @click.command()
 @model_argument
 @click.argument("rows")
-@click.option("--level", type=float, default=0.05, show_default=True, help="Family-wise level of all tests.")
-@click.option("--min-effect", type=float, default=0.1, show_default=True, help="Smallest effect to report.")
+@click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Level of all tests together.")
+@click.option("--min-effect", type=SHARE, default=0.1, show_default=True, help="Smallest effect to report.")
 @click.option("--all", "every", is_flag=True, help="Print all tests, not only those that report drift.")
 @output_option(help="Write all tests as JSON.")
 @tracking_option
@@ -236,7 +237,7 @@ def monitor(
 @model_argument
 @click.argument("rows")
 @click.option("--label", metavar="LABEL", help="One label (default: all together).")
-@click.option("--metric", type=METRIC, help="Default: macro_auc.")
+@click.option("--metric", type=METRIC, help="The metric whose loss is measured (default: macro_auc).")
 @click.option("--repeats", type=int, default=10, show_default=True, metavar="N", help="Permutations per column.")
 @output_option(help="File of the table: .csv, .tsv, .json, .jsonl, .parquet.")
 @tracking_option

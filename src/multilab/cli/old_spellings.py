@@ -29,6 +29,7 @@ _OPTIONS = {
     "--alpha": "--level",
     "--label-columns": "--labels",
     "--protocol-kfold": "--cv",
+    "--seconds": "--budget",
 }
 """Options, and names of ``name=value`` after dashes in front, that are called otherwise now."""
 

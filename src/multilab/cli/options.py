@@ -6,6 +6,7 @@ import functools
 import math
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -51,6 +52,16 @@ class Duration(click.ParamType):
         return float(match[1]) * _UNITS[match[2]]
 
 
+class WholeNumber(click.IntRange):
+    """An integer of a range, ``N`` in help."""
+
+    name = "integer"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return the word of the help."""
+        return "N"
+
+
 DATASET = Name("name", functools.partial(completion.names, "dataset"))
 METHOD = Name("name", functools.partial(completion.names, "method"))
 STUDY = Name("name", functools.partial(completion.names, "study"))
@@ -59,10 +70,11 @@ METRIC = Name("name", completion.metrics)
 CONVENTIONS = Name("name", completion.presets)
 MODEL = Name("model", completion.models)
 CELL = Name("key", completion.cells)
-COUNT, SEED, FOLDS = (click.IntRange(min=least) for least in (1, 0, 2))
-LEVEL = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
-COUNT.name = SEED.name = FOLDS.name = "integer"  # the word in help and errors, not "integer range"
-LEVEL.name = "number"
+COUNT, SEED, FOLDS = (WholeNumber(min=least) for least in (1, 0, 2))
+LEVEL, SHARE = click.FloatRange(0, 1, min_open=True, max_open=True), click.FloatRange(0, 1)
+FILE = click.Path(path_type=Path)
+FILE.name = "file"
+LEVEL.name = SHARE.name = "number"  # the word in help and errors, not "float range"
 
 
 def study_option(text: str = "The study.", default: str = "quick") -> Callable[..., Any]:

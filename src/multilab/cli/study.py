@@ -121,7 +121,7 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
 
 
 @study.command()
-@click.option("--study", type=STUDY, help="Default: every study that has a paper.")
+@click.option("--study", type=STUDY, help="The study (default: every one that has a paper).")
 def claims(study: str | None) -> None:
     """Print published values and claims, with our verdicts.
 

@@ -1,4 +1,4 @@
-"""What a comparison will run: its methods with estimates of seconds and memory from the size of the table."""
+"""What a comparison was asked for, and what it will run: methods with seconds and memory by the size of the table."""
 
 import math
 from collections.abc import Sequence
@@ -16,6 +16,41 @@ from multilab.experiments.store import Store
 from multilab.methods.labels import learns_from_missing
 
 TABLE = Path(__file__).with_name("costs.csv")
+
+DEFAULT_FOLDS = 5
+"""As those of `multilab fit`, whose protocol is kfold5."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a comparison was called with.
+
+    Attributes
+    ----------
+    dataset : str
+    methods : str or None
+        Comma-separated names and globs; None is the portfolio.
+    budget : float
+        Seconds.
+    metric : str
+        Orders the leaderboard and is what the tests are about.
+    cv : int
+        Number of stratified folds.
+    out : Path
+        Folder of the report.
+    """
+
+    dataset: str
+    methods: str | None
+    budget: float
+    metric: str
+    cv: int
+    out: Path
+
+    @property
+    def protocol(self) -> dict[str, int]:
+        """The protocol of the splits, which `multilab train protocol=kfold5` has too."""
+        return {"kfold": self.cv, "stratify": 1, "seed": 0}
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import pandas as pd
 
 from multilab.comparison import Recommendation
 from multilab.comparison.decisions import Effects
-from multilab.comparison.plan import PlannedMethod
-from multilab.comparison.request import Request
+from multilab.comparison.plan import PlannedMethod, Request
 from multilab.comparison.scores import CellScores
 from multilab.core import write_atomically
 from multilab.core.numbers import finite

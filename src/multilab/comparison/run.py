@@ -14,7 +14,9 @@ from multilab.comparison.decisions import Effects, held_out_effects, objective_o
 from multilab.comparison.display import Display
 from multilab.comparison.fits import run_methods
 from multilab.comparison.plan import (
+    DEFAULT_FOLDS,
     PlannedMethod,
+    Request,
     Sizes,
     duration,
     plan_methods,
@@ -22,7 +24,6 @@ from multilab.comparison.plan import (
     total,
 )
 from multilab.comparison.portfolio import Portfolio, load_portfolio
-from multilab.comparison.request import DEFAULT_FOLDS, Request
 from multilab.comparison.results import Results
 from multilab.comparison.scores import CellScores
 from multilab.datasets import card, load

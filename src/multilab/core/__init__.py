@@ -1,11 +1,18 @@
 """Shared base of all packages: errors, digests, atomic files, and paths of settings and data."""
 
-from multilab.core.checksums import changed_files, record_checksums
 from multilab.core.code_digests import code_digest, definition_digest
 from multilab.core.digests import array_digest, canonical_json, json_digest
 from multilab.core.errors import MultilabError
 from multilab.core.external_code import OutsideCode, OutsideCodeError, outside_code
-from multilab.core.files import parse_json, read_content, read_json, write_atomically, write_content
+from multilab.core.files import (
+    changed_files,
+    parse_json,
+    read_content,
+    read_json,
+    record_checksums,
+    write_atomically,
+    write_content,
+)
 from multilab.core.paths import conf_dir, data_dir, experiment_dir, home_dir, report_dir, results_dir, store_dir
 
 __all__ = [

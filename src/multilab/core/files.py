@@ -1,4 +1,4 @@
-"""Atomic writes of files, compressed ones by their name, paths that are no files or are read, and JSON.
+"""Atomic writes of files, compressed ones by their name, paths that are no files or are read, JSON, and checksums.
 
 Damage of a compressed file or of JSON is always a `ValueError`.
 """
@@ -12,12 +12,16 @@ import os
 import stat
 import tempfile
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from multilab.core.digests import sha256_digest
 from multilab.core.errors import MultilabError
 
 PathLike = str | os.PathLike[str]
+
+CHECKSUMS = "SHA256SUMS"
 
 _NO_FILES = (
     (stat.S_ISDIR, "a folder"),
@@ -144,3 +148,40 @@ def parse_json(text: bytes | str) -> Any:
         return json.loads(text)
     except RecursionError:  # a text of 100,000 "["
         raise ValueError("nested too deeply") from None
+
+
+def record_checksums(folder: Path, names: Iterable[str]) -> None:
+    """Record the sha256 of some files of a folder in its ``SHA256SUMS``, and drop those that do not exist.
+
+    The format is that of the program ``sha256sum``. A file whose name ends in ``.gz`` has the sha256 of its content:
+    versions of zlib compress the same content differently.
+    """
+    sums = _recorded_checksums(folder)
+    for name in names:
+        sums.pop(name, None)
+        if (folder / name).is_file():
+            sums[name] = _sha256(folder / name)
+    write_atomically(folder / CHECKSUMS, "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)))
+
+
+def changed_files(folder: Path) -> list[str]:
+    """Return the files of a folder that are missing or differ from what ``SHA256SUMS`` recorded."""
+    sums = _recorded_checksums(folder)
+    return [name for name, digest in sums.items() if not _has_digest(folder / name, digest)]
+
+
+def _has_digest(path: Path, digest: str) -> bool:
+    try:
+        return _sha256(path) == digest
+    except (OSError, ValueError):  # missing, or compressed and damaged
+        return False
+
+
+def _recorded_checksums(folder: Path) -> dict[str, str]:
+    path = folder / CHECKSUMS
+    lines = path.read_text().splitlines() if path.is_file() else []
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+
+
+def _sha256(path: Path) -> str:
+    return sha256_digest(read_content(path))

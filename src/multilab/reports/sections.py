@@ -17,12 +17,10 @@ from multilab.reports.figures.diagrams import rank_figures
 from multilab.reports.figures.learned import convergence_figure, learned_figures
 from multilab.reports.finding import finding
 from multilab.reports.page import flat, template, write_page
-from multilab.reports.paper.cells import MARKS, tally
+from multilab.reports.paper.cells import MARKS, names_on_page, tally
 from multilab.reports.paper.claims import claim_views, erratum_evidence, outcomes, program_views
 from multilab.reports.paper.errata import other_notes
-from multilab.reports.paper.friedman import friedman_tables
-from multilab.reports.paper.names import names_on_page
-from multilab.reports.paper.rank_figures import paper_rank_figures
+from multilab.reports.paper.friedman import friedman_tables, paper_rank_figures
 from multilab.reports.paper.tables import paper_tables
 from multilab.reports.tables.control import control_view
 from multilab.reports.tables.costs import cost_tables

@@ -1,10 +1,13 @@
-"""Published cells on a page: numbers as text, verdict and its sign; rectangles of cells."""
+"""Published cells on a page: names, numbers as text, verdict and its sign; rectangles of cells."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from multilab.claims.paper import Paper
 from multilab.claims.verdicts import VERDICTS
+from multilab.reports.data import ReportData, metric_title
 
 MARKS = {
     "match": "=",
@@ -64,3 +67,19 @@ def tally(values: Iterable[str], order: Sequence[str] = VERDICTS) -> tuple[tuple
     counts = Counter(values)
     names = (*order, *sorted(set(counts) - set(order)))
     return tuple((name, counts[name], f"{100 * counts[name] / counts.total():.1f} %") for name in names if counts[name])
+
+
+Names = Callable[[str, str], str]
+"""Return the name of a dataset, method or metric; the first argument says which of the three."""
+
+
+def names_on_page(report: ReportData, paper: Paper | None) -> Names:
+    """Return names as printed in a study's paper, else the display names of the study."""
+    printed = paper.printed_names if paper is not None else {}
+
+    def name_of(key: str, name: str) -> str:
+        if key == "metric":
+            return metric_title(re.sub(r"\[(.*)\]", r" of \1", name))
+        return str(printed.get(key, {}).get(name) or report.titles.get(name, name))
+
+    return name_of

@@ -1,4 +1,4 @@
-"""Published tables of Friedman's test, recomputed from the published cells and from ours."""
+"""Published tables of Friedman's test and diagrams of average ranks, from the published cells and from ours."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +10,9 @@ from multilab.claims.published import Derived, any_of, mask
 from multilab.reports.data import ReportData, metric_direction, metric_title
 from multilab.reports.figures import Figure
 from multilab.reports.figures.diagrams import rank_figure, rank_text
-from multilab.reports.paper.names import Names, names_on_page
-from multilab.reports.tables.entry import number
+from multilab.reports.paper.cells import Names, names_on_page
+from multilab.reports.tables.entry import Entry, number
+from multilab.reports.tables.scores import rank_entry
 from multilab.statistics import Comparison, compare_methods, summarise
 
 
@@ -157,3 +158,53 @@ def rank_diagram(comparison: Comparison, source: str, names: Names) -> Figure:
     titles = {name: names("method", name) for name in comparison.methods}
     caption = f"From {source}, by {metric_title(comparison.metric)}, {comparison.n} datasets, α = {comparison.alpha:g}."
     return rank_figure(comparison, titles, f"Average ranks: {rank_text(comparison, titles)}", caption)
+
+
+@dataclass(frozen=True)
+class RankRow:
+    """One measure: whose cells ("paper" or "ours"), their comparison, and the average rank of each method."""
+
+    source: str
+    test: Comparison
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class RankFigure:
+    """All measures of a figure; its diagrams by measure, those of the published cells first."""
+
+    number: str
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[RankRow, ...]
+    figures: tuple[tuple[str, tuple[Figure, ...]], ...]
+
+
+def paper_rank_figures(report: ReportData, paper: Paper | None) -> tuple[RankFigure, ...]:
+    """Return the figures that ``names.yaml`` of the paper lists under ``diagrams``.
+
+    Ours are ranks of the quantities under the published cells, over the datasets on which no value is missing.
+    """
+    if report.cells is None or paper is None:
+        return ()
+    names, shown = names_on_page(report, paper), []
+    basis = report.cells[~any_of(report.cells, [rule.where for rule in paper.aliases.derived])]
+    for figure in paper.aliases.diagrams:
+        table = basis[basis["table"].isin(figure.tables)]
+        methods = list(dict.fromkeys(table["method"]))
+        rows, diagrams = [], []
+        for metric, cells in table.groupby("metric", sort=False):
+            drawn = []
+            for column, source, values in (
+                ("printed_mean", "paper", "the printed cells"),
+                ("our_mean", "ours", "our values"),
+            ):
+                comparison = compare_cells(report, cells, column, str(metric))
+                if comparison is not None:
+                    entries = tuple(rank_entry(comparison, method) for method in methods)
+                    rows.append(RankRow(source, comparison, entries))
+                    drawn.append(rank_diagram(comparison, values, names))
+            diagrams.append((metric_title(str(metric)), tuple(drawn)))
+        heads = tuple(names("method", name) for name in methods)
+        shown.append(RankFigure(str(figure.figure), figure.title, heads, tuple(rows), tuple(diagrams)))
+    return tuple(shown)

@@ -16,9 +16,8 @@ from multilab.claims.published import any_of, layout_of, printed_number
 from multilab.claims.verdicts import MISSING
 from multilab.metrics import find_metric
 from multilab.reports.data import ReportData, metric_title
-from multilab.reports.paper.cells import Block, PaperCell, tally
+from multilab.reports.paper.cells import Block, Names, PaperCell, names_on_page, tally
 from multilab.reports.paper.errata import Note, cited_notes
-from multilab.reports.paper.names import Names, names_on_page
 
 _KEYS = ("dataset", "method", "metric")
 
