@@ -141,10 +141,10 @@ class LabelOptions:
         if self.labels_xml is not None:
             return self.labels_xml, dict(read_label_names(self.labels_xml))
         names = self.label_columns if self.label_columns is not None else self.label_names
-        return named_columns(names, path)
+        return read_names(names, path)
 
 
-def named_columns(names: Any, path: PathLike) -> tuple[PathLike, dict[str, int | None]]:
+def read_names(names: Any, path: PathLike) -> tuple[PathLike, dict[str, int | None]]:
     """Return the file that names columns, and the names with their lines in it.
 
     Names are a sequence, a text with commas, or a file with one name per line; all but the last are given for ``path``.

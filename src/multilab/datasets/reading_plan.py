@@ -26,7 +26,7 @@ from multilab.datasets.cells import (
     shown_examples,
 )
 from multilab.datasets.characteristics import describe
-from multilab.datasets.columns import LabelOptions, named_columns, names_to_drop
+from multilab.datasets.columns import LabelOptions, names_to_drop, read_names
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import require_file
@@ -113,7 +113,7 @@ def plan_reading(
     options = with_labels_xml(path, {key: value for key, value in options.items() if value is not None})
     for key in ("label_columns", "label_names"):
         if key in options:
-            options[key] = list(named_columns(options[key], path)[1])
+            options[key] = list(read_names(options[key], path)[1])
     dropped = list(names_to_drop(options.pop("drop", None)))
     chosen = {key: options[key] for key in _LABELS if key in options}
     of_tags = TagOptions(**{key: options[key] for key in _TAGS if key in options})
