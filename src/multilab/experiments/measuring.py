@@ -75,10 +75,10 @@ class _Sampler:
 
         self._process = psutil.Process()
         self._stop = threading.Event()
-        self._peak = self._read()
+        before = self._peak = self._read()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
-        return self._peak
+        return before
 
     def stop(self) -> float:
         self._stop.set()
