@@ -303,6 +303,17 @@ def test_excel_bombs(tmp_path):
         read(path, labels_last=1)
 
 
+def test_a_row_number_beyond_those_of_excel(tmp_path):
+    pytest.importorskip("openpyxl")
+    path, changed = tmp_path / "set.xlsx", tmp_path / "changed.xlsx"
+    pd.DataFrame({"x": range(9), "y": [0, 1, 0] * 3}).to_excel(path, index=False)
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(changed, "w") as other:
+        for name in archive.namelist():
+            other.writestr(name, archive.read(name).replace(b'<row r="5"', b'<row r="99999999999999"'))
+    with pytest.raises(DatasetError, match="a row beyond the 1,048,576 of Excel"):
+        read(changed, labels_last=1)
+
+
 @pytest.mark.parametrize("kind", ["csv", "json", "xlsx", "parquet", "frame"])
 def test_numbers_as_values_of_labels(kind, tmp_path):
     frame = pd.DataFrame({"x": np.ravel(X), "sign": [-1, 1, 1, -1], "one": [1, None, 1, None], "both": [1, 0, 0, 1]})

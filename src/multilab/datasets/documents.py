@@ -29,6 +29,9 @@ from multilab.datasets.frames import table_of_frame
 __all__ = ["read_excel", "read_json"]
 
 
+_MOST_ROWS = 2**20
+
+
 def read_json(
     path: PathLike,
     options: LabelOptions | None,
@@ -127,6 +130,8 @@ def read_excel(
             if cells > checked:  # a single cell far to the right makes a row wide
                 require_cells(cells, 1, "the table", path, limits)
                 checked = 2 * cells
+            if len(rows) == _MOST_ROWS:  # a row with a wrong number: openpyxl fills the gap before it
+                raise DatasetError(f"a row beyond the {_MOST_ROWS:,} of Excel", path)
             rows.append(list(row))
     except DatasetError:
         raise
