@@ -193,6 +193,8 @@ def test_on_how_many_datasets_a_method_is_the_best():
     both = run_check("best_on", {**about, "metrics": ["macro_f1", "ranking_loss"]}, ours)
     assert (both.outcome, both.share) == ("holds in part", (1, 2))
     assert both.numbers["ranking_loss"] == "3 of 8, on single splits 3 to 3"
+    one = run_check("best_on", {**about, "metrics": ["macro_f1"], "datasets": ["d0"], "at_least": 1}, ours)
+    assert one.numbers["macro_f1"] == "1 of 1, on 2 of 2 splits"
     together = run_check("best_on", {**about, "metrics": ["macro_f1", "ranking_loss"], "together": True}, ours)
     assert (together.outcome, together.numbers["by all together"]) == ("fails", 3)
 

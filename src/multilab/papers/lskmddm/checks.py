@@ -83,7 +83,7 @@ def best_on(
     """Holds for a metric if the method is the best one on enough datasets, ties included.
 
     With ``together`` it must be the best one by all metrics on the same datasets. The numbers are the counts of the
-    means, and the least and the largest of the counts of single splits.
+    means, and the least and the largest of the counts of single splits; of one dataset, on how many splits it is best.
     """
     by = f"all of {words(metrics)} together" if together else f"each of {words(metrics)}"
     sentence = f"By {by}: {method} is the best of {words(methods)} on at least {at_least} of {words(datasets)}."
@@ -91,8 +91,7 @@ def best_on(
     best = {metric: _is_best(table.groupby(level="dataset").mean(), method, metric) for metric, table in runs.items()}
     single = {metric: _is_best(table, method, metric).groupby(level="split").sum() for metric, table in runs.items()}
     numbers: dict[str, object] = {
-        metric: f"{int(best[metric].sum())} of {len(best[metric])}, on single splits "
-        f"{int(single[metric].min())} to {int(single[metric].max())}"
+        metric: f"{int(best[metric].sum())} of {len(best[metric])}, on {_on_splits(single[metric], len(datasets))}"
         for metric in metrics
     }
     if not together:
@@ -100,6 +99,13 @@ def best_on(
     by_all = pd.DataFrame(best).all(axis=1)
     numbers["by all together"] = int(by_all.sum())
     return Finding.of(int(by_all.sum()) >= at_least, numbers, sentence)
+
+
+def _on_splits(counts: pd.Series, datasets: int) -> str:
+    """Return on how many datasets, by split, a method is best: a range, or of one dataset the number of splits."""
+    if datasets == 1:
+        return f"{int(counts.sum())} of {len(counts)} splits"
+    return f"single splits {int(counts.min())} to {int(counts.max())}"
 
 
 def combinations(
