@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
@@ -14,6 +15,7 @@ from multilab.decision import (
     TunedThresholdClassifier,
     calibrated,
     cost_thresholds,
+    guarded_thresholds,
     macro_f1_thresholds,
     tuned_threshold,
 )
@@ -152,3 +154,21 @@ def test_weights_guard_and_label_without_observed_rows():
     model = TunedThresholdClassifier(PLAIN, guard=True, cv=FOLDS).fit(X, empty, sample_weight=weights)
     assert model.thresholds_[2] == np.inf
     assert not model.predict(X)[:, 2].any()
+
+
+def test_scores_in_another_order_of_the_labels_are_refused():
+    labels, scores = pd.DataFrame(Y, columns=list("abcd")), pd.DataFrame(SCORES, columns=list("abcd"))
+    other = scores[list("dcba")]
+    for wrapper in (TunedThresholdClassifier, CalibratedMultiLabelClassifier):
+        with pytest.raises(MethodError, match="in another order: pass X"):
+            wrapper("precomputed").fit(other, labels)
+        model = wrapper("precomputed").fit(scores, labels)
+        with pytest.raises(MethodError, match="in another order: pass X"):
+            model.predict(other)
+    with pytest.raises(MethodError, match="in another order: pass scores"):
+        guarded_thresholds(labels, other, 0.5)
+
+
+def test_nothing_to_route_is_no_error():
+    with config_context(enable_metadata_routing=True):
+        assert TunedThresholdClassifier(PLAIN, cv=FOLDS).fit(X, Y).predict(X).shape == Y.shape

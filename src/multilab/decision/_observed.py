@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils import Bunch, check_random_state, indexable
 from sklearn.utils.validation import _check_sample_weight
 
+from multilab.core.tables import in_another_order
 from multilab.decision import calibrated, tuned_threshold
 from multilab.decision._held_out import HeldOutClassifier, HeldOutScores, _fit_fold
 from multilab.decision.calibrated import CalibrationMap, CalibrationMethod, fit_calibration
@@ -42,6 +43,10 @@ class _ObservedLabels(HeldOutClassifier):
 
     def _fit_held_out(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> HeldOutScores:
         """Return held-out scores; the labels are -1 where they were not observed."""
+        if isinstance(self.estimator, str) and in_another_order(
+            getattr(y, "columns", None), getattr(X, "columns", None)
+        ):
+            raise MethodError("X has the scores of the labels in another order: pass X[y.columns]")
         classes, target = binary_classes(y)
         Y = None if classes is not None else check_labels(target, missing=True, owner=type(self).__name__)
         if Y is None or not has_unobserved(Y):
@@ -68,6 +73,12 @@ class _ObservedLabels(HeldOutClassifier):
                 delattr(self, name)
         self._set_labels(Y.shape[1], None, names)
         return HeldOutScores(scores, Y, weights)
+
+    def _validate_predict(self, X: Any) -> Any:
+        X_names = getattr(X, "columns", None)
+        if isinstance(self.estimator, str) and in_another_order(getattr(self, "label_names_", None), X_names):
+            raise MethodError("X has the scores of the labels in another order: pass X[model.label_names_]")
+        return super()._validate_predict(X)
 
     def _routed(self, base: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Bunch:
         if sample_weight is None and not fit_params:  # scikit-learn's router has no answer for nothing
@@ -405,7 +416,8 @@ def fit_observed_calibration(
     pooled = None
     if method == "temperature" and any(mixed):  # one map for all labels with both classes
         parts = zip(*(cell for cell, both in zip(cells, mixed, strict=True) if both), strict=True)
-        pooled = fit_calibration(method, *map(np.concatenate, parts), probabilities)
+        joined = [np.concatenate(part) for part in parts]
+        pooled = fit_calibration(method, joined[0], joined[1], joined[2], probabilities)
     return _LabelByLabel(
         [
             pooled if pooled is not None and both else fit_calibration(method, *cell, probabilities)

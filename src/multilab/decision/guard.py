@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from multilab.core.tables import in_another_order
 from multilab.decision.thresholds import LabelCurves, check_scores, first_best
 from multilab.methods.base import MethodError
 from multilab.methods.labels import check_labels
@@ -80,6 +81,8 @@ def guarded_thresholds(
     """
     if not shrinkage >= 0:
         raise MethodError(f"`shrinkage` must be >= 0, got {shrinkage}")
+    if in_another_order(getattr(Y, "columns", None), getattr(scores, "columns", None)):
+        raise MethodError("`scores` has the columns of Y in another order: pass scores[Y.columns]")
     labels = check_labels(Y, y_mask, missing=True)
     hidden = labels == -1 if labels.dtype == np.int8 else np.zeros(labels.shape, dtype=bool)
     labels, array, weights = check_scores(np.where(hidden, 0, labels), scores, sample_weight)

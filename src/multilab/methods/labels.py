@@ -141,7 +141,10 @@ def target_values(y: Any) -> Any:
     try:
         return table_values(y)
     except ValueError:
-        raise MethodError(f"y has rows of unequal length: give one 0/1 column per label ({TAGS})") from None
+        raise MethodError(
+            "y has rows of unequal length; for lists of tags pass "
+            "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y), one 0/1 column per tag"
+        ) from None
 
 
 def binary_classes(y: Any) -> tuple[np.ndarray | None, Any]:
@@ -177,8 +180,8 @@ def binary_classes(y: Any) -> tuple[np.ndarray | None, Any]:
     if kind != "binary":
         raise MethodError(
             f"{describe_target(array)} y of one dimension must hold two classes; "
-            "for more, pass one 0/1 column per class, as sklearn.preprocessing.LabelBinarizer makes them from classes, "
-            "and sklearn.preprocessing.MultiLabelBinarizer from lists of tags"
+            "for more, pass one 0/1 column per class: sklearn.preprocessing.LabelBinarizer().fit_transform(y) for "
+            "classes, sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y) for lists of tags"
         )
     if len(classes) < 2:
         raise MethodError(f"y holds one class only, {classes.tolist()}: a classification needs two")

@@ -29,6 +29,7 @@ from multilab.metrics.scorers import get_scorer, get_scorer_names
 from multilab.metrics.scoring import score_all
 from multilab.metrics.top_labels import label_propensities
 from multilab.metrics.value_bounds import Bounds, bounds
+from multilab.metrics.weighted import public_function
 
 __all__ = [
     "METRICS",
@@ -57,7 +58,7 @@ __all__ += sorted(DEFINED)
 
 def __getattr__(name: str) -> Callable[..., float]:
     if name in DEFINED:
-        return DEFINED[name].function
+        return public_function(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -11,6 +11,7 @@ from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.errors import MetricError
 from multilab.metrics.inputs import refuse_other_order
 from multilab.metrics.registry import DEFINED, defined
+from multilab.metrics.weighted import public_function
 
 __all__ = ["get_scorer", "get_scorer_names"]
 
@@ -34,9 +35,13 @@ def get_scorer_names() -> list[str]:
 
 
 def get_scorer(
-    name: str | Iterable[str], *, conventions: str | Conventions = "default", **parameters: Any
+    name: str | Iterable[str],
+    *,
+    conventions: str | Conventions = "default",
+    labels: Any = None,
+    **parameters: Any,
 ) -> Callable[[Any, Any, Any], Any]:
-    """Return a scorer ``scorer(estimator, X, Y)`` of a metric, for ``scoring=`` of scikit-learn.
+    """Return a scorer ``scorer(estimator, X, Y, sample_weight=None)`` of a metric, for ``scoring=`` of scikit-learn.
 
     As in scikit-learn a larger score is better: where smaller values of a metric are better, the sign is negative.
     Metrics of decisions call ``predict``; metrics of probabilities ``predict_proba``; metrics of scores
@@ -50,13 +55,16 @@ def get_scorer(
         scikit-learn accepts it as multi-metric ``scoring=`` too. A dict of single scorers is accepted as well.
     conventions : str or Conventions, default "default"
         A preset or your own rules.
+    labels : sequence of int or str, optional
+        The labels to measure, by position, or by name where Y is a data frame. None: all.
     **parameters
         Arguments of the metric, for example ``k=3``; only with a single name.
 
     Returns
     -------
     callable
-        Y may have unobserved cells (NaN, or -1 in int8).
+        Y may have unobserved cells (NaN, or -1 in int8). Where metadata routing is enabled,
+        ``set_score_request(sample_weight=True)`` asks for weights of the rows.
 
     Raises
     ------
@@ -78,15 +86,15 @@ def get_scorer(
     """
     rules = resolve(conventions)
     if isinstance(name, str):
-        return _Scorer((name,), rules, parameters, single=True)
-    return _Scorer(tuple(name), rules, parameters, single=False)
+        return _Scorer((name,), rules, labels, parameters, single=True)
+    return _Scorer(tuple(name), rules, labels, parameters, single=False)
 
 
 class _Scorer:
     """Scorer of one metric, or of several as a dict; it can be pickled and cloned."""
 
     def __init__(
-        self, names: tuple[str, ...], conventions: Conventions, parameters: dict[str, Any], single: bool
+        self, names: tuple[str, ...], conventions: Conventions, labels: Any, parameters: dict[str, Any], single: bool
     ) -> None:
         if not names:
             raise MetricError("get_scorer needs at least one metric")
@@ -98,12 +106,27 @@ class _Scorer:
             if unknown:
                 raise MetricError(f"{name} has no parameter {unknown[0]!r}; it has: {', '.join(known) or 'none'}")
         self.names, self.conventions, self.parameters, self.single = names, conventions, parameters, single
+        self.labels = labels
+        self._request: bool | str | None = None
+
+    def set_score_request(self, *, sample_weight: bool | str | None) -> _Scorer:
+        """Say whether scikit-learn passes weights of the rows on, or under which name; see its metadata routing."""
+        self._request = sample_weight
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Return the request of weights of the rows."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="sample_weight", alias=self._request)
+        return request
 
     def __repr__(self) -> str:
         name: Any = self.names[0] if self.single else list(self.names)
         return f"get_scorer({', '.join([repr(name), *(f'{k}={v!r}' for k, v in self.parameters.items())])})"
 
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float | dict[str, float]:
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float | dict[str, float]:
         """Return the score of a fitted estimator on X and true labels y."""
         outputs: dict[str, Any] = {}
         values = {}
@@ -113,7 +136,8 @@ class _Scorer:
             method = _method(estimator, _METHODS[metric.needs], name)
             if method not in outputs:
                 outputs[method] = label_outputs(getattr(estimator, method)(X), estimator)
-            value = metric.function(y, outputs[method], self.conventions, **self.parameters)
+            chosen = {"sample_weight": sample_weight, "labels": self.labels}
+            value = public_function(name)(y, outputs[method], self.conventions, **chosen, **self.parameters)
             values[name] = value if metric.direction == "max" else -value
         return values[self.names[0]] if self.single else values
 

@@ -1,4 +1,4 @@
-"""Metrics of the k labels with the highest scores of a row: precision and normalised discounted gain.
+"""Metrics of the k labels with the highest scores of a row: precision, recall and normalised discounted gain.
 
 Of labels tied at the border of the k a random choice is expected, so that the value does not depend on the order of the
 labels (as in scikit-learn's ``ndcg_score``). A row without relevant label counts 0.
@@ -18,7 +18,7 @@ from multilab.metrics.label_ranks import Ranking, rank_relevant
 from multilab.metrics.label_sets import LabelSets
 from multilab.metrics.registry import metric
 
-__all__ = ["label_propensities", "ndcg_at_k", "precision_at_k"]
+__all__ = ["label_propensities", "ndcg_at_k", "precision_at_k", "recall_at_k"]
 
 
 @metric(
@@ -55,6 +55,42 @@ def precision_at_k(
     0.6667
     """
     return _mean_gain(ranking, k, propensities, discounted=False)
+
+
+@metric(
+    title="Recall at k",
+    direction="max",
+    needs="scores",
+    group="ranking",
+    mean_over="rows",
+    source="Manning, Raghavan & Schütze, Introduction to Information Retrieval, 2008, section 8.4",
+    in_score_all=False,
+)
+def recall_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5) -> Value | float:
+    """Return the mean over rows of the share of the relevant labels that are among the k with the highest scores.
+
+    Parameters
+    ----------
+    k : int, default 5
+        Number of labels.
+
+    Examples
+    --------
+    >>> from multilab.metrics import recall_at_k
+    >>> Y = [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
+    >>> scores = [[0.6, 0.4, 0.4], [0.7, 0.8, 0.1], [0.2, 0.3, 0.1]]
+    >>> round(recall_at_k(Y, scores, k=1), 4), round(recall_at_k(Y, scores, k=2), 4)
+    (0.5, 0.5833)
+    """
+    k = _checked_k(k, ranking)
+
+    def hits(scores: np.ndarray, entries: Entries) -> np.ndarray:
+        ranks = rank_relevant(scores, entries, by_index=False)
+        share = (np.minimum(ranks.above + ranks.tied, k) - np.minimum(ranks.above, k)) / ranks.tied
+        return np.bincount(ranks.lists, share, entries.starts.size - 1)
+
+    relevant = np.diff(ranking.truth.indptr)
+    return mean_of(ranking.per_row(("recall", k), hits) / np.maximum(relevant, 1))
 
 
 @metric(
@@ -134,9 +170,7 @@ def label_propensities(Y: Any, a: float = 0.55, b: float = 1.5) -> np.ndarray:
 
 def _mean_gain(ranking: Ranking, k: int, propensities: Any, discounted: bool) -> Value:
     """Return the mean over rows of gain / best gain, or with propensities the quotient of their sums."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise MetricError(f"`k` must be an integer >= 1, got {k!r}")
-    k = min(int(k), ranking.truth.shape[1])
+    k = _checked_k(k, ranking)
     weights = None if propensities is None else 1 / _checked(propensities, ranking)
     # The gain of the first r ranks.
     discounts = 1 / np.log2(np.arange(2, k + 2)) if discounted else np.ones(k)
@@ -161,6 +195,13 @@ def _mean_gain(ranking: Ranking, k: int, propensities: Any, discounted: bool) ->
         total = mean_of(best).value
         return Value(mean_of(gain).value / total if total > 0 else 0.0)
     return mean_of(np.where(best > 0, gain / np.where(best > 0, best, 1), 0.0))
+
+
+def _checked_k(k: int, ranking: Ranking) -> int:
+    """Return k, at most the number of labels."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise MetricError(f"`k` must be an integer >= 1, got {k!r}")
+    return min(int(k), ranking.truth.shape[1])
 
 
 def _best_weighted(entries: Entries, weights: np.ndarray, discounts: np.ndarray) -> np.ndarray:
