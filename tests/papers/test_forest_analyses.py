@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -203,15 +204,15 @@ def test_not_worse_counts_ties_and_what_is_not_significant() -> None:
     assert (result.numbers["won"], result.numbers["tied"], result.numbers["not worse"]) == (1, 1, 2)
     assert run_check("not_worse", {**arguments, "at_least": 3}, printed).outcome == "fails"
     rows = []
-    gaps_on = {"noise": [0.3, -0.2, 0.1], "worse": [0.10, 0.11, 0.12], "better": [-0.10, -0.11, -0.12]}
+    gaps_on = {"noise": [0.3, -0.2, 0.1], "worse": [0.10, 0.11, 0.12], "better": [-0.10, -0.11, -0.12], "equal": [0.0] * 3}
     for dataset, gaps in gaps_on.items():
         for split, gap in enumerate(gaps):
             rows += [(dataset, split, "a", "hamming_loss", 0.5 + gap), (dataset, split, "b", "hamming_loss", 0.5)]
     ours = claims.Evidence(pd.DataFrame(rows, columns=["dataset", "split", "method", "metric", "value"]))
-    result = run_check("not_worse", {**arguments, "at_least": 2}, ours)
-    expected = {"won": 1, "tied": 0, "significantly better": 1, "significantly worse": 1, "cells": 3, "not worse": 2}
-    assert (result.outcome, result.numbers) == ("holds", expected)
-    assert run_check("not_worse", {**arguments, "at_least": 3}, ours).outcome == "fails"
+    result = run_check("not_worse", {**arguments, "at_least": 3}, ours)
+    expected = {"won": 1, "tied": 1, "significantly better": 1, "significantly worse": 1, "cells": 4, "not worse": 3}
+    assert (result.outcome, json.loads(json.dumps(result.numbers))) == ("holds", expected)
+    assert run_check("not_worse", {**arguments, "at_least": 4}, ours).outcome == "fails"
 
 
 def test_layers_kept_are_counted_over_measures() -> None:

@@ -286,4 +286,4 @@ def _density(dataset: str) -> float:
 
 def _significant(gains: pd.Series, alpha: float) -> bool:
     """Return whether the mean of paired differences is significantly different from 0 by the t test."""
-    return len(gains) > 1 and gains.std() > 0 and bool(ttest_rel(gains, 0 * gains).pvalue < alpha)
+    return bool(len(gains) > 1 and gains.std() > 0 and ttest_rel(gains, 0 * gains).pvalue < alpha)
