@@ -204,7 +204,12 @@ def test_not_worse_counts_ties_and_what_is_not_significant() -> None:
     assert (result.numbers["won"], result.numbers["tied"], result.numbers["not worse"]) == (1, 1, 2)
     assert run_check("not_worse", {**arguments, "at_least": 3}, printed).outcome == "fails"
     rows = []
-    gaps_on = {"noise": [0.3, -0.2, 0.1], "worse": [0.10, 0.11, 0.12], "better": [-0.10, -0.11, -0.12], "equal": [0.0] * 3}
+    gaps_on = {
+        "noise": [0.3, -0.2, 0.1],
+        "worse": [0.10, 0.11, 0.12],
+        "better": [-0.10, -0.11, -0.12],
+        "equal": [0.0] * 3,
+    }
     for dataset, gaps in gaps_on.items():
         for split, gap in enumerate(gaps):
             rows += [(dataset, split, "a", "hamming_loss", 0.5 + gap), (dataset, split, "b", "hamming_loss", 0.5)]
