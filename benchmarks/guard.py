@@ -10,6 +10,7 @@ most 20 positives in training. The choice is read from the rows of macro F1. Tak
 
 from __future__ import annotations
 
+import argparse
 import sys
 import warnings
 
@@ -42,10 +43,13 @@ LEARNERS = {
 SHRINKAGE = (0, 1, 2, 5, 10, 20, 50, 1e9)
 
 
-def main(names: tuple[str, ...]) -> None:
+def main() -> None:
     """Print a table per objective."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", default=SETS, help="data sets (default: thirteen)")
+    warnings.filterwarnings("ignore")
     rows = []
-    for name in names:
+    for name in parser.parse_args().sets:
         data = datasets.load(name)
         X, Y = data.X, data.Y.toarray() if sp.issparse(data.Y) else data.Y
         for learner, estimator in LEARNERS.items():
@@ -77,5 +81,4 @@ def values(known: np.ndarray, truth: np.ndarray, decisions: np.ndarray) -> dict[
 
 
 if __name__ == "__main__":
-    warnings.filterwarnings("ignore")
-    main(tuple(sys.argv[1:]) or SETS)
+    main()

@@ -47,12 +47,14 @@ def test_single_functions_agree_with_score_all(conventions):
     result = score_all(truth, scores, threshold=0.6, conventions=conventions)
     given = {"scores": scores, "probabilities": scores, "decisions": scores > 0.6}
     for name, metric in metrics.registry.DEFINED.items():
-        assert metric.function is getattr(metrics, name)
+        public = getattr(metrics, name)
+        assert public.__name__ == name
         assert name in metrics.__all__
         if name not in METRICS:
             assert name not in result
             continue
-        np.testing.assert_equal(metric.function(truth, given[metric.needs], conventions), result[name])
+        for function in (metric.function, public):
+            np.testing.assert_equal(function(truth, given[metric.needs], conventions), result[name])
 
 
 def test_worked_example():

@@ -36,13 +36,14 @@ def table_inputs(cell: Cell, store: Store) -> CellInputs:
     X_train, X_test = X[train], X[test]
     scaler = table_scaler(cell.method.preprocessing, X_train, encoder)
     if scaler is not None:
-        X_train, X_test = scaler.transform(X_train), (scaler.transform(X_test) if len(test) else X_test)
+        X_train = scaler.transform(X_train)
+        X_test = scaler.transform(X_test) if len(test) else X_test
     Y = _table(cell.split_ref.dataset, cell.split_ref.dataset_digest).Y
     return CellInputs(X_train, Y[train], X_test, Y[test])
 
 
 def table_scaler(preprocessing: str, X: Any, encoder: TableEncoder) -> Any | None:
-    """Return the scaler of a method's preprocessing, see `fitted_scaler`; words of free text stay as they are."""
+    """Return `fitted_scaler` of a method's preprocessing, but for words of free text, which stay as they are."""
     scaler = fitted_scaler(preprocessing, X)
     if scaler is not None and len(encoder.unscaled):  # then X is sparse, and the scaler divides only
         scaler.scale_[encoder.unscaled] = 1.0
