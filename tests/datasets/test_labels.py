@@ -199,7 +199,7 @@ def test_a_table_of_tags_is_added_and_loaded_by_its_name(tmp_path, monkeypatch):
     encoder = encoder_of("films")
     rows = encoder.read("films.jsonl")
     assert rows[["drama", "war"]].to_numpy().tolist() == data.Y.tolist()
-    assert encoder.encode(rows).X.tolist() == data.X.tolist()
+    assert encoder.encode(rows).X.tolist() == data.X.to_numpy().tolist()
     write(tmp_path, "new.json", '[{"x": 2}]')
     assert list(encoder.read("new.json")) == ["x"]
 

@@ -63,7 +63,7 @@ def test_the_card_has_the_kinds_and_the_set_is_its_table(store):
     kinds = [str(column.kind) for column in data.columns]
     assert kinds == ["text", "number:comma in €", "date:day", "category", "number"]
     assert data.X.shape == (80, 5)
-    frame = data.frame()
+    frame = data.X
     assert frame["remark"].tolist() == table()["remark"].tolist()
     np.testing.assert_array_equal(frame["x"], pd.read_csv("reviews.csv")["x"])
     assert frame["price"].isna().tolist() == (table()["price"] == "").tolist()
@@ -81,7 +81,7 @@ def test_an_encoder_that_saw_test_rows_would_fail_here(store):
     mine, theirs = gather(cell, store), gather(other, store)
     assert (mine.X_train != theirs.X_train).nnz == 0
     assert mine.X_test.shape != theirs.X_test.shape or (mine.X_test != theirs.X_test).nnz
-    of_all_rows = TableEncoder.learn(load("changed").frame(), load("changed").columns)
+    of_all_rows = TableEncoder.learn(load("changed").X, load("changed").columns)
     assert of_all_rows != encoded_rows(other.split_ref, store)[0]
 
 

@@ -37,8 +37,9 @@ class Dataset:
     ----------
     name : str
         Name of the card.
-    X : ndarray or scipy.sparse.csr_array of shape (n, d), float64
-        Features; dense and C-contiguous, or CSR with sorted indices.
+    X : ndarray or scipy.sparse.csr_array of shape (n, d), float64; or DataFrame of shape (n, m)
+        Features; dense and C-contiguous, or CSR with sorted indices. Of a table of one's own they are as read:
+        numbers, and texts as categories, NaN where a value is missing (see ``columns``).
     Y : ndarray of shape (n, q), uint8, C-contiguous; or scipy.sparse.csr_array, uint8
         Labels, 0 or 1; int8 with -1 where one was not observed, if any was not. Sparse for many labels: see
         `multilab.datasets.sparse.label_matrix`.
@@ -52,9 +53,8 @@ class Dataset:
     features : int
         Number of features before one-hot coding.
     columns : tuple of TableColumn or None
-        Of a table of one's own, the columns of ``X``, which are no features yet: a column without ``values`` holds
-        numbers, any other the positions of its texts there; NaN is a missing value. What turns them into numbers is
-        learned from training rows (`TableEncoder.learn`), as the kind of each column says. None: ``X`` is a matrix.
+        The columns of a table of one's own with their kinds; what turns them into numbers is learned from training rows
+        (`TableEncoder.learn`, `FrameEncoder`). None: ``X`` is a matrix.
 
     Examples
     --------
@@ -72,26 +72,6 @@ class Dataset:
     digest: str = ""
     features: int = 0
     columns: tuple[TableColumn, ...] | None = None
-
-    def frame(self) -> pd.DataFrame:
-        """Return the features as a data frame: numbers, and texts as categories; NaN where a value is missing.
-
-        Raises
-        ------
-        DatasetError
-            ``X`` is sparse: of such a set the matrix is all there is.
-        """
-        if sp.issparse(self.X):
-            raise DatasetError(f"{self.name}: a sparse matrix is no table")
-        names = self.feature_names
-        texts = [None] * len(names) if self.columns is None else [column.values for column in self.columns]
-        return pd.DataFrame(
-            {
-                name: cells if values is None else _categorical(cells, values)
-                for name, cells, values in zip(names, self.X.T, texts, strict=True)
-            },
-            copy=False,
-        )
 
     @classmethod
     def from_frame(
@@ -182,7 +162,7 @@ class Dataset:
         names = {"feature_names": list(raw.feature_names), "label_names": list(raw.label_names)}
         return cls(
             name,
-            raw.X,
+            raw.X if raw.columns is None else table_frame(raw.X, raw.columns),
             raw.Y,
             **names,
             splits=splits,
@@ -192,13 +172,29 @@ class Dataset:
         )
 
     def __repr__(self) -> str:
-        kind = "sparse" if sp.issparse(self.X) else "dense"
+        kind = "sparse" if sp.issparse(self.X) else "dense" if self.columns is None else "table"
         n, d = self.X.shape
         return f"Dataset({self.name}: {n} x {d} {kind}, {self.Y.shape[1]} labels, {self.digest[:12]})"
 
 
-def _categorical(codes: np.ndarray, values: Sequence[str]) -> pd.Categorical:
-    return pd.Categorical.from_codes(np.where(np.isnan(codes), -1, codes).astype(np.int64), list(values))
+def table_frame(codes: np.ndarray, columns: Sequence[TableColumn]) -> pd.DataFrame:
+    """Return numbers, and positions of texts, as a data frame: texts are categories, missing values NaN."""
+    series = {}
+    for cells, column in zip(codes.T, columns, strict=True):
+        at = np.where(np.isnan(cells), -1, cells).astype(np.int64) if column.values is not None else None
+        series[column.name] = cells if at is None else pd.Categorical.from_codes(at, list(column.values or ()))
+    return pd.DataFrame(series, copy=False)
+
+
+def table_codes(frame: pd.DataFrame) -> np.ndarray:
+    """Return what :func:`table_frame` made a data frame of."""
+    codes = np.empty(frame.shape)
+    for j, (_, cells) in enumerate(frame.items()):
+        if isinstance(cells.dtype, pd.CategoricalDtype):
+            codes[:, j] = np.where(cells.cat.codes < 0, np.nan, cells.cat.codes)
+        else:
+            codes[:, j] = cells
+    return codes
 
 
 def build_dataset(

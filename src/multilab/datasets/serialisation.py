@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from multilab.core.files import write_atomically
 from multilab.datasets.columns import TableColumn
-from multilab.datasets.dataset import Dataset
+from multilab.datasets.dataset import Dataset, table_codes, table_frame
 from multilab.datasets.kinds import Kind
 
 _ATTEMPTS = 20
@@ -29,7 +29,8 @@ def to_bytes(dataset: Dataset) -> dict[str, bytes]:
     Of a table ``texts.json`` has the texts of its columns.
     """
     content = {}
-    for name, matrix in (("X", dataset.X), ("Y", dataset.Y)):
+    X: Any = dataset.X if dataset.columns is None else table_codes(dataset.X)
+    for name, matrix in (("X", X), ("Y", dataset.Y)):
         if sp.issparse(matrix):
             shape = np.array(matrix.shape, dtype=np.int64)
             arrays = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
@@ -48,16 +49,17 @@ def to_bytes(dataset: Dataset) -> dict[str, bytes]:
 def from_bytes(name: str, meta: Mapping[str, Any], content: Mapping[str, bytes]) -> Dataset:
     """Return the dataset of a store: the inverse of :func:`to_bytes`, with names and digest from ``meta``."""
     named = _loaded(content["named_splits.npz"])
+    X, columns = _matrix(content, "X"), _columns(meta, content)
     return Dataset(
         name=name,
-        X=_matrix(content, "X"),
+        X=X if columns is None else table_frame(X, columns),
         Y=_matrix(content, "Y"),
         feature_names=meta["feature_names"],
         label_names=meta["label_names"],
         splits={split: (named[f"{split}/train"], named[f"{split}/test"]) for split in meta["splits"]},
         digest=meta["digest"],
         features=meta["features"],
-        columns=_columns(meta, content),
+        columns=columns,
     )
 
 

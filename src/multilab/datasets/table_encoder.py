@@ -375,7 +375,7 @@ def encoder_with_rows(name: str) -> tuple[TableEncoder, RawData | Dataset]:
     reading = {name: value for name, value in wanted.reader.items() if name in kept}
     data = load(name)
     if data.columns is not None:
-        return TableEncoder.learn(data.frame(), data.columns, data.label_names, dropped, reading), data
+        return TableEncoder.learn(data.X, data.columns, data.label_names, dropped, reading), data
     paths = {one.file.role: one.path for one in find_files(wanted)}
     raw, _ = _from_files(paths, {**wanted.reader, **wanted.label_files})
     return TableEncoder.of(raw, dropped, wanted.reader.get("missing", "error"), reading), raw

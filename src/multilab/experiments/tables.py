@@ -16,6 +16,7 @@ from multilab.core import canonical_json, json_digest, write_atomically
 from multilab.core.files import parse_json
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.table_encoder import TableEncoder
+from multilab.experiments.cells import library_versions
 from multilab.experiments.fitting import CellInputs, fitted_scaler, indices
 
 if TYPE_CHECKING:
@@ -62,12 +63,13 @@ def encoded_rows(ref: SplitRef, store: Store) -> tuple[TableEncoder, Any]:
 @functools.lru_cache(maxsize=2)
 def _encoded(ref: SplitRef, store: Store) -> tuple[TableEncoder, Any]:
     folder = store.root / ".encoded"
-    path = folder / f"{json_digest([ref.dataset_digest, ref.protocol, ref.split, ref.encoder])}.npz"
+    made_by = [ref.dataset_digest, ref.protocol, ref.split, ref.encoder, library_versions()]
+    path = folder / f"{json_digest(made_by)}.npz"
     try:
         return _read(path)
     except (OSError, ValueError, KeyError, DatasetError):  # not there, or damaged
         data = _table(ref.dataset, ref.dataset_digest)
-        frame, (rows, _) = data.frame(), indices(ref)
+        frame, (rows, _) = data.X, indices(ref)
         encoder = TableEncoder.learn(frame.iloc[rows], data.columns or (), data.label_names)
         X = encoder.encode(frame).X
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,7 +81,7 @@ def matrix_columns(data: Dataset) -> int:
     """Return the number of columns that a method sees of a dataset; of a table those that all rows teach."""
     if data.columns is None:
         return int(data.X.shape[1])
-    return TableEncoder.learn(data.frame(), data.columns).width
+    return TableEncoder.learn(data.X, data.columns).width
 
 
 @functools.lru_cache(maxsize=2)

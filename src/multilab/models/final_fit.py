@@ -267,7 +267,7 @@ def fitted_model(
         label_names=names,
         score_kind=kind,
         thresholds=dict(zip(names, limits, strict=True)) if limits else {},
-        features=feature_summaries(raw.X if data.columns is None else data.frame(), encoder, cell.seed),
+        features=feature_summaries(raw.X, encoder, cell.seed),
         labels=label_summaries(data.Y, names),
         metrics=metric_summaries(validated.scores, validated.test_to_train),
         per_label=per_label_rows(validated.Y, validated.held_scores, validated.held_decisions, names, conventions),
