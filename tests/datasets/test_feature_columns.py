@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from helpers.own_files import saved
 from multilab.datasets import DatasetError, TableEncoder, plan_reading, read
 from multilab.datasets.columns import TableColumn
 from multilab.datasets.feature_columns import FeatureColumn
@@ -153,15 +154,7 @@ def test_weights_are_finite():
 def test_dates_of_a_frame_of_parquet_and_of_excel_are_dates(kind, tmp_path):
     when = pd.to_datetime(["2024-01-31 06:00", None, "2023-12-24", "2024-02-29"] * 5, format="mixed")
     frame = pd.DataFrame({"when": when, "x": range(20), "y": [0, 1] * 10})
-    path = tmp_path / f"set.{kind}"
-    if kind == "parquet":
-        pytest.importorskip("pyarrow")
-        frame.to_parquet(path)
-    elif kind == "xlsx":
-        pytest.importorskip("openpyxl")
-        frame.to_excel(path, index=False)
-    else:
-        frame.to_csv(path, index=False)
+    path = saved(frame, tmp_path, kind)
     plan = plan_reading(path, labels_last=1)
     assert plan.reader["columns"]["when"] == "date:year"
     (column, _) = read(path, **plan.reader).columns

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.own_files import saved
 from multilab.datasets import Dataset, DatasetError, add_dataset, encoder_of, load, plan_reading, read, read_frames
 from multilab.datasets.labels import split_tags
 from multilab.datasets.reading import file_format
@@ -18,21 +19,6 @@ X = [[1.5], [2.5], [3.5], [4.5]]
 def write(folder, name, text, **options):
     path = folder / name
     path.write_text(text, **options)
-    return path
-
-
-def saved(frame, folder, kind):
-    path = folder / f"set.{kind}"
-    if kind == "parquet":
-        pytest.importorskip("pyarrow")
-        frame.to_parquet(path)
-    elif kind == "xlsx":
-        pytest.importorskip("openpyxl")
-        frame.to_excel(path, index=False)
-    elif kind in ("json", "jsonl"):
-        frame.to_json(path, orient="records", lines=kind == "jsonl")
-    else:
-        frame.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
     return path
 
 

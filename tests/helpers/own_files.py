@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 
 def own_rows(n: int = 40) -> str:
@@ -14,3 +15,19 @@ def own_rows(n: int = 40) -> str:
         hole = "" if i % 9 == 0 else f"{b:.3f}"
         lines.append(f"{i},{a:.3f},{hole},{rng.choice(['red', 'blue', ''])},{int(a > 0)},{int(a + b > 0.5)}")
     return "\n".join(lines) + "\n"
+
+
+def saved(frame, folder, kind):
+    """Write a data frame as a file of a kind; return its path. Skip the test where a package is missing."""
+    path = folder / f"set.{kind}"
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path)
+    elif kind == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(path, index=False)
+    elif kind in ("json", "jsonl"):
+        frame.to_json(path, orient="records", lines=kind == "jsonl")
+    else:
+        frame.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
+    return path
