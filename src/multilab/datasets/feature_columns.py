@@ -114,9 +114,9 @@ class FeatureColumn:
 
         Notes
         -----
-        Numbers and dates are imputed by the median. A category is rare if it has less than a thousandth of the rows, or
-        one row of a hundred and more. Of words the :data:`MAX_TERMS` in most rows are kept, equally frequent
-        ones in alphabetical order; a word in one row of a hundred and more is left out.
+        Missing numbers and dates get the median. A category is rare if it has less than a thousandth of the rows, or a
+        single row of 100 or more. Text keeps the :data:`MAX_TERMS` words that occur in most rows, ties in alphabetical
+        order, without those in a single row of 100 or more.
         """
         if kind.name in ("number", "date"):
             numbers, _ = _numbers(cells, kind, name)
@@ -254,7 +254,7 @@ class FeatureColumn:
     def summary(self, cells: pd.Series) -> np.ndarray | list[str | None]:
         """Return what is remembered of the cells to see whether new ones differ: numbers, or categories.
 
-        Of a date its days, of a text its number of words; NaN and None where a value is missing.
+        Days for dates, the number of words for text; NaN or None for missing values.
         """
         if self.kind.name in ("number", "date"):
             return _numbers(cells, self.kind, self.name)[0]
