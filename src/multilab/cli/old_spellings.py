@@ -48,7 +48,11 @@ def translated(argv: Sequence[str]) -> str | None:
         words[:1] = ["study", "train"]
     of_study = any(word.startswith("study=") for word in words)
     takes_settings = " ".join(words[:2]).startswith(_SETTINGS) and not of_study
+    if words[:1] == ["gate"]:  # its tolerance is fixed
+        words = [word for word in words if not word.startswith("level=")]
     words = [new for word in words for new in ([word] if takes_settings else _word(word))]
+    if words[:2] == ["store", "rekey"]:
+        words = ["--new-settings" if word == "--accept" else word for word in words]
     if words[:1] == ["monitor"]:
         words = ["--output" if word == "--json" else word for word in words]
     return shlex.join(["multilab", *words]) if words != list(argv) else None

@@ -112,22 +112,24 @@ def add(study: str, retry_unfinished: bool) -> int:
 
 @store.command()
 @_study
-@click.option("--accept", type=METHOD, metavar="NAME,...", default="", help="Methods whose settings may differ.")
+@click.option(
+    "--new-settings", type=METHOD, metavar="NAME,...", default="", help="Methods whose settings may differ."
+)
 @click.option("--recompute", type=METHOD, metavar="NAME,...", default="", help="Methods whose numbers changed.")
 @click.option("--sample", type=COUNT, default=2, show_default=True, help="Recomputed cells of each method.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Which cells.")
 @click.option("--reason", default="", help="Why numbers may differ by up to 1e-6.")
-def rekey(study: str, accept: str, recompute: str, sample: int, seed: int, reason: str) -> int:
+def rekey(study: str, new_settings: str, recompute: str, sample: int, seed: int, reason: str) -> int:
     """Give committed results the keys of today.
 
     For a change of code that leaves the numbers of a study as they are.
-    Refused where settings differ (but for methods of --accept), or where recomputed cells differ: by more than 1e-6,
+    Refused where settings differ (but for methods of --new-settings), or where recomputed cells differ: by more than 1e-6,
     or at all without a --reason. Methods of --recompute keep their keys, so that `multilab store add` fits them again.
     """
     from multilab.experiments.rekeying import rekey as rekey_results
     from multilab.experiments.store import Store
 
-    return rekey_results(Store(), study, accept, seed, reason, sample, recompute)
+    return rekey_results(Store(), study, new_settings, seed, reason, sample, recompute)
 
 
 @store.command()
