@@ -77,8 +77,11 @@ def test_its_own_file_is_trained_in_a_fresh_clone(readme, checkout, tmp_path):
         pytest.skip("no git repository to clone: an unpacked sdist")
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{checkout}", clone], check=True)
-    rows = [f"{i},{i % 7 / 7},{'Lima' if i % 2 else 'Rome'},{i % 2},{int(i % 3 == 0)}" for i in range(60)]
-    (clone / "mine.csv").write_text("\n".join(["id,a,city,tag_a,tag_b", *rows]) + "\n")
+    rows = [
+        f"{i},{i % 7 / 7},{'Lima' if i % 2 else 'Rome'},{i % 2},{int(i % 3 == 0)},{'war|love' if i % 5 else 'war'}"
+        for i in range(60)
+    ]
+    (clone / "mine.csv").write_text("\n".join(["id,a,city,tag_a,tag_b,genres", *rows]) + "\n")
     settings = {"PYTHONPATH": str(clone / "src"), "MULTILAB_JOBS": "1"}
     unset = ("MULTILAB_CELLS", "MULTILAB_CACHE", "MULTILAB_CARDS", "MULTILAB_CONF", "MLFLOW_TRACKING_URI")
     environment = {name: value for name, value in os.environ.items() if name not in unset} | settings
@@ -88,7 +91,7 @@ def test_its_own_file_is_trained_in_a_fresh_clone(readme, checkout, tmp_path):
         command = [sys.executable, "-m", *shlex.split(line)]
         return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, timeout=300)
 
-    added = run("multilab datasets add mine.csv --label-prefix tag_ --drop id")
+    added = run("multilab datasets add mine.csv --tags genres --drop id")
     assert added.returncode == 0, added.stderr
     assert "data/own/mine.csv.dvc (to commit: git add data/own" in added.stdout
     trained = run("multilab train dataset=./mine.csv labels='tag_*' drop=id method=mlknn")
