@@ -9,9 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from helpers.own_files import own_rows
-from multilab.datasets import Dataset, DatasetError, DatasetWarning, add_dataset, load
+from multilab.datasets import Dataset, DatasetError, DatasetWarning, FrameEncoder, add_dataset, load
+from multilab.methods import BinaryRelevance
 
 
 @pytest.fixture
@@ -23,11 +26,37 @@ def test_a_frame_and_its_file_are_the_same_dataset(frame, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MULTILAB_CACHE", raising=False)
     frame.to_csv("mine.csv", index=False)
+    add_dataset("mine.csv", label_prefix="tag_", drop="id")
+    data, file = Dataset.from_frame(frame, "tag_*", drop="id", name="mine"), load("mine")
+    assert data.digest == file.digest
+    assert [str(column.kind) for column in data.columns] == ["number", "number", "category"]
+    pd.testing.assert_frame_equal(data.X, file.X)
+    assert repr(data) == repr(file)
+
+
+def test_a_matrix_of_all_rows_is_made_on_request(frame, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MULTILAB_CACHE", raising=False)
+    frame.to_csv("mine.csv", index=False)
     add_dataset("mine.csv", label_prefix="tag_", drop="id", text="one_hot")
-    data = Dataset.from_frame(frame, "tag_*", drop="id", name="mine")
+    data = Dataset.from_frame(frame, "tag_*", drop="id", name="mine", text="one_hot")
     assert data.digest == load("mine").digest
+    assert data.columns is None
     assert data.feature_names == ["a", "b", "colour=blue", "colour=red"]
-    assert repr(data) == repr(load("mine"))
+
+
+def test_features_stay_what_they_are_until_a_model_is_fitted():
+    rows = {"remark": ["a quiet song", "a loud song", None], "when": ["1.2.2024", "13.2.2024", "2.3.2024"]}
+    songs = pd.DataFrame({**rows, "price": ["1,50 €", "12 €", "-"], "moods": ["calm|sad", "", "happy"]})
+    data = Dataset.from_frame(songs, tags="moods", columns={"remark": "text"})
+    assert [str(column.kind) for column in data.columns] == ["text", "date:day", "number:comma in €"]
+    assert data.X["remark"].tolist()[:2] == rows["remark"][:2]
+    assert data.X.isna().sum().tolist() == [1, 0, 0]  # the encoder knows that "-" is missing
+    assert data.Y.tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
+    encoder = FrameEncoder({column.name: str(column.kind) for column in data.columns})
+    assert encoder.fit(data.X).transform(data.X).shape[0] == 3
+    model = make_pipeline(encoder, BinaryRelevance(LogisticRegression())).fit(data.X, data.Y)
+    assert model.predict(songs.drop(columns="moods")).shape == (3, 3)
 
 
 @pytest.mark.parametrize("kind", ["string", "category", object])
@@ -46,7 +75,7 @@ def test_sparse_columns_stay_sparse():
     np.testing.assert_array_equal(data.X.toarray(), X.toarray())
     assert data.Y.ravel().tolist() == [0, 1] * 15
     dense = Dataset.from_frame(frame.sparse.to_dense(), ["y"])
-    np.testing.assert_array_equal(dense.X, X.toarray())
+    np.testing.assert_array_equal(dense.X.to_numpy(), X.toarray())
 
 
 def test_labels_that_were_not_observed(frame):
@@ -85,15 +114,20 @@ WRONG = [
     (pd.DataFrame({"a": pd.Timedelta("1D"), "y": Y}), {}, "'a' is of type timedelta64.*convert it or leave"),
     (
         pd.DataFrame({"a": pd.date_range("2026-01-01", periods=40), "y": Y}),
-        {},
+        {"missing": "impute"},
         "dates in a .40 different",
     ),
     (pd.DataFrame({"a": [1 + 2j] * 40, "y": Y}), {}, "'a' is of type complex128"),
-    (pd.DataFrame({"a": [f"text {i}" for i in range(40)], "b": Y, "y": Y}), {}, r"drop=a, or text=drop"),
+    (
+        pd.DataFrame({"a": [f"text {i}" for i in range(40)], "b": Y, "y": Y}),
+        {"missing": "impute"},
+        r"drop=a, or text=drop",
+    ),
     (pd.DataFrame({"a": list("xy") * 20, "y": Y}), {"text": "error"}, "text in a: 0/1 columns by text=one_hot"),
     (pd.DataFrame({"a": [None, *Y[1:]], "y": Y}), {"missing": "error"}, "1 feature values are missing"),
     (pd.DataFrame({"a": [None] * 40, "y": Y}), {}, "no feature is left"),
-    (pd.DataFrame({"a": ["1", "x", *map(str, range(38))], "y": Y}), {}, "row 2: 'x' of column 'a' is not a finite"),
+    (pd.DataFrame({"a": ["1", "x", *map(str, range(38))], "y": Y}), {}, "mostly numbers, but 'x' in row 2"),
+    (pd.DataFrame({"a": ["1", "x"] * 20, "y": Y}), {"columns": {"b": "text"}}, "columns: .*'b'"),
     (pd.DataFrame({"a": Y, "y": Y}), {"drop": "b"}, "drop: 'b' is not a column"),
     (pd.DataFrame({"a": Y, "y": Y}), {"text": "hot"}, "text must be one of one_hot, drop, error, not 'hot'"),
     (pd.DataFrame({"a": Y, "y": Y}), {"missing_labels": "?"}, "missing_labels must be one of error, keep"),

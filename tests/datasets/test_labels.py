@@ -57,7 +57,7 @@ def test_numbers_as_tags(tmp_path):
 def test_lists_as_tags(kind, tmp_path):
     frame = pd.DataFrame({"x": np.ravel(X), "tags": [["red"], ["red", "blue"], [], ["blue"]]})
     if kind == "frame":
-        data = Dataset.from_frame(frame, tags="tags")
+        data = Dataset.from_frame(frame, tags="tags", missing="error")
     elif kind == "json":
         path = write(tmp_path, "set.json", frame.to_json(orient="records"))
         data = read(path, tags="tags")

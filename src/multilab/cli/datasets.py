@@ -182,7 +182,9 @@ def _remarks(content: dict[str, Any]) -> list[str]:
 
 def _written(added: OwnDataset) -> list[str]:
     kind = "linked to" if added.path.is_symlink() else "copied to"
-    return [f"data       {added.plan.path} {kind} {added.path}", f"card       {short_path(added.card.location)}"]
+    files = zip(added.plan.files.values(), added.paths, strict=True)
+    lines = [f"data       {file} {kind} {path}" for file, path in files]
+    return [*lines, f"card       {short_path(added.card.location)}"]
 
 
 def _version_file(added: OwnDataset, reference: bool = False) -> str:
@@ -193,7 +195,6 @@ def _version_file(added: OwnDataset, reference: bool = False) -> str:
     checksum = "the card has its sha256"
     if reference:
         return f"not versioned, the file stays where it is; {checksum}"
-    path = added.path
     if not _in_repository(Path.cwd()):
         return f"not versioned, no DVC repository here (`git init && dvc init` makes one); {checksum}"
     if find_spec("dvc") is None:
@@ -201,12 +202,16 @@ def _version_file(added: OwnDataset, reference: bool = False) -> str:
     import subprocess
 
     run = subprocess.run(
-        [sys.executable, "-m", "dvc", "add", "--quiet", str(path)], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "dvc", "add", "--quiet", *map(str, added.paths)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if run.returncode:
         reason = (run.stderr.strip() or "unknown reason").splitlines()[-1].removeprefix("ERROR: ")
         return f"not versioned, dvc add failed ({reason}); {checksum}"
-    return f"{path}.dvc (to commit: git add {path.parent}; `{command('dvc')} push` shares the data)"
+    written = ", ".join(f"{path}.dvc" for path in added.paths)
+    return f"{written} (to commit: git add {added.path.parent}; `{command('dvc')} push` shares the data)"
 
 
 def _in_repository(folder: Path) -> bool:

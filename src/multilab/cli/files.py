@@ -48,6 +48,10 @@ _TEXTS = (
     "missing_labels",
     "encoding",
     "decimal",
+    "join",
+    "on",
+    "test",
+    "groups",
 )
 _TRUTHS = ("header",)
 _PAIRS = ("columns",)
@@ -98,6 +102,10 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--labels-last",), {"type": int, "metavar": "N", "help": "The last N columns are labels."}),
     (("--labels-xml",), {"metavar": "FILE", "help": "Mulan XML naming the labels (default: next to the ARFF)."}),
     (("--label-names",), {"metavar": "A,B", "callback": _split, "help": "Labels of a file that does not name them."}),
+    (("--join",), {"metavar": "FILE", "help": "A second file with the labels (or other columns) of the same rows."}),
+    (("--on",), {"metavar": "COLUMN", "help": "With --join: the column that both files have. It is no feature."}),
+    (("--test",), {"metavar": "FILE", "help": "A file of the same columns: the test rows of the split `official`."}),
+    (("--groups",), {"metavar": "COLUMN", "help": "Rows that belong together, as of a patient: never on both sides."}),
     (("--drop",), {"metavar": "A,B", "help": "Columns to leave out, such as row identifiers."}),
     (
         ("--columns",),

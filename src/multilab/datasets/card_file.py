@@ -25,7 +25,7 @@ from multilab.core.settings import NOT_IN_FILE, convert
 from multilab.core.text import excerpt
 from multilab.datasets.errors import DatasetError
 
-ROLES = ("full", "train", "test", "train+test", "labels-xml")  # a role that ends in -variant is not read
+ROLES = ("full", "train", "test", "train+test", "labels", "labels-xml")  # a role that ends in -variant is not read
 
 _END = r"$(?!\n)"  # in Python, $ alone also matches before a line break at the end
 Count = Annotated[int, Meta(ge=0, description="an integer >= 0")]
@@ -78,6 +78,8 @@ class ReaderOptions(TypedDict, total=False):
     missing: str
     missing_labels: str
     columns: dict[str, str]
+    on: str
+    groups: str
 
 
 class FirstRows(TypedDict):

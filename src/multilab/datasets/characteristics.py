@@ -86,7 +86,7 @@ def describe(raw: RawData) -> dict[str, Any]:
         ``distinct_label_sets``, ``rows_without_label``, ``labels_never_set``, ``unobserved_labels`` (entries of ``Y``);
         ``missing_values``, ``imputed_values``, ``nominal_features``, ``sparse`` (whether ``X`` is), ``id_like``
         (features that look like row identifiers), ``notes`` (of the reader) and ``digest``; of a table that is not
-        encoded yet the ``kinds`` of its columns.
+        encoded yet the ``kinds`` of its columns; the number of ``groups`` of rows that stay together.
 
     Notes
     -----
@@ -131,15 +131,16 @@ def describe(raw: RawData) -> dict[str, Any]:
         "notes": list(raw.notes),
         "digest": _digest(raw),
         **({} if raw.columns is None else {"kinds": {column.name: str(column.kind) for column in raw.columns}}),
+        **({} if raw.groups is None else {"groups": len(np.unique(raw.groups))}),
     }
 
 
 def _digest(raw: RawData) -> str:
-    """Return :func:`data_digest`, of a table with the texts and the kinds of its columns."""
+    """Return :func:`data_digest`, of a table with the texts and the kinds of its columns, and with the groups."""
     digest = data_digest(raw.X, raw.Y, raw.feature_names, raw.label_names)
-    if raw.columns is None:
-        return digest
-    return json_digest([digest, [[str(column.kind), column.values] for column in raw.columns]])
+    if raw.columns is not None:
+        digest = json_digest([digest, [[str(column.kind), column.values] for column in raw.columns]])
+    return digest if raw.groups is None else json_digest([digest, array_digest(raw.groups)])
 
 
 _MIN_ROWS = 10  # of fewer rows, different integers in order are common

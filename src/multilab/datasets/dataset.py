@@ -19,6 +19,7 @@ from multilab.datasets.columns import LabelOptions, TableColumn, canonical_csr, 
 from multilab.datasets.encode import impute, share_categories, share_texts
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.frames import table_of_frame
+from multilab.datasets.joining import FurtherTables, with_groups
 from multilab.datasets.labels import TagOptions
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import read
@@ -27,6 +28,7 @@ from multilab.datasets.synthetic import generate
 
 Indices = tuple[np.ndarray, np.ndarray]
 NamedSplits = dict[str, Indices]
+_OF_TABLES = {"columns", "tags", "item", "groups"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,9 @@ class Dataset:
     columns : tuple of TableColumn or None
         The columns of a table of one's own with their kinds; what turns them into numbers is learned from training rows
         (`TableEncoder.learn`, `FrameEncoder`). None: ``X`` is a matrix.
+    groups : ndarray of int64, shape (n,), or None
+        Group of each row, such as a patient: no split has rows of one group on both sides. For splitters of one's own:
+        ``IterativeStratifiedGroupKFold().split(data.X, data.Y, data.groups)``.
 
     Examples
     --------
@@ -72,6 +77,7 @@ class Dataset:
     digest: str = ""
     features: int = 0
     columns: tuple[TableColumn, ...] | None = None
+    groups: np.ndarray | None = None
 
     @classmethod
     def from_frame(
@@ -80,25 +86,37 @@ class Dataset:
         labels: Sequence[str] | str | None = None,
         *,
         tags: str | None = None,
+        item: str | None = None,
+        tag: str | None = None,
         separator: str | None = None,
         min_count: int | None = None,
         name: str = "frame",
         drop: Sequence[str] | str = (),
+        columns: Mapping[str, str] | None = None,
         text: str | None = None,
         missing: str | None = None,
         missing_labels: str = "error",
+        test: pd.DataFrame | None = None,
+        join: pd.DataFrame | None = None,
+        on: str | None = None,
+        groups: str | None = None,
     ) -> Dataset:
-        """Return a data frame as a dataset.
+        """Return a data frame as a dataset: the features as they are, the labels as a matrix.
+
+        What turns the columns into numbers is the first step of a model, learned from its training rows: put
+        `FrameEncoder` before the estimator in a pipeline. A frame of sparse columns becomes a sparse matrix.
 
         Parameters
         ----------
         frame : pandas.DataFrame of shape (n, m)
-            Columns of numbers, booleans, text or categories. The index is left out.
+            Columns of numbers, booleans, text, categories or dates. The index is left out.
         labels : sequence of str, or text with commas
             Names of the label columns, or patterns: ``tag_*``. Their cells are 0 and 1, true and false, yes and no,
             or 1 and blank.
         tags : str
             Instead of ``labels``: the column that holds the tags of each row, as a list or as text (``red|blue``).
+        item, tag : str
+            Instead of ``labels``: the two columns of a frame with a row for each item and tag.
         separator : str, optional
             What separates tags in a text; by default the one of ``|``, ``;`` and ``,`` that occurs.
         min_count : int, optional
@@ -107,11 +125,19 @@ class Dataset:
             Name of the dataset.
         drop : sequence of str, or text with commas
             Names of columns that are left out.
+        columns : mapping of str to str, optional
+            Kinds of columns that are not to be recognised, see `multilab.datasets.kinds.Kind`.
         text, missing : str, optional
-            How text and missing values become numbers, see `multilab.datasets.plan_reading`. By default text becomes
-            one-hot columns, and missing values the median or the most frequent value of all rows.
+            Make a matrix of all rows instead, see `multilab.datasets.plan_reading`: ``text="one_hot"``,
+            ``missing="impute"``.
         missing_labels : {"error", "keep"}
             Whether missing labels are an error, or labels that were not observed (-1 in ``Y``).
+        test : pandas.DataFrame, optional
+            Further rows with the same columns: the test rows of the split "official".
+        join, on : pandas.DataFrame and str, optional
+            A frame with further columns of the same rows, labels as a rule, and the column that both frames have.
+        groups : str, optional
+            A column that says which rows belong together, such as a patient. It is no feature; see `groups`.
 
         Raises
         ------
@@ -125,8 +151,10 @@ class Dataset:
         >>> rows = [[120, "C", 1, 0], [None, "D", 0, 1], [90, "C", 0, 1]]
         >>> songs = pd.DataFrame(rows, columns=["tempo", "key", "happy", "sad"])
         >>> data = Dataset.from_frame(songs, labels=["happy", "sad"])
-        >>> data.feature_names, data.X.tolist()
-        (['tempo', 'key=C', 'key=D'], [[120.0, 1.0, 0.0], [105.0, 0.0, 1.0], [90.0, 1.0, 0.0]])
+        >>> [(column.name, str(column.kind)) for column in data.columns]
+        [('tempo', 'number'), ('key', 'category')]
+        >>> data.X["tempo"].tolist(), data.Y.tolist()
+        ([120.0, nan, 90.0], [[1, 0], [0, 1], [0, 1]])
         >>> songs = pd.DataFrame({"tempo": [120, 60, 90], "moods": [["happy"], ["sad", "calm"], []]})
         >>> data = Dataset.from_frame(songs, tags="moods")
         >>> data.label_names, data.Y.tolist()
@@ -135,20 +163,36 @@ class Dataset:
         if missing_labels not in ("error", "keep"):
             raise DatasetError(f"{name}: missing_labels must be one of error, keep, not {missing_labels!r}")
 
-        chosen: LabelOptions | TagOptions = TagOptions(tags, separator=separator, min_count=min_count)
-        if chosen.given() == (labels is not None):
+        of_tags = TagOptions(tags, item, tag, separator, min_count)
+        if of_tags.given() == (labels is not None):
             raise DatasetError(
                 f"{name}: give labels, the names of the label columns, or tags, the column that holds them"
             )
-        if labels is not None:
-            wanted = labels.split(",") if isinstance(labels, str) else labels
-            chosen = LabelOptions(label_columns=[str(one).strip() for one in wanted])
+        wanted = labels.split(",") if isinstance(labels, str) else labels or ()
+        chosen = LabelOptions(label_columns=[str(one).strip() for one in wanted])
+        further = FurtherTables(test, join, on)
 
         def table(dropped: list[str]) -> Any:
-            return table_of_frame(frame, chosen, dropped, missing_labels == "keep", name)
+            unobserved = missing_labels == "keep"
+            if not further.given():
+                labelled = of_tags if of_tags.given() else chosen
+                as_text = [groups] if groups else []
+                made = table_of_frame(frame, labelled, dropped, unobserved, name, text_columns=as_text)
+                return with_groups(made, groups)
+            return further.table(
+                frame,
+                name,
+                lambda other: other,
+                chosen,
+                of_tags,
+                groups=groups,
+                drop=dropped,
+                missing_labels=unobserved,
+            )
 
-        *_, raw = choose_encoding(table, list(names_to_drop(drop)), text, missing, name)
-        return cls._from_raw(name, raw, {}, describe(raw))
+        *_, raw = choose_encoding(table, list(names_to_drop(drop)), text, missing, name, columns=columns)
+        splits = {} if raw.train_rows is None else {"official": _first(raw.train_rows, raw.Y.shape[0])}
+        return cls._from_raw(name, raw, splits, describe(raw))
 
     @classmethod
     def _from_raw(cls, name: str, raw: RawData, splits: NamedSplits, description: Mapping[str, Any]) -> Dataset:
@@ -169,6 +213,7 @@ class Dataset:
             digest=description["digest"],
             features=raw.original_features,
             columns=raw.columns,
+            groups=raw.groups,
         )
 
     def __repr__(self) -> str:
@@ -251,6 +296,9 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
         if raw.train_rows is None:
             raise DatasetError("has no training and test set", paths["train+test"])
         return raw, _first(raw.train_rows, raw.Y.shape[0])
+    if "full" not in paths and ("labels" in paths or _OF_TABLES & set(reader)):
+        raw = _read(paths, "train", {**reader, "test": paths["test"]})  # tags and kinds are those of all rows
+        return raw, _first(int(raw.train_rows or 0), raw.Y.shape[0])
     roles = [role for role in ("full", "train", "test") if role in paths]
     files = [_read(paths, role, reader) for role in roles]
     if reader.get("text") == "one_hot":
@@ -271,7 +319,7 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
 def _read(paths: Mapping[str, Path], role: str, reader: Mapping[str, Any]) -> RawData:
     if reader.get("missing") == "impute":  # later, and from all rows of the set
         reader = {**reader, "missing": "keep"}
-    return read(paths[role], labels_xml=paths.get("labels-xml"), **reader)
+    return read(paths[role], labels_xml=paths.get("labels-xml"), join=paths.get("labels"), **reader)
 
 
 def _first(rows: int, n: int) -> Indices:

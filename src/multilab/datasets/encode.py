@@ -42,6 +42,8 @@ class CodedTable:
         Notes of the reader, see `RawData`.
     grouped : sequence of str
         Names of the columns of numbers whose points may separate thousands.
+    train_rows, groups
+        See `RawData`.
     """
 
     values: Any
@@ -52,6 +54,8 @@ class CodedTable:
     limits: Limits
     notes: Sequence[str] = ()
     grouped: Sequence[str] = ()
+    train_rows: int | None = None
+    groups: np.ndarray | None = None
 
     @classmethod
     def split(
@@ -95,6 +99,8 @@ class CodedTable:
             missing_values=missing,
             nominal=_nominal(chosen),
             notes=tuple(self.notes),
+            train_rows=self.train_rows,
+            groups=self.groups,
         )
 
     def kept(self, kinds: Mapping[str, Kind]) -> RawData:
@@ -122,6 +128,8 @@ class CodedTable:
             missing_values=int(np.isnan(values).sum()),
             notes=(*self.notes, *_unreadable(values, columns)),
             columns=tuple(columns),
+            train_rows=self.train_rows,
+            groups=self.groups,
         )
 
     def label_codes(self) -> np.ndarray:

@@ -163,8 +163,16 @@ def tagged(table: CodedTable, options: TagOptions) -> CodedTable:
     Y = np.zeros((len(firsts), len(wanted)))
     for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
         Y[row, by_text[code]] = 1.0
+    train_rows = table.train_rows
+    if train_rows is not None and options.item is not None:
+        train_rows = int((firsts < train_rows).sum())
+        later = np.arange(len(rows)) >= (table.train_rows or 0)
+        if (later & (rows < train_rows)).any():
+            item = items[item_codes[int(np.flatnonzero(later & (rows < train_rows))[0])]]
+            raise DatasetError(f"the item {excerpt(item)!r} is in the training and in the test file", table.path)
     return replace(
         table,
+        train_rows=train_rows,
         values=np.ascontiguousarray(table.values[firsts][:, kept]),
         label_values=Y,
         columns=[table.columns[j] for j in kept],

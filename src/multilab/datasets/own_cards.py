@@ -22,15 +22,21 @@ from multilab.datasets.file_access import plain_name, read_bytes, require_file
 from multilab.datasets.reading_plan import ReadingPlan, plan_reading, with_labels_xml
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_SUFFIXES = {"test": "-test", "labels": "-labels"}  # of the copies of further files
 
 
 @dataclass(frozen=True)
 class OwnDataset:
-    """A dataset that was added: its card, its data file, and the plan that they follow."""
+    """A dataset that was added: its card, its data files, the first of which has the rows, and the plan they follow."""
 
     card: Card
-    path: Path
+    paths: tuple[Path, ...]
     plan: ReadingPlan
+
+    @property
+    def path(self) -> Path:
+        """The data file; of several the first."""
+        return self.paths[0]
 
 
 def add_dataset(
@@ -80,19 +86,19 @@ def add_dataset(
         raise
 
 
-def write_dataset(folder: Path, name: str, plan: ReadingPlan, reference: bool) -> Path:
-    """Write the card of a data file to a folder, and copy or link the file next to it; return that path."""
-    files = [("full", plan.path)] + ([("labels-xml", plan.labels_xml)] if plan.labels_xml else [])
-    entries = list[dict[str, Any]]()
-    for role, file in files:
-        transfer(file, folder, name, reference)
+def write_dataset(folder: Path, name: str, plan: ReadingPlan, reference: bool) -> tuple[Path, ...]:
+    """Write the card of data files to a folder, and copy or link the files next to it; return their paths."""
+    entries, paths = list[dict[str, Any]](), list[Path]()
+    for role, file in plan.files.items():
+        called = f"{name}{_SUFFIXES.get(role, '')}"
+        paths.append(transfer(file, folder, called, reference))
         content = read_bytes(file)
         checksum = sha256_digest(content)
         entries.append(
-            {"role": role, "path": f"{name}{plain_name(file)[1]}", "bytes": len(content), "sha256": checksum}
+            {"role": role, "path": f"{called}{plain_name(file)[1]}", "bytes": len(content), "sha256": checksum}
         )
     write_atomically(folder / f"{name}.yaml", _card_text(plan, entries))
-    return folder / f"{name}{_extensions(plan.path)}"
+    return tuple(paths)
 
 
 def file_stem(path: Path) -> str:
@@ -201,13 +207,16 @@ def register_file(path: PathLike, **options: Any) -> RegisteredFile:
     xml = with_labels_xml(source, options).get("labels_xml")
     described = {**options, "extension": plain_name(source)[1], "sha256": checksum}
     described["labels_xml"] = xml and sha256_digest(read_bytes(xml))
+    further = {role: options[key] for role, key in (("test", "test"), ("labels", "join")) if key in options}
+    described |= {key: sha256_digest(read_bytes(options[key])) for key in ("test", "join") if key in options}
     name = f"{file_stem(source)[:40] or 'file'}-{json_digest(described)[:8]}"
     if not (files_dir() / f"{name}.yaml").is_file():
         plan = plan_reading(source, **options)
         write_dataset(files_dir(), name, plan, reference=True)
         return RegisteredFile(name, plan)
-    for file in filter(None, (source, xml)):  # it may have another path than last time
-        transfer(Path(file), files_dir(), name, reference=True)
+    for role, file in {"": source, "labels-xml": xml, **further}.items():  # it may have another path than last time
+        if file:
+            transfer(Path(file), files_dir(), f"{name}{_SUFFIXES.get(role, '')}", reference=True)
     return RegisteredFile(name, None)
 
 

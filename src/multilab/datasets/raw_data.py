@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from multilab.datasets.columns import TableColumn
 
 
@@ -37,6 +39,8 @@ class RawData:
         Actions of the reader: columns left out, text coded, values imputed.
     columns : tuple of TableColumn or None
         The columns of ``X`` if it is a table that is not encoded yet, see `Dataset.columns`.
+    groups : ndarray of int64, shape (n,), or None
+        Group of each row, see `Dataset.groups`.
     """
 
     X: Any
@@ -51,3 +55,4 @@ class RawData:
     imputed_values: int = 0
     notes: tuple[str, ...] = ()
     columns: tuple[TableColumn, ...] | None = None
+    groups: np.ndarray | None = None

@@ -6,6 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -31,6 +32,7 @@ from multilab.datasets.file_access import (
     read_head,
     require_file,
 )
+from multilab.datasets.joining import FurtherTables
 from multilab.datasets.labels import TagOptions, tagged
 from multilab.datasets.matlab import read_matlab
 from multilab.datasets.raw_data import RawData
@@ -111,6 +113,10 @@ def read(
     encoding: str | None = None,
     header: bool | None = None,
     decimal: Decimal | None = None,
+    test: PathLike | None = None,
+    join: PathLike | None = None,
+    on: str | None = None,
+    groups: str | None = None,
     limits: Limits | None = None,
 ) -> RawData:
     r"""Read one data file: ARFF, MATLAB, CSV, Parquet, svmlight or Extreme Classification text.
@@ -166,6 +172,16 @@ def read(
     decimal : {".", ","}, optional
         Decimal separator of the numbers of a CSV file, where the other one may separate thousands: with a comma
         ``1.234,5`` is 1234.5. Default: a point, and no separator of thousands.
+    test : path-like, optional
+        A second file with the same columns, whose rows are the test rows. All rows are read; ``train_rows`` says how
+        many are of the first file.
+    join, on : path-like and str, optional
+        A file with further columns of the same rows, labels as a rule, and the column that both files have: the key,
+        which is no feature. Its columns follow those of ``path``. With ``item`` and ``tag`` it may have any number of
+        rows for a key.
+    groups : str, optional
+        A column that says which rows belong together, such as a patient; it is no feature. No split has rows of one
+        group on both sides.
     limits : Limits, optional
         Upper bounds of sizes.
 
@@ -215,6 +231,8 @@ def read(
         decimal=decimal,
         limits=limits,
         text_columns=[name for name, kind in (columns or {}).items() if kind != "number"],
+        further=FurtherTables(test, join, on),
+        groups=groups,
     )
     return encode_content(content, text, missing, path, columns)
 
@@ -252,6 +270,8 @@ def read_content(
     decimal: str | None = None,
     limits: Limits | None = None,
     text_columns: Collection[str] = (),
+    further: FurtherTables = FurtherTables(),  # noqa: B008 (it is frozen)
+    groups: str | None = None,
 ) -> CodedTable | RawData:
     """Return the table of a file with named columns before it is encoded; of other formats the matrices.
 
@@ -260,6 +280,21 @@ def read_content(
     their values.
     """
     _check_choice("missing_labels", missing_labels, get_args(MissingLabels), path)
+    if further.given() or groups is not None:
+        written = {"format": format, "encoding": encoding, "header": header, "decimal": decimal, "limits": limits}
+        return _read_together(
+            path,
+            options,
+            of_tags,
+            further,
+            written,
+            {*text_columns, *of_tags.columns, *filter(None, (further.on, groups))},
+            text,
+            groups=groups,
+            drop=names_to_drop(drop),
+            missing_labels=missing_labels == "keep",
+            limits=limits,
+        )
     if of_tags.given():
         if options is not None and options.given():
             raise DatasetError("labels are columns, or the tags of a column: give the one or the other", path)
@@ -325,6 +360,45 @@ def read_content(
     if kind == "xc":
         return read_xc(path, label_names, limits, encoding)
     raise DatasetError(f"unknown format '{kind}', expected one of {', '.join(sorted(set(FORMATS.values())))}")
+
+
+def _read_together(
+    path: PathLike,
+    options: LabelOptions | None,
+    of_tags: TagOptions,
+    further: FurtherTables,
+    form: Mapping[str, Any],
+    text_columns: Collection[str],
+    text: str,
+    **others: Any,
+) -> CodedTable:
+    """Return the table of several files, or one whose rows have groups, see :func:`read_content`."""
+    kind, parts = form["format"] or file_format(path), list[CodedTable]()
+    if kind not in TABLES:
+        what = "test and join" if further.given() else "groups"
+        raise DatasetError(f"the format '{kind}' has no option {what}: CSV, JSON, Excel and Parquet have", path)
+    if of_tags.given() and options is not None and options.given():
+        raise DatasetError("labels are columns, or the tags of a column: give the one or the other", path)
+
+    def frame_of(file: PathLike) -> pd.DataFrame:
+        alike = file in (path, further.test) or file_format(file) == kind
+        part = read_content(file, None, text="keep", text_columns=text_columns, **(form if alike else {}))
+        if not isinstance(part, CodedTable):
+            raise DatasetError("not a table: CSV, JSON, Excel and Parquet are", file)
+        parts.append(part)
+        return part.frames()[0]
+
+    first = frame_of(path)
+    table = further.table(first, path, frame_of, options, of_tags, text_columns=text_columns, **others)
+    names = {column.name for column in table.columns}
+    table = replace(
+        table,
+        notes=(*dict.fromkeys(note for part in parts for note in part.notes), *table.notes),
+        grouped=[name for part in parts for name in part.grouped if name in names],
+    )
+    if text == "error":
+        refuse_text(table)
+    return table
 
 
 class RawTable(NamedTuple):

@@ -30,6 +30,7 @@ from multilab.datasets.columns import LabelOptions, names_to_drop, read_names
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import require_file
+from multilab.datasets.joining import FurtherTables
 from multilab.datasets.kinds import Kind, kind_of
 from multilab.datasets.labels import TagOptions
 from multilab.datasets.profiling import TableProfile, profile_table
@@ -54,8 +55,10 @@ class ReadingPlan:
         The file.
     labels_xml : Path or None
         Mulan's XML file that names the labels of an ARFF file.
+    test, join : Path or None
+        The file of the test rows, and the one with the labels, see `multilab.datasets.read`.
     reader : dict
-        Options of `multilab.datasets.read` other than ``labels_xml``, as a card has them.
+        Options of `multilab.datasets.read` other than these files, as a card has them.
     profile : TableProfile
         What the table holds.
     content : dict
@@ -67,6 +70,14 @@ class ReadingPlan:
     reader: dict[str, Any]
     profile: TableProfile
     content: dict[str, Any]
+    test: Path | None = None
+    join: Path | None = None
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files by their role in a card."""
+        roles = {"train" if self.test else "full": self.path, "test": self.test, "labels": self.join}
+        return {role: file for role, file in {**roles, "labels-xml": self.labels_xml}.items() if file is not None}
 
 
 def plan_reading(
@@ -117,7 +128,9 @@ def plan_reading(
     dropped = list(names_to_drop(options.pop("drop", None)))
     chosen = {key: options[key] for key in _LABELS if key in options}
     of_tags = TagOptions(**{key: options[key] for key in _TAGS if key in options})
-    others = {key: value for key, value in options.items() if key not in (*_LABELS, *_TAGS)}
+    further = {key: options.pop(key) for key in ("test", "join") if key in options}
+    tables = FurtherTables(**further, on=options.get("on"))
+    others = {key: value for key, value in options.items() if key not in (*_LABELS, *_TAGS, "on")} | {"further": tables}
     kind = options.get("format") or file_format(path)
     if kind in TABLES and not of_tags.given():
         if not chosen:
@@ -135,7 +148,8 @@ def plan_reading(
     elif (np.asarray(raw.Y) < 0).any():
         options = {**options, "missing_labels": "keep"}
     reader = {**options, **({"drop": dropped} if dropped else {}), **encoding}
-    return ReadingPlan(path, labels_xml and Path(labels_xml), reader, profile, describe(raw))
+    files = {key: require_file(file) for key, file in further.items()}
+    return ReadingPlan(path, labels_xml and Path(labels_xml), reader, profile, describe(raw), **files)
 
 
 def choose_encoding(
@@ -185,7 +199,8 @@ def choose_encoding(
         profile, of_text = replace(profile_table(as_frames(content)), empty=profile.empty), of_text * (text != "drop")
     if all(label.constant for label in profile.labels):
         raise DatasetError("no label differs from row to row: every one is never set, or always", path)
-    if text is None and missing is None and kind in TABLES and isinstance(content, CodedTable):
+    is_table = text is None and missing is None and kind in (*TABLES, "frame")
+    if is_table and isinstance(content, CodedTable) and not sp.issparse(content.values):
         kinds = choose_kinds(content, columns or {}, path)
         return dropped, profile, {"columns": {name: str(one) for name, one in kinds.items()}}, content.kept(kinds)
     if columns:

@@ -26,7 +26,7 @@ _ATTEMPTS = 20
 def to_bytes(dataset: Dataset) -> dict[str, bytes]:
     """Return the files of a store, by name: ``X.npy`` or ``X.npz`` (CSR), so for ``Y``, ``named_splits.npz``.
 
-    Of a table ``texts.json`` has the texts of its columns.
+    Of a table ``texts.json`` has the texts of its columns; ``groups.npy`` has the groups of the rows, if they have any.
     """
     content = {}
     X: Any = dataset.X if dataset.columns is None else table_codes(dataset.X)
@@ -40,6 +40,8 @@ def to_bytes(dataset: Dataset) -> dict[str, bytes]:
     indices = {f"{name}/train": train for name, (train, _) in dataset.splits.items()}
     indices |= {f"{name}/test": test for name, (_, test) in dataset.splits.items()}
     content["named_splits.npz"] = _saved(np.savez, **indices)
+    if dataset.groups is not None:
+        content["groups.npy"] = _saved(np.save, dataset.groups)
     if dataset.columns is not None:
         texts = [column.values for column in dataset.columns]
         content["texts.json"] = json.dumps(texts, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -60,6 +62,7 @@ def from_bytes(name: str, meta: Mapping[str, Any], content: Mapping[str, bytes])
         digest=meta["digest"],
         features=meta["features"],
         columns=columns,
+        groups=_loaded(content["groups.npy"]) if "groups.npy" in content else None,
     )
 
 

@@ -370,7 +370,7 @@ def encoder_with_rows(name: str) -> tuple[TableEncoder, RawData | Dataset]:
         generated = generate(wanted.generator)
         return TableEncoder.of(generated), generated
     dropped = [*names_to_drop(wanted.reader.get("drop"))]
-    dropped += [str(wanted.reader[name]) for name in ("tags", "item", "tag") if name in wanted.reader]
+    dropped += [str(wanted.reader[name]) for name in ("tags", "item", "tag", "on", "groups") if name in wanted.reader]
     kept = ("encoding", "header", "decimal", "tags", "separator", "missing_labels")
     reading = {name: value for name, value in wanted.reader.items() if name in kept}
     data = load(name)

@@ -6,6 +6,7 @@ Light on purpose (no NumPy): keys are computed on every ``dvc repro``.
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -40,7 +41,8 @@ class SplitRef:
     ``inner`` is ``(folds, order, seed, index)`` for fold ``index`` of the training set, or ``None``. ``split = -1``
     with ``inner = None`` takes all rows for training (to tune on a complete dataset). In the second ``repetition``
     (1) of a protocol of five splits the first split has the number 5. ``encoder`` is the digest of the code that turns
-    a table of one's own into numbers, empty of a dataset that is a matrix.
+    a table of one's own into numbers, empty of a dataset that is a matrix. ``groups`` is that of the code that keeps
+    groups of rows together, empty of a dataset without groups; inner folds are then splits of a protocol ``within`` it.
     """
 
     dataset: str
@@ -51,6 +53,14 @@ class SplitRef:
     inner: tuple[int, int, int, int] | None = None
     repetition: int = 0
     encoder: str = ""
+    groups: str = ""
+
+    @property
+    def inner_fold(self) -> int | None:
+        """The number of the inner fold, None of a split that is none."""
+        if self.groups and "within" in json.loads(self.protocol):
+            return self.split
+        return None if self.inner is None else self.inner[3]
 
 
 @dataclass(frozen=True)
@@ -132,6 +142,8 @@ class Cell:
             identity["save_attributes"] = list(self.method.save_attributes)
         if self.split_ref.encoder:
             identity["encoder"] = self.split_ref.encoder
+        if self.split_ref.groups:
+            identity["groups"] = self.split_ref.groups
         if self.observed:
             identity["observed"] = self.observed.to_dict() | {"code": observed_code()}
         return identity
@@ -149,7 +161,8 @@ class Cell:
     @property
     def label(self) -> str:
         """Display name: ``mlknn on emotions, split 3``."""
-        suffix = "" if self.split_ref.inner is None else f", inner fold {self.split_ref.inner[3]}"
+        inner = self.split_ref.inner_fold
+        suffix = "" if inner is None else f", inner fold {inner}"
         what = "base scores of " if self.kind == "scores" else ""
         suffix += f", observed {self.observed}" if self.observed else ""
         return f"{what}{self.method.name} on {self.split_ref.dataset}, split {self.split_ref.split}{suffix}"
@@ -202,6 +215,13 @@ def encoder_code() -> str:
     return code_digest("multilab.datasets.feature_columns", within="multilab.datasets")[:16]
 
 
+@functools.cache
+def groups_code() -> str:
+    """Return the digest of what keeps groups of rows together in inner folds."""
+    module = "multilab.experiments.groups"
+    return code_digest(module, within=(module, "multilab.model_selection.group_kfold"))[:16]
+
+
 def split_refs(dataset: str, protocol: dict[str, Any]) -> list[SplitRef]:
     """Return the splits of a dataset under a protocol; prepare the dataset if that was not done yet."""
     meta = datasets.prepared_meta(dataset)
@@ -213,8 +233,11 @@ def split_refs(dataset: str, protocol: dict[str, Any]) -> list[SplitRef]:
     assert meta is not None
     text = canonical_json(protocol)
     encoder = encoder_code() if "kinds" in meta else ""
-    refs = enumerate(digests)
-    return [SplitRef(dataset, meta["digest"], text, index, digest, encoder=encoder) for index, digest in refs]
+    groups = groups_code() if "groups" in meta else ""
+    return [
+        SplitRef(dataset, meta["digest"], text, index, digest, encoder=encoder, groups=groups)
+        for index, digest in enumerate(digests)
+    ]
 
 
 def with_reads(cells: Iterable[Cell]) -> list[Cell]:

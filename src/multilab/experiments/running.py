@@ -67,6 +67,10 @@ def inner_inputs(cell: Cell, tuning: Tuning, store: Store) -> list[CellInputs]:
             raise ExperimentError("tune.members: base methods are tuned in `multilab train` and in studies only")
         chosen = {read.method.name: _chosen(read, store) for read in cell.reads if read.kind == "train"}
         cell = replace(cell, method=replace(cell.method, member_params=chosen))
+    if cell.split_ref.groups:
+        from multilab.experiments import groups
+
+        return [gather(inner, store) for inner in groups.inner_cells(cell, tuning)]
     return [gather(inner, store) for inner in inner_cells(cell, tuning)]
 
 
@@ -139,6 +143,10 @@ def _train(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, A
         files = {"journal.log": result.journal, "trials.csv": result.trials.encode()}
         method = method.with_params(result.best)
         tuned = {"tuned": result.best, "tune_seconds": meter.seconds}
+    if cell.split_ref.groups:
+        from multilab.experiments.groups import with_grouped_decisions
+
+        method = with_grouped_decisions(cell, method)
     fit, predict = Meter(), Meter()
     estimator, arrays = fit_and_score(cell, method, inputs, fit, predict)
     measured = {
@@ -160,7 +168,12 @@ def _scores(cell: Cell, store: Store) -> tuple[dict[str, np.ndarray], dict[str, 
     for train in cell.reads:
         cell = replace(cell, method=cell.method.with_params(_chosen(train, store)))
     fit = Meter()
-    scores = out_of_fold(cell, inputs, fit)
+    if cell.split_ref.groups:
+        from multilab.experiments import groups
+
+        scores = groups.out_of_fold(cell, inputs, fit)
+    else:
+        scores = out_of_fold(cell, inputs, fit)
     measured = {"fit_seconds": fit.seconds, "peak_mb": fit.peak_mb, "memory_method": fit.method}
     return {"scores": scores}, measured, {}
 

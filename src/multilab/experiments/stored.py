@@ -230,8 +230,8 @@ class Inventory:
             seed_name=parts.get("seed_name", ""),
         )
         protocol = canonical_json(cell.protocol or {})
-        encoder = parts.get("encoder", "")
-        ref = SplitRef(cell.dataset, parts["dataset"], protocol, cell.split, parts["split"], encoder=encoder)
+        code = {name: parts.get(name, "") for name in ("encoder", "groups")}
+        ref = SplitRef(cell.dataset, parts["dataset"], protocol, cell.split, parts["split"], **code)
         tuning = Tuning(**tune) if tune else None
         alone = parts.get("measure") == "alone"
         return Cell(parts["kind"], ref, method, parts["seed"], tuning, alone, _observed(parts))

@@ -18,6 +18,7 @@ from multilab.datasets.errors import DatasetError
 from multilab.datasets.table_encoder import TableEncoder
 from multilab.experiments.cells import library_versions
 from multilab.experiments.fitting import CellInputs, fitted_scaler, indices
+from multilab.experiments.groups import outer_ref
 
 if TYPE_CHECKING:
     from multilab.datasets import Dataset
@@ -57,7 +58,7 @@ def encoded_rows(ref: SplitRef, store: Store) -> tuple[TableEncoder, Any]:
     Of an inner fold it is that of the outer training rows. The matrix is written next to the cells once, and read by
     all others of the split.
     """
-    return _encoded(replace(ref, inner=None, digest=""), store)
+    return _encoded(outer_ref(ref) if ref.groups else replace(ref, inner=None, digest=""), store)
 
 
 @functools.lru_cache(maxsize=2)

@@ -19,7 +19,10 @@ _KINDS = {
     "first": {},
     "explicit": {},
 }
-_OPTIONAL = {"split": ("train_size",)}  # without a default, so that protocols from before have the same form
+_OPTIONAL = {
+    "split": ("train_size",),
+    "kfold": ("within",),
+}  # without a default, so that protocols from before have the same form
 
 
 def normalise_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
@@ -31,7 +34,8 @@ def normalise_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
         Exactly one of these forms; ``title`` is allowed everywhere and ignored.
 
         - ``{kfold: k, stratify: 0|1|2, seed: s, repeats: r}``: k folds, plain (0) or by iterative stratification of
-          order 1 or 2.
+          order 1 or 2. With ``within: {protocol: ..., split: i}`` they are inner folds: of the training rows of split i
+          of a protocol, of all rows if i is -1.
         - ``{holdout: {train_size: a}, stratify: 0|1|2, seed: s, repeats: r}``: ``a`` is a share between 0 and 1 or a
           number of rows; a share gives ``floor(a * n)`` training rows, where ``a`` is the decimal number as written.
         - ``{split: name}``: a split that comes with the dataset, e.g. ``official``. With ``train_size: m`` the
@@ -69,8 +73,9 @@ def normalise_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
     if unknown:
         allowed = ", ".join(known) or "no other key"
         raise DatasetError(f"protocol {kind}: unknown key {', '.join(unknown)} (allowed: {allowed})")
-    plain = {key: _integer(given.get(key, default), key) for key, default in _KINDS[kind].items()}
-    plain |= {key: _rows(given[key], f"{kind}: {key}") for key in _OPTIONAL.get(kind, ()) if key in given}
+    plain: dict[str, Any] = {key: _integer(given.get(key, default), key) for key, default in _KINDS[kind].items()}
+    optional: dict[str, Any] = {"train_size": lambda value: _rows(value, "split: train_size"), "within": _within}
+    plain |= {key: optional[key](given[key]) for key in _OPTIONAL.get(kind, ()) if key in given}
     if plain.get("stratify", 0) not in (0, 1, 2):
         raise DatasetError(f"protocol {kind}: stratify must be 0 (plain), 1 or 2, got {plain['stratify']}")
     if plain.get("repeats", 1) < 1 or plain.get("seed", 0) < 0:
@@ -82,6 +87,12 @@ def _integer(value: Any, key: str) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise DatasetError(f"protocol: {key} must be an integer, got {value!r}")
     return int(value)
+
+
+def _within(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or set(value) != {"protocol", "split"}:
+        raise DatasetError("protocol kfold: within needs protocol and split and nothing else")
+    return {"protocol": normalise_protocol(value["protocol"]), "split": _integer(value["split"], "split")}
 
 
 def _parse_kfold(value: Any) -> int:

@@ -21,6 +21,7 @@ from multilab.datasets.prepared import load, prepare, prepared_folder
 from multilab.model_selection.protocol import normalise_protocol
 
 if TYPE_CHECKING:
+    from multilab.datasets.dataset import Dataset
     from multilab.model_selection.train_test_splits import Split
 
 
@@ -79,9 +80,29 @@ def _compute(name: str, protocol: Mapping[str, Any]) -> list[Split]:
 
     dataset = load(name)
     try:
-        return make_splits(dataset.Y, protocol, dataset.splits)
+        if within := protocol.get("within"):
+            return _inner_splits(name, dataset, protocol, within)
+        return make_splits(dataset.Y, protocol, dataset.splits, dataset.groups)
     except DatasetError as error:
         raise DatasetError(f"{name}: {error.reason}") from None
+
+
+def _inner_splits(name: str, dataset: Dataset, protocol: Mapping[str, Any], within: Mapping[str, Any]) -> list[Split]:
+    """Return folds of the training rows of a split."""
+    import numpy as np
+
+    from multilab.model_selection.train_test_splits import Split, make_splits
+
+    if within["split"] < 0:
+        rows = np.arange(dataset.Y.shape[0])
+    else:
+        outer = splits(name, within["protocol"])
+        rows = outer[within["split"] % len(outer)].train
+    own = {key: value for key, value in protocol.items() if key != "within"}
+    groups = None if dataset.groups is None else dataset.groups[rows]
+    return [
+        Split(rows[one.train], rows[one.test], one.name) for one in make_splits(dataset.Y[rows], own, groups=groups)
+    ]
 
 
 def _files(folder: Path, plan: dict[str, Any]) -> tuple[Path, Path]:

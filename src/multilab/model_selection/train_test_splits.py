@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from multilab.datasets.errors import DatasetError
+from multilab.model_selection.group_kfold import IterativeStratifiedGroupKFold
 from multilab.model_selection.iterative_stratification.assignment import (
     fold_sizes,
     random_permutation,
@@ -18,6 +19,9 @@ from multilab.model_selection.iterative_stratification.assignment import (
 )
 from multilab.model_selection.iterative_stratification.columns import LabelMatrix, check_label_matrix
 from multilab.model_selection.protocol import normalise_protocol
+from multilab.model_selection.shuffle_split import train_test_split
+
+_OTHER_SEED = 1_000_003  # between repetitions
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +75,10 @@ def indices_digest(train: Any, test: Any) -> str:
 
 
 def make_splits(
-    Y: Any, protocol: Mapping[str, Any], named_splits: Mapping[str, tuple[np.ndarray, np.ndarray]] | None = None
+    Y: Any,
+    protocol: Mapping[str, Any],
+    named_splits: Mapping[str, tuple[np.ndarray, np.ndarray]] | None = None,
+    groups: np.ndarray | None = None,
 ) -> list[Split]:
     """Return the splits of a protocol.
 
@@ -83,12 +90,16 @@ def make_splits(
         See :func:`multilab.model_selection.protocol.normalise_protocol`.
     named_splits : mapping of str to (train, test), optional
         The splits that ``{split: name}`` may name: ``Dataset.splits``.
+    groups : ndarray of shape (n,), optional
+        Group of each row: all rows of one are on the same side. Folds and holdouts are those of
+        `IterativeStratifiedGroupKFold` (of order 1 where the protocol does not stratify), whose sizes are as near to
+        those asked for as the groups allow.
 
     Raises
     ------
     DatasetError
         A malformed protocol, an unknown split (the known ones are listed), row indices out of range,
-        repeated or in both sets, an empty set, or more folds than rows.
+        repeated or in both sets, an empty set, more folds than rows or groups, or a group on both sides.
 
     Examples
     --------
@@ -103,15 +114,26 @@ def make_splits(
     labels = check_label_matrix(Y)
     n = labels.positive.shape[0]
     plan = normalise_protocol(protocol)
+    if "kfold" in plan or "holdout" in plan:
+        if groups is not None:
+            return list(_grouped(Y, plan, groups))
+        return list(_kfold(labels, plan) if "kfold" in plan else _holdout(labels, plan))
     if "split" in plan:
-        return [_named(plan["split"], named_splits or {}, n, plan.get("train_size"))]
-    if "first" in plan:
+        made = [_named(plan["split"], named_splits or {}, n, plan.get("train_size"))]
+    elif "first" in plan:
         rows = np.arange(n, dtype=np.int64)
-        return [_checked(rows[: plan["first"]], rows[plan["first"] :], "first", n)]
-    if "explicit" in plan:
+        made = [_checked(rows[: plan["first"]], rows[plan["first"] :], "first", n)]
+    else:
         indices = [{key: np.array(rows, dtype=np.int64) for key, rows in entry.items()} for entry in plan["explicit"]]
-        return [_checked(**entry, name=f"fold{i}", n=n) for i, entry in enumerate(indices)]
-    return list(_kfold(labels, plan) if "kfold" in plan else _holdout(labels, plan))
+        made = [_checked(**entry, name=f"fold{i}", n=n) for i, entry in enumerate(indices)]
+    for split in made:
+        both: Any = [] if groups is None else np.intersect1d(groups[split.train], groups[split.test])
+        if len(both):
+            raise DatasetError(
+                f"split {split.name}: {len(both)} groups have rows in the training and in the test set: take kfold or "
+                "holdout, which keep them together"
+            )
+    return made
 
 
 def _kfold(labels: LabelMatrix, plan: Mapping[str, Any]) -> Iterator[Split]:
@@ -133,6 +155,24 @@ def _holdout(labels: LabelMatrix, plan: Mapping[str, Any]) -> Iterator[Split]:
     for repeat in range(plan["repeats"]):
         subset = _assignment(labels, [train, n - train], plan, repeat)
         yield Split(np.flatnonzero(subset == 0), np.flatnonzero(subset == 1), f"holdout{repeat}")
+
+
+def _grouped(Y: Any, plan: Mapping[str, Any], groups: np.ndarray) -> Iterator[Split]:
+    """Yield the splits of k folds or of holdouts in which the rows of a group stay together."""
+    n, order = len(groups), max(plan["stratify"], 1)
+    for repeat in range(plan["repeats"]):
+        seed = plan["seed"] + _OTHER_SEED * repeat
+        if "kfold" in plan:
+            splitter = IterativeStratifiedGroupKFold(plan["kfold"], order=order, random_state=seed)
+            for fold, (train, test) in enumerate(splitter.split(None, Y, groups)):
+                yield Split(train, test, f"fold{fold}" if plan["repeats"] == 1 else f"repeat{repeat}-fold{fold}")
+        else:
+            size = Fraction(plan["holdout"]["train_size"])
+            train_size = int(size * n) if size < 1 else int(size)
+            train, test = train_test_split(
+                np.arange(n), train_size=train_size, stratify=Y, groups=groups, order=order, random_state=seed
+            )
+            yield Split(train, test, f"holdout{repeat}")
 
 
 def _assignment(labels: LabelMatrix, sizes: list[int], plan: Mapping[str, Any], repeat: int) -> np.ndarray:

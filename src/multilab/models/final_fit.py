@@ -23,6 +23,7 @@ from multilab.experiments.cells import Cell, scores_cell
 from multilab.experiments.environment import environment
 from multilab.experiments.evaluate import dataset_facts
 from multilab.experiments.fitting import fitted_scaler, indices, seeded_estimator
+from multilab.experiments.groups import forget_groups, with_grouped_decisions
 from multilab.experiments.measuring import one_thread
 from multilab.experiments.method import Method, load_method
 from multilab.experiments.running import ensure, inner_inputs
@@ -220,10 +221,13 @@ def _fitted(cell: Cell, data: Any, store: Store) -> FittedMethod:
     else:
         scaler = fitted_scaler(method.preprocessing, X)
         X = X if scaler is None else scaler.transform(X)
-    estimator = seeded_estimator(method, cell)
+    grouped = bool(cell.split_ref.groups)
+    estimator = seeded_estimator(with_grouped_decisions(cell, method) if grouped else method, cell)
     if has_unobserved(data.Y):
         check_learns_from_missing(estimator)
     estimator.fit(X, data.Y)
+    if grouped:
+        forget_groups(estimator)
     return FittedMethod(estimator, data.Y.shape[1], scaler, members)
 
 
