@@ -189,10 +189,23 @@ def test_all_features_are_no_point_of_a_curve(height, outcome):
 
 def test_wins_by_run():
     runs = pd.concat([rows({"a": [0.1, 0.2, 0.3], "b": [height] * 3}, split=i) for i, height in enumerate((0.15, 0.4))])
-    claim = {"method": "a", "other": "b", "metrics": ["ranking_loss"], "spread": 2}
+    claim = {"method": "a", "other": "b", "metrics": ["ranking_loss"]}
     result = run_check("wins_by_run", claim, Evidence(runs))
-    assert (result.outcome, result.numbers) == ("holds", {"better in, by run": [1, 3]})
-    assert run_check("wins_by_run", claim | {"spread": 3}, Evidence(runs)).outcome == "fails"
+    assert (result.outcome, result.numbers["better in, by run"], result.numbers["worse in, by run"]) == (
+        "holds",
+        [1, 3],
+        [2, 0],
+    )
+    assert run_check("wins_by_run", claim, Evidence(runs[runs["split"] == 1])).outcome == "fails"
+
+
+def test_best_in_combinations():
+    runs = rows({"a": [0.1, 0.2, 0.3], "a2": [0.1, 0.1, 0.1], "b": [0.2, 0.1, 0.2], "b2": [0.0, 0.3, 0.2]})
+    programs = {"fair": {"A": ["a"], "B": ["b"]}, "as_printed": {"A": ["a2"], "B": ["b2"]}}
+    claim = {**programs, "method": "A", "metrics": ["ranking_loss"], "at_least": 2}
+    result = run_check("best_in_combinations", claim, Evidence(runs))
+    assert result.numbers == {"none": 1, "B": 1, "A": 3, "A, B": 2}
+    assert (result.outcome, result.share) == ("holds in part", (2, 4))
 
 
 def ours(heights):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,24 +54,60 @@ def loses_at_most(
 
 
 def wins_by_run(
-    evidence: Evidence,
-    method: str,
-    other: str,
-    metrics: Sequence[str],
-    spread: int,
-    datasets: Sequence[str] | None = None,
+    evidence: Evidence, method: str, other: str, metrics: Sequence[str], datasets: Sequence[str] | None = None
 ) -> Finding:
-    """Holds if the number of cells in which a method is better depends on the run by at least ``spread``."""
+    """Holds if it depends on the run which of two methods wins more cells than it loses."""
     sentence = (
-        f"By {words(metrics)}, on {words(datasets)}: the number of cells in which "
-        f"{method} is better than {other} differs by at least {spread} between the runs of {other}."
+        f"By {words(metrics)}, on {words(datasets)}: {method} wins more cells than it loses against some runs of "
+        f"{other}, and loses more than it wins against others."
     )
     tables = [sign_of(metric) * evidence.runs(metric, [method, other], datasets) for metric in metrics]
     gains = pd.concat([table[method] - table[other] for table in tables])
-    won = (gains > TIE).groupby(level="split").sum()
-    return Finding.of(
-        bool(won.max() - won.min() >= spread), {"better in, by run": [int(number) for number in won]}, sentence
+    won, lost = ((side > TIE).groupby(level="split").sum() for side in (gains, -gains))
+    numbers = {
+        "better in, by run": [int(number) for number in won],
+        "worse in, by run": [int(number) for number in lost],
+    }
+    return Finding.of(bool((won > lost).any() and (won < lost).any()), numbers, sentence)
+
+
+def best_in_combinations(
+    evidence: Evidence,
+    fair: Mapping[str, Sequence[str]],
+    as_printed: Mapping[str, Sequence[str]],
+    method: str,
+    metrics: Sequence[str],
+    at_least: int,
+    datasets: Sequence[str] | None = None,
+) -> Finding:
+    """Holds for a combination of fair columns and columns as printed in which a method is best in enough cells.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    fair, as_printed : mapping of str to sequence of str
+        The columns of each published method, in both programs; a combination takes one or the other of each.
+    method : str
+        The published method that is to be best; a tie is enough.
+    metrics : sequence of str
+    at_least : int
+        In how many cells, datasets x metrics. The numbers are the cells by what is as printed.
+    datasets : sequence of str, optional
+    """
+    sentence = (
+        f"By {words(metrics)}, on {words(datasets)}: {method} is best in at least {at_least} cells, in each "
+        "combination of fair columns and columns as printed; a cell is one dataset and one measure."
     )
+    numbers: dict[str, object] = {}
+    parts = []
+    for chosen in itertools.product((False, True), repeat=len(fair)):
+        printed = [name for name, one in zip(fair, chosen, strict=True) if one]
+        columns = {name: as_printed[name] if name in printed else fair[name] for name in fair}
+        everyone = [column for own in columns.values() for column in own]
+        reached = int((evidence.places(metrics, columns[method][0], everyone, datasets)["place"] == 1).sum())
+        numbers[", ".join(printed) or "none"] = reached
+        parts.append(reached >= at_least)
+    return Finding.of(parts, numbers, sentence)
 
 
 def _counted(counts: Mapping[str, tuple[int, int, int]]) -> dict[str, str]:
