@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.utils import murmurhash3_32
 
 from helpers.own_files import saved
-from multilab.datasets import DatasetError, TableEncoder, plan_reading, read
+from multilab.datasets import DatasetError, TableEncoder, feature_columns, plan_reading, read
 from multilab.datasets.columns import TableColumn
 from multilab.datasets.feature_columns import FeatureColumn
 from multilab.datasets.kinds import Kind
@@ -165,3 +166,54 @@ def test_dates_of_a_frame_of_parquet_and_of_excel_are_dates(kind, tmp_path):
         [19753.25, 2024, 1, 31, 2, 6, 0],
         [19753.25, 2024, 1, 31, 2, 6, 1],
     ]
+
+
+def test_words_beyond_the_most_frequent_ones_are_hashed(monkeypatch):
+    monkeypatch.setattr(feature_columns, "MAX_TERMS", 2)
+    monkeypatch.setattr(feature_columns, "HASHED", 8)
+    column = learned(["song quiet night", "song quiet", "song loud café"], "text")
+    assert (column.values, column.hashed, column.width) == (("song", "quiet"), 8, 10)
+    assert column.feature_names[1:3] == ["x=quiet", "x: hashed words 0"]
+    (row, other, new) = (np.array(block(column, [text])[0]) for text in ("song loud", "song café", "song unheard"))
+    place = {word: abs(murmurhash3_32(word, 0)) % 8 for word in ("loud", "café", "unheard", "night")}
+    assert [np.flatnonzero(one[2:]).tolist() for one in (row, other, new)] == [
+        [place["loud"]],
+        [place["café"]],
+        [place["unheard"]],
+    ]
+    rows = sum(place[word] == place["loud"] for word in ("loud", "night"))  # café is in the row of loud
+    weight = math.log(4 / (1 + rows)) + 1
+    assert row[2 + place["loud"]] / row[0] == pytest.approx(weight / column.weights[0])
+    encoder = TableEncoder((column,), sparse=True, learned=True, missing="impute")
+    again = TableEncoder.from_json(json.loads(json.dumps(encoder.to_json())))
+    assert again == encoder
+    assert again.columns[0].is_valid
+    assert encoder.dense_columns.tolist() == [0, 1]
+
+
+def test_character_n_grams_beside_the_words():
+    column = learned(["singing song", "sings"], "text:chars")
+    assert [value for value in column.values if "*" not in value] == ["singing", "sings", "song"]
+    assert {"*sin*", "*ing*", "* sin*", "*ngs *"} <= set(column.values)
+    words, grams = (np.array(["*" in value for value in column.values]) == flag for flag in (False, True))
+    X = np.array(block(column, ["singing song", "sinking", "qqq"]))
+    np.testing.assert_allclose(np.linalg.norm(X[:, grams], axis=1), [1, 1, 0])
+    np.testing.assert_allclose(np.linalg.norm(X[:, words], axis=1), [1, 0, 0])
+    assert X[1, column.values.index("*ing*")] > 0  # a word that training did not have
+    peer = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True).fit(["singing song", "sings"])
+    order = [peer.vocabulary_[value[1:-1]] for value in np.array(column.values)[grams]]
+    np.testing.assert_allclose(X[:2, grams], peer.transform(["singing song", "sinking"]).toarray()[:, order])
+
+
+def test_a_method_that_makes_its_features_dense_gets_the_most_frequent_words(monkeypatch):
+    monkeypatch.setattr(feature_columns, "DENSE_TERMS", 2)
+    encoder, rows = encoder_and_rows()
+    names = [encoder.feature_names[k] for k in encoder.dense_columns]
+    assert [name for name in names if name.startswith("remark=")] == [
+        f"remark={w}" for w in encoder.columns[0].values[:2]
+    ]
+    assert len(names) == encoder.width - encoder.columns[0].width + 2
+    numbers = TableEncoder.learn(
+        rows[["tempo", "key"]], [TableColumn("tempo"), TableColumn("key", kind=Kind("category"))]
+    )
+    assert numbers.dense_columns is None

@@ -10,15 +10,16 @@ import pandas as pd
 import pytest
 
 from multilab.cli.main import main
-from multilab.datasets import TableEncoder, add_dataset, load
+from multilab.datasets import TableEncoder, add_dataset, feature_columns, load
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.fitting import indices
 from multilab.experiments.method import load_method
 from multilab.experiments.running import ensure, gather, inner_inputs
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning
-from multilab.experiments.tables import _encoded, encoded_rows, table_scaler
+from multilab.experiments.tables import _encoded, columns_of, encoded_rows, makes_dense, table_scaler
 from multilab.models import load_model
+from multilab.models.final_fit import decided
 from multilab.models.serving import ModelServer
 
 HOLDOUT = {"holdout": {"train_size": 0.75}, "stratify": 1, "seed": 0, "repeats": 1}
@@ -150,3 +151,32 @@ def test_python_the_command_line_and_http_give_equal_answers(store, capsys):
     with pytest.raises(Exception, match="column 'price', row 1") as refused:
         ModelServer(model, strict=True)._predicted(body, "application/json")
     assert refused.value.status == 400
+
+
+def test_a_forest_gets_the_most_frequent_words_and_its_model_too(store, monkeypatch):
+    """5,000 rows of 50,000 words take 2 GB in a method that makes its features dense."""
+    monkeypatch.setattr(feature_columns, "DENSE_TERMS", 4)
+    forest, linear = cell_of(added(table(120), "films"), "erf_pct"), cell_of("films")
+    encoder, X = encoded_rows(forest.split_ref, store)
+    columns = columns_of(forest.method, encoder)
+    assert columns_of(linear.method, encoder) is None
+    words = [encoder.feature_names[k] for k in columns if k in set(encoder.unscaled)]
+    assert words == [f"remark={word}" for word in encoder.columns[0].values[:4]]
+    assert gather(forest, store).X_train.shape[1] == len(columns) < gather(linear, store).X_train.shape[1] == X.shape[1]
+    assert main(["fit", "--dataset", "films", "--method", "erf_pct", "--cv", "2", "-o", "model"]) == 0
+    model, new = load_model("model"), table(6, seed=1).drop(columns="tags")
+    full, _ = encoded_rows(replace(forest.split_ref, split=-1, digest="all rows"), store)
+    kept = columns_of(forest.method, full)
+    assert model.fitted.columns.tolist() == kept.tolist()
+    expected = model.fitted.estimator.predict(model.encode(new).X[:, kept])
+    np.testing.assert_array_equal(model.predict_frame(new)[["food", "sport"]], expected)
+    assert main(["explain", "model", "films.csv", "--label", "food"]) == 0
+
+
+def test_methods_that_make_their_features_dense():
+    dense = {
+        name for name in ("erf_pct", "mldf", "br_hist_gradient_boosting", "mlnb") if makes_dense(load_method(name))
+    }
+    assert dense == {"erf_pct", "mldf", "br_hist_gradient_boosting", "mlnb"}
+    assert not any(makes_dense(load_method(name)) for name in ("br_logistic", "mlknn", "relm", "ecc"))
+    assert makes_dense(decided(load_method("rf_pct"), "macro_f1"))

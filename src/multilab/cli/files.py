@@ -51,6 +51,7 @@ _TEXTS = (
     "join",
     "on",
     "test",
+    "vectors",
     "groups",
 )
 _TRUTHS = ("header",)
@@ -105,6 +106,7 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--join",), {"metavar": "FILE", "help": "A second file with the labels (or other columns) of the same rows."}),
     (("--on",), {"metavar": "COLUMN", "help": "With --join: the column that both files have. It is no feature."}),
     (("--test",), {"metavar": "FILE", "help": "A file of the same columns: the test rows of the split `official`."}),
+    (("--vectors",), {"metavar": "FILE", "help": "A .npy file of numbers for all rows, such as embeddings."}),
     (("--groups",), {"metavar": "COLUMN", "help": "Rows that belong together, as of a patient: never on both sides."}),
     (("--drop",), {"metavar": "A,B", "help": "Columns to leave out, such as row identifiers."}),
     (
@@ -113,7 +115,7 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
             "metavar": "NAME=KIND,...",
             "callback": _kinds,
             "help": "Kinds of columns that are not to be recognised: number, number:comma (1.234,5), number:point "
-            "(1,234.5), date, date:day (31.1.2024), date:month (1/31/2024), category, text.",
+            "(1,234.5), date, date:day (31.1.2024), date:month (1/31/2024), category, text, text:chars.",
         },
     ),
     (

@@ -16,6 +16,7 @@ from multilab.cli.options import (
     CONVENTIONS,
     COUNT,
     DATASET,
+    FILE,
     FOLDS,
     LEVEL,
     METHOD,
@@ -129,8 +130,11 @@ def fit(
 @click.argument("rows")
 @output_option(help="File to write: .csv, .tsv, .json, .jsonl, .parquet (default: CSV to the terminal).")
 @click.option("--strict", is_flag=True, help="Refuse cells that are no number or no date where training had them.")
+@click.option("--vectors", type=FILE, help="The .npy file of the rows, if the model was fitted with --vectors.")
 @tracking_option
-def predict(model: str, rows: str, output: str | None, strict: bool, tracking_uri: str | None) -> None:
+def predict(
+    model: str, rows: str, output: str | None, strict: bool, vectors: Path | None, tracking_uri: str | None
+) -> None:
     """Predict the rows of a file: decisions and probabilities.
 
     \b
@@ -147,7 +151,12 @@ def predict(model: str, rows: str, output: str | None, strict: bool, tracking_ur
 
     _check_output(output, rows, model)
     saved = load_model(model, tracking_uri)
-    encoded = saved.encode(saved.read(rows), strict=strict)
+    table = saved.read(rows)
+    if vectors is not None:
+        from multilab.datasets.vectors import read_vectors, with_vectors
+
+        table = with_vectors(table, read_vectors(vectors), vectors)
+    encoded = saved.encode(table, strict=strict)
     for note in encoded.notes():
         print(printable(f"note: {note}"), file=sys.stderr)
     scores, decisions = saved.fitted.predict_with_scores(encoded.X, ProgressBar("predicting"))

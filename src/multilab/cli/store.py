@@ -112,9 +112,7 @@ def add(study: str, retry_unfinished: bool) -> int:
 
 @store.command()
 @_study
-@click.option(
-    "--new-settings", type=METHOD, metavar="NAME,...", default="", help="Methods whose settings may differ."
-)
+@click.option("--new-settings", type=METHOD, metavar="NAME,...", default="", help="Methods whose settings may differ.")
 @click.option("--recompute", type=METHOD, metavar="NAME,...", default="", help="Methods whose numbers changed.")
 @click.option("--sample", type=COUNT, default=2, show_default=True, help="Recomputed cells of each method.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Which cells.")

@@ -25,7 +25,15 @@ from multilab.core.settings import NOT_IN_FILE, convert
 from multilab.core.text import excerpt
 from multilab.datasets.errors import DatasetError
 
-ROLES = ("full", "train", "test", "train+test", "labels", "labels-xml")  # a role that ends in -variant is not read
+ROLES = (
+    "full",
+    "train",
+    "test",
+    "train+test",
+    "labels",
+    "labels-xml",
+    "vectors",
+)  # a role that ends in -variant is not read
 
 _END = r"$(?!\n)"  # in Python, $ alone also matches before a line break at the end
 Count = Annotated[int, Meta(ge=0, description="an integer >= 0")]

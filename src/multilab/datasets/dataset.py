@@ -23,7 +23,7 @@ from multilab.datasets.joining import FurtherTables, with_groups
 from multilab.datasets.labels import TagOptions
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import read
-from multilab.datasets.reading_plan import choose_encoding
+from multilab.datasets.reading_plan import FILES, choose_encoding
 from multilab.datasets.synthetic import generate
 
 Indices = tuple[np.ndarray, np.ndarray]
@@ -99,6 +99,7 @@ class Dataset:
         test: pd.DataFrame | None = None,
         join: pd.DataFrame | None = None,
         on: str | None = None,
+        vectors: np.ndarray | None = None,
         groups: str | None = None,
     ) -> Dataset:
         """Return a data frame as a dataset: the features as they are, the labels as a matrix.
@@ -136,6 +137,8 @@ class Dataset:
             Further rows with the same columns: the test rows of the split "official".
         join, on : pandas.DataFrame and str, optional
             A frame with further columns of the same rows, labels as a rule, and the column that both frames have.
+        vectors : ndarray of shape (n, d), optional
+            Numbers for all rows, in their order, such as embeddings. A column of lists will do, too.
         groups : str, optional
             A column that says which rows belong together, such as a patient. It is no feature; see `groups`.
 
@@ -170,7 +173,7 @@ class Dataset:
             )
         wanted = labels.split(",") if isinstance(labels, str) else labels or ()
         chosen = LabelOptions(label_columns=[str(one).strip() for one in wanted])
-        further = FurtherTables(test, join, on)
+        further = FurtherTables(test, join, on, vectors)
 
         def table(dropped: list[str]) -> Any:
             unobserved = missing_labels == "keep"
@@ -296,7 +299,7 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
         if raw.train_rows is None:
             raise DatasetError("has no training and test set", paths["train+test"])
         return raw, _first(raw.train_rows, raw.Y.shape[0])
-    if "full" not in paths and ("labels" in paths or _OF_TABLES & set(reader)):
+    if "full" not in paths and ({"labels", "vectors"} & set(paths) or _OF_TABLES & set(reader)):
         raw = _read(paths, "train", {**reader, "test": paths["test"]})  # tags and kinds are those of all rows
         return raw, _first(int(raw.train_rows or 0), raw.Y.shape[0])
     roles = [role for role in ("full", "train", "test") if role in paths]
@@ -319,7 +322,8 @@ def _from_files(paths: Mapping[str, Path], reader: Mapping[str, Any]) -> tuple[R
 def _read(paths: Mapping[str, Path], role: str, reader: Mapping[str, Any]) -> RawData:
     if reader.get("missing") == "impute":  # later, and from all rows of the set
         reader = {**reader, "missing": "keep"}
-    return read(paths[role], labels_xml=paths.get("labels-xml"), join=paths.get("labels"), **reader)
+    further: dict[str, Any] = {option: paths.get(role) for option, role in FILES.items() if option != "test"}
+    return read(paths[role], **further, **reader)
 
 
 def _first(rows: int, n: int) -> Indices:

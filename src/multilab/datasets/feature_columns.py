@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer
 
 from multilab.core.text import excerpt
@@ -30,11 +30,19 @@ MAX_VALUES = 256
 """Categories beyond the most frequent ones of this number are taken together."""
 
 MAX_TERMS = 50_000
-"""Words of a column of text: the most frequent ones."""
+"""Words of a column of text, and character n-grams: the most frequent ones."""
+
+HASHED = 4096
+"""Columns that further words of a text are hashed into, if it has more than `MAX_TERMS`."""
+
+DENSE_TERMS = 2000
+"""Words, and n-grams, that a method gets which makes its features dense: the most frequent ones."""
 
 NUMBER = Kind("number")
 _DATE_PARTS = ("days", "year", "month", "day", "weekday", "hour")
 _WORD = re.compile(r"(?u)\b\w\w+\b")
+_GRAMS = (3, 5)  # characters
+_GRAM = "*"  # before and after an n-gram, so that none is a word
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +75,8 @@ class FeatureColumn:
     ----------
     name : str
     values : tuple of str or None
-        Categories with a 0/1 column each, or the words of a text, in the order of the columns; None for numbers and
-        dates.
+        Categories with a 0/1 column each, or the words of a text and then its character n-grams (``*ing *``), in the
+        order of the columns; None for numbers and dates.
     fill : float or str or None
         What a missing value becomes: a number (for a date its days), or one of ``values``; None: nothing.
     kind : Kind
@@ -79,6 +87,8 @@ class FeatureColumn:
         Whether a last column says that the value is missing.
     weights : tuple of float or None
         Inverse document frequency of each word.
+    hashed : int
+        Number of columns that words which are not among ``values`` are hashed into.
 
     Examples
     --------
@@ -100,6 +110,7 @@ class FeatureColumn:
     others: bool = False
     indicator: bool = False
     weights: tuple[float, ...] | None = None
+    hashed: int = 0
 
     @classmethod
     def learn(cls, name: str, kind: Kind, cells: pd.Series) -> FeatureColumn:
@@ -116,7 +127,9 @@ class FeatureColumn:
         -----
         Missing numbers and dates get the median. A category is rare if it has less than a thousandth of the rows, or a
         single row of 100 or more. Text keeps the :data:`MAX_TERMS` words that occur in most rows, ties in alphabetical
-        order, without those in a single row of 100 or more.
+        order, without those in a single row of 100 or more; if there are more, all others (also new ones) are hashed
+        into :data:`HASHED` columns by MurmurHash3, which has no seed here and is the same everywhere. Of character
+        n-grams (3 to 5 characters, within words with a blank at both ends) there are as many, without hashing.
         """
         if kind.name in ("number", "date"):
             numbers, _ = _numbers(cells, kind, name)
@@ -136,26 +149,23 @@ class FeatureColumn:
 
     @classmethod
     def _of_text(cls, name: str, kind: Kind, texts: Sequence[str], rows: np.ndarray, n: int) -> FeatureColumn:
-        vectorizer = CountVectorizer(token_pattern=_WORD.pattern)
-        try:
-            counts = vectorizer.fit_transform(texts) if texts else None
-        except ValueError:  # no text has a word
-            counts = None
-        if counts is None:
-            return cls(name, (), None, kind, weights=())
-        counts.data[:] = 1
-        frequency = np.asarray(counts.T @ rows).ravel()
-        words = vectorizer.get_feature_names_out()
-        order = np.lexsort((words, -frequency))[:MAX_TERMS]
-        order = order[frequency[order] >= (2 if n >= 100 else 1)]
-        weights = [math.log((1 + n) / (1 + int(frequency[k]))) + 1 for k in order]
-        return cls(name, tuple(words[order].tolist()), None, kind, weights=tuple(weights))
+        least = 2 if n >= 100 else 1
+        words, frequency, more = _terms(_words, texts, rows, least)
+        grams, of_grams, _ = _terms(_grams, texts, rows, least) if kind.style == "chars" else ([], np.empty(0, int), 0)
+        values, frequency = (*words, *grams), np.concatenate([frequency, of_grams])
+        column = cls(name, values, None, kind, weights=(), hashed=HASHED if more else 0)
+        if column.hashed:
+            hashed = column._hashed_words(texts)
+            hashed.data[:] = 1
+            frequency = np.concatenate([frequency, np.rint(hashed.T @ rows).astype(int)])
+        weights = (math.log((1 + n) / (1 + int(count))) + 1 for count in frequency)
+        return replace(column, weights=tuple(weights))
 
     @property
     def width(self) -> int:
         """Number of columns of the matrix."""
         own = len(_DATE_PARTS) if self.kind.name == "date" else 1 if self.values is None else len(self.values)
-        return own + self.others + self.indicator
+        return own + self.others + self.indicator + self.hashed
 
     @property
     def feature_names(self) -> list[str]:
@@ -164,6 +174,7 @@ class FeatureColumn:
             names = [f"{self.name}: {part}" for part in _DATE_PARTS]
         else:
             names = [self.name] if self.values is None else [f"{self.name}={value}" for value in self.values]
+        names += [f"{self.name}: hashed words {k}" for k in range(self.hashed)]
         names += [f"{self.name} is another"] if self.others else []
         return names + ([f"{self.name} is missing"] if self.indicator else [])
 
@@ -182,7 +193,7 @@ class FeatureColumn:
         """Whether the types are right, and what fills a hole is a value of the column."""
         if not isinstance(self.name, str) or self.is_text != (self.weights is not None):
             return False
-        if self.weights is not None and len(self.weights) != len(self.values or ()):
+        if self.weights is not None and len(self.weights) != self.width:
             return False
         if self.fill is None or self.values is not None:
             return self.fill is None or self.fill in (self.values or ())
@@ -238,18 +249,36 @@ class FeatureColumn:
 
     def _of_words(self, cells: pd.Series) -> Block:
         texts, codes = _texts(cells)
-        counts = self._vectorizer.transform([*texts, ""]) if self.values else sp.csr_array((len(texts) + 1, 0))
-        counts = sp.csr_array(counts, dtype=np.float64)
-        counts.data = (1.0 + np.log(counts.data)) * np.asarray(self.weights)[counts.indices]
-        norms = np.sqrt(np.asarray((counts * counts).sum(axis=1)).ravel())
-        counts.data /= np.repeat(np.where(norms > 0, norms, 1.0), np.diff(counts.indptr))
-        return Block(canonical_csr(counts[codes]), codes < 0, {})  # a missing text (-1) is the empty one
+        texts = [*texts, ""]
+        of_words = sum(not _is_gram(value) for value in self.values or ())
+        weights = np.asarray(self.weights)
+        halves = [
+            (_counts(_words, texts, (self.values or ())[:of_words]), weights[:of_words]),
+            (_counts(_grams, texts, (self.values or ())[of_words:]), weights[of_words : len(self.values or ())]),
+        ]
+        if self.hashed:
+            both = sp.hstack([halves[0][0], self._hashed_words(texts)], format="csr")
+            halves[0] = both, np.concatenate([halves[0][1], weights[len(self.values or ()) :]])
+        blocks = [_weighted(counts, of) for counts, of in halves]
+        if self.hashed:  # the columns of hashed words are the last
+            words, grams = sp.csc_array(blocks[0]), blocks[1]
+            blocks = [words[:, :of_words], grams, words[:, of_words:]]
+        X = canonical_csr(sp.hstack(blocks, format="csr"))
+        return Block(canonical_csr(X[codes]), codes < 0, {})  # a missing text (-1) is the empty one
 
-    @cached_property
-    def _vectorizer(self) -> CountVectorizer:
-        return CountVectorizer(
-            token_pattern=_WORD.pattern, vocabulary={word: k for k, word in enumerate(self.values or ())}
-        )
+    def _hashed_words(self, texts: Sequence[str]) -> sp.csr_array:
+        """Return how often words that are not among ``values`` occur, of shape (n, hashed)."""
+        known = set(self.values or ())
+        hasher = FeatureHasher(self.hashed, input_type="string", alternate_sign=False)
+        return sp.csr_array(hasher.transform([word for word in _words(text) if word not in known] for text in texts))
+
+    @property
+    def dense_columns(self) -> np.ndarray:
+        """Positions of the columns that a method gets which makes its features dense, see :data:`DENSE_TERMS`."""
+        if not self.is_text:
+            return np.arange(self.width)
+        grams = np.array([_is_gram(value) for value in self.values or ()], dtype=bool)
+        return np.sort(np.concatenate([np.flatnonzero(half)[:DENSE_TERMS] for half in (~grams, grams)]))
 
     def summary(self, cells: pd.Series) -> np.ndarray | list[str | None]:
         """Return what is remembered of the cells to see whether new ones differ: numbers, or categories.
@@ -264,6 +293,60 @@ class FeatureColumn:
             return words[codes]
         known = {*(self.values or ())}
         return [None if code < 0 else texts[code] if texts[code] in known or not self.others else "" for code in codes]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _grams(text: str) -> list[str]:
+    """Return the character n-grams of a text, within words with a blank at both ends."""
+    grams = []
+    for word in text.lower().split():
+        padded = f" {word} "
+        for n in range(_GRAMS[0], _GRAMS[1] + 1):
+            grams += [f"{_GRAM}{padded[k : k + n]}{_GRAM}" for k in range(max(len(padded) - n + 1, 0))]
+    return grams
+
+
+def _is_gram(value: str) -> bool:
+    return value[:1] == _GRAM
+
+
+def _terms(
+    split: Callable[[str], list[str]], texts: Sequence[str], rows: np.ndarray, least: int
+) -> tuple[list[str], np.ndarray, int]:
+    """Return the most frequent terms, the rows that have each, and how many further ones there are."""
+    try:
+        vectorizer = CountVectorizer(analyzer=split)
+        counts = vectorizer.fit_transform(texts) if texts else None
+    except ValueError:  # no text has a term
+        counts = None
+    if counts is None:
+        return [], np.empty(0, dtype=int), 0
+    counts.data[:] = 1
+    frequency = np.asarray(counts.T @ rows).ravel().astype(int)
+    terms = vectorizer.get_feature_names_out()
+    order = np.lexsort((terms, -frequency))
+    order = order[frequency[order] >= least]
+    kept = order[:MAX_TERMS]
+    return terms[kept].tolist(), frequency[kept], len(order) - len(kept)
+
+
+def _counts(split: Callable[[str], list[str]], texts: Sequence[str], terms: Sequence[str]) -> sp.csr_array:
+    if not terms:
+        return sp.csr_array((len(texts), 0))
+    vectorizer = CountVectorizer(analyzer=split, vocabulary={term: k for k, term in enumerate(terms)})
+    return sp.csr_array(vectorizer.transform(texts), dtype=np.float64)
+
+
+def _weighted(counts: sp.csr_array, weights: np.ndarray) -> sp.csr_array:
+    """Return TF-IDF with sublinear counts, each row of norm 1."""
+    X = canonical_csr(counts)
+    X.data = (1.0 + np.log(X.data)) * weights[X.indices]
+    norms = np.sqrt(np.asarray((X * X).sum(axis=1)).ravel())
+    X.data /= np.repeat(np.where(norms > 0, norms, 1.0), np.diff(X.indptr))
+    return X
 
 
 def _numbers(cells: pd.Series, kind: Kind, name: str, strict: bool = False) -> tuple[np.ndarray, int]:

@@ -14,6 +14,7 @@ from multilab.datasets.columns import TableColumn
 from multilab.datasets.frames import table_of_frame
 from multilab.datasets.reading_plan import choose_kinds
 from multilab.datasets.table_encoder import TableEncoder
+from multilab.datasets.vectors import with_numbers
 
 __all__ = ["FrameEncoder"]
 
@@ -68,7 +69,7 @@ class FrameEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame of shape (n, m)
-            Columns of numbers, truth values, text, categories or dates.
+            Columns of numbers, truth values, text, categories, dates, or lists of numbers such as embeddings.
         y : ignored
 
         Raises
@@ -78,7 +79,7 @@ class FrameEncoder(TransformerMixin, BaseEstimator):
         """
         table = table_of_frame(X, None, (), False, _NAME)
         kinds = choose_kinds(table, self.columns or {}, _NAME)
-        rows = _named(X)
+        rows = with_numbers(_named(X), _NAME)
         self.encoder_ = TableEncoder.learn(rows, [TableColumn(name, kind=kind) for name, kind in kinds.items()])
         self.feature_names_in_ = np.array(self.encoder_.names, dtype=object)
         self.n_features_in_ = len(self.encoder_.names)

@@ -29,6 +29,7 @@ from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, require_cells
 from multilab.datasets.labels import TagOptions, tagged
+from multilab.datasets.vectors import with_numbers
 
 
 def table_of_frame(
@@ -45,7 +46,8 @@ def table_of_frame(
     Parameters
     ----------
     frame : DataFrame of shape (n, m)
-        Columns of numbers, booleans, text or categories; the index is left out. If all are sparse, so is the table.
+        Columns of numbers, booleans, text, categories, dates, or vectors (lists of numbers); the index is left out. If
+        all are sparse, so is the table.
     labels : LabelOptions, TagOptions or None
         Which columns are the labels, or which hold tags; None: no column is a label.
     drop : sequence of str
@@ -70,6 +72,8 @@ def table_of_frame(
         raise DatasetError(f"{name}: columns have names of several levels: join them first")
     if not len(frame):
         raise DatasetError(f"{name}: the table has no row")
+    tags = labels.columns if isinstance(labels, TagOptions) else ()
+    frame = with_numbers(frame, name, {*text_columns, *tags, *drop})
     names = [str(column).strip() for column in frame.columns]
     if len(set(names)) < len(names):
         twice = next(column for column, count in Counter(names).items() if count > 1)

@@ -21,6 +21,7 @@ from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits
 from multilab.datasets.frames import table_of_frame
 from multilab.datasets.labels import TagOptions, tagged
+from multilab.datasets.vectors import read_vectors, with_vectors
 
 __all__ = ["FurtherTables", "with_groups"]
 
@@ -37,11 +38,14 @@ class FurtherTables:
         Columns of the same rows, labels as a rule.
     on : str or None
         Name of the column that joins them, in both tables; it is no feature.
+    vectors : path-like, ndarray of shape (n, d), or None
+        A ``.npy`` file of numbers for all rows, in their order: d columns ``vectors[0]``, ``vectors[1]``, ...
     """
 
     test: Any = None
     join: Any = None
     on: str | None = None
+    vectors: Any = None
 
     def given(self) -> bool:
         """Return whether there is any.
@@ -55,7 +59,7 @@ class FurtherTables:
             raise DatasetError(
                 "join and on belong together: the file of the labels, and the column that both files have"
             )
-        return self.test is not None or self.join is not None
+        return self.test is not None or self.join is not None or self.vectors is not None
 
     def table(
         self,
@@ -104,6 +108,10 @@ class FurtherTables:
             _require_same_columns(frame, test, name, _name(self.test, "test"))
             notes.append(f"split official: {train_rows} training rows, {len(test)} test rows")
             frame = _stacked(frame, test[list(frame.columns)])
+        if self.vectors is not None:
+            is_file = isinstance(self.vectors, str | os.PathLike)
+            numbers = read_vectors(self.vectors, limits) if is_file else np.asarray(self.vectors, dtype=np.float64)
+            frame = with_vectors(frame, numbers, self.vectors if is_file else name)
         if self.join is not None:
             other, key = frame_of(self.join), str(self.on)
             known |= {str(column).strip() for column in other.columns}

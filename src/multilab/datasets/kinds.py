@@ -22,7 +22,7 @@ MISSING_FEATURES = MISSING_CELLS | {"-", "--", "."}
 """Cells of a feature that are missing, in lower case. Spreadsheets and statistics programs write dashes and a point
 for them. They are not in MISSING_CELLS because a label column may hold "-" against "+"."""
 
-_STYLES = {"number": ("", "point", "comma"), "date": ("year", "day", "month"), "category": ("",), "text": ("",)}
+_STYLES = {"number": ("", "point", "comma"), "date": ("year", "day", "month"), "category": ("",), "text": ("", "chars")}
 _AGREEING = 99  # of 100 cells that are not missing
 _LONGEST = 40  # characters of a number or a date, so that long texts are not searched
 _TRUTH = {"true": 1.0, "false": 0.0}  # as in cells.py: a boolean column of a data frame and of a CSV are equal
@@ -99,7 +99,8 @@ class Kind:
     style : str
         How the cells are written. Numbers: "" (1234.5), "point" (1,234.5: commas separate thousands) or "comma"
         (1.234,5). Dates: "year" (2024-01-31, 2024/1/31, ISO 8601 with time and zone), "day" (31.1.2024, 31 Jan 2024)
-        or "month" (1/31/2024, January 31, 2024); "" is "year".
+        or "month" (1/31/2024, January 31, 2024); "" is "year". Text: "" (words) or "chars" (words and character
+        n-grams); the latter is never recognised.
     unit : str
         Unit of the numbers as :func:`kind_of` found it (``%``, ``€``, ``min``); cells with another one are unreadable.
         With "", any unit is read.

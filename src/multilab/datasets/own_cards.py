@@ -19,10 +19,10 @@ from multilab.datasets.card_file import Card
 from multilab.datasets.catalogue import card, cards, files_dir, own_dir
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import plain_name, read_bytes, require_file
-from multilab.datasets.reading_plan import ReadingPlan, plan_reading, with_labels_xml
+from multilab.datasets.reading_plan import FILES, ReadingPlan, plan_reading, with_labels_xml
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-_SUFFIXES = {"test": "-test", "labels": "-labels"}  # of the copies of further files
+_SUFFIXES = {"test": "-test", "labels": "-labels", "vectors": "-vectors"}  # of the copies of further files
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ def register_file(path: PathLike, **options: Any) -> RegisteredFile:
     xml = with_labels_xml(source, options).get("labels_xml")
     described = {**options, "extension": plain_name(source)[1], "sha256": checksum}
     described["labels_xml"] = xml and sha256_digest(read_bytes(xml))
-    further = {role: options[key] for role, key in (("test", "test"), ("labels", "join")) if key in options}
-    described |= {key: sha256_digest(read_bytes(options[key])) for key in ("test", "join") if key in options}
+    further = {role: options[key] for key, role in FILES.items() if key in options and key != "labels_xml"}
+    described |= {key: sha256_digest(read_bytes(options[key])) for key, role in FILES.items() if role in further}
     name = f"{file_stem(source)[:40] or 'file'}-{json_digest(described)[:8]}"
     if not (files_dir() / f"{name}.yaml").is_file():
         plan = plan_reading(source, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ from multilab.datasets.cells import (
     recoded,
 )
 from multilab.datasets.columns import LabelOptions, TableColumn, dropped_note, positions_left
-from multilab.datasets.encode import CodedTable
+from multilab.datasets.encode import CodedTable, refuse_text
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, read_bytes, require_cells
+from multilab.datasets.frames import table_of_frame
 from multilab.datasets.table import choose_labels, index_note, named_columns
 
 
@@ -69,6 +71,9 @@ def read_parquet(
             raise DatasetError("the table has no row", path)
         if width > limits.max_columns:
             raise DatasetError(f"more than the limit of {limits.max_columns} columns", path, 1)
+        skipped = {*drop, *text_columns}
+        if vectors := [field.name for field in schema if _is_vector(field.type) and field.name not in skipped]:
+            return _with_vectors(file, vectors, path, options, limits, drop, text, missing_labels, text_columns)
         names = schema.names  # every access builds the list again
         index = _index_names(schema, names)
         kept = [j for j in positions_left(names, drop, path) if names[j] not in index]
@@ -112,6 +117,41 @@ def _is_string(kind: Any) -> bool:
 def _is_list(kind: Any) -> bool:
     of_lists = types.is_list(kind) or types.is_large_list(kind)
     return of_lists and (_is_string(kind.value_type) or types.is_integer(kind.value_type))
+
+
+def _is_vector(kind: Any) -> bool:
+    of_lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return of_lists and types.is_floating(kind.value_type)
+
+
+def _with_vectors(
+    file: Any,
+    vectors: Sequence[str],
+    path: PathLike,
+    options: LabelOptions | None,
+    limits: Limits,
+    drop: Sequence[str],
+    text: str,
+    missing_labels: bool,
+    text_columns: Collection[str],
+) -> CodedTable:
+    """Return a table with columns of vectors, which becomes a data frame."""
+    about = file.metadata
+    numbers = 0
+    for group in range(about.num_row_groups):
+        chunks = (about.row_group(group).column(j) for j in range(about.num_columns))
+        numbers += sum(chunk.num_values for chunk in chunks if chunk.path_in_schema.partition(".")[0] in vectors)
+    require_cells(numbers, 1, "the vectors", path, limits)
+    index = _index_names(file.schema_arrow, file.schema_arrow.names)
+    table = file.read(columns=[name for name in file.schema_arrow.names if name not in {*drop, *index}])
+    table.validate(full=True)
+    frame = table.to_pandas(ignore_metadata=True)
+    absent = [name for name in drop if name not in file.schema_arrow.names]
+    made = table_of_frame(frame, options, absent, missing_labels, path, limits, text_columns)
+    if text == "error":
+        refuse_text(made)
+    notes = [index_note(f"{name[:60]!r} is the index by the file's pandas metadata", path) for name in index]
+    return replace(made, notes=(*notes, *made.notes, *dropped_note(drop)))
 
 
 def _is_date(kind: Any) -> bool:

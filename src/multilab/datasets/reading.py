@@ -116,6 +116,7 @@ def read(
     test: PathLike | None = None,
     join: PathLike | None = None,
     on: str | None = None,
+    vectors: PathLike | None = None,
     groups: str | None = None,
     limits: Limits | None = None,
 ) -> RawData:
@@ -179,6 +180,8 @@ def read(
         A file with further columns of the same rows, labels as a rule, and the column that both files have: the key,
         which is no feature. Its columns follow those of ``path``. With ``item`` and ``tag`` it may have any number of
         rows for a key.
+    vectors : path-like, optional
+        A ``.npy`` file of numbers for all rows, in their order, such as embeddings: columns ``vectors[0]``, ...
     groups : str, optional
         A column that says which rows belong together, such as a patient; it is no feature. No split has rows of one
         group on both sides.
@@ -231,7 +234,7 @@ def read(
         decimal=decimal,
         limits=limits,
         text_columns=[name for name, kind in (columns or {}).items() if kind != "number"],
-        further=FurtherTables(test, join, on),
+        further=FurtherTables(test, join, on, vectors),
         groups=groups,
     )
     return encode_content(content, text, missing, path, columns)

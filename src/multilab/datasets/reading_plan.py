@@ -39,6 +39,9 @@ from multilab.datasets.reading import TABLES, as_frames, encode_content, file_fo
 
 _LABELS = tuple(LabelOptions.__dataclass_fields__)
 _TAGS = tuple(TagOptions.__dataclass_fields__)
+FILES = {"test": "test", "join": "labels", "vectors": "vectors", "labels_xml": "labels-xml"}
+"""Options of `multilab.datasets.read` that are further files, and the roles of these files in a card."""
+
 _TEXT = ("one_hot", "drop", "error")
 _MISSING = ("impute", "keep", "error")
 _DOUBTS = 3  # columns that a message names
@@ -55,8 +58,8 @@ class ReadingPlan:
         The file.
     labels_xml : Path or None
         Mulan's XML file that names the labels of an ARFF file.
-    test, join : Path or None
-        The file of the test rows, and the one with the labels, see `multilab.datasets.read`.
+    test, join, vectors : Path or None
+        The files of the test rows, of the labels and of vectors, see `multilab.datasets.read`.
     reader : dict
         Options of `multilab.datasets.read` other than these files, as a card has them.
     profile : TableProfile
@@ -72,12 +75,13 @@ class ReadingPlan:
     content: dict[str, Any]
     test: Path | None = None
     join: Path | None = None
+    vectors: Path | None = None
 
     @property
     def files(self) -> dict[str, Path]:
         """The files by their role in a card."""
-        roles = {"train" if self.test else "full": self.path, "test": self.test, "labels": self.join}
-        return {role: file for role, file in {**roles, "labels-xml": self.labels_xml}.items() if file is not None}
+        roles = {"train" if self.test else "full": self.path}
+        return roles | {role: getattr(self, option) for option, role in FILES.items() if getattr(self, option)}
 
 
 def plan_reading(
@@ -128,7 +132,7 @@ def plan_reading(
     dropped = list(names_to_drop(options.pop("drop", None)))
     chosen = {key: options[key] for key in _LABELS if key in options}
     of_tags = TagOptions(**{key: options[key] for key in _TAGS if key in options})
-    further = {key: options.pop(key) for key in ("test", "join") if key in options}
+    further = {key: options.pop(key) for key in ("test", "join", "vectors") if key in options}
     tables = FurtherTables(**further, on=options.get("on"))
     others = {key: value for key, value in options.items() if key not in (*_LABELS, *_TAGS, "on")} | {"further": tables}
     kind = options.get("format") or file_format(path)

@@ -28,6 +28,7 @@ from multilab.datasets.prepared import load
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.reading import file_format, read_frames
 from multilab.datasets.synthetic import generate
+from multilab.datasets.vectors import vector_columns, with_numbers
 
 _SHOWN = 5
 
@@ -216,6 +217,17 @@ class TableEncoder:
         flags = [np.full(column.width, column.is_text) for column in self.columns]
         return np.flatnonzero(np.concatenate(flags)) if flags else np.empty(0, dtype=np.intp)
 
+    @property
+    def dense_columns(self) -> np.ndarray | None:
+        """Positions of the columns of a method that makes its features dense; None: all columns.
+
+        Of the words of a text only the most frequent ones, see `multilab.datasets.feature_columns.DENSE_TERMS`.
+        """
+        starts = np.cumsum([0, *(column.width for column in self.columns)])[:-1]
+        kept = [start + column.dense_columns for start, column in zip(starts, self.columns, strict=True)]
+        positions = np.concatenate(kept) if kept else np.empty(0, dtype=np.intp)
+        return None if len(positions) == self.width else positions
+
     def read(self, path: PathLike) -> pd.DataFrame:
         """Return the rows of a file as :meth:`encode` takes them, see :func:`multilab.datasets.read_frames`.
 
@@ -232,6 +244,11 @@ class TableEncoder:
             return rows.assign(**{label: [float(label in one) for one in tags] for label in self.labels})
         unobserved = self.reading.get("missing_labels") == "keep"
         return rows.assign(**{name: _label(rows[name], unobserved) for name in self.labels if name in rows.columns})
+
+    def with_numbers(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return rows whose vectors, if training had any, are a column of numbers each."""
+        vectors = vector_columns(self.names)
+        return with_numbers(rows, "rows", known=vectors) if vectors else rows
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Refuse a table whose columns are not those of training.
@@ -272,7 +289,7 @@ class TableEncoder:
             There is no row. Naming the column: missing or unknown columns, a text in a column of numbers, a missing
             value that the reader of the training file refuses.
         """
-        rows = rows.rename(columns=str)
+        rows = self.with_numbers(rows.rename(columns=str))
         self.check_columns(list(rows.columns))
         n = len(rows)
         if not n:
@@ -406,7 +423,8 @@ def _column(content: Mapping[str, Any]) -> FeatureColumn:
     kind = Kind.parse(content.get("kind", "number" if values is None else "category"))
     flags = {name: bool(content.get(name, False)) for name in ("others", "indicator")}
     weights = None if weights is None else tuple(map(float, weights))
-    return FeatureColumn(content["name"], values, content["fill"], kind, **flags, weights=weights)
+    hashed = int(content.get("hashed", 0))
+    return FeatureColumn(content["name"], values, content["fill"], kind, **flags, weights=weights, hashed=hashed)
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:

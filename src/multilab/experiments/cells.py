@@ -212,7 +212,10 @@ def observed_code() -> str:
 @functools.cache
 def encoder_code() -> str:
     """Return the digest of what learns to turn the columns of a table into numbers, and does it."""
-    return code_digest("multilab.datasets.feature_columns", within="multilab.datasets")[:16]
+    tables = "multilab.experiments.tables"
+    parts = [code_digest("multilab.datasets.feature_columns", within="multilab.datasets")]
+    parts += [definition_digest(f"{tables}.{name}", within=tables) for name in ("columns_of", "table_scaler")]
+    return json_digest(parts)[:16]
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,15 +18,26 @@ from multilab.core.files import parse_json
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.table_encoder import TableEncoder
 from multilab.experiments.cells import library_versions
-from multilab.experiments.fitting import CellInputs, fitted_scaler, indices
+from multilab.experiments.fitting import CellInputs, build, fitted_scaler, indices
 from multilab.experiments.groups import outer_ref
+from multilab.experiments.method import Method
 
 if TYPE_CHECKING:
     from multilab.datasets import Dataset
     from multilab.experiments.cells import Cell, SplitRef
     from multilab.experiments.store import Store
 
-__all__ = ["encoded_rows", "matrix_columns", "table_inputs", "table_scaler"]
+__all__ = ["columns_of", "encoded_rows", "makes_dense", "matrix_columns", "table_inputs", "table_scaler"]
+
+_DENSE = (
+    "multilab.methods.bayes.",
+    "multilab.methods.forests.",
+    "multilab.methods.neighbours.mlaram",
+    "multilab.methods.networks.",
+    "multilab.methods.selection.mlnb_selector",
+    "multilab.methods.transformation.dense_features",
+)
+"""Modules of the estimators that make a sparse X dense."""
 
 
 def table_inputs(cell: Cell, store: Store) -> CellInputs:
@@ -35,8 +47,10 @@ def table_inputs(cell: Cell, store: Store) -> CellInputs:
     """
     train, test = indices(cell.split_ref)
     encoder, X = encoded_rows(cell.split_ref, store)
+    columns = columns_of(cell.method, encoder)
+    X = X if columns is None else X[:, columns]
     X_train, X_test = X[train], X[test]
-    scaler = table_scaler(cell.method.preprocessing, X_train, encoder)
+    scaler = table_scaler(cell.method.preprocessing, X_train, encoder, columns)
     if scaler is not None:
         X_train = scaler.transform(X_train)
         X_test = scaler.transform(X_test) if len(test) else X_test
@@ -44,12 +58,37 @@ def table_inputs(cell: Cell, store: Store) -> CellInputs:
     return CellInputs(X_train, Y[train], X_test, Y[test])
 
 
-def table_scaler(preprocessing: str, X: Any, encoder: TableEncoder) -> Any | None:
-    """Return `fitted_scaler` of a method's preprocessing, but for words of free text, which stay as they are."""
+def table_scaler(preprocessing: str, X: Any, encoder: TableEncoder, columns: np.ndarray | None = None) -> Any | None:
+    """Return `fitted_scaler` of a method's preprocessing, but for words of free text, which stay as they are.
+
+    X has some columns of the encoder, by default all.
+    """
     scaler = fitted_scaler(preprocessing, X)
-    if scaler is not None and len(encoder.unscaled):  # then X is sparse, and the scaler divides only
-        scaler.scale_[encoder.unscaled] = 1.0
+    unscaled = np.isin(np.arange(encoder.width) if columns is None else columns, encoder.unscaled)
+    if scaler is not None and unscaled.any():  # then X is sparse, and the scaler divides only
+        scaler.scale_[unscaled] = 1.0
     return scaler
+
+
+def columns_of(method: Method, encoder: TableEncoder) -> np.ndarray | None:
+    """Return the columns that a method gets: of a text with many words some, if it makes its features dense.
+
+    None: all columns. 5,000 rows of 50,000 words take 2 GB when they are dense.
+    """
+    columns = encoder.dense_columns
+    return columns if columns is not None and makes_dense(method) else None
+
+
+@functools.lru_cache(maxsize=64)
+def _makes_dense(target: str, params: str) -> bool:
+    estimator = build(Method("dense", target, json.loads(params)))
+    parts = [estimator, *(value for value in estimator.get_params().values() if hasattr(value, "fit"))]
+    return any(type(part).__module__.startswith(_DENSE) for part in parts)
+
+
+def makes_dense(method: Method) -> bool:
+    """Return whether the estimator of a method, or one that it wraps, makes sparse features dense."""
+    return _makes_dense(method.target, json.dumps(method.params, sort_keys=True, default=str))
 
 
 def encoded_rows(ref: SplitRef, store: Store) -> tuple[TableEncoder, Any]:

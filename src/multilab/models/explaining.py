@@ -158,7 +158,8 @@ def coefficient_table(model: SavedModel, label: str) -> pd.DataFrame | None:
     if model.fitted.members:
         return None
     estimator = _label_estimator(model.fitted.estimator, names.index(label))
-    features = model.encoder.feature_names
+    features, columns = model.encoder.feature_names, model.fitted.columns
+    features = features if columns is None else [features[k] for k in columns]
     for attribute, kind in (("coef_", "coefficient"), ("feature_importances_", "importance")):
         values = getattr(estimator, attribute, None)
         if values is None:

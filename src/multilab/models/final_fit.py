@@ -29,7 +29,7 @@ from multilab.experiments.method import Method, load_method
 from multilab.experiments.running import ensure, inner_inputs
 from multilab.experiments.search import search, search_name
 from multilab.experiments.store import Store
-from multilab.experiments.tables import encoded_rows, table_scaler
+from multilab.experiments.tables import columns_of, encoded_rows, table_scaler
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
 from multilab.models.errors import DeploymentError
 from multilab.models.fitted import FittedMethod
@@ -204,7 +204,7 @@ class FittedModel:
 
 def _fitted(cell: Cell, data: Any, store: Store) -> FittedMethod:
     """Fit one method, its base methods first; these score the training rows out of fold."""
-    method, members, scaler, X = cell.method, [], None, data.X
+    method, members, scaler, columns, X = cell.method, [], None, None, data.X
     if method.base_scores:
         parts = []
         for name in method.base_scores:
@@ -216,7 +216,9 @@ def _fitted(cell: Cell, data: Any, store: Store) -> FittedMethod:
         X = np.hstack(parts)
     elif cell.split_ref.encoder:
         encoder, X = encoded_rows(cell.split_ref, store)
-        scaler = table_scaler(method.preprocessing, X, encoder)
+        columns = columns_of(method, encoder)
+        X = X if columns is None else X[:, columns]
+        scaler = table_scaler(method.preprocessing, X, encoder, columns)
         X = X if scaler is None else scaler.transform(X)
     else:
         scaler = fitted_scaler(method.preprocessing, X)
@@ -228,7 +230,7 @@ def _fitted(cell: Cell, data: Any, store: Store) -> FittedMethod:
     estimator.fit(X, data.Y)
     if grouped:
         forget_groups(estimator)
-    return FittedMethod(estimator, data.Y.shape[1], scaler, members)
+    return FittedMethod(estimator, data.Y.shape[1], scaler, members, columns)
 
 
 def fitted_model(

@@ -27,13 +27,25 @@ class FittedMethod:
         Fitted scaler of X; None: X is used as it is.
     members : sequence of FittedMethod
         Methods whose scores, side by side, are the estimator's input instead of X.
+    columns : ndarray of int, optional
+        The columns of X that the method was fitted on; None: all.
     """
 
-    def __init__(self, estimator: Any, n_labels: int, scaler: Any = None, members: Sequence[FittedMethod] = ()) -> None:
+    columns: np.ndarray | None = None  # of models that were saved without it
+
+    def __init__(
+        self,
+        estimator: Any,
+        n_labels: int,
+        scaler: Any = None,
+        members: Sequence[FittedMethod] = (),
+        columns: np.ndarray | None = None,
+    ) -> None:
         self.estimator = estimator
         self.n_labels = n_labels
         self.scaler = scaler
         self.members = list(members)
+        self.columns = columns
 
     @property
     def has_probabilities(self) -> bool:
@@ -80,4 +92,5 @@ class FittedMethod:
         """Return the estimator's input: scaled features, or the scores of the members."""
         if self.members:
             return np.hstack([member.predict_with_scores(X)[0] for member in self.members])
+        X = X if self.columns is None else X[:, self.columns]
         return X if self.scaler is None else self.scaler.transform(X)

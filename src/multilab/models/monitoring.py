@@ -94,6 +94,7 @@ def monitor_rows(model: SavedModel, rows: pd.DataFrame, alpha: float = 0.05, min
     if not len(rows):
         raise DeploymentError("there are no rows to monitor")
     rows = rows.rename(columns=str).reset_index(drop=True)
+    rows = model.encoder.with_numbers(rows)
     model.encoder.check_columns(list(rows.columns))
     about = model.metadata
     new = {column.name: _new_counts(rows[column.name], column) for column in model.encoder.columns}

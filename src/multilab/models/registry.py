@@ -20,6 +20,7 @@ from mlflow.models import ModelSignature
 from mlflow.types import ColSpec, DataType, Schema
 from mlflow.types.schema import AnyType
 
+from multilab.datasets.vectors import vector_columns
 from multilab.experiments.mlflow_store import (
     experiment_id,
     log_dataset,
@@ -143,7 +144,8 @@ def signature(model: SavedModel) -> ModelSignature:
     data frame with a hole for a ``long``, and cut off unknown columns. The model checks columns and values itself, with
     messages that name the column; the types are in the model's metadata.
     """
-    inputs: list[Any] = [ColSpec(AnyType(), name, required=False) for name in model.encoder.names]
+    vectors = vector_columns(model.encoder.names)  # rows may have a list or its numbers
+    inputs: list[Any] = [ColSpec(AnyType(), name, required=False) for name in (*model.encoder.names, *vectors)]
     decisions = [ColSpec(DataType.long, name) for name in model.label_names]
     scores = [ColSpec(DataType.double, f"{name}{model.score_suffix}") for name in model.label_names]
     return ModelSignature(Schema(inputs), Schema([*decisions, *scores]))
