@@ -17,7 +17,15 @@ from multilab.cli import main
 from multilab.comparison import fits
 from multilab.comparison.display import Display
 from multilab.comparison.fits import run_methods
-from multilab.comparison.plan import PlannedMethod, Sizes, cost_of, duration, plan_methods, refused_for_missing_labels
+from multilab.comparison.plan import (
+    PlannedMethod,
+    Sizes,
+    cost_of,
+    duration,
+    in_order,
+    plan_methods,
+    refused_for_missing_labels,
+)
 from multilab.comparison.portfolio import load_portfolio
 from multilab.comparison.scores import CellScores
 from multilab.datasets import load
@@ -26,7 +34,7 @@ from multilab.experiments import running as cell_running
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.fitting import indices
-from multilab.experiments.method import Method
+from multilab.experiments.method import Method, load_method
 from multilab.experiments.running import run_cell
 from multilab.experiments.store import Store
 
@@ -53,6 +61,23 @@ def test_every_method_of_the_portfolio_has_a_cost_curve_that_grows_with_the_tabl
         assert large.seconds > small.seconds
         assert large.megabytes >= small.megabytes
         assert small.factor >= 1
+
+
+def test_on_sparse_rows_linear_methods_come_first_and_nothing_is_standardised(tmp_path):
+    portfolio = load_portfolio()
+    sizes = Sizes(2000, 20_000, 10, 0.8, entries=12.0)
+    (ref, _) = split_refs("scenario1", {"kfold": 2, "stratify": 1, "seed": 0})
+    chosen = portfolio.select(None, sparse=True)
+    planned = [PlannedMethod(member, [Cell("train", ref, member.method)]) for member in chosen]
+    ordered = in_order(plan_methods(planned, sizes, Store(tmp_path)), portfolio.baseline, sizes)
+    assert [entry.name for entry in ordered[:2]] == [portfolio.baseline, "br_linear_svm"]
+    assert {entry.name for entry in ordered[2:4]} == {"br_logistic", "cc_logistic"}
+    assert ordered[1].seconds < 1  # by the words of a row, not by all words
+    assert all(member.method.preprocessing != "standard" for member in chosen)
+    assert next(m for m in chosen if m.name == "br_logistic").changes == {"preprocessing": "none"}  # `fit` must know
+    stack = next(m for m in chosen if m.name == "mlwse_l1").method
+    assert all(load_method(name).preprocessing == "none" for name in stack.base_scores)
+    assert portfolio.members["br_logistic"].method.preprocessing == "standard"  # of dense rows
 
 
 def test_a_method_without_a_curve_has_no_estimate_and_runs_last(tmp_path):
@@ -200,7 +225,7 @@ def test_a_portfolio_that_is_missing_or_wrong_is_refused(tmp_path, monkeypatch):
     for text, message in {
         "metrics: [macro_f1]": "methods is missing",
         "{methods: [mlknn], metrics: [macro_f1], baseline: mlknn}": "must be a mapping",
-        "{methods: {mlknn: {k: 3}}, metrics: [macro_f1], baseline: mlknn}": "may have define, reason, set",
+        "{methods: {mlknn: {k: 3}}, metrics: [macro_f1], baseline: mlknn}": "may have define, linear, reason, set, sparse",
     }.items():
         (tmp_path / "portfolio.yaml").write_text(text)
         with pytest.raises(ExperimentError, match=message):

@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 import pandas as pd
 import psutil
+from scipy.sparse import issparse
 
 from multilab.comparison.portfolio import PortfolioMethod
+from multilab.datasets import Dataset, TableEncoder
 from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import build
 from multilab.experiments.store import Store
@@ -92,17 +94,43 @@ def _curves() -> dict[str, dict[str, float]]:
     return pd.read_csv(TABLE, index_col="method").to_dict("index")
 
 
+_SAMPLE = 1000
+"""Rows in which the words of a table are counted."""
+
 _OVERHEAD = 0.15  # seconds of a cell besides fit and prediction: a process, reading the data, writing the result
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Rows, features and labels of a dataset, and the share of the rows that a fit sees."""
+    """Rows, features and labels of a dataset, and the share of the rows that a fit sees.
+
+    Attributes
+    ----------
+    n, d, q : int
+    train_share : float
+    entries : float or None
+        Entries of a row that are not 0, on average, if the features are sparse.
+    """
 
     n: int
     d: int
     q: int
     train_share: float
+    entries: float | None = None
+
+    @classmethod
+    def of(cls, data: Dataset, train_share: float) -> "Sizes":
+        """Return the sizes of a dataset as the methods see it; of a table those of what all rows teach."""
+        (n, d), X = data.X.shape, data.X
+        if data.columns is not None:
+            encoder = TableEncoder.learn(data.X, data.columns)
+            d, X = encoder.width, encoder.encode(data.X.iloc[:_SAMPLE]).X if encoder.sparse else None
+        entries = X.nnz / X.shape[0] if issparse(X) else None
+        return cls(n, d, data.Y.shape[1], train_share, entries)
+
+    def for_member(self, member: PortfolioMethod) -> "Sizes":
+        """Return the sizes that decide the time of a member of the portfolio."""
+        return replace(self, d=max(1, round(self.entries))) if member.linear and self.entries is not None else self
 
 
 @dataclass
@@ -183,9 +211,16 @@ def plan_methods(entries: Sequence[PlannedMethod], sizes: Sizes, store: Store) -
     return ordered
 
 
+def in_order(entries: Sequence[PlannedMethod], baseline: str, sizes: Sizes) -> list[PlannedMethod]:
+    """Return planned methods with the baseline first, and on sparse features linear methods next."""
+    sparse = sizes.entries is not None
+    return sorted(entries, key=lambda one: (one.name != baseline, sparse and not one.member.linear))
+
+
 def estimate(entry: PlannedMethod, sizes: Sizes, store: Store, planned: set[str]) -> None:
     """Set the estimate of a method: its fits, and the cells it reads, but for those that are stored or planned."""
     costs: dict[str, Cost | None] = {}
+    sizes = sizes.for_member(entry.member)
     for cell in entry.cells:
         _add(cell, sizes, store, planned, costs)
     known = [cost for cost in costs.values() if cost is not None]
@@ -237,5 +272,6 @@ def total(entries: Sequence[PlannedMethod], n_jobs: int) -> float:
 
 def held_out_seconds(entry: PlannedMethod, sizes: Sizes, folds: int) -> float:
     """Return the estimated seconds of the out-of-fold scores of one training set, 0 without a cost curve."""
+    sizes = sizes.for_member(entry.member)
     cost = cost_of(entry.name, sizes.n * sizes.train_share * (1 - 1 / folds), sizes.d, sizes.q)
     return folds * cost.seconds + _OVERHEAD if cost else 0.0

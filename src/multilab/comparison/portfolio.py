@@ -1,6 +1,6 @@
 """The methods of a comparison: those of ``conf/portfolio.yaml``, or any others by name and glob."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -15,7 +15,7 @@ from multilab.experiments.method import Method, load_method
 
 __all__ = ["Portfolio", "PortfolioMethod", "load_portfolio"]
 
-_BLOCK = {"reason", "set", "define"}
+_BLOCK = {"reason", "set", "define", "linear", "sparse"}
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,29 @@ class PortfolioMethod:
         The arguments that the portfolio changes.
     in_conf : bool
         Whether it has a file ``conf/method/<name>.yaml``; the baseline is defined in the portfolio itself.
+    linear : bool
+        Whether its work grows with the entries of a sparse matrix that are not 0.
+    sparse : dict
+        Further changes on a sparse matrix.
     """
 
     method: Method
     reason: str
     changes: dict[str, Any]
     in_conf: bool = True
+    linear: bool = False
+    sparse: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """Name of the method."""
         return self.method.name
+
+    def on_sparse(self) -> "PortfolioMethod":
+        """Return the member as it learns from a sparse matrix: nothing is standardised."""
+        changes = {"preprocessing": "none"} if self.method.preprocessing == "standard" else {}
+        changes |= self.sparse
+        return replace(self, method=self.method.with_params(changes), changes=self.changes | changes)
 
 
 @dataclass(frozen=True)
@@ -65,10 +77,10 @@ class Portfolio:
     baseline: str
     alpha: float
 
-    def select(self, patterns: str | None) -> list[PortfolioMethod]:
+    def select(self, patterns: str | None, sparse: bool = False) -> list[PortfolioMethod]:
         """Return the methods that a comma-separated list of names and globs selects, all of the portfolio for None.
 
-        A method that is in the portfolio has the portfolio's arguments.
+        A method that is in the portfolio has the portfolio's arguments, those for a sparse matrix with ``sparse``.
 
         Raises
         ------
@@ -80,7 +92,8 @@ class Portfolio:
         else:
             known = [*dict.fromkeys([*self.members, *names("method")])]
             chosen = list(dict.fromkeys(name for pattern in _split(patterns) for name in _matching(pattern, known)))
-        members = [self.members.get(name) or PortfolioMethod(load_method(name), "", {}) for name in chosen]
+        listed = {name: one.on_sparse() for name, one in self.members.items()} if sparse else self.members
+        members = [listed.get(name) or PortfolioMethod(load_method(name), "", {}) for name in chosen]
         for member in members:
             check_method(member.method)
         return members
@@ -129,4 +142,11 @@ def _member(path: str, name: str, block: Any) -> PortfolioMethod:
     changes = block.get("set") or {}
     defined = block.get("define")
     method = Method.from_mapping(name, defined) if defined else load_method(name)
-    return PortfolioMethod(method.with_params(changes), block.get("reason", ""), changes, in_conf=not defined)
+    return PortfolioMethod(
+        method.with_params(changes),
+        block.get("reason", ""),
+        changes,
+        in_conf=not defined,
+        linear=bool(block.get("linear")),
+        sparse=block.get("sparse") or {},
+    )

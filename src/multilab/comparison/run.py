@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 
 from multilab.comparison import Recommendation, recommend
 from multilab.comparison.curve import learning_curve
@@ -19,6 +20,7 @@ from multilab.comparison.plan import (
     Request,
     Sizes,
     duration,
+    in_order,
     plan_methods,
     refused_for_missing_labels,
     total,
@@ -34,7 +36,6 @@ from multilab.experiments.fitting import indices
 from multilab.experiments.method_file import METHOD_KEYS
 from multilab.experiments.mlflow_store import tracking
 from multilab.experiments.store import Store
-from multilab.experiments.tables import matrix_columns
 from multilab.methods.labels import has_unobserved
 from multilab.metrics import METRICS, per_label
 from multilab.metrics.registry import defined
@@ -51,8 +52,7 @@ def compare_within_budget(request: Request) -> Results:
     began, store, n_jobs = time.monotonic(), Store(), jobs()
     portfolio = load_portfolio()
     entries, sizes, facts = _entries(request, portfolio)
-    entries = plan_methods(entries, sizes, store)
-    entries.sort(key=lambda entry: entry.name != portfolio.baseline)  # it decides whether any other is worth its time
+    entries = in_order(plan_methods(entries, sizes, store), portfolio.baseline, sizes)
     print(_plan_text(request, entries, sizes, n_jobs), flush=True)
 
     metrics = tuple(dict.fromkeys([request.metric, *portfolio.metrics]))
@@ -103,14 +103,15 @@ def compare_within_budget(request: Request) -> Results:
 
 def _entries(request: Request, portfolio: Portfolio) -> tuple[list[PlannedMethod], Sizes, dict[str, object]]:
     """Return the methods with their cells, the sizes of the dataset, and what identifies it."""
-    chosen = portfolio.select(request.methods)
-    if all(member.name != portfolio.baseline for member in chosen):
-        chosen = [portfolio.members[portfolio.baseline], *chosen]
     refs = split_refs(request.dataset, request.protocol)
     data = load(request.dataset)
+    # of a table with text the words stay as they are, see `table_scaler`, and its other columns have scales
+    chosen = portfolio.select(request.methods, sparse=issparse(data.X))
+    if all(member.name != portfolio.baseline for member in chosen):
+        chosen = [portfolio.members[portfolio.baseline], *chosen]
     train, test = indices(refs[0])  # also keeps the data in this process, from which the workers are forked
     share = len(train) / (len(train) + len(test))
-    sizes = Sizes(data.X.shape[0], matrix_columns(data), data.Y.shape[1], share)
+    sizes = Sizes.of(data, share)
     entries = [PlannedMethod(member, [Cell("train", ref, member.method) for ref in refs]) for member in chosen]
     if has_unobserved(data.Y):
         for entry in entries:

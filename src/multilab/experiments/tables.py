@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from multilab.experiments.cells import Cell, SplitRef
     from multilab.experiments.store import Store
 
-__all__ = ["columns_of", "encoded_rows", "makes_dense", "matrix_columns", "table_inputs", "table_scaler"]
+__all__ = ["columns_of", "encoded_rows", "makes_dense", "table_inputs", "table_scaler"]
 
 _DENSE = (
     "multilab.methods.bayes.",
@@ -115,13 +115,6 @@ def _encoded(ref: SplitRef, store: Store) -> tuple[TableEncoder, Any]:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, _bytes(encoder, X))
         return encoder, X
-
-
-def matrix_columns(data: Dataset) -> int:
-    """Return the number of columns that a method sees of a dataset; of a table those that all rows teach."""
-    if data.columns is None:
-        return int(data.X.shape[1])
-    return TableEncoder.learn(data.X, data.columns).width
 
 
 @functools.lru_cache(maxsize=2)
