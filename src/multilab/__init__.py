@@ -26,7 +26,7 @@ _PACKAGES = (
     "testing",
 )
 
-__all__ = ["__version__", "compare", "conf_dir", *_PACKAGES]
+__all__ = ["AutoMultiLabel", "__version__", "compare", "conf_dir", *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
@@ -43,10 +43,10 @@ def __getattr__(name: str) -> Any:
         from multilab.core import conf_dir
 
         return conf_dir
-    if name == "compare":
-        from multilab.comparison import compare
+    if name in ("AutoMultiLabel", "compare"):
+        from multilab import comparison
 
-        return compare
+        return getattr(comparison, name)
     raise AttributeError(f"module 'multilab' has no attribute {name!r}")
 
 

@@ -11,14 +11,17 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from multilab.cli import main
+from multilab.comparison import run
 from multilab.comparison.curve import curve_remark
 from multilab.comparison.decisions import held_out_cell
+from multilab.comparison.portfolio import load_portfolio
 from multilab.datasets import load
 from multilab.decision import TunedThresholdClassifier
 from multilab.experiments.cells import Cell, split_refs
@@ -320,3 +323,20 @@ def test_fit_has_the_guard_in_the_folds_and_in_the_model(unlearnable, monkeypatc
     assert "warning" not in capsys.readouterr().out
     assert main(["predict", "own", f"{name}.csv", "-o", "out.csv"]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_fit_without_a_method_fits_what_compare_recommends(unlearnable, monkeypatch, capsys):
+    root, name, _, printed = unlearnable
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("MULTILAB_CELLS", str(root / "cells"))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{root / 'found.db'}")
+    found = load_portfolio()
+    members = {one: found.members[one] for one in (found.baseline, "br_logistic")}
+    monkeypatch.setattr(run, "load_portfolio", lambda: replace(found, members=members))
+    assert main(["fit", "--dataset", name, "--cv", "3", "--output", "found"]) == 0
+    out = capsys.readouterr().out
+    about = json.loads((root / "found/metadata.json").read_text())
+    advice = next(line for line in printed.splitlines() if line.startswith("Use "))
+    assert advice in out
+    assert about["method"]["name"].startswith("br_logistic")
+    assert bool(about["decision"]) == ("+ thresholds" in advice)

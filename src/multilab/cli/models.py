@@ -24,13 +24,14 @@ from multilab.cli.options import (
     PROTOCOL,
     SEED,
     SHARE,
+    Duration,
     model_argument,
     output_option,
     tracking_option,
 )
 from multilab.core import MultilabError, write_atomically
 from multilab.core.files import refuse_overwriting
-from multilab.core.messages import printable
+from multilab.core.messages import printable, unknown_name
 from multilab.core.text import excerpt
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ _DECISIONS = "macro_f1, micro_f1, hamming_loss, example_f1 or subset_accuracy"
     required=True,
     help="A dataset, or a data file (all options: `multilab datasets add --help`).",
 )
-@click.option("--method", type=METHOD, required=True, help="The method: `multilab methods list`.")
+@click.option("--method", type=METHOD, help="The method (default: what `multilab compare` recommends).")
+@click.option("--budget", type=Duration(), help="Time to find a method, if none is named: 90s, 10m, 2h (10m).")
 @click.option("--set", "arguments", metavar="K=V", multiple=True, help="An argument of the method; repeatable.")
 @click.option("--decision", metavar="METRIC", help=f"Tune thresholds on out-of-fold scores for {_DECISIONS}.")
 @click.option("--calibration", metavar="KIND", help="Calibrate scores: sigmoid, isotonic, beta or temperature.")
@@ -81,7 +83,8 @@ _DECISIONS = "macro_f1, micro_f1, hamming_loss, example_f1 or subset_accuracy"
 @reader_options(shown=FEW)
 def fit(
     dataset: str,
-    method: str,
+    method: str | None,
+    budget: float | None,
     arguments: tuple[str, ...],
     tune: int | None,
     tune_metric: str | None,
@@ -100,6 +103,10 @@ def fit(
     multilab fit --dataset emotions --method mlknn --decision macro_f1       thresholds from out-of-fold scores
     multilab fit --dataset emotions --method mlknn --tune 20 --register mine tuned; registered as models:/mine
     multilab fit --dataset my.csv --labels 'tag_*' --method br -o model      a file of your own; also as a folder
+    multilab fit --dataset my.csv --labels 'tag_*' --budget 2m -o model      what `multilab compare` recommends
+
+    Without --method the methods of `multilab compare` are compared first, within --budget and by --metric (macro_f1),
+    and the one that it recommends is fitted, with its thresholds.
 
     The scores are cross-validated; the model is logged in MLflow without pickle. The first model of a name is
     @champion. A later one becomes it only if it is better on the same splits by the corrected resampled t test
@@ -107,8 +114,18 @@ def fit(
     """
     if wrong := next((word for word in arguments if "=" not in word), None):
         raise click.BadParameter(f"{wrong!r} is not of the form k=10.", param_hint="--set")
+    dataset = named_dataset(dataset, reader)
+    if method is None:
+        if arguments or tune or options["decision"] or options["calibration"] or options["protocol"]:
+            raise click.UsageError("--set, --tune, --decision, --calibration and --protocol are of a method: name one.")
+        found = _recommended(dataset, budget or 600.0, options["metric"] or "macro_f1", cv)
+        if found is None:
+            return 1
+        method, arguments, options["decision"] = found["method"], tuple(found["set"]), found["decision"]
+    elif budget is not None:
+        raise click.UsageError("--budget is the time to find a method: leave out --method.")
     run = {
-        "dataset": named_dataset(dataset, reader),
+        "dataset": dataset,
         "method": method,
         **{name: options.pop(name) for name in ("protocol", "seed", "observed", "conventions")},
         "tune.n_trials": tune,
@@ -123,6 +140,28 @@ def fit(
     from multilab.models.fit import FitOptions, fit_and_log
 
     return fit_and_log([*settings, *(f"method.{word}" for word in arguments)], FitOptions(**options))
+
+
+def _recommended(dataset: str, budget: float, metric: str, cv: int | None) -> dict[str, Any] | None:
+    """Compare the methods of the portfolio and return the options of `fit` of the recommended one, None if none is."""
+    from multilab.comparison.plan import DEFAULT_FOLDS, Request
+    from multilab.comparison.results import write_files
+    from multilab.comparison.run import closing_text, compare_within_budget, fit_options
+    from multilab.core import report_dir
+    from multilab.experiments.compose import check_dataset
+    from multilab.experiments.errors import ExperimentError
+    from multilab.metrics import METRICS
+    from multilab.reports.comparison import write_comparison_page
+
+    check_dataset(dataset)
+    if metric not in METRICS:
+        raise ExperimentError(f"metric: {unknown_name('metric', metric, METRICS)}")
+    folder = report_dir("compare") / dataset
+    results = compare_within_budget(Request(dataset, None, budget, metric, cv or DEFAULT_FOLDS, folder))
+    write_files(results)
+    write_comparison_page(results)
+    print(closing_text(results), flush=True)
+    return fit_options(results)
 
 
 @click.command()

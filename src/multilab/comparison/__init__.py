@@ -2,7 +2,8 @@
 
 ``from multilab import compare`` compares estimators and returns a :class:`multilab.statistics.Leaderboard`.
 `multilab compare` runs the methods of a portfolio within a budget of time: ``run`` calls its parts, ``portfolio``,
-``plan``, ``fits``, ``decisions``, ``curve`` and ``results``.
+``plan``, ``fits``, ``decisions``, ``curve`` and ``results``. `AutoMultiLabel` calls the same parts on rows
+in memory, whose fits are in ``training_set``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from multilab.core.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "auto": ("AutoMultiLabel",),
         "comparing": ("compare",),
         "errors": ("ComparisonError",),
         "recommendation": ("Recommendation", "recommend"),

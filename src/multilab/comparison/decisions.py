@@ -22,7 +22,7 @@ from multilab.models.final_fit import DECISIONS, INNER_FOLDS
 from multilab.statistics import Leaderboard
 from multilab.statistics.leaderboard import SECONDS
 
-__all__ = ["Effects", "held_out_effects", "objective_of", "tuned_decisions", "tuned_name"]
+__all__ = ["Effects", "guarded_decisions", "held_out_effects", "objective_of", "tuned_decisions", "tuned_name"]
 
 _INNER = {"folds": INNER_FOLDS, "order": 1}
 """As many as `multilab fit` has, so that both tune on models that saw equally many rows."""
@@ -173,12 +173,20 @@ def _run(entry: PlannedMethod, store: Store, sizes: Sizes, deadline: float, n_jo
     return "the budget is used up" if outcome.stopped else ""
 
 
+def guarded_decisions(held: np.ndarray, Y: np.ndarray, objective: str) -> TunedThresholdClassifier:
+    """Return guarded decisions for an objective, from held-out scores in [0, 1]: the one rule of every recommendation.
+
+    Its ``predict`` takes scores of other rows.
+    """
+    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=DECISIONS[objective], guard=True)
+    return tuned.fit(held, Y)
+
+
 def tuned_decisions(cell: Cell, scores: CellScores, objective: str) -> np.ndarray:
     """Return the decisions of a cell by guarded thresholds of the stored out-of-fold scores of its training rows."""
     train, _ = indices(cell.split_ref)
     held, predicted, _ = _held_out_scores(cell, scores.store)
-    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=DECISIONS[objective], guard=True)
-    return np.asarray(tuned.fit(held, scores.Y[train]).predict(predicted))  # type: ignore[index]
+    return np.asarray(guarded_decisions(held, scores.Y[train], objective).predict(predicted))  # type: ignore[index]
 
 
 def _held_out_scores(cell: Cell, store: Store) -> tuple[np.ndarray, np.ndarray, bool]:

@@ -2,14 +2,13 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from multilab.comparison.display import Display
 from multilab.comparison.plan import PlannedMethod, duration, refused_for_memory
 from multilab.experiments.execute import run_cells_within
-from multilab.experiments.store import Store
 
 __all__ = ["run_methods"]
 
@@ -21,13 +20,42 @@ _TIMED = 0.5
 """Methods with a shorter estimate say nothing about the speed of the machine."""
 
 
+class Watcher(Protocol):
+    """What is told how methods get on."""
+
+    def refresh(self) -> object:
+        """Take note that time has passed."""
+
+    def finished(self, entry: PlannedMethod) -> object:
+        """Take note that a method has ended."""
+
+
 def run_methods(
-    entries: Sequence[PlannedMethod], store: Store, budget: float, deadline: float, n_jobs: int, display: Display
+    entries: Sequence[PlannedMethod],
+    store: Any,
+    budget: float,
+    deadline: float,
+    n_jobs: int,
+    display: Watcher,
+    work: Callable[[Any, Any], str | None] | None = None,
 ) -> None:
     """Run the methods in order and set the status of each; what was stopped continues if time is left at the end.
 
     The estimates are scaled by what the methods so far took compared with theirs: the curves were measured on another
     machine.
+
+    Parameters
+    ----------
+    entries : sequence of PlannedMethod
+    store : Store
+    budget : float
+        Seconds of which no method gets less than a tenth.
+    deadline : float
+        By ``time.monotonic``.
+    n_jobs : int
+    display : Watcher
+    work : callable, optional
+        What is done for a cell, see :func:`multilab.experiments.execute.run_cells_within`.
     """
     ratios: list[float] = []
     for entry in entries:
@@ -43,13 +71,13 @@ def run_methods(
                 display.finished(entry)
                 continue
         limit = left if entry.seconds is None else min(left, max(_TOLERANCE * wall, _LEAST_SHARE * budget))
-        _run(entry, store, limit, wall, n_jobs, display)
+        _run(entry, store, limit, wall, n_jobs, display, work)
         if entry.status in ("done", "stopped") and entry.spent and entry.wall(n_jobs) >= _TIMED:
             ratios.append(math.log(entry.spent / entry.wall(n_jobs)))
     for entry in entries:
         left = deadline - time.monotonic()
         if entry.status == "stopped" and left > 0:
-            _run(entry, store, left, entry.wall(n_jobs), n_jobs, display)
+            _run(entry, store, left, entry.wall(n_jobs), n_jobs, display, work)
 
 
 def _refused_for_time(entry: PlannedMethod, wall: float, left: float) -> str:
@@ -61,11 +89,19 @@ def _refused_for_time(entry: PlannedMethod, wall: float, left: float) -> str:
     return f"needs about {duration(wall)}, {duration(max(left, 0))} of the budget left for fits"
 
 
-def _run(entry: PlannedMethod, store: Store, limit: float, wall: float, n_jobs: int, display: Display) -> None:
+def _run(
+    entry: PlannedMethod,
+    store: Any,
+    limit: float,
+    wall: float,
+    n_jobs: int,
+    display: Watcher,
+    work: Callable[[Any, Any], str | None] | None,
+) -> None:
     """Run the missing cells of a method for at most some seconds and set its status."""
     entry.status, entry.note = "running", ""
     display.refresh()
-    outcome = run_cells_within(entry.cells, store, limit, n_jobs, display.refresh)
+    outcome = run_cells_within(entry.cells, store, limit, n_jobs, display.refresh, work)
     entry.spent += outcome.seconds
     if outcome.failures:
         entry.status, (label, reason) = "failed", next(iter(outcome.failures.items()))

@@ -73,7 +73,7 @@ class Recommendation:
         )
 
 
-def recommend(board: Leaderboard, baselines: Sequence[str] = ()) -> Recommendation:
+def recommend(board: Leaderboard, baselines: Sequence[str] = (), *, certain: bool = True) -> Recommendation:
     """Recommend the method with the best mean of the first metric among those whose decisions can be used.
 
     Two kinds of methods are never recommended: those with tuned thresholds whose gain over the method's own
@@ -87,6 +87,9 @@ def recommend(board: Leaderboard, baselines: Sequence[str] = ()) -> Recommendati
     board : Leaderboard
     baselines : sequence of str
         Methods that read no features; the best of those on the board counts.
+    certain : bool, default=True
+        Whether tuned thresholds need a gain that is more than chance: advice should not cost other metrics for nothing.
+        Without it the better mean decides, as for a program that was told which metric counts.
 
     Returns
     -------
@@ -113,7 +116,8 @@ def recommend(board: Leaderboard, baselines: Sequence[str] = ()) -> Recommendati
     if not contenders:
         return Recommendation(None, (f"Only the baseline {baseline} finished, so there is nothing to recommend.",))
     flagged = board.over_assigned
-    chance = [name for name in contenders if board.untuned.get(name) in contenders and not _gains(board, name)]
+    tuned = [name for name in contenders if board.untuned.get(name) in contenders]
+    chance = [name for name in tuned if not _gains(board, name)] if certain else []
     usable = [name for name in contenders if name not in flagged and name not in chance]
     pool = usable or [name for name in contenders if board.untuned.get(name) not in contenders]
     best = pool[0]

@@ -4,6 +4,7 @@ import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -41,7 +42,7 @@ from multilab.metrics import METRICS, per_label
 from multilab.metrics.registry import defined
 from multilab.statistics import Leaderboard
 
-__all__ = ["closing_text", "compare_within_budget", "track"]
+__all__ = ["closing_text", "compare_within_budget", "fit_options", "track"]
 
 _SHARE_OF_FITS = 0.7
 """Share of the budget for the fits; the rest is for thresholds and the learning curve."""
@@ -82,7 +83,7 @@ def compare_within_budget(request: Request) -> Results:
             display.message(f"learning curve of {chosen.name}")
             curve = learning_curve(chosen, scores, sizes, end, n_jobs)
     recommendation = _completed(recommendation, chosen, effects, request)
-    commands = _commands(request, chosen, recommendation.method)
+    commands = _commands(_fit_options(request, entries, chosen.name if chosen else "", recommendation.method))
     return Results(
         request,
         entries,
@@ -180,17 +181,36 @@ def _completed(
     return replace(recommendation, sentences=tuple(filter(None, (*recommendation.sentences, added))))
 
 
-def _commands(request: Request, chosen: PlannedMethod | None, recommended: str | None) -> list[str]:
+def fit_options(results: Results) -> dict[str, Any] | None:
+    """Return the options of `multilab fit` that fit what is recommended; None without a recommendation."""
+    return _fit_options(results.request, results.entries, results.chosen, results.recommendation.method)
+
+
+def _fit_options(
+    request: Request, entries: Sequence[PlannedMethod], chosen: str, recommended: str | None
+) -> dict[str, Any] | None:
+    entry = next((one for one in entries if one.name == chosen), None)
+    if entry is None or recommended is None or not entry.member.in_conf:
+        return None
+    tuned = recommended == tuned_name(chosen)
+    return {
+        "dataset": request.dataset,
+        "method": chosen,
+        "set": [f"{name}={_value(value)}" for name, value in entry.member.changes.items()],
+        "decision": objective_of(request.metric) if tuned else None,
+        "cv": None if request.cv == DEFAULT_FOLDS else request.cv,
+    }
+
+
+def _commands(options: dict[str, Any] | None) -> list[str]:
     """Return the commands that come next."""
-    if chosen is None or recommended is None or not chosen.member.in_conf:
+    if options is None:
         return []
-    changes = [("--set", f"{name}={_value(value)}") for name, value in chosen.member.changes.items()]
-    arguments = ["--dataset", request.dataset, "--method", chosen.name, *(word for pair in changes for word in pair)]
-    if recommended == tuned_name(chosen.name):
-        arguments += ["--decision", objective_of(request.metric)]
-    if request.cv != DEFAULT_FOLDS:
-        arguments += ["--cv", str(request.cv)]
-    return [shlex.join(["multilab", "fit", *arguments, "--register", request.dataset])]
+    words = ["multilab", "fit"]
+    for name, value in options.items():
+        for one in value if isinstance(value, list) else [value]:
+            words += [] if one is None else [f"--{name}", str(one)]
+    return [shlex.join([*words, "--register", options["dataset"]])]
 
 
 def _value(value: object) -> str:

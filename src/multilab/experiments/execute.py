@@ -105,11 +105,12 @@ class Outcome:
 
 
 def run_cells_within(
-    cells: Sequence[Cell],
-    store: Store,
+    cells: Sequence[Any],
+    store: Any,
     seconds: float,
     n_jobs: int | None = None,
     tick: Callable[[], object] | None = None,
+    work: Callable[[Any, Any], str | None] | None = None,
 ) -> Outcome:
     """Run the cells that are missing in the store, in their order, for at most some seconds.
 
@@ -124,6 +125,9 @@ def run_cells_within(
         Cells at the same time; default :func:`jobs`.
     tick : callable, optional
         Called after every cell, and at least every half second.
+    work : callable, optional
+        What a process does with a cell and the store, and that returns why it failed: `run_cell` by default. Other work
+        may have units and a store of its own; the units need ``key`` and ``label``, the store ``has`` and ``sweep``.
     """
     from multiprocessing.connection import wait
 
@@ -138,7 +142,7 @@ def run_cells_within(
                 outcome.stopped = True
                 break
             while waiting and len(running) < (n_jobs or jobs()):
-                process = _CellProcess(waiting.pop(0), store)
+                process = _CellProcess(waiting.pop(0), store, work=work)
                 running[process.sentinel] = process
             for sentinel in wait(list(running), timeout=min(0.5, left)):
                 process = running.pop(sentinel)
@@ -156,7 +160,7 @@ def run_cells_within(
     return outcome
 
 
-def _missing(cells: Iterable[Cell], store: Store) -> list[Cell]:
+def _missing(cells: Iterable[Any], store: Any) -> list[Any]:
     """Return the cells that are not in the store, each once."""
     missing = list({cell.key: cell for cell in cells if not store.has(cell.key)}.values())
     if missing:
@@ -334,13 +338,22 @@ class _CellProcess:
     store : Store
     seconds, gigabytes : float, optional
         Processor time and memory after which the system stops it (POSIX only).
+    work : callable, optional
+        See :func:`run_cells_within`.
     """
 
-    def __init__(self, cell: Cell, store: Store, seconds: float | None = None, gigabytes: float | None = None) -> None:
+    def __init__(
+        self,
+        cell: Any,
+        store: Any,
+        seconds: float | None = None,
+        gigabytes: float | None = None,
+        work: Callable[[Any, Any], str | None] | None = None,
+    ) -> None:
         self.cell = cell
         context = get_context("fork" if sys.platform == "linux" else "spawn")
         self._connection, theirs = context.Pipe(duplex=False)
-        arguments = (cell, store, theirs, seconds, gigabytes)
+        arguments = (cell, store, theirs, seconds, gigabytes, work)
         self._process: Any = context.Process(target=_work, args=arguments)  # type: ignore[attr-defined]
         self._process.start()
         theirs.close()
@@ -382,14 +395,21 @@ class _CellProcess:
         self._connection.close()
 
 
-def _work(cell: Cell, store: Store, connection: Connection, seconds: float | None, gigabytes: float | None) -> None:
+def _work(
+    cell: Any,
+    store: Any,
+    connection: Connection,
+    seconds: float | None,
+    gigabytes: float | None,
+    work: Callable[[Any, Any], str | None] | None,
+) -> None:
     from multilab.experiments.running import run_cell
 
     _begin_worker()
     if sys.platform != "win32":
         _limit(seconds, gigabytes)
     try:
-        connection.send(run_cell(cell, store))
+        connection.send((work or run_cell)(cell, store))
     except OSError as error:  # a full disk
         connection.send(error)
 

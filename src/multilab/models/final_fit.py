@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from multilab import datasets
 from multilab.core.digests import sha256_digest
 from multilab.core.messages import unknown_name
-from multilab.datasets.table_encoder import encoder_with_rows
+from multilab.datasets.table_encoder import TableEncoder, encoder_with_rows
 from multilab.decision.thresholds import LOWEST
 from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, scores_cell
@@ -43,7 +43,17 @@ from multilab.models.summaries import (
     per_label_rows,
 )
 
-__all__ = ["DECISIONS", "INNER_FOLDS", "CrossValidated", "decided", "evaluated", "fit_on_all_rows", "fitted_model"]
+__all__ = [
+    "DECISIONS",
+    "INNER_FOLDS",
+    "CrossValidated",
+    "decided",
+    "described_model",
+    "evaluated",
+    "fit_on_all_rows",
+    "fitted_model",
+    "method_facts",
+]
 
 DECISIONS = {
     "macro_f1": "per_label",
@@ -261,42 +271,87 @@ def fitted_model(
     if data.columns is None and encoder.width != data.X.shape[1]:
         raise DeploymentError(f"{name}: the encoder makes {encoder.width} columns, the data has {data.X.shape[1]}")
     result = fit_on_all_rows(cell, store, progress)
-    kind = "probability" if result.fitted.has_probabilities else "score"
-    thresholds = result.fitted.thresholds
-    names = [str(label) for label in data.label_names]
+    evaluation = {
+        "protocol": json.loads(cell.split_ref.protocol),
+        "conventions": conventions,
+        "seed": cell.seed,
+        "cells": [one.key for one in validated.cells],
+        "settings": dict(settings),
+    }
+    decision = {"objective": objective, "policy": DECISIONS.get(objective or "", "fixed"), "calibration": calibration}
+    return described_model(
+        result.fitted,
+        encoder,
+        raw.X,
+        data.Y,
+        [str(label) for label in data.label_names],
+        validated,
+        dataset=_dataset(name),
+        method=method_facts(result.method),
+        evaluation=evaluation,
+        decision=decision if objective or calibration else {},
+        tuning={**cell.tune.identity(), "best": result.best} if cell.tune else {},
+    )
+
+
+def described_model(
+    fitted: FittedMethod,
+    encoder: TableEncoder,
+    X: Any,
+    Y: np.ndarray,
+    names: list[str],
+    validated: CrossValidated,
+    *,
+    dataset: dict[str, Any],
+    method: dict[str, Any],
+    evaluation: dict[str, Any],
+    decision: dict[str, Any],
+    tuning: dict[str, Any],
+) -> SavedModel:
+    """Return a fitted method with its encoder and its metadata.
+
+    Parameters
+    ----------
+    fitted : FittedMethod
+    encoder : TableEncoder
+    X : DataFrame of shape (n, m), ndarray or CSR of shape (n, d)
+        Training rows, see `feature_summaries`.
+    Y : ndarray of shape (n, q)
+    names : list of str
+        Of the labels.
+    validated : CrossValidated
+    dataset, method, evaluation, decision, tuning : dict
+        See `ModelMetadata`; ``evaluation`` needs ``protocol``, ``conventions``, ``seed``, ``cells`` and ``settings``.
+    """
+    kind = "probability" if fitted.has_probabilities else "score"
+    thresholds, conventions = fitted.thresholds, evaluation["conventions"]
     lowest = 0.0 if kind == "probability" else LOWEST
     limits = [] if thresholds is None else [max(float(t), lowest) if np.isfinite(t) else None for t in thresholds]
     about = environment()
     metadata = ModelMetadata(
-        dataset=_dataset(name),
-        method=_method(result.method),
+        dataset=dataset,
+        method=method,
         label_names=names,
         score_kind=kind,
         thresholds=dict(zip(names, limits, strict=True)) if limits else {},
-        features=feature_summaries(raw.X, encoder, cell.seed),
-        labels=label_summaries(data.Y, names),
+        features=feature_summaries(X, encoder, evaluation["seed"]),
+        labels=label_summaries(Y, names),
         metrics=metric_summaries(validated.scores, validated.test_to_train),
         per_label=per_label_rows(validated.Y, validated.held_scores, validated.held_decisions, names, conventions),
         calibration=calibration_bins(validated.Y, validated.held_scores, names, kind == "probability"),
         evaluation={
-            "protocol": json.loads(cell.split_ref.protocol),
-            "splits": len(validated.cells),
+            "splits": len(validated.scores),
             "test_rows": len(validated.Y),
             "test_to_train": validated.test_to_train,
-            "conventions": conventions,
-            "seed": cell.seed,
-            "cells": [one.key for one in validated.cells],
-            "settings": dict(settings),
+            **evaluation,
         },
         versions={"python": platform.python_version(), **package_versions()},
         created=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        decision={"objective": objective, "policy": DECISIONS.get(objective or "", "fixed"), "calibration": calibration}
-        if objective or calibration
-        else {},
-        tuning={**cell.tune.identity(), "best": result.best} if cell.tune else {},
+        decision=decision,
+        tuning=tuning,
         commit=about["commit"],
     )
-    return SavedModel(result.fitted, encoder, metadata)
+    return SavedModel(fitted, encoder, metadata)
 
 
 def package_versions() -> dict[str, str]:
@@ -325,7 +380,8 @@ def _dataset(name: str) -> dict[str, Any]:
     }
 
 
-def _method(method: Method) -> dict[str, Any]:
+def method_facts(method: Method) -> dict[str, Any]:
+    """Return what the metadata of a model say of its method."""
     return {
         "name": method.name,
         "title": method.title,

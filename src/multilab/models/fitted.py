@@ -6,13 +6,61 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from multilab.experiments.fitting import predict_with_scores
 
-__all__ = ["BATCH", "FittedMethod"]
+__all__ = ["BATCH", "FittedMethod", "HeldOutDecisions"]
 
 BATCH = 5000
 """Rows that are predicted at a time."""
+
+
+class HeldOutDecisions:
+    """Fitted classifier whose decisions and probabilities were learned from held-out scores of its training rows.
+
+    Parameters
+    ----------
+    estimator : object
+        The fitted classifier.
+    n_labels : int
+    decisions : TunedThresholdClassifier, optional
+        Fitted with the estimator "precomputed"; None: the classifier's own decisions.
+    margins : bool
+        Whether the classifier's scores are margins, which are put through the logistic function.
+    calibration : CalibratedMultiLabelClassifier, optional
+        Likewise "precomputed", of the scores after that.
+
+    Notes
+    -----
+    Decisions are those of the scores before calibration, so that they are the same with and without it.
+    """
+
+    def __init__(
+        self, estimator: Any, n_labels: int, decisions: Any = None, margins: bool = False, calibration: Any = None
+    ) -> None:
+        self.estimator = estimator
+        self.n_labels = n_labels
+        self.decisions = decisions
+        self.margins = margins
+        self.calibration = calibration
+
+    @property
+    def thresholds_(self) -> np.ndarray | None:
+        """Probability from which on each label is assigned; None where the rule is another one."""
+        return None if self.calibration is not None else getattr(self.decisions, "thresholds_", None)
+
+    def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return probabilities and decisions, both of shape (n, q)."""
+        scores, decisions = predict_with_scores(self.estimator, X, self.n_labels)
+        scores = expit(scores) if self.margins else scores
+        if self.decisions is not None:
+            decisions = np.asarray(self.decisions.predict(scores), dtype=np.uint8)
+        return (scores if self.calibration is None else self.calibration.predict_proba(scores)), decisions
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities of shape (n, q)."""
+        return self.predict_with_scores(X)[0]
 
 
 class FittedMethod:

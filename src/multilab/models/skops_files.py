@@ -25,6 +25,7 @@ _PACKAGES = ("multilab.methods.", "multilab.decision.", "multilab.models.")
 _SKLEARN_PARTS = frozenset(
     {
         "scipy.sparse._csr.csr_array",  # training rows that a fitted model keeps
+        "scipy.sparse._csr.csr_matrix",
         "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",

@@ -1,0 +1,566 @@
+"""A good model from one call: a portfolio on a table, within a limit of time."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import issparse
+from sklearn.preprocessing import MultiLabelBinarizer
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from multilab.comparison.errors import ComparisonError
+from multilab.core.messages import unknown_name
+from multilab.methods.base import MultiLabelClassifier
+from multilab.methods.labels import binary_classes, check_labels, has_unobserved, label_names
+from multilab.metrics.registry import DEFINED
+
+if TYPE_CHECKING:
+    from multilab.comparison.plan import PlannedMethod
+    from multilab.comparison.training_set import Judged, TrainingSet
+    from multilab.models.saved_model import SavedModel
+    from multilab.statistics import Leaderboard
+
+__all__ = ["AutoMultiLabel"]
+
+_SHARE_OF_FITS = 0.85
+"""Share of the time for the fits; the rest is for the stack."""
+_STACKED = 8
+"""Methods of a stack; with more the second level takes longer than they do."""
+_ROW = "row number"
+
+
+class AutoMultiLabel(MultiLabelClassifier):
+    """Multi-label classifier chosen from a portfolio within a limit of time.
+
+    It takes tables as people have them: a data frame with numbers, dates, categories and free text, and labels as a
+    column of tags, as 0/1 columns, or as a matrix of their own. The methods of ``conf/portfolio.yaml`` are fitted, the
+    cheap ones first and on text the linear ones; their out-of-fold scores are stacked, decisions are tuned for the
+    metric, and the best of all is kept. `multilab compare` and `multilab fit` without a method have the same
+    portfolio, plan, decisions and choice.
+
+    Parameters
+    ----------
+    time_limit : float or None, default=60.0
+        Seconds for ``fit``, which ends within 1.1 times the limit and two seconds; earlier, if all methods are fitted.
+        What still runs then is stopped. None: no limit.
+    metric : str, default="macro_f1"
+        Metric of `multilab.metrics` to choose by. With macro F1, micro F1, Hamming loss, example F1 and subset accuracy
+        decisions are tuned for it.
+    budget_fits : int or None, default=None
+        Number of fits; a method takes six, on five folds and on all rows, and the first one is always tried. With
+        ``time_limit=None`` the result is then the same on every run.
+    columns : mapping of str to str, optional
+        Kinds of columns of a frame that are not to be recognised: ``{"zip": "category"}``, see `FrameEncoder`.
+    n_jobs : int, optional
+        Fits at the same time, each in a process; 1 when None, the number of cores for -1.
+    random_state : int or RandomState, optional
+        Seed of folds and methods; 0 when None.
+
+    Attributes
+    ----------
+    leaderboard_ : DataFrame
+        A row per method, and per method with tuned thresholds: ``score`` (mean of the metric over five folds, each
+        scored by models that have not seen it), ``seconds``, ``state`` ("done", "left out", "stopped", "failed") and
+        ``reason``. The best first.
+    best_ : str
+        Name of the row that predicts.
+    recommendation_ : Recommendation
+        Why, how certain that is, and what other metrics pay for tuned thresholds.
+    fitted_ : FittedMethod
+        The fitted model.
+    label_names_ : ndarray of shape (q,)
+        Tags, or names of the label columns; only where they have names.
+    n_labels_, classes_
+        See `multilab.methods.MultiLabelClassifier`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Columns of a frame.
+
+    Notes
+    -----
+    **Labels.** ``fit(frame, "tags")``: a column with lists of tags or texts such as ``red|blue``. ``fit(frame,
+    ["happy", "sad"])``: columns of labels; patterns such as ``mood_*`` are allowed. ``fit(X, y)``: a matrix, a data
+    frame of labels, or a list of lists of tags. NaN, and -1 in an int8 y, mean that a label was not observed; methods
+    that cannot learn from such labels are left out.
+
+    **The choice** is that of `multilab.comparison.recommend`: the best mean over the folds among methods that assign no
+    label far too often. Tuned thresholds have the guard of `guarded_thresholds`. Where no method is shown to be better
+    than label frequencies, `recommendation_` says so, and the best one is kept all the same.
+
+    **Scores.** `predict_proba` gives probabilities: of a method with margins they are calibrated on its out-of-fold
+    scores. Decisions do not depend on the calibration.
+
+    **The training rows** stay with the fitted object, since `save` summarises them for monitoring. The folder that it
+    writes holds no row of them but what the method itself keeps.
+
+    Needs the packages of ``pip install multilab[lab]``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from multilab import AutoMultiLabel
+    >>> remarks = ["a quiet song of the sea", "a loud song", "quiet waves of the sea", "too loud"] * 10
+    >>> songs = pd.DataFrame({"remark": remarks, "tags": ["calm|sea", "noise", "calm|sea", "noise"] * 10})
+    >>> model = AutoMultiLabel(time_limit=None, budget_fits=12, columns={"remark": "text"}).fit(songs, "tags")
+    >>> model.leaderboard_["state"].value_counts()["done"] > 1
+    True
+    >>> model.predict_frame(pd.DataFrame({"remark": ["the quiet sea", "a very loud song"]}))
+       calm  noise  sea
+    0     1      0    1
+    1     0      1    0
+    """
+
+    _accepts_missing_labels = True
+
+    def __init__(
+        self,
+        time_limit: float | None = 60.0,
+        metric: str = "macro_f1",
+        *,
+        budget_fits: int | None = None,
+        columns: Mapping[str, str] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.time_limit = time_limit
+        self.metric = metric
+        self.budget_fits = budget_fits
+        self.columns = columns
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the portfolio and keep the best model.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n, m), array-like or sparse matrix of shape (n, d)
+            Rows; a frame may hold the labels.
+        y : str, list of str, array-like or sparse matrix of shape (n, q), or n collections of tags
+            See the notes of the class.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ComparisonError
+            An argument is wrong, or no model could be fitted in time: one line.
+        DatasetError
+            A column of the frame is no label, no feature, or can be read in several ways.
+        MethodError
+            y is no label matrix.
+        """
+        from multilab.comparison.training_set import TrainingSet
+
+        began = time.monotonic()
+        self._check_arguments()
+        X, Y, self._dropped = self._rows_and_labels(X, y)
+        if Y.shape[0] < 2:
+            raise ComparisonError(f"a model needs two rows or more, got n_samples = {Y.shape[0]}")
+        names = [str(name) for name in getattr(self, "label_names_", [f"label{k}" for k in range(Y.shape[1])])]
+        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
+        with tempfile.TemporaryDirectory(prefix="multilab-") as folder:
+            rows = TrainingSet(X, Y, names, self.columns, self._metrics(), seed, Path(folder))
+            _Search(self, rows, began).run()
+            self._folds = rows.folds
+        self._training, self._seed = (X, Y, names), seed
+        return self
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the model into a folder that `multilab predict`, `serve`, `card` and `monitor` read; return its path.
+
+        Parameters
+        ----------
+        folder : path-like
+            It is created; a model in it is replaced.
+
+        Raises
+        ------
+        DeploymentError
+            The model holds something that cannot be saved without pickle.
+        """
+        check_is_fitted(self, "fitted_")
+        return _saved(self, Path(folder).name).save(folder)
+
+    def _check_arguments(self) -> None:
+        if self.metric not in DEFINED:
+            raise ComparisonError(f"metric: {unknown_name('metric', self.metric, DEFINED)}")
+        for name in ("time_limit", "budget_fits"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and value > 0):
+                raise ComparisonError(f"`{name}` must be a number > 0 or None, got {value!r}")
+
+    def _metrics(self) -> tuple[str, ...]:
+        from multilab.comparison.portfolio import load_portfolio
+
+        return tuple(dict.fromkeys([self.metric, *load_portfolio().metrics]))
+
+    def _rows_and_labels(self, X: Any, y: Any) -> tuple[Any, np.ndarray, list[str]]:
+        """Return features (a frame, or a validated matrix), labels, and the columns of X that are no features."""
+        dropped: list[str] = []
+        if isinstance(X, pd.DataFrame):
+            X = X.rename(columns=lambda name: str(name).strip())
+            if isinstance(y, str) or _is_list_of_names(y):
+                X, y, dropped = _split_frame(X, y)
+        elif isinstance(y, str):
+            raise ComparisonError(f"y={y!r} names a column: X must be a pandas.DataFrame, not {type(X).__name__}")
+        y = _tags(y)
+        if not isinstance(X, pd.DataFrame):
+            X, Y = self._validate_fit(X, y)
+            self.encoder_ = None
+            return X, Y, dropped
+        names = label_names(y)
+        classes, y = binary_classes(y)
+        Y = check_labels(y, missing=True, owner=type(self).__name__)
+        if len(Y) != len(X):
+            raise ComparisonError(f"X has {len(X)} rows and y has {len(Y)}")
+        self._set_labels(Y.shape[1], classes, names)
+        self.feature_names_in_ = np.array(X.columns, dtype=object)
+        self.n_features_in_ = X.shape[1]
+        return X, Y, dropped
+
+    def _validate_features(self, X: Any, **options: Any) -> Any:
+        encoder = getattr(self, "encoder_", None)
+        if options.get("reset", True) or encoder is None:
+            return super()._validate_features(X, **options)
+        if not isinstance(X, pd.DataFrame):
+            X = pd.DataFrame(np.asarray(X), columns=self.feature_names_in_)
+        return encoder.encode(X.rename(columns=lambda name: str(name).strip())).X
+
+    def _predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        scores, decisions = self.fitted_.predict_with_scores(X)
+        return scores, decisions
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return self.fitted_.predict_with_scores(X)[0]
+
+
+def _saved(model: AutoMultiLabel, name: str) -> SavedModel:
+    """Return the model as `multilab fit` saves one, described by its out-of-fold scores."""
+    from multilab.comparison.decisions import objective_of
+    from multilab.datasets import FeatureColumn, TableEncoder
+    from multilab.metrics import METRICS, score_all
+    from multilab.models.final_fit import DECISIONS, CrossValidated, described_model, method_facts
+
+    X, Y, names = model._training
+    encoder = model.encoder_
+    if encoder is None:
+        known = getattr(model, "feature_names_in_", [f"x{k}" for k in range(X.shape[1])])
+        encoder = TableEncoder(tuple(FeatureColumn(str(one)) for one in known), tuple(names), sparse=issparse(X))
+    judged, folds = model._judged, model._folds
+    if judged is None:  # no time: the scores of the training rows say nothing
+        scores, decisions, values = (
+            np.zeros(Y.shape),
+            np.zeros(Y.shape, dtype=np.uint8),
+            [dict.fromkeys(METRICS, np.nan)],
+        )
+    else:
+        scores, decisions = judged.scores, judged.tuned if model._tuned else judged.own
+        values = [score_all(Y[test], scores[test], decisions[test], metrics=list(METRICS)) for _, test in folds]
+    method = (
+        method_facts(model._method)
+        if model._method
+        else {
+            "name": "stack",
+            "title": "Stack",
+            "target": "multilab.methods.PortfolioStack",
+            "params": {},
+            "preprocessing": "none",
+            "base_scores": model._members,
+            "reference": "",
+            "notes": "Scores of several methods, combined in the way that held-out rows prefer.",
+        }
+    )
+    positives = (Y == 1).sum()
+    objective = objective_of(model.metric) if model._tuned else None
+    return described_model(
+        model.fitted_,
+        encoder,
+        X,
+        Y,
+        names,
+        CrossValidated([], values, 1 / max(len(folds) - 1, 1), Y, scores, decisions),
+        dataset={
+            "name": name,
+            "title": name,
+            "digest": None,
+            "card_digest": None,
+            "instances": len(Y),
+            "features": X.shape[1],
+            "columns": encoder.width,
+            "labels": Y.shape[1],
+            "cardinality": float(positives / len(Y)),
+            "density": float(positives / Y.size),
+            "missing_values": 0,
+            "licence": None,
+            "citation": None,
+            "notes": None,
+            "reader": {},
+        },
+        method=method,
+        evaluation={
+            "protocol": {"kfold": len(folds), "stratify": 1, "seed": model._seed},
+            "conventions": "default",
+            "seed": model._seed,
+            "cells": [],
+            "settings": {},
+        },
+        decision={"objective": objective, "policy": DECISIONS[objective], "calibration": None} if objective else {},
+        tuning={},
+    )
+
+
+class _Search:
+    """The fits of one call: plan, run, stack, choose."""
+
+    def __init__(self, model: AutoMultiLabel, rows: TrainingSet, began: float) -> None:
+        from joblib import effective_n_jobs
+
+        from multilab.comparison.portfolio import load_portfolio
+
+        self.model, self.rows = model, rows
+        self.limit = math.inf if model.time_limit is None else float(model.time_limit)
+        self.began, self.deadline = began, began + self.limit
+        self.n_jobs = effective_n_jobs(model.n_jobs)
+        self.portfolio = load_portfolio()
+        self.judged: dict[str, Judged] = {}
+
+    def run(self) -> None:
+        """Fit, choose, and set the attributes of the model."""
+        from multilab.comparison.fits import run_methods
+        from multilab.comparison.training_set import Preparation, prepared
+
+        if reason := self._do(Preparation()):
+            raise ComparisonError(reason)
+        prepared(self.rows)
+        entries = self._plan()
+        floor = entries[0]
+        reason = self._do(floor.cells[0])
+        fits_end = self.began + _SHARE_OF_FITS * self.limit
+        run_methods(
+            [one for one in entries if one.status == "planned"],
+            self.rows,
+            self.limit,
+            fits_end,
+            self.n_jobs,
+            self,
+            _work(),
+        )
+        stack_reason = self._stack(entries)
+        if not self.judged and not self.rows.has(floor.cells[0].key):
+            raise ComparisonError(f"no model could be fitted: {reason or floor.note}")
+        self._choose(entries, floor, stack_reason)
+
+    def refresh(self) -> None:
+        """Show nothing while fits run."""
+
+    def finished(self, entry: PlannedMethod) -> None:
+        """Judge a method whose fits are there."""
+        from multilab.comparison.training_set import Judgement
+
+        if entry.status == "done" and entry.name not in self.judged:
+            unit = Judgement(entry.name)
+            if reason := self._do(unit):
+                entry.status, entry.note = "failed", reason
+            else:
+                self.judged[entry.name] = self.rows.read(unit.key)
+
+    def _do(self, unit: Any) -> str:
+        """Do one unit of work before the deadline; return why it is not done, empty if it is."""
+        from multilab.experiments.execute import run_cells_within
+
+        outcome = run_cells_within([unit], self.rows, self.deadline - time.monotonic(), 1, None, _work())
+        if outcome.stopped:
+            return f"{self.limit:g} s are too short for the {unit.label}: give a longer time_limit"
+        return next(iter(outcome.failures.values()), "")
+
+    def _plan(self) -> list[PlannedMethod]:
+        """Return the methods in running order, the linear one that is always there first."""
+        from multilab.comparison.plan import PlannedMethod, Sizes, in_order, plan_methods, refused_for_missing_labels
+        from multilab.comparison.training_set import Fit
+
+        X, Y, folds = self.rows.X, self.rows.Y, range(len(self.rows.folds))
+        (n, d), entries_of_row = X.shape, X.nnz / X.shape[0] if issparse(X) else None
+        sizes = Sizes(n, d, Y.shape[1], 1 - 1 / len(folds), entries_of_row)
+        entries = []
+        for member in self.portfolio.select(None, sparse=issparse(X) and self.rows.encoder is None):
+            if not member.method.base_scores:  # stacks of their own
+                fits = [Fit(member.method, None), *(Fit(member.method, k) for k in folds)]
+                entries.append(PlannedMethod(member, fits))  # type: ignore[arg-type]
+        if has_unobserved(Y):
+            for entry in entries:
+                entry.note = refused_for_missing_labels(entry)
+                entry.status = "left out" if entry.note else entry.status
+        entries = in_order(plan_methods(entries, sizes, self.rows), self.portfolio.baseline, sizes)  # type: ignore[arg-type]
+        able = [one.name for one in entries if one.status == "planned"]
+        floor = next(name for name, one in self.portfolio.members.items() if one.linear and name in able)
+        entries.sort(key=lambda one: one.name != floor)
+        left = math.inf if self.model.budget_fits is None else self.model.budget_fits - len(entries[0].cells)
+        for entry in entries[1:]:
+            if entry.status == "planned":
+                left -= len(entry.cells)
+                if left < 0:
+                    entry.status, entry.note = "left out", f"budget_fits={self.model.budget_fits} is used up"
+        return entries
+
+    def _stack(self, entries: Sequence[PlannedMethod]) -> str | None:
+        """Stack the best methods; return why that failed, empty if it did not, None if there is nothing to stack."""
+        from multilab.comparison.training_set import STACK, Judgement, Stack
+
+        board = self._board(entries)
+        names = [str(name) for name in board.table.index if name in self.judged and name != self.portfolio.baseline]
+        if len(names) < 2 or has_unobserved(self.rows.Y):
+            return None
+        began = time.monotonic()
+        reason = self._do(Stack(tuple(names[:_STACKED]))) or self._do(Judgement(STACK))
+        self.stack_seconds = time.monotonic() - began
+        if not reason:
+            self.judged[STACK] = self.rows.read(Judgement(STACK).key)
+        return reason
+
+    def _board(self, entries: Sequence[PlannedMethod]) -> Leaderboard:
+        """Return the leaderboard of what is judged, with rows for tuned thresholds where the metric depends on them."""
+        from multilab.comparison.comparing import with_labels
+        from multilab.comparison.decisions import tuned_name
+        from multilab.metrics.registry import defined
+        from multilab.statistics import Leaderboard
+        from multilab.statistics.result_files import CELL
+
+        metric = self.model.metric
+        tunes = self.rows.objective == metric
+        metrics = [name for name in self.rows.metrics if not tunes or defined(name).needs == "decisions"]
+        rows: list[tuple[object, ...]] = []
+        decided, untuned = list[pd.DataFrame](), dict[str, str]()
+        for name, judged in self.judged.items():
+            for title, values, labels in (
+                (name, judged.values, judged.decided),
+                (tuned_name(name), judged.tuned_values, judged.tuned_decided),
+            ):
+                if title != name and not tunes:
+                    continue
+                untuned |= {title: name} if title != name else {}
+                decided.append(labels.assign(method=title))
+                for k, of_fold in enumerate(values):
+                    rows += [("", k, title, one, of_fold[one]) for one in metrics]
+                    rows += [("", k, title, "fit_seconds", judged.seconds), ("", k, title, "predict_seconds", 0.0)]
+        methods = tuple(dict.fromkeys(row[2] for row in rows))
+        board = Leaderboard(
+            scores=pd.DataFrame(rows, columns=[*CELL, "metric", "value"]),
+            directions={name: defined(name).direction for name in metrics},
+            datasets=("",),
+            methods=methods,
+            unfinished=pd.DataFrame(
+                [("", 0, one.name, one.note or one.status) for one in entries if one.name not in self.judged],
+                columns=[*CELL, "reason"],
+            ),
+            alpha=self.portfolio.alpha,
+            test_to_train=1 / max(len(self.rows.folds) - 1, 1),
+            untuned=untuned,
+        )
+        return with_labels(board, pd.concat(decided)) if decided else board
+
+    def _choose(self, entries: Sequence[PlannedMethod], floor: PlannedMethod, stack_reason: str | None) -> None:
+        from multilab.comparison.decisions import tuned_name
+        from multilab.comparison.recommendation import Recommendation, recommend
+        from multilab.comparison.training_set import STACK
+
+        model, baselines = self.model, (self.portfolio.baseline, tuned_name(self.portfolio.baseline))
+        board = self._board(entries)
+        if self.judged:
+            model.recommendation_ = recommend(board, baselines, certain=False)
+            names = [str(name) for name in board.table.index]
+            usable = [one for one in names if one not in baselines and one not in board.over_assigned]
+            model.best_ = model.recommendation_.method or next(iter([*usable, *names]))
+        else:
+            text = f"{self.limit:g} s were too short to score a method: {floor.name} is used without a comparison."
+            model.recommendation_, model.best_ = Recommendation(None, (text,)), floor.name
+        chosen = board.untuned.get(model.best_, model.best_)
+        judged = self.judged.get(chosen)
+        tuned = model.best_ != chosen
+        model.fitted_ = self.rows.fitted(chosen, judged, tuned)
+        encoder = self.rows.encoder
+        if encoder is not None:  # new rows may have labels, which are ignored
+            reading = {"tags": model._dropped[0]} if model._dropped else {}
+            labels = tuple(self.rows.label_names)
+            encoder = replace(encoder, labels=labels, dropped=tuple(model._dropped), reading=reading)
+        model.encoder_ = encoder
+        model._judged = judged
+        model._method = next((one.member.method for one in entries if one.name == chosen), None)
+        model._members = [str(one) for one in self.rows.read("stack-all-names")] if chosen == STACK else []
+        model._tuned = tuned
+        state = {one.name: (one.status, one.note, one.spent) for one in entries}
+        if stack_reason is not None:
+            state[STACK] = ("done" if STACK in self.judged else "failed", stack_reason, self.stack_seconds)
+        model.leaderboard_ = _table(board, state)
+
+
+def _work() -> Any:
+    from multilab.comparison.training_set import work
+
+    return work
+
+
+def _table(board: Leaderboard, state: dict[str, tuple[str, str, float]]) -> pd.DataFrame:
+    means = board.table[board.headline] if len(board.scores) else pd.Series(dtype=float)
+    rows = {
+        name: (float(value), *_state(state[board.untuned.get(str(name), str(name))])) for name, value in means.items()
+    }
+    rows |= {name: (math.nan, *_state(one)) for name, one in state.items() if name not in rows}
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["score", "seconds", "state", "reason"])
+    return table.rename_axis("method")
+
+
+def _state(one: tuple[str, str, float]) -> tuple[float, str, str]:
+    status, note, spent = one
+    return spent, status, note
+
+
+def _is_list_of_names(y: Any) -> bool:
+    return isinstance(y, list | tuple) and len(y) > 0 and all(isinstance(one, str) for one in y)
+
+
+def _split_frame(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Return a frame without its columns of labels, the labels, and the columns that are left out."""
+    from multilab.datasets.columns import LabelOptions, TableColumn
+    from multilab.datasets.frames import table_of_frame
+    from multilab.datasets.labels import TagOptions
+
+    options: Any
+    if isinstance(y, str) and not any(mark in y for mark in "*?["):
+        names, options = [y], TagOptions(tags=y)
+        if y not in X.columns:
+            table_of_frame(X.iloc[:1], options, (), False, "X")  # says which column is meant
+    else:
+        chosen = LabelOptions(label_columns=[y] if isinstance(y, str) else list(y))
+        columns = [TableColumn(str(name), None, 1) for name in X.columns]
+        names = [str(X.columns[k]) for k in chosen.choose(columns, "X")]
+        options = LabelOptions(label_columns=names)
+    if len(names) == X.shape[1]:
+        raise ComparisonError("no feature is left beside the labels")
+    table = table_of_frame(X[names].assign(**{_ROW: 0.0}), options, (), True, "X")
+    labels = pd.DataFrame(table.label_values, columns=[column.name for column in table.label_columns])
+    return X.drop(columns=names), labels, names if isinstance(options, TagOptions) else []
+
+
+def _tags(y: Any) -> Any:
+    """Return lists of tags as 0/1 columns, named by the tags; anything else as it is."""
+    cells = y.tolist() if isinstance(y, pd.Series) else y
+    collections = list | tuple | set | frozenset
+    if not isinstance(cells, list | tuple) or not cells or not all(isinstance(one, collections) for one in cells):
+        return y
+    if not any(isinstance(tag, str) for one in cells for tag in one):
+        return y  # numbers: rows of a matrix
+    binarizer = MultiLabelBinarizer()
+    return pd.DataFrame(binarizer.fit_transform(cells), columns=[str(tag) for tag in binarizer.classes_])

@@ -1,0 +1,315 @@
+"""Fits of a portfolio on one training set in memory: the units of work of `AutoMultiLabel`.
+
+They take the place that cells and their store have in `multilab compare`: the same plan, the same executor with its
+deadline and the same rule of decisions work on both. A cell has a key, is stored for other runs, and its scores are of
+test rows of an outer split; a fit here is of one call and one machine, and its scores are out-of-fold scores of the
+training rows, so that a method is fitted six times, not thirty.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import joblib
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from multilab.comparison.decisions import guarded_decisions, objective_of
+from multilab.comparison.scores import metric_values
+from multilab.datasets import FrameEncoder, TableEncoder
+from multilab.decision import CalibratedMultiLabelClassifier
+from multilab.experiments.fitting import build, fitted_scaler, inner_folds, predict_with_scores
+from multilab.experiments.measuring import one_thread
+from multilab.experiments.method import Method
+from multilab.experiments.seeds import seed_estimator
+from multilab.experiments.tables import table_scaler
+from multilab.methods import ScoreEnsemble
+from multilab.methods.labels import check_learns_from_missing, has_unobserved
+from multilab.metrics import per_label
+from multilab.models.final_fit import INNER_FOLDS
+from multilab.models.fitted import FittedMethod, HeldOutDecisions
+
+__all__ = ["STACK", "Fit", "Judged", "Judgement", "Preparation", "Stack", "TrainingSet", "prepared", "work"]
+
+STACK = "stack"
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The encoding of the rows and their folds."""
+
+    key: ClassVar[str] = "prepared"
+    label: ClassVar[str] = "preparation of the rows"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fit of a method on all rows, or on those outside a fold, whose rows it scores."""
+
+    method: Method
+    fold: int | None
+
+    kind: ClassVar[str] = "train"
+    reads: ClassVar[tuple[Any, ...]] = ()
+
+    @property
+    def key(self) -> str:
+        """Name of its file."""
+        return f"{self.method.name}-{'all' if self.fold is None else self.fold}"
+
+    @property
+    def label(self) -> str:
+        """For messages."""
+        return f"{self.method.name}, " + ("all rows" if self.fold is None else f"fold {self.fold}")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Metrics of the out-of-fold scores of a method, with its own decisions and with tuned ones."""
+
+    name: str
+
+    @property
+    def key(self) -> str:
+        """Name of its file."""
+        return f"{self.name}-judged"
+
+    @property
+    def label(self) -> str:
+        """For messages."""
+        return f"{self.name}, metrics"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The second level of `PortfolioStack` on the out-of-fold scores of methods."""
+
+    names: tuple[str, ...]
+
+    key: ClassVar[str] = f"{STACK}-all"
+    label: ClassVar[str] = "stack of the methods"
+
+
+@dataclass
+class Judged:
+    """What the out-of-fold scores of a method say.
+
+    Attributes
+    ----------
+    values, tuned_values : list of dict of str to float
+        Metrics of each fold, with the method's own decisions and with tuned ones.
+    decided, tuned_decided : DataFrame
+        How often labels are assigned, see `multilab.statistics.Leaderboard.decided`.
+    scores : ndarray of shape (n, q)
+        Shown to users: probabilities, calibrated on the other folds where the method has margins.
+    own, tuned : ndarray of shape (n, q)
+        Decisions; tuned ones are of thresholds from the other folds.
+    decisions, calibration : object
+        For new rows: from all out-of-fold scores.
+    seconds : float
+        Of a fit, on average.
+    """
+
+    values: list[dict[str, float]]
+    tuned_values: list[dict[str, float]]
+    decided: pd.DataFrame
+    tuned_decided: pd.DataFrame
+    scores: np.ndarray
+    own: np.ndarray
+    tuned: np.ndarray
+    decisions: Any
+    calibration: Any
+    seconds: float
+
+
+@dataclass
+class TrainingSet:
+    """Rows and labels of one training set, with the folder that results are written to.
+
+    Attributes
+    ----------
+    X : DataFrame, ndarray or CSR
+        A frame becomes a matrix when it is prepared.
+    Y : ndarray of shape (n, q)
+    label_names : list of str
+    columns : mapping of str to str or None
+        Kinds of the columns of a frame.
+    metrics : tuple of str
+        The first one is what decisions are tuned for, if it depends on decisions.
+    seed : int
+    folder : Path
+    encoder : TableEncoder or None
+        What makes a matrix of a frame.
+    folds : list of (train, test)
+    """
+
+    X: Any
+    Y: np.ndarray
+    label_names: list[str]
+    columns: Any
+    metrics: tuple[str, ...]
+    seed: int
+    folder: Path
+    encoder: TableEncoder | None = None
+    folds: Sequence[tuple[np.ndarray, np.ndarray]] = ()
+
+    @property
+    def objective(self) -> str:
+        """What decisions are tuned for."""
+        return objective_of(self.metrics[0])
+
+    def has(self, key: str) -> bool:
+        """Return whether a unit of work is done."""
+        return self.path(key).is_file()
+
+    def sweep(self) -> None:
+        """Do nothing: the folder is of one call."""
+
+    def path(self, key: str) -> Path:
+        """Return the file of a unit of work."""
+        return self.folder / f"{key}.joblib"
+
+    def read(self, key: str) -> Any:
+        """Return what a unit of work made."""
+        return joblib.load(self.path(key))
+
+    def write(self, key: str, result: Any) -> None:
+        """Keep what a unit of work made; a file is complete or not there."""
+        part = self.path(f".{key}")
+        joblib.dump(result, part)
+        part.replace(self.path(key))
+
+    def scaler(self, method: Method) -> Any:
+        """Return the scaler of a method, which reads no label; None: the rows stay as they are."""
+        if self.encoder is not None:
+            return table_scaler(method.preprocessing, self.X, self.encoder)
+        return fitted_scaler(method.preprocessing, self.X)
+
+    def out_of_fold(self, name: str) -> tuple[np.ndarray, np.ndarray, bool, float]:
+        """Return scores, decisions, whether the scores are probabilities, and the mean seconds of a fit."""
+        if name == STACK:
+            ensemble, seconds = self.read(Stack.key)
+            scores = ensemble.out_of_fold_scores_
+            return scores, (scores >= 0.5).astype(np.uint8), True, seconds
+        scores, decisions = np.empty(self.Y.shape), np.empty(self.Y.shape, dtype=np.uint8)
+        seconds = []
+        for k, (_, test) in enumerate(self.folds):
+            scores[test], decisions[test], probabilities, taken = self.read(f"{name}-{k}")
+            seconds.append(taken)
+        return scores, decisions, probabilities, float(np.mean(seconds))
+
+    def fitted(self, name: str, judged: Judged | None, tuned: bool) -> FittedMethod:
+        """Return a method fitted on all rows, with decisions and probabilities of its out-of-fold scores.
+
+        Without ``judged`` the decisions are its own, and probabilities those of the logistic function.
+        """
+        result = self._fitted(name)
+        margins = not result.has_probabilities
+        if margins or tuned:
+            decisions = judged.decisions if judged and tuned else None
+            calibration = judged.calibration if judged else None
+            result.estimator = HeldOutDecisions(result.estimator, result.n_labels, decisions, margins, calibration)
+        return result
+
+    def _fitted(self, name: str) -> FittedMethod:
+        if name != STACK:
+            result: FittedMethod = self.read(f"{name}-all")
+            return result
+        ensemble, _ = self.read(Stack.key)
+        used = zip(self.read(f"{Stack.key}-names"), ensemble.used_, strict=True)
+        return FittedMethod(ensemble, self.Y.shape[1], None, [self._fitted(one) for one, _ in used])
+
+
+def work(unit: Any, rows: TrainingSet) -> str | None:
+    """Do a unit of work in a process of its own; return why it failed."""
+    try:
+        with one_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _WORK[type(unit)](unit, rows)
+    except Exception as error:  # an estimator of anybody may raise anything; the reason is in the leaderboard
+        return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return None
+
+
+def prepared(rows: TrainingSet) -> None:
+    """Take over what the preparation made in its process."""
+    rows.encoder, X, rows.folds = rows.read(Preparation.key)
+    rows.X = rows.X if X is None else X
+
+
+def _prepare(_: Preparation, rows: TrainingSet) -> None:
+    encoder, X = None, None
+    if isinstance(rows.X, pd.DataFrame):
+        frames = FrameEncoder(rows.columns)
+        X = frames.fit_transform(rows.X)
+        encoder = frames.encoder_
+    folds = inner_folds(rows.Y, min(INNER_FOLDS, len(rows.Y)), 1, rows.seed)
+    rows.write(Preparation.key, (encoder, X, folds))
+
+
+def _fit(unit: Fit, rows: TrainingSet) -> None:
+    estimator = seed_estimator(build(unit.method), rows.seed, "AutoMultiLabel", unit.method.seed_name)
+    if has_unobserved(rows.Y):
+        check_learns_from_missing(estimator)
+    scaler = rows.scaler(unit.method)
+    X = rows.X if scaler is None else scaler.transform(rows.X)
+    if unit.fold is None:
+        estimator.fit(X, rows.Y)
+        rows.write(unit.key, FittedMethod(estimator, rows.Y.shape[1], scaler))
+        return
+    train, test = rows.folds[unit.fold]
+    began = time.perf_counter()
+    estimator.fit(X[train], rows.Y[train])
+    scores, decisions = predict_with_scores(estimator, X[test], rows.Y.shape[1])
+    taken = time.perf_counter() - began
+    rows.write(unit.key, (scores, decisions, hasattr(estimator, "predict_proba"), taken))
+
+
+def _stack(unit: Stack, rows: TrainingSet) -> None:
+    began = time.perf_counter()
+    parts = [rows.out_of_fold(name) for name in unit.names]
+    ensemble = ScoreEnsemble(random_state=rows.seed).fit(np.hstack([part[0] for part in parts]), rows.Y)
+    taken = time.perf_counter() - began + sum(part[3] for part in parts)
+    rows.write(f"{unit.key}-names", unit.names)
+    rows.write(unit.key, (ensemble, taken))
+
+
+def _judge(unit: Judgement, rows: TrainingSet) -> None:
+    scores, own, probabilities, seconds = rows.out_of_fold(unit.name)
+    between = scores if probabilities else expit(scores)  # decisions depend on the order of the scores only
+    shown, tuned = between.copy(), np.empty_like(own)
+    for train, test in rows.folds:
+        tuned[test] = guarded_decisions(between[train], rows.Y[train], rows.objective).predict(between[test])
+        if not probabilities:
+            shown[test] = _calibration(between[train], rows.Y[train]).predict_proba(between[test])
+    judged = Judged(
+        [metric_values(rows.Y[test], shown[test], own[test], rows.metrics) for _, test in rows.folds],
+        [metric_values(rows.Y[test], shown[test], tuned[test], rows.metrics) for _, test in rows.folds],
+        _decided(rows, own),
+        _decided(rows, tuned),
+        shown,
+        own,
+        tuned,
+        guarded_decisions(between, rows.Y, rows.objective),
+        None if probabilities else _calibration(between, rows.Y),
+        seconds,
+    )
+    rows.write(unit.key, judged)
+
+
+def _calibration(scores: np.ndarray, Y: np.ndarray) -> CalibratedMultiLabelClassifier:
+    return CalibratedMultiLabelClassifier("precomputed", method="sigmoid").fit(scores, Y)
+
+
+def _decided(rows: TrainingSet, decisions: np.ndarray) -> pd.DataFrame:
+    table = per_label(rows.Y, decisions=decisions, label_names=rows.label_names)
+    return table[["label", "observed", "count", "predicted"]]
+
+
+_WORK: dict[type, Any] = {Preparation: _prepare, Fit: _fit, Stack: _stack, Judgement: _judge}

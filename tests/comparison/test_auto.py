@@ -1,0 +1,232 @@
+"""`AutoMultiLabel`: tables as people have them, a limit of time, the same answers everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import time
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from multilab import AutoMultiLabel
+from multilab.cli import main
+from multilab.comparison import ComparisonError, portfolio
+from multilab.datasets import DatasetError
+from multilab.models import load_model
+from multilab.models.serving import ModelServer
+
+WORDS = {"calm": ["quiet", "soft", "slow"], "loud": ["noise", "drums", "shout"], "sea": ["waves", "salt", "beach"]}
+
+
+def songs(n=120, seed=0):
+    """Return texts with tags that their words tell, a number with holes, and a category."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for k in range(n):
+        tags = [tag for tag in WORDS if rng.random() < 0.4]
+        words = [*rng.choice(["the", "a", "of", "song", "one", "this"], 6), *(rng.choice(WORDS[tag]) for tag in tags)]
+        tempo = np.nan if k % 9 == 0 else round(60 + 60 * ("loud" in tags) + 10 * rng.random(), 1)
+        rows.append((" ".join(rng.permutation(words)), tempo, ["C", "G"][k % 2], "|".join(tags)))
+    return pd.DataFrame(rows, columns=["text", "tempo", "key", "tags"])
+
+
+def quick(**arguments):
+    return AutoMultiLabel(**{"time_limit": None, "budget_fits": 18, **arguments})
+
+
+@pytest.fixture(scope="module")
+def table():
+    return songs()
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return quick().fit(table, "tags")
+
+
+def test_text_with_tags_becomes_a_model_that_finds_them(fitted):
+    new = songs(60, seed=1)
+    truth = np.array([[tag in tags.split("|") for tag in sorted(WORDS)] for tags in new["tags"]])
+    assert list(fitted.label_names_) == sorted(WORDS)
+    assert (fitted.predict(new) == truth).mean() > 0.95
+    assert list(fitted.feature_names_in_) == ["text", "tempo", "key"]
+    assert fitted.n_features_in_ == 3
+    assert fitted.encoder_.sparse
+
+
+def test_the_leaderboard_says_what_ran_and_what_did_not(fitted):
+    board = fitted.leaderboard_
+    assert list(board.columns) == ["score", "seconds", "state", "reason"]
+    done = board[board["state"] == "done"]
+    assert {"br_linear_svm", "br_linear_svm + thresholds", "stack", "label_frequencies"} <= set(done.index)
+    assert done["score"].notna().all()
+    assert (done["seconds"] > 0).all()
+    assert done["score"].is_monotonic_decreasing
+    assert fitted.best_ in done.index
+    assert set(board.loc[board["state"] == "left out", "reason"]) == {"budget_fits=18 is used up"}
+
+
+def test_all_ways_to_name_the_labels_are_one(table):
+    features = table.drop(columns="tags")
+    lists = [tags.split("|") if tags else [] for tags in table["tags"]]
+    labels = pd.DataFrame({tag: [int(tag in tags) for tags in lists] for tag in sorted(WORDS)})
+    spelt = labels.replace({0: "no", 1: "yes"}).add_prefix("is_")
+    expected = quick(budget_fits=6).fit(table, "tags").predict_proba(table)
+    for given in (
+        (table.assign(tags=lists), "tags"),
+        (features, lists),
+        (features, pd.Series(lists)),
+        (features, labels),
+        (features, labels.to_numpy()),
+        (pd.concat([features, labels], axis=1), sorted(WORDS)),
+        (pd.concat([features, spelt], axis=1), "is_*"),
+    ):
+        model = quick(budget_fits=6).fit(*given)
+        np.testing.assert_array_equal(model.predict_proba(features), expected)
+
+
+def test_a_number_of_fits_gives_the_same_model_on_every_run(table, fitted):
+    again = clone(fitted).set_params(n_jobs=2).fit(table, "tags")
+    np.testing.assert_array_equal(again.predict_proba(table), fitted.predict_proba(table))
+    pd.testing.assert_frame_equal(
+        again.leaderboard_.drop(columns="seconds"), fitted.leaderboard_.drop(columns="seconds")
+    )
+
+
+def test_python_the_command_and_http_give_the_same_answers(fitted, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    new = songs(20, seed=2)
+    new.to_csv("new.csv", index=False)
+    probabilities = [f"{tag}_probability" for tag in fitted.label_names_]
+    fitted.save("model")
+    assert main(["predict", "model", "new.csv", "-o", "out.csv"]) == 0
+    of_command = pd.read_csv("out.csv")
+    np.testing.assert_array_equal(of_command[list(fitted.label_names_)], fitted.predict(new))
+    np.testing.assert_allclose(of_command[probabilities], fitted.predict_proba(new), rtol=0, atol=1e-15)
+    server = ModelServer(load_model("model"))
+    rows = json.loads(new.drop(columns="tags").to_json(orient="records"))
+    of_http = pd.DataFrame(answer(server, {"dataframe_records": rows})["predictions"])
+    np.testing.assert_array_equal(of_http[list(fitted.label_names_)], fitted.predict(new))
+    np.testing.assert_array_equal(of_http[probabilities], fitted.predict_proba(new))
+    assert main(["card", "model"]) == 0
+    assert "Macro F1" in capsys.readouterr().out
+    assert main(["monitor", "model", "new.csv"]) in (0, 1)
+    assert "prevalence" in capsys.readouterr().out  # the tags are read from their column
+
+
+def answer(server, content):
+    """Return the reply of an ASGI application to a POST."""
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": json.dumps(content).encode(), "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"content-type", b"application/json")]
+    asyncio.run(server({"type": "http", "method": "POST", "path": "/invocations", "headers": headers}, receive, send))
+    assert sent[0]["status"] == 200, sent
+    return json.loads(sent[1]["body"])
+
+
+def test_matrices_dense_and_sparse_are_saved_too(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.maximum(rng.normal(size=(80, 5)), 0)
+    Y = (X[:, :2] > 0.5).astype(int)
+    for number, rows in enumerate((X, sp.csr_array(X), sp.csr_matrix(X))):
+        model = quick(metric="hamming_loss", budget_fits=12).fit(rows, Y)
+        model.save(tmp_path / str(number))
+        frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(5)])
+        saved = load_model(tmp_path / str(number)).predict_proba_frame(frame)
+        np.testing.assert_array_equal(saved, model.predict_proba(rows))
+        assert model.predict(rows).shape == Y.shape
+
+
+def test_missing_labels_are_learned_from_or_the_method_is_left_out(table):
+    Y = pd.DataFrame({tag: table["tags"].str.contains(tag).astype(float) for tag in WORDS})
+    Y.iloc[::7, 0] = np.nan
+    model = quick(budget_fits=100).fit(table.drop(columns="tags"), Y)
+    board = model.leaderboard_
+    assert board.loc["br_linear_svm", "state"] == "done"
+    assert "cannot learn from missing labels" in board.loc["erf_pct", "reason"]
+
+
+class Sleeper(ClassifierMixin, BaseEstimator):
+    """Classifier that takes ten minutes."""
+
+    def fit(self, X, y):
+        time.sleep(600)
+
+
+def with_sleepers(monkeypatch, first=False):
+    """Let the portfolio have a method, or its first one, that takes ten minutes and is estimated at nothing."""
+    found = portfolio.load_portfolio()
+    name = "br_linear_svm" if first else "br_logistic"
+    slow = replace(found.members[name].method, target=f"{__name__}.Sleeper", params={}, preprocessing="none")
+    members = {**found.members, name: replace(found.members[name], method=slow)}
+    monkeypatch.setattr(portfolio, "load_portfolio", lambda: replace(found, members=members))
+
+
+def test_a_limit_of_time_holds_when_a_method_does_not_end(table, monkeypatch):
+    with_sleepers(monkeypatch)
+    began = time.monotonic()
+    model = AutoMultiLabel(time_limit=10).fit(table, "tags")
+    assert time.monotonic() - began < 1.1 * 10 + 2
+    assert not multiprocessing.active_children()
+    assert model.leaderboard_.loc["br_logistic", "state"] == "stopped"
+    assert model.leaderboard_.loc["br_linear_svm", "state"] == "done"
+    assert model.predict(table).shape == (120, 3)
+
+
+def test_without_time_for_a_model_there_is_one_line(table, monkeypatch):
+    with_sleepers(monkeypatch, first=True)
+    with pytest.raises(ComparisonError, match=r"^no model could be fitted: 2 s are too short .* a longer time_limit$"):
+        AutoMultiLabel(time_limit=2).fit(table, "tags")
+    assert not multiprocessing.active_children()
+
+
+def test_with_time_for_one_fit_there_is_a_linear_model(table, tmp_path):
+    model = AutoMultiLabel(time_limit=60)
+    model.time_limit = 1.0  # too short for the folds of any method by their estimates
+    model.fit(table, "tags")
+    assert model.best_.startswith(("br_linear_svm", "stack", "label_frequencies"))
+    assert model.predict_proba(table).shape == (120, 3)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(
+        load_model(tmp_path / "model").predict_frame(table)[list(model.label_names_)], model.predict(table)
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "y", "message"),
+    [
+        ({"metric": "accuracy"}, "tags", "metric: no metric is called 'accuracy'"),
+        ({"time_limit": 0}, "tags", "`time_limit` must be a number > 0 or None, got 0"),
+        ({"budget_fits": -1}, "tags", "`budget_fits` must be a number > 0 or None, got -1"),
+        ({}, "tag", "'tag' is not a column; did you mean 'tags'"),
+        ({}, ["calm"], "label 'calm' is not a column"),
+        ({}, np.zeros((3, 2)), "X has 120 rows and y has 3"),
+    ],
+)
+def test_wrong_uses_get_one_line(table, arguments, y, message):
+    with pytest.raises((ComparisonError, DatasetError)) as raised:
+        AutoMultiLabel(**arguments).fit(table, y)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.slow
+def test_scikit_learn_checks():
+    reasons = {"check_classifier_multioutput": "decisions are tuned, not probability >= 0.5"}
+    for estimator, check in estimator_checks_generator(
+        AutoMultiLabel(time_limit=None, budget_fits=6), expected_failed_checks=reasons, mark="skip"
+    ):
+        check(estimator)
