@@ -40,7 +40,7 @@ from multilab.datasets import FrameEncoder
 from multilab.decision import TunedThresholdClassifier
 from multilab.experiments.fitting import build
 from multilab.experiments.seeds import seed_estimator
-from multilab.experiments.tables import table_scaler
+from multilab.experiments.tables import columns_of, table_scaler
 from multilab.methods import BinaryRelevance
 from multilab.metrics import hamming_loss, macro_f1, micro_f1
 from multilab.model_selection import train_test_split
@@ -210,7 +210,9 @@ def of_tables(name: str, seed: int) -> None:
             if model.leaderboard_["state"].get(entry.name) != "done" or entry.name == "label_frequencies":
                 continue
             X, X_test = encoder.transform(train), encoder.transform(test)
-            scaler = table_scaler(entry.method.preprocessing, X, encoder.encoder_)
+            columns = columns_of(entry.method, encoder.encoder_)
+            X, X_test = (X, X_test) if columns is None else (X[:, columns], X_test[:, columns])
+            scaler = table_scaler(entry.method.preprocessing, X, encoder.encoder_, columns)
             X, X_test = (X, X_test) if scaler is None else (scaler.transform(X), scaler.transform(X_test))
             method = seed_estimator(build(entry.method), 0, "benchmark")
             tuned = TunedThresholdClassifier(method, objective=metric, guard=True).fit(X, labels)

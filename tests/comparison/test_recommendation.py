@@ -284,3 +284,15 @@ def test_estimators_in_python_are_held_to_the_same_rules() -> None:
     change = made.table.loc["tuned", "hamming_loss"] - made.table.loc["plain", "hamming_loss"]
     assert advice.paid.loc["hamming_loss", "change"] == pytest.approx(change)
     assert change > 0.05
+
+
+@pytest.mark.parametrize(("micro", "expected"), [(0.79, "m + thresholds"), (0.70, "m")])
+def test_a_gain_that_may_be_chance_counts_for_a_program_unless_it_costs_another_f1_more(micro, expected) -> None:
+    own = [0.50, 0.52, 0.48, 0.51, 0.49]
+    tuned = [v + e for v, e in zip(own, [0.09, -0.03, 0.08, -0.02, 0.03], strict=True)]  # .03 on average
+    made = board({"m": own, "m + thresholds": tuned}, tuned={"m + thresholds": "m"})
+    rows = [(s, name, "micro_f1", v) for name, v in (("m", 0.8), ("m + thresholds", micro)) for s in range(5)]
+    extra = pd.DataFrame(rows, columns=["split", "method", "metric", "value"]).assign(dataset="x")
+    both = replace(made, scores=pd.concat([made.scores, extra]), directions={"macro_f1": "max", "micro_f1": "max"})
+    assert recommend(both).method == "m"
+    assert recommend(both, certain=False).method == expected

@@ -94,8 +94,9 @@ class AutoMultiLabel(MultiLabelClassifier):
     that cannot learn from such labels are left out.
 
     **The choice** is that of `multilab.comparison.recommend`: the best mean over the folds among methods that assign no
-    label far too often. Tuned thresholds have the guard of `guarded_thresholds`. Where no method is shown to be better
-    than label frequencies, `recommendation_` says so, and the best one is kept all the same.
+    label far too often. Tuned thresholds have the guard of `guarded_thresholds`; where their gain may be chance, macro,
+    micro and example F1 must not lose more than it. Where no method is shown to be better than label frequencies,
+    `recommendation_` says so, and the best one is kept all the same.
 
     **Scores.** `predict_proba` gives probabilities: of a method with margins they are calibrated on its out-of-fold
     scores. Decisions do not depend on the calibration.

@@ -88,8 +88,8 @@ def recommend(board: Leaderboard, baselines: Sequence[str] = (), *, certain: boo
     baselines : sequence of str
         Methods that read no features; the best of those on the board counts.
     certain : bool, default=True
-        Whether tuned thresholds need a gain that is more than chance: advice should not cost other metrics for nothing.
-        Without it the better mean decides, as for a program that was told which metric counts.
+        Whether tuned thresholds need a gain that is more than chance. Without it a gain that may be chance counts as
+        well, unless macro, micro or example F1 loses more than it: for a program that was told which metric counts.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def recommend(board: Leaderboard, baselines: Sequence[str] = (), *, certain: boo
         return Recommendation(None, (f"Only the baseline {baseline} finished, so there is nothing to recommend.",))
     flagged = board.over_assigned
     tuned = [name for name in contenders if board.untuned.get(name) in contenders]
-    chance = [name for name in tuned if not _gains(board, name)] if certain else []
+    chance = [name for name in tuned if not _gains(board, name) and (certain or _costs_more(board, name))]
     usable = [name for name in contenders if name not in flagged and name not in chance]
     pool = usable or [name for name in contenders if board.untuned.get(name) not in contenders]
     best = pool[0]
@@ -147,6 +147,14 @@ def _gains(board: Leaderboard, tuned: str) -> bool:
     """Return whether tuned thresholds are shown to gain over the method's own decisions."""
     gain = board.difference(tuned, board.untuned[tuned], level=1 - board.alpha)
     return bool(gain["low"] > 0)
+
+
+def _costs_more(board: Leaderboard, tuned: str) -> bool:
+    """Return whether tuned thresholds cost another F1 more than they gain."""
+    table, own = board.table, board.untuned[tuned]
+    gain = abs(table.loc[tuned, board.headline] - table.loc[own, board.headline])
+    others = [name for name in ("macro_f1", "micro_f1", "example_f1") if name in board.directions]
+    return any(table.loc[own, one] - table.loc[tuned, one] > gain for one in others if one != board.headline)
 
 
 def _beats(board: Leaderboard, name: str, baseline: str) -> bool:

@@ -28,7 +28,7 @@ from multilab.experiments.fitting import build, fitted_scaler, inner_folds, pred
 from multilab.experiments.measuring import one_thread
 from multilab.experiments.method import Method
 from multilab.experiments.seeds import seed_estimator
-from multilab.experiments.tables import table_scaler
+from multilab.experiments.tables import columns_of, table_scaler
 from multilab.methods import ScoreEnsemble
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
 from multilab.metrics import per_label
@@ -185,11 +185,19 @@ class TrainingSet:
         joblib.dump(result, part)
         part.replace(self.path(key))
 
-    def scaler(self, method: Method) -> Any:
-        """Return the scaler of a method, which reads no label; None: the rows stay as they are."""
-        if self.encoder is not None:
-            return table_scaler(method.preprocessing, self.X, self.encoder)
-        return fitted_scaler(method.preprocessing, self.X)
+    def inputs(self, method: Method) -> tuple[Any, Any, np.ndarray | None]:
+        """Return the rows as a method learns from them, its scaler, and the columns that it gets; None: all.
+
+        No label is read.
+        """
+        X, columns = self.X, None
+        if self.encoder is None:
+            scaler = fitted_scaler(method.preprocessing, X)
+        else:
+            columns = columns_of(method, self.encoder)
+            X = X if columns is None else X[:, columns]
+            scaler = table_scaler(method.preprocessing, X, self.encoder, columns)
+        return (X if scaler is None else scaler.transform(X)), scaler, columns
 
     def out_of_fold(self, name: str) -> tuple[np.ndarray, np.ndarray, bool, float]:
         """Return scores, decisions, whether the scores are probabilities, and the mean seconds of a fit."""
@@ -257,11 +265,10 @@ def _fit(unit: Fit, rows: TrainingSet) -> None:
     estimator = seed_estimator(build(unit.method), rows.seed, "AutoMultiLabel", unit.method.seed_name)
     if has_unobserved(rows.Y):
         check_learns_from_missing(estimator)
-    scaler = rows.scaler(unit.method)
-    X = rows.X if scaler is None else scaler.transform(rows.X)
+    X, scaler, columns = rows.inputs(unit.method)
     if unit.fold is None:
         estimator.fit(X, rows.Y)
-        rows.write(unit.key, FittedMethod(estimator, rows.Y.shape[1], scaler))
+        rows.write(unit.key, FittedMethod(estimator, rows.Y.shape[1], scaler, columns=columns))
         return
     train, test = rows.folds[unit.fold]
     began = time.perf_counter()
