@@ -7,16 +7,24 @@ import pandas as pd
 import pytest
 
 from multilab.comparison import compare
+from multilab.comparison.errors import ComparisonError
 from multilab.core.tables import table_values
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.imbalance import irlbl
+from multilab.datasets.imbalance import irlbl, mean_ir
 from multilab.decision import TunedThresholdClassifier, macro_f1_thresholds
 from multilab.methods import MLkNN
 from multilab.methods.base import MethodError
 from multilab.methods.labels import check_labels
 from multilab.metrics import bootstrap, bounds, confusion_counts, get_scorer, macro_f1, per_label, score_all
 from multilab.metrics.errors import MetricError
-from multilab.model_selection import IterativeStratifiedGroupKFold, IterativeStratifiedKFold, train_test_split
+from multilab.model_selection import (
+    IterativeStratifiedGroupKFold,
+    IterativeStratifiedKFold,
+    IterativeStratifiedShuffleSplit,
+    RepeatedIterativeStratifiedKFold,
+    make_splits,
+    train_test_split,
+)
 
 rng = np.random.default_rng(0)
 PLAIN = pd.DataFrame((rng.random((40, 3)) < 0.4).astype(int), columns=["a", "b", "c"])
@@ -132,14 +140,55 @@ def test_frames_with_the_same_columns_in_another_order_are_refused():
     assert macro_f1(Y, renamed) == macro_f1(Y, P > 0.5) == macro_f1(Y, (other > 0.5)[["a", "b", "c"]])
 
 
+LISTS = [["a"], ["b", "c"], [], ["b"]]
+
+
 @pytest.mark.parametrize(
     "y",
-    [[["a"], ["b", "c"], ["a"], ["b"]], [["a", "b"]] * 4, ["a,b", "c", "d", "a"], [{"a"}, {"b", "c"}, {"a"}, set()]],
+    [
+        LISTS,
+        [["a", "b"]] * 4,
+        ["a,b", "c", "d", "a"],
+        [{"a"}, {"b", "c"}, {"a"}, set()],
+        pd.Series(LISTS),
+        pd.Series(["a|b", "a", "", "b"]),
+        np.array(LISTS, dtype=object),
+    ],
 )
 def test_tags_name_the_tool_that_makes_columns_of_them(y):
+    rows, groups = X[:4], [0, 1, 2, 3]
     for model in (MLkNN(k=1), TunedThresholdClassifier(MLkNN(k=1), cv=2)):
-        with pytest.raises(MethodError, match="MultiLabelBinarizer"):
-            model.fit(X[:4], y)
+        with pytest.raises(ValueError, match="MultiLabelBinarizer"):  # of a Series of lists that of scikit-learn
+            model.fit(rows, y)
+    with pytest.raises(ComparisonError, match="MultiLabelBinarizer"):
+        compare([MLkNN(k=1)], rows, y, cv=2)
+    for split in (
+        lambda: list(IterativeStratifiedGroupKFold(2).split(rows, y, groups)),
+        lambda: list(RepeatedIterativeStratifiedKFold(n_splits=2).split(rows, y)),
+        lambda: list(IterativeStratifiedShuffleSplit(2).split(rows, y)),
+        lambda: train_test_split(rows, y),
+        lambda: make_splits(y, {"kfold": 2}),
+    ):
+        with pytest.raises(DatasetError, match="MultiLabelBinarizer") as refused:
+            split()
+        assert "\n" not in str(refused.value)
+    with pytest.raises(ValueError, match="MultiLabelBinarizer"):
+        mean_ir(y)
+
+
+@pytest.mark.parametrize("y", [LISTS, pd.Series(LISTS), np.array(LISTS, dtype=object)])
+def test_lists_of_tags_in_metrics(y):
+    for call in (lambda: macro_f1(y, P[:4] > 0.5), lambda: macro_f1(P[:4] > 0.5, y), lambda: score_all(y, P[:4])):
+        with pytest.raises(MetricError, match="MultiLabelBinarizer") as refused:
+            call()
+        assert "\n" not in str(refused.value)
+
+
+def test_a_comparison_keeps_groups_together():
+    groups = np.arange(len(PLAIN)) % 8
+    board = compare([MLkNN(k=3)], X, PLAIN, cv=2, groups=groups, metrics=["macro_f1"])
+    same = compare([MLkNN(k=3)], X, PLAIN, cv=IterativeStratifiedGroupKFold(2), groups=groups, metrics=["macro_f1"])
+    assert board.table["macro_f1"].tolist() == same.table["macro_f1"].tolist()
 
 
 def test_rows_of_unequal_length_are_one_line():

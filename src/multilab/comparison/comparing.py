@@ -18,13 +18,14 @@ from sklearn.utils import _safe_indexing
 
 from multilab.comparison.errors import ComparisonError
 from multilab.core.messages import printable
+from multilab.core.tables import refuse_tags
 from multilab.decision import TunedThresholdClassifier
 from multilab.metrics import OverAssigned, over_assigned, per_label
 from multilab.metrics.conventions import Conventions, resolve
 from multilab.metrics.registry import defined
 from multilab.metrics.scorers import label_outputs
 from multilab.metrics.scoring import score_all
-from multilab.model_selection import IterativeStratifiedKFold
+from multilab.model_selection import IterativeStratifiedGroupKFold, IterativeStratifiedKFold
 from multilab.statistics import Leaderboard
 from multilab.statistics.result_files import CELL
 
@@ -42,6 +43,7 @@ def compare(
     Y: Any,
     *,
     cv: Any = 5,
+    groups: Any = None,
     metrics: Iterable[str] = METRICS,
     conventions: str | Conventions = "default",
     alpha: float = 0.05,
@@ -61,6 +63,8 @@ def compare(
     cv : int or splitter, default=5
         Number of iteratively stratified folds (seed 0), or any splitter of scikit-learn or
         `multilab.model_selection`. More splits, as of ``RepeatedIterativeStratifiedKFold``, give sharper tests.
+    groups : array-like of shape (n,), optional
+        Group of each row, such as a patient, for the splitter; with a number of folds no group is on both sides.
     metrics : iterable of str
         Names of `multilab.metrics`. The first one orders the table.
     conventions : str or Conventions, default="default"
@@ -80,7 +84,7 @@ def compare(
     Raises
     ------
     ComparisonError
-        If there is no estimator, two have the same name, or a metric is unknown (MetricError).
+        If there is no estimator, two have the same name, labels are tags, or a metric is unknown (MetricError).
 
     Examples
     --------
@@ -100,8 +104,13 @@ def compare(
         raise ComparisonError("name at least one metric")
     chosen = resolve(conventions)
     directions = {name: defined(name).direction for name in names}
-    splitter = IterativeStratifiedKFold(cv, random_state=0) if isinstance(cv, int) else check_cv(cv)
-    splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, Y)]
+    try:
+        refuse_tags(Y)
+    except ValueError as error:
+        raise ComparisonError(f"labels: {error}") from None
+    folds = IterativeStratifiedKFold if groups is None else IterativeStratifiedGroupKFold
+    splitter = folds(cv, random_state=0) if isinstance(cv, int) else check_cv(cv)
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, Y, groups)]
     jobs = [(name, number) for name in named for number in range(len(splits))]
     results = Parallel(n_jobs=n_jobs)(
         delayed(_run)(named[name], X, Y, *splits[number], names, chosen) for name, number in _announced(jobs, progress)

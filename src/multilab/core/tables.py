@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+TAGS = "for tags pass sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y), one 0/1 column per tag"
+_TAG_LISTS = (list, tuple, set, frozenset)
+
 
 def table_values(table: Any) -> Any:
     """Return the values of a table as an array of one number type where they are numbers.
@@ -26,7 +29,7 @@ def table_values(table: Any) -> Any:
     Raises
     ------
     ValueError
-        If rows are of unequal length.
+        If rows are of unequal length, or cells are lists, as those of tags.
 
     Examples
     --------
@@ -40,7 +43,12 @@ def table_values(table: Any) -> Any:
     """
     if hasattr(table, "toarray"):
         return table
-    values = np.asarray(table)
+    try:
+        values = np.asarray(table)
+    except ValueError:
+        raise ValueError(f"rows of unequal length; {TAGS}") from None
+    if values.dtype == object and values.ndim == 1 and any(isinstance(cell, _TAG_LISTS) for cell in values):
+        raise ValueError(f"the cells are lists; {TAGS}")
     if values.dtype != object or not values.size or not values.ndim:  # of None or a text, no dimension
         return values
     import pandas as pd  # only here: half a second at the import of every method otherwise
@@ -70,6 +78,17 @@ def _number_type(column: Any, infer_type: Callable[..., str]) -> np.dtype[Any] |
         kind = kinds.get(infer_type(column, skipna=True))
         dtype = None if kind is None else np.dtype(kind)
     return np.dtype(dtype) if dtype is not None and dtype.kind in "biuf" else None
+
+
+def refuse_tags(labels: Any) -> None:
+    """Raise a ValueError if labels are tags: lists or texts instead of a 0/1 column per label."""
+    kind = getattr(table_values(labels), "dtype", np.dtype(float))
+    if kind.kind in "US" or (kind.kind == "O" and _holds_text(labels)):
+        raise ValueError(f"the cells are texts; {TAGS}")
+
+
+def _holds_text(table: Any) -> bool:
+    return any(isinstance(cell, str) for cell in np.asarray(table).ravel())
 
 
 def in_another_order(first: Iterable[Any] | None, second: Iterable[Any] | None) -> bool:

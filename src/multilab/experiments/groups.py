@@ -58,7 +58,7 @@ class GroupFolds:  # a data class would be settings to Hydra
 def inner_cells(cell: Cell, tuning: Tuning) -> list[Cell]:
     """Return `multilab.experiments.fitting.inner_cells` of grouped rows."""
     ref = cell.split_ref
-    seed = seed_for(cell.seed, ref.dataset_digest, ref.digest, "search folds")
+    seed = seed_for(cell.seed, ref.dataset_digest, ref.digest, "search folds of groups")
     within = {"protocol": json.loads(ref.protocol), "split": ref.split}
     protocol = {"kfold": tuning.folds, "stratify": tuning.order, "seed": seed, "within": within}
     return [
@@ -70,7 +70,7 @@ def inner_cells(cell: Cell, tuning: Tuning) -> list[Cell]:
 def out_of_fold(cell: Cell, inputs: CellInputs, fit: AbstractContextManager[Any]) -> np.ndarray:
     """Return `multilab.experiments.fitting.out_of_fold` of grouped rows."""
     inner_cv = cell.method.inner_cv
-    seed = seed_for(cell.seed, cell.split_ref.dataset_digest, cell.split_ref.digest, "inner folds")
+    seed = seed_for(cell.seed, cell.split_ref.dataset_digest, cell.split_ref.digest, "inner folds of groups")
     folds = GroupFolds(inner_cv["folds"], _groups(cell.split_ref), inner_cv["order"], seed)
     estimator = seeded_estimator(cell.method, cell)
     with one_thread(), fit:

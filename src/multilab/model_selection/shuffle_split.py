@@ -15,7 +15,8 @@ from sklearn.utils import _safe_indexing, indexable
 from multilab.datasets.errors import DatasetError
 from multilab.model_selection.group_kfold import IterativeStratifiedGroupKFold, group_matrix
 from multilab.model_selection.iterative_stratification.assignment import random_permutation, stratified_assignment
-from multilab.model_selection.iterative_stratification.kfold import labels_of, seed_of
+from multilab.model_selection.iterative_stratification.kfold import seed_of
+from multilab.model_selection.label_rows import labels_of
 
 
 class IterativeStratifiedShuffleSplit(BaseShuffleSplit):
