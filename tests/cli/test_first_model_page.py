@@ -39,7 +39,7 @@ def commands() -> dict[str, list[str]]:
 
 
 def songs(frame_seed: int) -> pd.DataFrame:
-    """Return emotions as a plain table: row numbers, two columns of text, and holes."""
+    """Return emotions as a plain table: row numbers, two categories, a remark, holes, and moods as tags."""
     rng = np.random.default_rng(frame_seed)
     data = load("emotions")
     features = pd.DataFrame(data.X, columns=data.feature_names).iloc[:, :30].round(4)
@@ -47,8 +47,11 @@ def songs(frame_seed: int) -> pd.DataFrame:
     features.insert(1, "studio", rng.choice(STUDIOS, len(features)))
     features = features.mask(rng.random(features.shape) < 0.02)
     features.insert(0, "id", 1000 + np.arange(len(features)))
-    labels = pd.DataFrame(data.Y, columns=[f"mood_{name}" for name in data.label_names])
-    return pd.concat([features, labels], axis=1).sample(frac=1, random_state=frame_seed)
+    words = ["a song", "one more song", "from the second record", "played live", "with the band", "an old tune"]
+    features["remark"] = [" ".join(rng.permutation(words)) for _ in range(len(features))]
+    names = np.array(data.label_names)
+    moods = ["|".join(names[row == 1]) for row in data.Y]
+    return features.assign(moods=moods).sample(frac=1, random_state=frame_seed)
 
 
 class Stranger:
@@ -97,7 +100,7 @@ def test_each_command_leads_to_the_next(printed, stranger):
     assert re.search(r"next: \S*multilab fit --dataset songs --method \w+", printed["compare"])
     assert "@champion" in printed["fit"]
     decisions = pd.read_csv(stranger.folder / "decisions.csv")
-    labels = [name for name in pd.read_csv(stranger.folder / "songs.csv", nrows=0) if name.startswith("mood_")]
+    labels = sorted(load("emotions").label_names)
     assert list(decisions) == [*labels, *(f"{name}_probability" for name in labels)]
     assert len(decisions) == len(pd.read_csv(stranger.folder / "new.csv"))
     assert set(np.unique(decisions[labels])) == {0, 1}
@@ -108,8 +111,10 @@ def test_the_model_is_better_than_no_features(printed, stranger):
     from multilab.metrics import macro_average_precision
 
     new, decisions = (pd.read_csv(stranger.folder / name) for name in ("new.csv", "decisions.csv"))
-    labels = [name for name in new if name.startswith("mood_")]
-    Y, scores = new[labels].to_numpy(), decisions[[f"{name}_probability" for name in labels]].to_numpy()
+    labels = sorted(load("emotions").label_names)
+    moods = [set(tags.split("|")) for tags in new["moods"]]
+    Y = np.array([[label in tags for label in labels] for tags in moods], dtype=int)
+    scores = decisions[[f"{name}_probability" for name in labels]].to_numpy()
     by_chance = [
         macro_average_precision(Y, np.random.default_rng(seed).permutation(scores)) for seed in range(99)
     ]  # exchangeable with the model's own if it knew nothing: p <= 1 / 100
@@ -126,7 +131,7 @@ def test_the_server_answers_as_the_file_was_predicted(printed, stranger):
     try:
         address = f"http://127.0.0.1:{port}"
         wait_for(address, process)
-        rows = pd.read_csv(stranger.folder / "new.csv").iloc[:5].filter(regex="^(?!mood_)").drop(columns="id")
+        rows = pd.read_csv(stranger.folder / "new.csv").iloc[:5].drop(columns=["id", "moods"])
         body = {"dataframe_split": json.loads(rows.to_json(orient="split", index=False))}
         status, reply = post(address, body)
         assert status == 200, reply
