@@ -1,15 +1,14 @@
-"""What a worker costs next to the built-in pool and to joblib, and how keys and store grow with the number of cells.
+"""What the built-in pool costs next to joblib, and how keys grow with the number of cells.
 
     python benchmarks/scaling.py [--cells 200] [--repeats 5]
 
-Cells of a few milliseconds (ML-kNN on the toy genes), so that what is measured is what comes around them. All three
-ways use two processes and an empty store; the digests of the arrays must agree.
+Cells of a few milliseconds (ML-kNN on the toy genes), so that what is measured is what comes around them. Both ways
+use two processes and an empty store; the digests of the arrays must agree.
 """
 
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +20,6 @@ from multilab.experiments.cells import Cell
 from multilab.experiments.execute import run_cells
 from multilab.experiments.plan import all_cells, study_split_refs
 from multilab.experiments.running import run_cell
-from multilab.experiments.sharing import Leases, run_shared
 from multilab.experiments.store import Store
 from multilab.experiments.study import Study, study_from
 
@@ -45,9 +43,6 @@ def runners(cells: list[Cell], folder: Path) -> dict[str, Callable[[], dict[str,
     def pool(store: Store) -> None:
         run_cells(cells, store, n_jobs=2)
 
-    def worker(store: Store) -> None:
-        run_shared(cells, store, n_jobs=2)
-
     def loky(store: Store) -> None:
         Parallel(n_jobs=2)(delayed(run_cell)(cell, store) for cell in cells)
 
@@ -56,7 +51,7 @@ def runners(cells: list[Cell], folder: Path) -> dict[str, Callable[[], dict[str,
         compute(store := Store(folder / name))
         return digests(store)
 
-    ways = {"pool": pool, "worker": worker, "joblib": loky}
+    ways = {"pool": pool, "joblib": loky}
     return {name: lambda name=name, way=way: timed(name, way) for name, way in ways.items()}
 
 
@@ -65,17 +60,6 @@ def same(outputs: dict[str, dict[str, str]], n_cells: int) -> str:
     first, *others = outputs.values()
     equal = len(first) == n_cells and all(other == first for other in others)
     return f"identical arrays of {n_cells} cells" if equal else "DIFFERENT: arrays or number of cells"
-
-
-def lease_cost(folder: Path, n_keys: int = 500) -> float:
-    """Return the seconds of acquiring and releasing a lease."""
-    leases = Leases(Store(folder / "leases"), 600.0)
-    began = time.perf_counter()
-    for number in range(n_keys):
-        lease = leases.acquire(f"{number:064x}")
-        assert lease is not None
-        leases.release(lease)
-    return (time.perf_counter() - began) / n_keys
 
 
 def growth(n_columns: int, repeats: int) -> float:
@@ -88,21 +72,16 @@ def growth(n_columns: int, repeats: int) -> float:
 
 
 def measure(n_cells: int, repeats: int) -> list[Line]:
-    """Race worker, pool and joblib, and measure leases and keys."""
+    """Race pool and joblib, and measure keys."""
     study = cheap_study(n_cells // 10)
     cells = all_cells(study)
     with TemporaryDirectory(prefix="multilab-bench-") as folder:
         seconds, outputs = race(runners(cells, Path(folder)), repeats)
-        lease = lease_cost(Path(folder))
     check = same(outputs, len({cell.key for cell in cells}))
-    ratios = {name: seconds[name] / seconds["pool"] for name in ("worker", "joblib")}
-    beyond = (seconds["worker"] - seconds["pool"]) / len(cells)
     grown = growth(n_cells // 2, repeats)
     return [
-        Line("built-in pool, per cell", f"{1e3 * seconds['pool'] / len(cells):.1f} ms"),
-        Line("worker to pool", f"{ratios['worker']:.2f}x, {1e3 * beyond:+.1f} ms per cell", check=check),
-        Line("joblib (loky, processes kept) to pool", f"{ratios['joblib']:.2f}x"),
-        Line("a lease, acquired and released", f"{1e3 * lease:.2f} ms"),
+        Line("built-in pool, per cell", f"{1e3 * seconds['pool'] / len(cells):.1f} ms", check=check),
+        Line("joblib (loky, processes kept) to pool", f"{seconds['joblib'] / seconds['pool']:.2f}x"),
         Line(f"keys of {50 * n_cells} to {5 * n_cells} cells", f"{grown:.1f}x", "<= 15x", grown <= 15),
     ]
 

@@ -45,7 +45,7 @@ def test_every_command_explains_itself(words, capsys):
 def test_stages_that_only_dvc_calls_are_not_listed(capsys):
     assert main(["study", "--help"]) == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
-    assert {"new", "run", "report", "claims", "verify", "publish", "worker"} <= set(listed)
+    assert {"new", "run", "report", "claims", "verify", "publish"} <= set(listed)
     assert not {"keys", "preprocess", "base-scores", "train", "analyses", "evaluate", "stats"} & set(listed)
 
 
@@ -80,8 +80,9 @@ def test_a_mistake_in_a_command_line_is_explained_in_one_line(argv, message, cap
     [
         ("run study=quick", "study run --study quick"),
         ("train study=quick method=mlknn", "study train --study quick --method mlknn"),
-        ("worker study=quick --idle-exit", "study worker --study quick --idle-exit"),
-        ("worker dataset=emotions,scene method=mlknn", "study worker dataset=emotions,scene method=mlknn"),
+        ("worker study=quick --idle-exit", "study run --study quick --engine dask"),
+        ("study worker --study quick --lease 2m --retry-failed", "study run --study quick --engine dask"),
+        ("study worker dataset=scene method=mlknn", "train -m dataset=scene method=mlknn engine=dask"),
         ("keys study=quick --adopt", "study keys --study quick --adopt"),
         ("base_scores study=quick", "study base-scores --study quick"),
         ("report study=quick --headline", "study report --study quick --headline"),

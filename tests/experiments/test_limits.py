@@ -22,7 +22,6 @@ from multilab.experiments.execute import run_cell_within, run_cells
 from multilab.experiments.method import load_method
 from multilab.experiments.plan import all_cells
 from multilab.experiments.running import give_up
-from multilab.experiments.sharing import run_shared
 from multilab.experiments.store import Store
 from multilab.experiments.study import CellLimits, Tuning, load_study, study_from
 
@@ -143,15 +142,6 @@ def test_an_error_is_no_limit_and_is_tried_again(cells, tmp_path):
     assert "limits" not in store.failure(broken.key)
 
 
-def test_a_worker_keeps_to_the_limits(cells, tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "run_cell", spin)
-    report = run_shared(cells, Store(tmp_path), n_jobs=1, limits=ONE_SECOND)
-    assert report.failed == {
-        cells[0].label: "more than 1 s of processor time",
-        cells[1].label: "not run: on split 0 more than 1 s of processor time",
-    }
-
-
 @pytest.fixture
 def stacks():
     refs = split_refs("scenario1", {"kfold": 2, "stratify": 1, "seed": 0})
@@ -175,9 +165,9 @@ def fits(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("members_first", [True, False])
-def test_a_stack_whose_member_passed_its_limit_names_it_in_every_way_to_run(stacks, tmp_path, fits, members_first):
+def test_a_stack_whose_member_passed_its_limit_names_it(stacks, tmp_path, fits, members_first):
     cells = with_reads(stacks) if members_first else stacks
-    store, other = Store(tmp_path / "cells"), Store(tmp_path / "shared")
+    store = Store(tmp_path / "cells")
     failed = run_cells(cells, store, 1, limits=ONE_SECOND)
     labels = [cell.label for cell in stacks]
     assert [failed[label] for label in labels] == [
@@ -186,12 +176,11 @@ def test_a_stack_whose_member_passed_its_limit_names_it_in_every_way_to_run(stac
     ]
     assert fits().count("mlknn on scenario1, split 0") == 1
     assert not set(labels) & set(fits())
-    shared = run_shared(cells, other, n_jobs=1, limits=ONE_SECOND).failed
-    assert {label: shared[label] for label in labels} == {label: failed[label] for label in labels}
     for cell in stacks:
-        records = [a_store.failure(cell.key) for a_store in (store, other)]
-        assert records[0]["reason"] == records[1]["reason"]
-        assert not any("limits" in record or "seconds" in record for record in records)  # it used nothing
+        record = store.failure(cell.key)
+        assert record["reason"] == failed[cell.label]
+        assert "limits" not in record, "it used nothing"
+        assert "seconds" not in record
 
 
 def test_members_of_a_stack_are_not_fitted_if_one_is_known_to_pass_its_limit(stacks, tmp_path, fits):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from multilab.cli.files import FEW, named_dataset, reader_options
-from multilab.cli.options import DATASET, FILE, FOLDS, LEVEL, METHOD, METRIC, Duration, tracking_option
+from multilab.cli.options import DATASET, FILE, FOLDS, LEVEL, METHOD, METRIC, Duration, engine_options, tracking_option
 from multilab.core import report_dir, write_atomically
 from multilab.core.files import refuse_overwriting
 from multilab.core.messages import unknown_name
@@ -35,6 +35,7 @@ from multilab.experiments.errors import ExperimentError
 @click.option("-o", "--output", metavar="FOLDER", help="Where the report is written (reports/compare/NAME).")
 @click.option("--publish", is_flag=True, help="Show a run per method in MLflow, as `multilab train` does.")
 @tracking_option
+@engine_options
 @reader_options(shown=FEW)
 def compare(
     dataset: str,

@@ -9,7 +9,6 @@ _COMMANDS = {
     "run": "study run",
     "report": "study report",
     "claims": "study claims",
-    "worker": "study worker",
     "publish runs": "study publish --runs",
     "publish": "study publish",
     "keys": "study keys",
@@ -33,13 +32,13 @@ _OPTIONS = {
 }
 """Options, and names of ``name=value`` after dashes in front, that are called otherwise now."""
 
-_SETTINGS = ("train", "tune", "study worker")
+_SETTINGS = ("train", "tune")
 """Commands that take ``name=value``."""
 
 
 def translated(argv: Sequence[str]) -> str | None:
     """Return the command line of today that an old one means, ``None`` if nothing in it is old."""
-    words = list(argv)
+    words = _without_worker(list(argv))
     for old, new in _COMMANDS.items():
         if words[: len(old.split())] == old.split():
             words[: len(old.split())] = new.split()
@@ -56,6 +55,22 @@ def translated(argv: Sequence[str]) -> str | None:
     if words[:1] == ["monitor"]:
         words = ["--output" if word == "--json" else word for word in words]
     return shlex.join(["multilab", *words]) if words != list(argv) else None
+
+
+def _without_worker(words: list[str]) -> list[str]:
+    """Return the words of the command that computes what workers on a shared folder did: on a Dask cluster."""
+    rest = words[1:] if words[:1] == ["worker"] else words[2:] if words[:2] == ["study", "worker"] else None
+    if rest is None:
+        return words
+    kept, named = [], iter(rest)
+    for word in named:
+        if word == "--lease":
+            next(named, None)
+        elif not word.startswith(("--lease=", "--idle-exit", "--retry-failed")):
+            kept.append(word)
+    if any("=" in word and not word.startswith(("-", "study=")) for word in kept):
+        return ["train", "-m", *kept, "engine=dask"]
+    return ["study", "run", *kept, "--engine", "dask"]
 
 
 def _word(word: str) -> list[str]:

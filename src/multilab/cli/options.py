@@ -66,6 +66,7 @@ DATASET = Name("name", functools.partial(completion.names, "dataset"))
 METHOD = Name("name", functools.partial(completion.names, "method"))
 STUDY = Name("name", functools.partial(completion.names, "study"))
 PROTOCOL = Name("name", functools.partial(completion.names, "protocol"))
+ENGINE = Name("name", functools.partial(completion.names, "engine"))
 METRIC = Name("name", completion.metrics)
 CONVENTIONS = Name("name", completion.presets)
 MODEL = Name("model", completion.models)
@@ -80,6 +81,30 @@ LEVEL.name = SHARE.name = "number"  # the word in help and errors, not "float ra
 def study_option(text: str = "The study.", default: str = "quick") -> Callable[..., Any]:
     """Return the option ``--study`` with a default."""
     return click.option("--study", type=STUDY, default=default, show_default=True, help=text)
+
+
+def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say where the cells of a command run."""
+
+    @click.option(
+        "--engine",
+        type=ENGINE,
+        default="local",
+        show_default=True,
+        envvar="MULTILAB_ENGINE",
+        help="Where cells run: conf/engine/NAME.yaml, local or dask.",
+    )
+    @click.option("--engine-address", metavar="ADDRESS", help="Scheduler of the engine dask: tls://HOST:8786.")
+    @functools.wraps(function)
+    def on_engine(*arguments: Any, engine: str, engine_address: str | None, **options: Any) -> Any:
+        if engine == "local" and engine_address is None:
+            return function(*arguments, **options)
+        from multilab.experiments.engines import load_engine, using
+
+        with using(load_engine(engine, engine_address)):
+            return function(*arguments, **options)
+
+    return on_engine
 
 
 output_option = functools.partial(click.option, "-o", "--output", metavar="FILE")

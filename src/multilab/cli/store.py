@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multilab.cli.files import named_dataset
-from multilab.cli.options import CELL, COUNT, DATASET, METHOD, METRIC, SEED, STUDY
+from multilab.cli.options import CELL, COUNT, DATASET, METHOD, METRIC, SEED, STUDY, engine_options
 from multilab.core import MultilabError
 from multilab.core.messages import unknown_name
 from multilab.experiments.errors import ExperimentError
@@ -99,6 +99,7 @@ def why(key: str, other: str) -> None:
 @store.command()
 @_study
 @click.option("--retry-unfinished", is_flag=True, help="Also try those again that passed a limit or failed.")
+@engine_options
 def add(study: str, retry_unfinished: bool) -> int:
     """Fit the cells that committed results lack.
 
@@ -121,8 +122,9 @@ def rekey(study: str, new_settings: str, recompute: str, sample: int, seed: int,
     """Give committed results the keys of today.
 
     For a change of code that leaves the numbers of a study as they are.
-    Refused where settings differ (but for methods of --new-settings), or where recomputed cells differ: by more than 1e-6,
-    or at all without a --reason. Methods of --recompute keep their keys, so that `multilab store add` fits them again.
+    Refused where settings differ (but for methods of --new-settings), or where recomputed cells differ: by more than
+    1e-6, or at all without a --reason. Methods of --recompute keep their keys, so that `multilab store add` fits them
+    again.
     """
     from multilab.experiments.rekeying import rekey as rekey_results
     from multilab.experiments.store import Store

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multilab.cli.options import COUNT, METHOD, SEED, STUDY, Duration, study_option, tracking_option
-from multilab.cli.train import Settings
+from multilab.cli.options import COUNT, METHOD, SEED, STUDY, engine_options, study_option, tracking_option
 from multilab.core import read_json, report_dir, write_atomically
 from multilab.core.shell import command, short_path
 from multilab.core.text import comma_separated
@@ -57,6 +56,7 @@ def new(name: str) -> None:
 
 @study.command()
 @study_option()
+@engine_options
 def run(study: str) -> int:
     """Run all stages of a study in this process.
 
@@ -149,6 +149,7 @@ def claims(study: str | None) -> None:
 @click.option("--store", metavar="FOLDER", help="Folder for the cells (default: a temporary one, removed afterwards).")
 @click.option("--accept", metavar="FOLDER", help="Write the reference numbers there: tests/references.")
 @click.option("--verbose", is_flag=True, help="By how much each method beats the constant predictor.")
+@engine_options
 def verify(
     study: str,
     method: str | None,
@@ -234,42 +235,6 @@ def _publish_runs(where: dict[str, str]) -> int:
     return 0
 
 
-@study.command()
-@click.argument("settings", nargs=-1, type=Settings(), metavar="[NAME=VALUE]...")
-@click.option("--study", type=STUDY, help="The study; without it the settings of a sweep.")
-@click.option(
-    "--lease", type=Duration(), default="10m", show_default=True, help="How long a lease lasts: 90s, 10m, 2h."
-)
-@click.option("--idle-exit", is_flag=True, help="End when nothing is left to start, instead of waiting for others.")
-@click.option("--retry-failed", is_flag=True, help="Try the cells that failed so far once more.")
-def worker(settings: tuple[str, ...], study: str | None, lease: float, idle_exit: bool, retry_failed: bool) -> int:
-    """Compute cells together with other workers.
-
-    They are the missing cells of a study, or of a sweep.
-
-    \b
-    multilab study worker --study mlwse                                   the study's cells, base scores first
-    multilab study worker dataset=emotions,scene 'method=glob(mlwse_*)'   those of `multilab train -m`
-
-    Start it once per machine, on any number of machines, at any time. All name the same store, a folder on a shared
-    disk (MULTILAB_CELLS), and get the same data. A worker uses all cores it may use (MULTILAB_JOBS: fewer). Afterwards
-    the usual command collects: `dvc repro`, `multilab study run` or `multilab train -m` finds all cells in the store.
-
-    A worker holds a lease on each cell it computes, a file in the store that it renews. If it is killed, others take
-    its cells over when the lease has run out; what it finished is kept. A cell that fails is recorded and not tried
-    again; a cell with which 5 workers died counts as failed. Stopped by SIGTERM or Ctrl-C, a worker gives its leases
-    back at once. The exit code is 0 if no cell failed.
-    """
-    from multilab.cli.files import with_registered_files
-    from multilab.experiments.sharing import run_worker
-
-    if bool(study) == bool(settings):
-        raise click.UsageError("Give --study NAME, or the settings of a sweep as of `multilab train -m`.")
-    if lease < 1:
-        raise click.BadParameter("must be at least 1s.", param_hint="--lease")
-    return run_worker(study, with_registered_files(settings), lease, idle_exit, retry_failed)
-
-
 # ---------------------------------------------------------------- the stages, which DVC calls
 
 
@@ -305,6 +270,7 @@ def preprocess(study: str) -> None:
 
 @study.command("base-scores", hidden=True)
 @study_option()
+@engine_options
 def base_scores(study: str) -> int:
     """Make the out-of-fold base scores that the methods of a study read."""
     from multilab.experiments import stages
@@ -315,6 +281,7 @@ def base_scores(study: str) -> int:
 @study.command(hidden=True)
 @study_option()
 @click.option("--method", type=METHOD, help="Only this method; writes no receipt.")
+@engine_options
 def train(study: str, method: str | None) -> int:
     """Fit and score the methods of a study over its datasets and splits."""
     from multilab.core.messages import unknown_name
@@ -328,6 +295,7 @@ def train(study: str, method: str | None) -> int:
 
 @study.command(hidden=True)
 @study_option()
+@engine_options
 def analyses(study: str) -> int:
     """Compute what a paper measures in addition to scores.
 

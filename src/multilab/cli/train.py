@@ -29,6 +29,8 @@ _SETTINGS: dict[str, _Values] = {
     "conventions": completion.presets,
     "metrics": completion.metrics,
     "publish": _choices("true", "false"),
+    "engine": functools.partial(completion.names, "engine"),
+    "engine.address": _choices("tls://"),
     "tracking": functools.partial(completion.names, "tracking"),
     "tracking.uri": _choices("sqlite:///mlflow.db"),
     "tracking.artifacts": list,
@@ -134,7 +136,8 @@ def train(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
                               those of `multilab tune --help`
       publish=true            show the runs in MLflow
       tracking.uri=URI        the MLflow store; tracking.artifacts=URI, tracking=NAME: conf/tracking/NAME.yaml
-      hydra/launcher=joblib   run a sweep on joblib, ray or SLURM (extras joblib, ray, slurm)
+      engine=local            where cells run: engine=dask engine.address=tls://HOST:8786 is a Dask cluster (extra dask)
+      hydra/launcher=joblib   run a sweep on a launcher of Hydra instead (extras joblib, ray, slurm)
     """
     from multilab.experiments.train import train as run
 
@@ -178,6 +181,7 @@ def tune(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
       tune.storage=URL        Optuna storage such as sqlite:///trials.db; default: a journal in the store of cells
       seed=0                  the root of all seeds
       publish=true            show the search in the MLflow experiment "tuning"
+      engine=local            engine=dask engine.address=tls://HOST:8786: searches at the same time on a Dask cluster
 
     To tune inside every training set of a cross-validation instead: multilab train tune.n_trials=20 ...
     """

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from multilab.comparison.plan import PlannedMethod, duration, refused_for_memory
+from multilab.experiments.engines import current
 from multilab.experiments.execute import run_cells_within
 
 __all__ = ["run_methods"]
@@ -65,7 +66,8 @@ def run_methods(
         wall = entry.wall(n_jobs) * math.exp(float(np.median(ratios)) if ratios else 0.0)
         left = deadline - time.monotonic()
         if any(not store.has(cell.key) for cell in entry.cells):
-            refusal = refused_for_memory(entry, n_jobs) or _refused_for_time(entry, wall, left)
+            here = current().is_local  # of the memory of other machines nothing is known
+            refusal = (here and refused_for_memory(entry, n_jobs)) or _refused_for_time(entry, wall, left)
             if refusal:
                 entry.status, entry.note = "left out", refusal
                 display.finished(entry)

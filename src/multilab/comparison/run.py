@@ -32,7 +32,7 @@ from multilab.comparison.scores import CellScores
 from multilab.datasets import card, load
 from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.execute import jobs
+from multilab.experiments.execute import slots
 from multilab.experiments.fitting import indices
 from multilab.experiments.method_file import METHOD_KEYS
 from multilab.experiments.mlflow_store import tracking
@@ -50,7 +50,7 @@ _SHARE_OF_FITS = 0.7
 
 def compare_within_budget(request: Request) -> Results:
     """Print the plan, fit the methods on the same folds, tune thresholds, and recommend one."""
-    began, store, n_jobs = time.monotonic(), Store(), jobs()
+    began, store, n_jobs = time.monotonic(), Store(), slots()
     portfolio = load_portfolio()
     entries, sizes, facts = _entries(request, portfolio)
     entries = in_order(plan_methods(entries, sizes, store), portfolio.baseline, sizes)

@@ -23,6 +23,7 @@ from multilab.claims.paper import Analysis
 from multilab.core import code_digest, json_digest
 from multilab.experiments.cells import SCHEMA, Cell, library_versions, split_refs
 from multilab.experiments.chosen_metrics import chosen_metrics, metric_digests, names_in, package_nodes
+from multilab.experiments.engines import current
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import jobs, side_by_side
 from multilab.experiments.measuring import blas_libraries, one_thread
@@ -119,6 +120,11 @@ class Unit:
         return json_digest(self.identity)
 
     @property
+    def reads_cell(self) -> bool:
+        """Whether the analysis reads the stored cell, not only its method and rows."""
+        return self.cell is not None and _reads_cell(self.module)
+
+    @property
     def method(self) -> str:
         """Name of the method analysed, or nothing."""
         return self.cell.method.name if self.cell else ""
@@ -187,12 +193,16 @@ def run_units(
 ) -> dict[str, str]:
     """Compute the units that are missing, in parallel, and return the reasons of those that failed, by label."""
     missing = list({unit.key: unit for unit in units if not store.has(unit.key)}.values())
-    done = side_by_side(functools.partial(_run, store=store), missing, n_jobs or jobs())
+    if missing and not (engine := current()).is_local:
+        from multilab.experiments import dask_engine
+
+        return dask_engine.run_units(missing, store, engine, progress)
+    done = side_by_side(functools.partial(compute_unit, store=store), missing, n_jobs or jobs())
     shown = progress(done, len(missing)) if progress else done
     return {label: reason for label, reason in shown if reason is not None}
 
 
-def _run(unit: Unit, store: Store) -> tuple[str, str | None]:
+def compute_unit(unit: Unit, store: Store) -> tuple[str, str | None]:
     """Compute and store one unit; return its label and, if it failed, why."""
     record: dict[str, Any] = {"key": unit.key, "label": unit.label, "parts": unit.identity}
     began = time.perf_counter()

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import hydra
@@ -36,6 +37,7 @@ from multilab.datasets import cards
 from multilab.datasets.catalogue import files_dir
 from multilab.experiments.arguments import check_method, check_metrics
 from multilab.experiments.conf import entrant_names, named_file, own_names, plain, settings_path
+from multilab.experiments.engines import Engine
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.method import Method
 from multilab.experiments.method_file import check_method_file
@@ -167,6 +169,30 @@ def run_jobs(task: Callable[[Any], Any], argv: Sequence[str], program: str) -> J
         if error is not None
     ]
     return Jobs([result for _, result, error in ended if error is None], failures, sweep)
+
+
+def planned_jobs(plan: Callable[[Any], tuple[Engine, Any]], overrides: Sequence[str], program: str) -> list[Any]:
+    """Return what ``plan(cfg)`` makes of the jobs of a sweep that is to run on another engine; empty for all others.
+
+    A job whose settings are refused is left out: it is refused again, and named, when the sweep runs.
+
+    Raises
+    ------
+    ExperimentError
+        If a launcher of Hydra is named too.
+    """
+    given = [word for word in overrides if re.match(r"\+*(engine|hydra/launcher)[=.]", word)]
+    if os.environ.get("MULTILAB_ENGINE", "local") == "local" and not any("engine" in word for word in given):
+        return []
+    if not any(word in ("-m", "--multirun") for word in overrides):
+        return []
+    launcher = next((word for word in given if "launcher" in word), None)
+    if launcher:
+        raise ExperimentError(f"{launcher} and an engine both say where a sweep runs; leave one of them out")
+    with TemporaryDirectory() as folder:
+        quiet = ["hydra/hydra_logging=none", "hydra/job_logging=none", f"hydra.sweep.dir={folder}"]
+        jobs = run_jobs(plan, [*overrides, "hydra/launcher=basic", *quiet], program)
+    return [job for job in jobs.results if not job[0].is_local]
 
 
 class _Job:
@@ -318,7 +344,7 @@ def settings_of(cfg: Any) -> dict[str, Any]:
     """Return what identifies an ad hoc run, as plain values, checked."""
     method = HydraConfig.get().runtime.choices["method"]
     check_settings(cfg, method)
-    left_out = (f"{_CARDS}=", "method=", "publish=", "metrics=", "tracking")
+    left_out = (f"{_CARDS}=", "method=", "publish=", "metrics=", "tracking", "engine")
     changed = [argument.lstrip("+") for argument in task_overrides() if not argument.startswith(left_out)]
     return {
         "dataset": str(cfg.dataset),

@@ -1,8 +1,9 @@
-"""Cells run on this machine: in parallel, within limits of time and memory, until a deadline.
+"""Cells run: in parallel, within limits of time and memory, until a deadline.
 
-:func:`run_cells` runs what is missing in a pool of worker processes. A cell that has limits, or a deadline, gets a
-process of its own, because a worker of a pool cannot be stopped alone. Workers end with the process that started them:
-a killed run leaves nothing behind, and the next one continues where it was.
+:func:`run_cells` runs what is missing on the engine of the command (:mod:`multilab.experiments.engines`): on the
+workers of a cluster, or here in a pool of processes. A cell that has limits, or a deadline, gets a process of its own,
+because a worker of a pool cannot be stopped alone. Workers end with the process that started them: a killed run leaves
+nothing behind, and the next one continues where it was.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from multilab.datasets import prepared_meta
 from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.engines import current
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.store import Store
 from multilab.experiments.study import CellLimits
@@ -35,17 +37,29 @@ if TYPE_CHECKING:  # imported where they are needed: most stages of a second `dv
 __all__ = [
     "Outcome",
     "expected_effort",
+    "first_split",
     "jobs",
+    "known_to_pass",
     "parallel_map",
     "run_cell_within",
     "run_cells",
     "run_cells_within",
     "side_by_side",
+    "slots",
     "worker_pool",
 ]
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+def slots() -> int:
+    """Return how many cells run at once: :func:`jobs`, or what the workers of the engine take."""
+    if (engine := current()).is_local:
+        return jobs()
+    from multilab.experiments import dask_engine
+
+    return dask_engine.slots(engine)
 
 
 def jobs() -> int:
@@ -70,6 +84,10 @@ def run_cells(
     """
     store.sweep()
     missing = _missing(cells, store)
+    if missing and not (engine := current()).is_local:
+        from multilab.experiments import dask_engine
+
+        return dask_engine.run_cells(missing, store, engine, progress, limits)
     # The longest first, so that no worker is left alone with one at the end.
     missing.sort(key=lambda cell: expected_effort(cell.split_ref.dataset), reverse=True)
     if limits:
@@ -132,6 +150,10 @@ def run_cells_within(
     from multiprocessing.connection import wait
 
     store.sweep()
+    if not (engine := current()).is_local:
+        from multilab.experiments import dask_engine
+
+        return dask_engine.run_cells_within(_missing(cells, store), store, engine, seconds, tick)
     began, outcome = time.monotonic(), Outcome()
     running: dict[Any, _CellProcess] = {}
     waiting = _missing(cells, store)
@@ -281,11 +303,9 @@ def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
         return None
     if failed := _failed_read(cell, store, limits):
         return give_up(cell, store, failed)
-    if known := _passed(cell, store, limits):
+    if known := known_to_pass(cell, store, limits):
         return known
     used = functools.partial(give_up, cell, store, limits=asdict(limits))
-    if (first := _first_split(cell)) is not None and (known := _passed(first, store, limits)):
-        return used(f"not run: on split 0 {known}", seconds=0.0)
     began, most = time.monotonic(), limits.seconds_of(cell)
     process = _CellProcess(cell, store, most, limits.gigabytes)
     try:
@@ -303,6 +323,18 @@ def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
     return used(reason, seconds=time.monotonic() - began)
 
 
+def known_to_pass(cell: Cell, store: Store, limits: CellLimits) -> str | None:
+    """Return why a cell is not tried within limits: it passed them, or the first split of its data set did."""
+    if known := _passed(cell, store, limits):
+        return known
+    if (first := first_split(cell)) is not None and (known := _passed(first, store, limits)):
+        from multilab.experiments.running import give_up
+
+        reason = f"not run: on split 0 {known}"
+        return give_up(cell, store, reason, limits=asdict(limits), seconds=0.0)
+    return None
+
+
 def _failed_read(cell: Cell, store: Store, limits: CellLimits) -> str | None:
     """Return which of the cells that a cell reads has no result, and why; run those that are missing."""
     for reason_of in (_passed, run_cell_within):  # nothing is run if one is known to pass a limit
@@ -312,7 +344,7 @@ def _failed_read(cell: Cell, store: Store, limits: CellLimits) -> str | None:
     return None
 
 
-def _first_split(cell: Cell) -> Cell | None:
+def first_split(cell: Cell) -> Cell | None:
     """Return the cell of the first split, None for that one itself and for inner folds."""
     ref = cell.split_ref
     if ref.split < 1 or ref.repetition or ref.inner is not None:

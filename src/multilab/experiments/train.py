@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from multilab.datasets import prepared_meta
 from multilab.experiments.arguments import check_method
 from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.compose import Jobs, cells_at_once, metric_names, run_jobs, settings_of
+from multilab.experiments.compose import Jobs, cells_at_once, metric_names, planned_jobs, run_jobs, settings_of
+from multilab.experiments.engines import Engine, composed_engine, using
 from multilab.experiments.environment import code_version
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.execute import run_cells
@@ -70,6 +70,7 @@ class Run:
 
 def train(overrides: Sequence[str]) -> Jobs:
     """`multilab train [-m] dataset=... method=...`: run the jobs, show them in MLflow."""
+    _compute_ahead(overrides)
     jobs = run_jobs(train_job, overrides, "multilab train")
     track(jobs.results)
     return jobs
@@ -77,6 +78,11 @@ def train(overrides: Sequence[str]) -> Jobs:
 
 def train_job(cfg: Any) -> Run:
     """Compose, plan, execute and evaluate one run; `train` tracks it."""
+    with using(composed_engine(cfg)):
+        return _run(cfg)
+
+
+def _run(cfg: Any) -> Run:
     settings, store = settings_of(cfg), Store()
     cells = _planned(settings, store)
     name = f"{settings['method']} on {settings['dataset']}"
@@ -91,6 +97,20 @@ def train_job(cfg: Any) -> Run:
     print_warnings(cells, store)
     run.leave_note(store)
     return run
+
+
+def _compute_ahead(overrides: Sequence[str]) -> None:
+    """Compute the cells of all jobs of a sweep together on an engine: one job after another would use few workers.
+
+    The jobs find them in the store, and know which ones failed.
+    """
+    jobs = planned_jobs(lambda cfg: (composed_engine(cfg), cells_of(settings_of(cfg))), overrides, "multilab train")
+    cells: dict[Engine, list[Cell]] = {}
+    for engine, of_job in jobs:
+        cells.setdefault(engine, []).extend(of_job)
+    for engine, of_engine in cells.items():
+        with using(engine):
+            run_cells(of_engine, Store(), progress=ProgressBar(f"sweep of {len(jobs)} jobs"))
 
 
 def track(results: Sequence[Any]) -> None:
@@ -141,18 +161,6 @@ def read_runs(store: Store, where: dict[str, str]) -> tuple[list[Run], int]:
         else:
             left_out += 1
     return runs, left_out
-
-
-def sweep_cells(overrides: Sequence[str], program: str) -> list[Cell]:
-    """Return the cells of all runs of a sweep; none is computed."""
-    if any(argument.startswith("hydra/launcher=") for argument in overrides):
-        raise ExperimentError("hydra/launcher is for `multilab train -m`; a worker needs none")
-    with TemporaryDirectory() as folder:
-        quiet = ["hydra/hydra_logging=none", "hydra/job_logging=none"]
-        argv = ["-m", *overrides, "hydra/launcher=basic", *quiet, f"hydra.sweep.dir={folder}"]
-        jobs = run_jobs(lambda cfg: cells_of(settings_of(cfg)), argv, program)
-    jobs.raise_failure()
-    return [cell for cells in jobs.results for cell in cells]
 
 
 def _text_of(run: Run) -> str:

@@ -7,19 +7,20 @@ import json
 import math
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import optuna
 
-from multilab.core import json_digest, read_json
+from multilab.core import json_digest, read_json, write_atomically
 from multilab.core.shell import short_path
 from multilab.experiments.arguments import check_method
 from multilab.experiments.cells import Cell, split_refs
-from multilab.experiments.compose import run_jobs, settings_of, task_overrides
+from multilab.experiments.compose import planned_jobs, run_jobs, settings_of, task_overrides
 from multilab.experiments.conf import plain
+from multilab.experiments.engines import Engine, composed_engine, using
 from multilab.experiments.environment import code_version
 from multilab.experiments.method import Method
 from multilab.experiments.mlflow_store import tracking
@@ -96,6 +97,7 @@ class Search:
 
 def tune(overrides: Sequence[str]) -> int:
     """`multilab tune [-m] dataset=... method=...`: run the searches and show them in MLflow."""
+    _search_ahead(overrides)
     jobs = run_jobs(tune_job, overrides, "multilab tune")
     track(jobs.results)
     jobs.raise_failure()
@@ -104,13 +106,24 @@ def tune(overrides: Sequence[str]) -> int:
 
 def tune_job(cfg: Any) -> Search:
     """Compose, plan, execute and evaluate one search; `tune` tracks it."""
+    with using(composed_engine(cfg)) as engine:
+        return _run(cfg, engine)
+
+
+def _run(cfg: Any, engine: Engine) -> Search:
     settings, plan, store = settings_of(cfg), _plan_of(cfg), Store()
     cell = cell_of(settings)
     check_method(cell.method, tuned=True)
     name = search_name(cell, plan)
     journal, progress = store.journal(name), ProgressBar(f"tuning {cell.method.name} on {settings['dataset']}")
     began = time.time()
-    trials = search(cell, plan, inner_inputs(cell, plan, store), journal, progress, name).trials
+    if engine.is_local:
+        trials = search(cell, plan, inner_inputs(cell, plan, store), journal, progress, name).trials
+    else:
+        (found,) = _search_on(engine, [(cell, plan)])
+        if isinstance(found, Exception):
+            raise found
+        trials = found
     study = load_search(plan.storage, journal, name)
     best = study.best_params  # of a longer search that was run before, where there is one
     where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
@@ -127,6 +140,47 @@ def tune_job(cfg: Any) -> Search:
     note = {"settings": settings, "plan": asdict(found.plan), "best": best, "trials": trials}
     leave_note(store, settings, f"search-{json_digest([cell.key, trials])[:16]}", note)
     return found
+
+
+_ahead: dict[str, Any] = {}
+"""What searches on an engine found before their jobs ran, by the name of the search: trials, or an error."""
+
+
+def _search_ahead(overrides: Sequence[str]) -> None:
+    """Search for all jobs of a sweep at the same time on an engine; the jobs report what was found."""
+    planned: dict[Engine, list[tuple[Cell, Tuning]]] = {}
+    for engine, work in planned_jobs(
+        lambda cfg: (composed_engine(cfg), (cell_of(settings_of(cfg)), _plan_of(cfg))), overrides, "multilab tune"
+    ):
+        planned.setdefault(engine, []).append(work)
+    for engine, searches in planned.items():
+        names = [search_name(cell, plan) for cell, plan in searches]
+        bar = ProgressBar(f"{len(searches)} searches")
+        _ahead.update(zip(names, bar(_search_on(engine, searches), len(searches)), strict=True))
+
+
+def _search_on(engine: Engine, searches: Sequence[tuple[Cell, Tuning]]) -> Iterator[Any]:
+    """Yield the trials of searches on the workers of an engine, or why there are none; keep their journals."""
+    from multilab.experiments import dask_engine
+
+    store = Store()
+    names = [search_name(cell, plan) for cell, plan in searches]
+    journals = [store.journal(name) for name in names]
+    if all(name in _ahead for name in names):
+        yield from (_ahead[name] for name in names)
+        return
+    sent = [
+        (cell, cell.key, plan, name, journal.read_bytes() if journal.is_file() else b"")
+        for (cell, plan), name, journal in zip(searches, names, journals, strict=True)
+    ]
+    for journal, answer in zip(journals, dask_engine.call(dask_engine.search_here, sent, engine), strict=True):
+        if isinstance(answer, Exception):
+            yield answer
+            continue
+        trials, content = answer
+        if content:
+            write_atomically(journal, content)
+        yield trials
 
 
 def _plan_of(cfg: Any) -> Tuning:

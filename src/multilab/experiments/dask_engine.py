@@ -1,0 +1,626 @@
+"""Cells on the workers of a Dask scheduler: each is a task that lets a child process compute it.
+
+The task only waits: see :mod:`multilab.experiments.cell_child`. What a cell reads are arguments of its task, so that
+the scheduler orders them and computes again what a dead worker had. Answers come back with the files of the cell, or
+with their digests where workers share the store of the launching process, and are verified before they are kept.
+
+The runtime is a scheduler that somebody started. No cluster is started here: a ``LocalCluster`` loses its workers for
+good when several die.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import queue
+import re
+import shutil
+import socket
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from multilab.core import MultilabError
+from multilab.experiments.analyses import Unit, compute_unit
+from multilab.experiments.cell_child import Child, ChildKilled
+from multilab.experiments.cells import Cell, split_refs, with_reads
+from multilab.experiments.engines import Engine
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.execute import Outcome, expected_effort, first_split, known_to_pass, run_cell_within
+from multilab.experiments.remotes import pack_cell, unpack_cell
+from multilab.experiments.running import give_up, run_cell
+from multilab.experiments.store import Store
+from multilab.experiments.study import CellLimits, Tuning
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+__all__ = ["call", "run_cells", "run_cells_within", "run_units", "search_here", "slots"]
+
+Item = Cell | Unit
+Show = Callable[[Iterable[Any], int], Iterable[Any]]
+
+_WINDOW = 500
+"""Tasks that the scheduler knows at the same time; with them the cells that they read."""
+_TRIES = 2
+"""A cell whose process is killed is tried once more: its neighbours may have taken the memory."""
+_VISIBLE = 90.0
+"""Seconds after which a file on a shared disk must be visible; network disks keep their listings for up to a minute."""
+_LOST = 5
+"""Connections that may be lost one after another without any cell being finished in between."""
+
+
+# ---------------------------------------------------------------- what the launching process does
+
+
+def run_cells(
+    cells: Sequence[Cell], store: Store, engine: Engine, progress: Show | None, limits: CellLimits | None
+) -> dict[str, str]:
+    """Compute missing cells, and those they read, on the workers; return the reasons of failed cells by label."""
+    wanted = {cell.key: cell for cell in cells}
+    ordered = _ordered(wanted.values(), store, limits)
+    # Cells measured alone come last: then a worker has nothing else to do.
+    groups = [[c for c in ordered if not c.alone], [c for c in ordered if c.alone]]
+    done = _settled(groups, store, engine, limits, wanted)
+    return {label: reason for label, reason in (progress(done, len(wanted)) if progress else done) if reason}
+
+
+def run_units(units: Sequence[Unit], store: Store, engine: Engine, progress: Show | None) -> dict[str, str]:
+    """Compute missing units of analyses on the workers; return the reasons of those that failed by label."""
+    wanted = {unit.key: unit for unit in units}
+    done = _settled([list(wanted.values())], store, engine, None, wanted)
+    return {label: reason for label, reason in (progress(done, len(wanted)) if progress else done) if reason}
+
+
+def run_cells_within(
+    cells: Sequence[Cell], store: Store, engine: Engine, seconds: float, tick: Callable[[], object] | None
+) -> Outcome:
+    """Compute missing cells on the workers for at most some seconds; what runs then is killed."""
+    began, outcome = time.monotonic(), Outcome()
+    wanted = {cell.key: cell for cell in cells}
+    if wanted and seconds > 0:
+        with _connected(engine) as client, _Run(client, engine, store, None) as run:
+            run.tick = tick or run.tick
+            for item, reason in run.settled(_ordered(wanted.values(), store, None), began + seconds):
+                if item.key in wanted and reason is None:
+                    outcome.computed += 1
+                elif item.key in wanted:
+                    outcome.failures[item.label] = str(reason)
+            outcome.stopped = run.stopped
+    elif wanted:
+        outcome.stopped = True
+    outcome.seconds = time.monotonic() - began
+    return outcome
+
+
+def call(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], engine: Engine) -> Iterator[Any]:
+    """Yield what a function of the package returns for each tuple of arguments, computed in children of workers.
+
+    An exception is yielded, not raised: the others go on.
+    """
+    with _connected(engine) as client:
+        futures = [client.submit(_in_child, function, *words, pure=False) for words in arguments]
+        try:
+            for future in futures:
+                try:
+                    yield future.result()
+                except MultilabError as error:
+                    yield error
+                except Exception as error:
+                    raise _unreachable(engine, error) from error
+        finally:
+            with contextlib.suppress(Exception):
+                client.cancel(futures, force=True)
+
+
+def slots(engine: Engine) -> int:
+    """Return how many cells the workers compute at the same time."""
+    with _connected(engine) as client:
+        return max(1, sum(client.nthreads().values()))
+
+
+def _ordered(cells: Iterable[Cell], store: Store, limits: CellLimits | None) -> list[Cell]:
+    """Return missing cells and those they read: what others read first, with limits first splits, then the longest."""
+    ordered = [cell for cell in with_reads(cells) if not store.has(cell.key)]
+    depths: dict[str, int] = {}
+    for cell in ordered:
+        depths[cell.key] = 1 + max((depths.get(read.key, 0) for read in cell.reads), default=0)
+    late = {cell.key: bool(limits and first_split(cell)) for cell in ordered}
+    return sorted(ordered, key=lambda c: (depths[c.key], late[c.key], -expected_effort(c.split_ref.dataset)))
+
+
+def _settled(
+    groups: Sequence[Sequence[Item]],
+    store: Store,
+    engine: Engine,
+    limits: CellLimits | None,
+    wanted: dict[str, Any],
+) -> Iterator[tuple[str, str | None]]:
+    """Yield label and reason of the wanted items as they are finished; nobody is asked where there are none."""
+    if not any(groups):
+        return
+    with _connected(engine) as client:
+        for items in filter(None, groups):
+            with _Run(client, engine, store, limits) as run:
+                for item, reason in run.settled(items):
+                    if item.key in wanted:
+                        yield item.label, reason
+
+
+@contextlib.contextmanager
+def _connected(engine: Engine) -> Iterator[Client]:
+    """Open a client; print where its scheduler shows what it does."""
+    try:
+        import distributed
+    except ModuleNotFoundError as error:
+        raise ExperimentError(f'the engine dask needs {error.name}: pip install "multilab[dask]"') from None
+    for name in ("distributed", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado"):  # a lost scheduler ends in one line of ours
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    for path in filter(None, (*engine.tls.values(), engine.scheduler_file)):
+        if not Path(path).is_file():
+            raise ExperimentError(f"{path}: no such file; the engine needs it to reach its scheduler")
+    if engine.is_open:
+        print(f"warning: {engine.where} is open: who reaches it runs code there; use tls://", file=sys.stderr)
+    files = {_TLS[name]: path for name, path in engine.tls.items()}
+    address = {"address": engine.address} if engine.address else {"scheduler_file": engine.scheduler_file}
+    try:
+        security = distributed.Security(**files)
+        client = distributed.Client(
+            **address, security=security, timeout=engine.patience, set_as_default=False, name="multilab"
+        )
+    except Exception as error:  # of sockets, of certificates, of versions that do not know each other
+        raise _unreachable(engine, error) from None
+    _announce(engine, client)
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(Exception):
+            client.close(timeout=5)
+
+
+_TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
+_announced: set[str] = set()
+
+
+def _announce(engine: Engine, client: Client) -> None:
+    if engine.where not in _announced:
+        _announced.add(engine.where)
+        print(f"dashboard of {engine.where}: {client.dashboard_link}", file=sys.stderr, flush=True)
+
+
+def _unreachable(engine: Engine, error: BaseException) -> ExperimentError:
+    while error.__cause__ or (error.__context__ and not error.__suppress_context__):
+        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+    reason = " ".join(str(error).split())[:200] or type(error).__name__
+    return ExperimentError(
+        f"{engine.where}: no answer of a scheduler ({reason}); finished cells are kept, the same command continues"
+    )
+
+
+class _Run:
+    """Items in work at a scheduler.
+
+    Parameters
+    ----------
+    client : Client
+    engine : Engine
+    store : Store
+        Of the launching process.
+    limits : CellLimits, optional
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether the deadline came before the last item.
+    tick : callable
+        Called at least every half second.
+    """
+
+    def __init__(self, client: Client, engine: Engine, store: Store, limits: CellLimits | None) -> None:
+        self._client, self._engine, self._store, self._limits = client, engine, store, limits
+        # Another store than usual, as the gate has it, must not be answered by what workers share.
+        self._shared = engine.store if engine.store and store.root == Store().root else None
+        self._token = os.urandom(4).hex()
+        self._round = 0
+        self._futures: dict[str, tuple[Future, list[Future]]] = {}
+        self._done: queue.SimpleQueue[tuple[str, Future]] = queue.SimpleQueue()
+        self.stopped = False
+        self.tick: Callable[[], object] = lambda: None
+
+    def __enter__(self) -> _Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(Exception):
+            self._client.cancel([future for future, _ in self._futures.values()], force=True)
+            self._client.run(_forget, self._token, on_error="ignore")
+
+    def settled(self, items: Sequence[Item], deadline: float | None = None) -> Iterator[tuple[Item, str | None]]:
+        """Yield the items as they are finished, with the reason of those that failed."""
+        waiting = {item.key: item for item in items}
+        known: dict[str, Item] = dict(waiting)
+        running: dict[str, Item] = {}
+        lost, notice = 0, _Notice(self._client, self._engine)
+        while waiting or running:
+            while waiting and len(running) < _WINDOW:
+                key, item = next(iter(waiting.items()))
+                running[key] = waiting.pop(key)
+                failed = self._known_failure(item)
+                if failed is not None:
+                    del running[key]
+                    yield item, failed
+                    continue
+                self._submit(item)
+            if deadline is not None and time.monotonic() >= deadline:
+                self.stopped = bool(running or waiting)
+                return
+            finished = self._wait(0.5 if deadline is None else min(0.5, deadline - time.monotonic()))
+            self.tick()
+            notice.show()
+            for key, answer in finished:
+                if key not in running:
+                    continue
+                self._futures.pop(key, None)
+                item = running.pop(key)
+                if answer is None:  # cancelled: the connection was lost
+                    waiting[key] = item
+                    continue
+                lost = 0
+                reason = self._receive(item, answer, known)
+                if reason is not None:
+                    self._engine.failed[key] = reason
+                yield item, reason
+            if waiting and any(answer is None for _, answer in finished):
+                lost += 1
+                waiting = {**running, **waiting}
+                waiting, running = {key: item for key, item in known.items() if key in waiting}, {}
+                self._reconnect(lost)
+
+    def _known_failure(self, item: Item) -> str | None:
+        """Return why an item is not tried: it failed in this command already, or passed these limits before."""
+        if (reason := self._engine.failed.get(item.key)) is not None or self._limits is None:
+            return reason
+        return known_to_pass(item, self._store, self._limits) if isinstance(item, Cell) else None
+
+    def _submit(self, item: Item) -> None:
+        first = first_split(item) if self._limits and isinstance(item, Cell) else None
+        reads = (*_reads(item), *([first] if first is not None and first.key in self._futures else []))
+        needs = [need for read in reads if (need := self._need(read)) is not None]
+        task = Task(item, item.key, self._limits, self._shared, self._token)
+        name = f"{item.method.name if isinstance(item, Cell) else item.analysis}-{item.key}-{self._token}{self._round}"
+        future = self._client.submit(compute, task, *needs, key=name, pure=False)
+        self._futures[item.key] = future, needs
+        future.add_done_callback(lambda future, key=item.key: self._done.put((key, future)))
+
+    def _need(self, item: Cell) -> Future | None:
+        """Return the future of what an item reads, in work or in the store; ``None`` if the item is to compute it."""
+        if item.key in self._futures:
+            return self._futures[item.key][0]
+        record = self._store.failure(item.key)
+        if record is None and not self._store.has(item.key):
+            return None
+        answer = _answer(item, self._store, self._shared, record)
+        name = f"stored-{item.key}-{self._token}{self._round}"
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            return self._client.submit(_same, answer, key=name, pure=False)
+
+    def _wait(self, seconds: float) -> list[tuple[str, Any]]:
+        """Return the keys of the tasks that ended, each with its answer, its error, or ``None`` if it was cancelled."""
+        ended: list[tuple[str, Future]] = []
+        with contextlib.suppress(queue.Empty):
+            ended.append(self._done.get(timeout=max(seconds, 0.001)))
+            while len(ended) < 50:
+                ended.append(self._done.get_nowait())
+        current = {key: future for key, future in ended if key in self._futures and self._futures[key][0] is future}
+        results: list[tuple[str, Any]] = []
+        for key, future in current.items():
+            if future.status == "error":
+                results.append((key, future.exception()))
+            elif future.status != "finished":
+                results.append((key, None))
+        good = {key: future for key, future in current.items() if future.status == "finished"}
+        if good:
+            try:
+                results += zip(good, self._client.gather(list(good.values())), strict=True)
+            except Exception:  # the connection was lost in between, or a worker that had one of them
+                results += [(key, None) for key in good]
+        return results
+
+    def _receive(self, item: Item, answer: Any, known: dict[str, Item]) -> str | None:
+        """Keep an answer; return why the item has no result."""
+        if isinstance(answer, BaseException):
+            return self._failure(item, answer, known)
+        if answer.reason is not None:
+            if self._shared is None and answer.record:
+                self._store.write_failure(item.key, answer.record)
+            return str(answer.reason)
+        if answer.content is not None:
+            self._store.put(item.key, unpack_cell(item.key, answer.content))
+            return None
+        end = time.monotonic() + _VISIBLE
+        while self._store.digests(item.key) != answer.digests:
+            if time.monotonic() > end:
+                raise ExperimentError(
+                    f"{self._store.path(item.key)}: a worker has stored {item.label} in {self._shared}, and it is not "
+                    "here; `store` of the engine must be this folder, as workers see it"
+                )
+            time.sleep(0.2)
+        return None
+
+    def _failure(self, item: Item, error: BaseException, known: dict[str, Item]) -> str:
+        """Return why an item has no result whose task ended with an error; raise what is no fault of the item."""
+        from distributed import KilledWorker
+
+        if not isinstance(error, KilledWorker):
+            if isinstance(error, MultilabError):
+                raise ExperimentError(f"a worker of {self._engine.where}: {error}") from None
+            raise ExperimentError(
+                f"a worker of {self._engine.where}: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            ) from None
+        reason = "too many workers died while they computed it"
+        found = re.search(r"[0-9a-f]{64}", str(error.task))
+        if found and found[0] != item.key and found[0] in known:
+            reason = f"{known[found[0]].label} failed: {reason}"
+        return _given_up(item, self._store, reason)
+
+    def _reconnect(self, lost: int) -> None:
+        """Wait until the scheduler answers again; what it had in work is sent again under other names."""
+        self._futures.clear()
+        self._round += 1
+        end = time.monotonic() + self._engine.patience
+        while self._client.status != "running":
+            if self._client.status == "closed" or time.monotonic() > end:
+                raise _unreachable(self._engine, ConnectionError("the connection was lost"))
+            self.tick()
+            time.sleep(0.1)
+        if lost > _LOST:
+            raise _unreachable(self._engine, ConnectionError(f"the connection was lost {lost} times"))
+
+
+class _Notice:
+    """Says once that there is no worker."""
+
+    def __init__(self, client: Client, engine: Engine) -> None:
+        self._client, self._engine = client, engine
+        self._next, self._since, self._said = 0.0, time.monotonic(), False
+
+    def show(self) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + 5
+        with contextlib.suppress(Exception):
+            if self._client.nthreads():
+                self._since, self._said = now, False
+            elif not self._said and now - self._since >= min(5.0, self._engine.patience):
+                self._said = True
+                print(f"{self._engine.where} has no worker; waiting for one", file=sys.stderr, flush=True)
+
+
+def _reads(item: Item) -> tuple[Cell, ...]:
+    """Return the cells that an item reads."""
+    if isinstance(item, Cell):
+        return item.reads
+    return () if item.cell is None else (*item.cell.reads, *((item.cell,) if item.reads_cell else ()))
+
+
+# ---------------------------------------------------------------- what travels
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker gets.
+
+    Attributes
+    ----------
+    item : Cell or Unit
+    key : str
+        Its key on the launching machine; the worker must find the same.
+    limits : CellLimits or None
+    store : str or None
+        The shared store, ``None`` where results travel.
+    token : str
+        Of the run: results of another run are not read.
+    """
+
+    item: Item
+    key: str
+    limits: CellLimits | None
+    store: str | None
+    token: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of an item.
+
+    Attributes
+    ----------
+    item : Cell or Unit
+    reason : str or None
+        Why it has no result.
+    content : bytes or None
+        Its files, see :func:`multilab.experiments.remotes.pack_cell`.
+    digests : dict or None
+        Of its files.
+    record : dict or None
+        Of its failure.
+    """
+
+    item: Item
+    reason: str | None = None
+    content: bytes | None = None
+    digests: dict[str, str] | None = None
+    record: dict[str, Any] | None = None
+
+    def __sizeof__(self) -> int:
+        return 1000 + len(self.content or b"")
+
+
+def _same(answer: Answer) -> Answer:
+    """Return what the launching process had in its store; a task, so that the scheduler can make it again."""
+    return answer
+
+
+def _answer(item: Item, store: Store, shared: str | None, record: dict[str, Any] | None) -> Answer:
+    if record:
+        return Answer(item, reason=str(record.get("reason") or "failed"), record=record)
+    digests = store.digests(item.key)
+    return Answer(item, digests=digests, content=None if shared else pack_cell(store, item.key))
+
+
+def _given_up(item: Item, store: Store, reason: str) -> str:
+    if isinstance(item, Cell):
+        return give_up(item, store, reason)
+    record = {"label": item.label, "parts": item.identity, "status": "failed", "reason": reason, "traceback": reason}
+    store.write_failure(item.key, record)
+    return reason
+
+
+# ---------------------------------------------------------------- what a worker does
+
+_children: list[Child] = []
+_lock, _alone = threading.Lock(), threading.Lock()
+
+
+def compute(task: Task, *needs: Answer) -> Answer:
+    """Compute an item in a child of this worker."""
+    from distributed import get_worker
+
+    store = Store(task.store) if task.store else Store(_folder(task.token, get_worker()))
+    item, reads = task.item, {read.key for read in _reads(task.item)}
+    for need in needs:
+        if task.store is None:
+            _keep(need, store)
+        if need.reason is not None and need.item.key in reads:
+            return _failed(item, store, f"{need.item.label} failed: {need.reason}")
+    for attempt in range(_TRIES):
+        try:
+            reason = _in_child(_compute_here, item, task.key, str(store.root), task.limits)
+            break
+        except ChildKilled as killed:
+            _check_wanted()
+            if attempt + 1 == _TRIES:
+                return _failed(item, store, f"{killed} twice, perhaps for want of memory")
+    if reason is None:
+        return _answer(item, store, task.store, None)
+    return Answer(item, reason=reason, record=store.failure(item.key))
+
+
+def _failed(item: Item, store: Store, reason: str) -> Answer:
+    _given_up(item, store, reason)
+    return Answer(item, reason=reason, record=store.failure(item.key))
+
+
+def _keep(need: Answer, store: Store) -> None:
+    """Put what an item reads into the store of this worker."""
+    if need.content is not None and not store.has(need.item.key):
+        store.put(need.item.key, unpack_cell(need.item.key, need.content))
+    elif need.record:
+        store.write_failure(need.item.key, need.record)
+
+
+def _in_child(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a warm child; one that is measured alone, in a fresh one and with no other of its kind."""
+    alone = bool(arguments) and isinstance(arguments[0], Cell) and arguments[0].alone
+    with _alone if alone else contextlib.nullcontext():
+        with _lock:
+            child = Child() if alone or not _children else _children.pop()
+        try:
+            return child.call(function, *arguments, wanted=_wanted())
+        finally:
+            if alone:
+                child.kill()
+            elif child.is_alive:
+                with _lock:
+                    _children.append(child)
+
+
+def _wanted() -> Callable[[], bool]:
+    """Return what tells whether the task of this thread is still wanted: its client may be gone."""
+    from distributed import get_worker
+    from distributed.worker import thread_state
+
+    worker, key = get_worker(), thread_state.key
+
+    def wanted() -> bool:
+        state = worker.state.tasks.get(key)
+        return state is not None and state.state in ("executing", "long-running")
+
+    return wanted
+
+
+def _check_wanted() -> None:
+    if not _wanted()():
+        raise RuntimeError("not wanted any more")
+
+
+def _folder(token: str, worker: Any) -> Path:
+    """Return the folder of a run on this worker; it goes with the run, or with the worker."""
+    return Path(worker.local_directory) / f"cells-{token}"
+
+
+def _forget(token: str, dask_worker: Any) -> None:
+    shutil.rmtree(_folder(token, dask_worker), ignore_errors=True)
+
+
+# ---------------------------------------------------------------- what the child of a worker does
+
+
+def _compute_here(item: Item, key: str, root: str, limits: CellLimits | None) -> str | None:
+    """Compute an item; return why it has no result."""
+    _check_same(item, key)
+    store = Store(root)
+    if isinstance(item, Unit):
+        return compute_unit(item, store)[1]
+    return run_cell_within(item, store, limits) if limits else run_cell(item, store)
+
+
+def _check_same(item: Item, key: str) -> None:
+    """Refuse to compute under a key what another machine's code, libraries or data give."""
+    own: Item = replace(item)
+    if own.key != key:
+        changed = [name for name in own.identity if own.identity[name] != item.identity.get(name)]
+        raise ExperimentError(
+            f"{socket.gethostname()} has another {' and another '.join(changed) or 'identity'} of {item.label}: its "
+            "multilab, its settings (the folder conf where it was started) and its libraries must be those of here"
+        )
+    ref = item.split_ref if isinstance(item, Cell) else item.cell.split_ref if item.cell else None
+    if ref is not None:
+        split_refs(ref.dataset, _protocol(ref))  # prepares the data where that was not done yet
+        from multilab.datasets import prepared_meta
+
+        meta = prepared_meta(ref.dataset) or {}
+        if meta.get("digest") != ref.dataset_digest:
+            raise ExperimentError(f"{socket.gethostname()} has other data of {ref.dataset}")
+
+
+def _protocol(ref: Any) -> dict[str, Any]:
+    from multilab.core import parse_json
+
+    return dict(parse_json(ref.protocol))
+
+
+def search_here(cell: Cell, key: str, plan: Tuning, name: str, journal: bytes) -> tuple[str, bytes]:
+    """Search for the best arguments of a cell; return the trials and Optuna's journal, which continues ``journal``."""
+    from multilab.experiments.running import inner_inputs
+    from multilab.experiments.search import search
+
+    _check_same(cell, key)
+    with TemporaryDirectory(prefix="multilab-search-") as folder:
+        store = Store(folder)
+        path = store.journal(name)
+        path.parent.mkdir(parents=True)
+        if journal:
+            path.write_bytes(journal)
+        found = search(cell, plan, inner_inputs(cell, plan, store), path, None, name)
+        return found.trials, found.journal

@@ -1,0 +1,257 @@
+"""Cells on the workers of a Dask scheduler, with TLS on loopback: results and failures are those of a local run."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from dataclasses import replace
+
+import pytest
+import yaml
+
+pytest.importorskip("distributed", reason='the engine dask: pip install "multilab[dask]"')
+
+from helpers.dask_cluster import (
+    SCRIPTS,
+    Cluster,
+    certificates,
+    digests,
+    disturbed_run,
+    failures,
+    kill,
+    worker_process,
+    write_study,
+)
+from multilab.cli import main
+from multilab.experiments import execute
+from multilab.experiments.analyses import Unit, run_units
+from multilab.experiments.engines import Engine, using
+from multilab.experiments.errors import ExperimentError
+from multilab.experiments.execute import run_cells, run_cells_within
+from multilab.experiments.method import load_method
+from multilab.experiments.plan import all_cells
+from multilab.experiments.store import Store
+from multilab.experiments.study import CellLimits, load_study
+
+pytestmark = pytest.mark.xdist_group("dask")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Return a scheduler and a worker of two threads."""
+    folder = tmp_path_factory.mktemp("engine")
+    write_study(folder, seconds=0.0, folds=3, stacks=1, neighbours=1, bad=True)
+    with Cluster(folder, certificates(folder / "tls")) as cluster:
+        cluster.start_scheduler()
+        folder = str(cluster.folder / "worker")
+        options = ["--host", "127.0.0.1", "--local-directory", folder]
+        slurm = {"SLURM_CPUS_PER_TASK": "2", "SLURM_SUBMIT_DIR": str(cluster.folder)}
+        slurm["MULTILAB_SCRIPTS"] = str(SCRIPTS)
+        cluster.start("slurm.sh", cluster.address, *options, **slurm)  # the worker of the job script for SLURM
+        yield cluster
+
+
+@pytest.fixture
+def engine(cluster, monkeypatch):
+    """Return the engine; the test runs where its settings are."""
+    monkeypatch.chdir(cluster.folder)
+    monkeypatch.syspath_prepend(str(cluster.folder))
+    files = {name: str(cluster.tls / f"{name}.pem") for name in ("ca", "cert", "key")}
+    return Engine("dask", cluster.address, tls=files, patience=30)
+
+
+def cells_of(*methods):
+    cells = all_cells(load_study("engine"))
+    return [cell for cell in cells if cell.method.name in methods]
+
+
+def test_cells_that_read_others_are_those_of_a_serial_run(engine, tmp_path):
+    serial, store = Store(tmp_path / "serial"), Store(tmp_path / "store")
+    cells, shown = cells_of("stack_0", "near_0"), []
+
+    def progress(stream, total):
+        for one in stream:
+            shown.append((one[0], total))
+            yield one
+
+    assert run_cells(cells, serial, n_jobs=1) == {}
+    with using(engine):
+        assert run_cells(cells, store, progress=progress) == {}
+        assert run_cells(cells, store) == {}
+        assert execute.slots() == 2
+    assert digests(store.root) == digests(serial.root)
+    assert sorted(shown) == sorted((cell.label, 6) for cell in cells)
+    assert len(digests(store.root)) == 3 * (2 + 4), "with the cells that they read"
+
+
+def test_stored_cells_that_others_read_are_sent(engine, tmp_path):
+    store = Store(tmp_path)
+    (cell, *_) = cells_of("stack_0")
+    assert run_cells(cell.reads, store, n_jobs=1) == {}
+    before = {key: store.path(key).stat().st_mtime_ns for key in store.finished()}
+    with using(engine):
+        assert run_cells([cell], store) == {}
+    assert {key: store.path(key).stat().st_mtime_ns for key in before} == before
+    assert len(store.finished()) == len(before) + 1
+
+
+def test_a_store_that_workers_share_is_filled_by_them(engine, tmp_path, monkeypatch):
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path))
+    with using(Engine("dask", engine.address, tls=engine.tls, store=str(tmp_path))):
+        assert run_cells(cells_of("stack_0"), Store()) == {}
+    assert len(Store().finished()) == 3 * 5
+
+
+def test_failures_come_back_with_their_records(engine, tmp_path):
+    store, cells = Store(tmp_path), [*cells_of("failing", "near_0"), cells_of("deadly")[0]]
+    with using(engine):
+        failed = run_cells(cells, store)
+        assert run_cells(cells, store) == failed, "known in this command"
+    by_method = {label.split()[0]: reason for label, reason in failed.items()}
+    assert "k=100000 neighbours need" in by_method["failing"]
+    assert by_method["deadly"].startswith("its process was killed (exit code -9) twice")
+    assert len(failed) == 4
+    assert len(store.finished()) == 3
+    record = store.failure(cells_of("failing")[0].key)
+    assert "Traceback" in record["traceback"]
+    assert len(failures(store.root)) == 4
+
+
+def test_what_reads_a_failed_cell_fails_with_its_reason(engine, tmp_path):
+    store = Store(tmp_path)
+    (cell, *_) = cells_of("stack_0")
+    read = replace(cell.reads[1], method=cell.reads[1].method.with_params({"C": -1.0}))
+    reader = replace(cell)
+    reader.__dict__["reads"] = (cell.reads[0], read, *cell.reads[2:])
+    reader.__dict__.update(key=cell.key, identity=cell.identity)
+    with using(engine):
+        (reason,) = run_cells([reader], store).values()
+    assert reason.startswith(f"{read.label} failed: ")
+    assert "must be a float in the range" in reason
+
+
+def test_limits_hold_for_each_cell(engine, tmp_path):
+    cells = cells_of("hungry", "near_0")
+    with using(engine):
+        failed = run_cells(cells, Store(tmp_path), limits=CellLimits(60, 0.5))
+    limit = "more than 0.5 GiB of memory"
+    assert sorted(failed.values()) == [limit, f"not run: on split 0 {limit}", f"not run: on split 0 {limit}"]
+    engine.failed.clear()
+    with using(engine):
+        assert run_cells(cells, Store(tmp_path), limits=CellLimits(60, 0.5)) == failed, "not tried again"
+    assert len(Store(tmp_path).finished()) == 3
+
+
+def test_a_deadline_stops_what_runs(engine, tmp_path):
+    slow = [replace(c, method=c.method.with_params({"seconds": 600.0})) for c in cells_of("slow_0")]
+    with using(engine):
+        began = time.monotonic()
+        outcome = run_cells_within(slow, Store(tmp_path), 3.0)
+        assert (outcome.computed, outcome.stopped) == (0, True)
+        assert time.monotonic() - began < 20
+        began = time.monotonic()
+        outcome = run_cells_within(cells_of("near_0"), Store(tmp_path), 120.0)
+        assert (outcome.computed, outcome.stopped, outcome.failures) == (3, False, {})
+        assert time.monotonic() - began < 60, "the children of the stopped cells were killed"
+
+
+def test_a_worker_with_other_settings_refuses(engine, tmp_path):
+    (cell, *_) = cells_of("near_0")
+    other = replace(cell)
+    other.__dict__.update(key="0" * 64, identity={**cell.identity, "seed": 7})
+    with using(engine), pytest.raises(ExperimentError, match="has another seed of near_0 on genes-toy"):
+        run_cells([other], Store(tmp_path))
+
+
+def test_a_sweep_and_a_search_run_on_the_engine(engine, cluster, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))
+    for name, path in (("ADDRESS", engine.address), *((name.upper(), path) for name, path in engine.tls.items())):
+        monkeypatch.setenv(f"MULTILAB_ENGINE_{name}", path)
+    sweep = ["-m", "dataset=genes-toy", "method=mlknn", "method.k=5,100000", "protocol=kfold3", "publish=false"]
+    assert main(["train", *sweep, "engine=dask"]) == 2
+    printed = capsys.readouterr()
+    assert "1 of 2 jobs of the sweep failed: method.k=100000: 3 of 3 cells failed" in printed.err
+    assert len(digests(tmp_path / "cells")) == 3
+    search = ["dataset=genes-toy", "method=mlknn", "publish=false"]
+    assert main(["tune", *search, "tune.n_trials=2", "engine=dask"]) == 0
+    assert "2 trials (2 complete; 2 run now)" in capsys.readouterr().out
+    assert main(["tune", *search, "tune.n_trials=3"]) == 0
+    assert "3 trials (3 complete; 1 run now)" in capsys.readouterr().out, "the journal came back"
+
+
+def test_an_analysis_runs_on_the_engine(engine, tmp_path):
+    (cell, *_) = cells_of("near_0")
+    cell = replace(cell, method=load_method("lwmf"))
+    unit = Unit("multilab.papers.lwmf.margins", "genes-toy", 0, cell)
+    serial, store = Store(tmp_path / "serial"), Store(tmp_path / "store")
+    assert run_units([unit], serial) == {}
+    with using(engine):
+        assert run_units([unit], store) == {}
+    assert digests(store.root) == digests(serial.root)
+    assert len(digests(store.root)) == 1
+
+
+def test_the_files_of_slurm_and_kubernetes_are_readable():
+    """Neither is here: the scripts are parsed by the shell, the resources by YAML."""
+    for script in sorted(SCRIPTS.glob("*.sh")):
+        subprocess.run(["bash", "-n", script], check=True)
+    lines = (SCRIPTS / "slurm.sh").read_text().splitlines()
+    options = dict(line.removeprefix("#SBATCH --").split("=", 1) for line in lines if line.startswith("#SBATCH"))
+    assert {"array", "cpus-per-task", "time"} <= set(options)
+    (resource,) = yaml.safe_load_all((SCRIPTS / "kubernetes.yaml").read_text())
+    assert (resource["apiVersion"], resource["kind"]) == ("kubernetes.dask.org/v1", "DaskCluster")
+    for part in ("scheduler", "worker"):
+        (container,) = resource["spec"][part]["spec"]["containers"]
+        assert container["name"] == part
+        mounted = [mount["name"] for mount in container["volumeMounts"]]
+        assert mounted == [volume["name"] for volume in resource["spec"][part]["spec"]["volumes"]]
+        folder = container["volumeMounts"][0]["mountPath"]
+        assert [f"{folder}/ca.pem", f"{folder}/cert.pem", f"{folder}/key.pem"] == [
+            word for word in container["args"] if word.endswith(".pem")
+        ]
+    service = resource["spec"]["scheduler"]["service"]
+    assert {port["port"] for port in service["ports"]} == {8786, 8787}
+    name = f"{resource['metadata']['name']}-scheduler"
+    assert f"tls://{name}:8786" in resource["spec"]["worker"]["spec"]["containers"][0]["args"]
+
+
+@pytest.mark.parametrize("which", ["other", "none", "missing"])
+def test_a_wrong_or_missing_certificate_is_refused(which, engine, tmp_path):
+    tls = {} if which == "none" else {name: str(tmp_path / "tls" / f"{name}.pem") for name in engine.tls}
+    if which == "other":
+        certificates(tmp_path / "tls")
+    wrong = Engine("dask", engine.address, tls=tls, patience=2)
+    message = "no such file" if which == "missing" else "no answer of a scheduler"
+    with using(wrong), pytest.raises(ExperimentError, match=message) as raised:
+        run_cells(cells_of("near_0"), Store(tmp_path / "cells"))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.slow
+def test_a_killed_worker_loses_nothing(engine, cluster, tmp_path):
+    """The last test of this cluster: its worker is another process afterwards."""
+    store, cells = Store(tmp_path), cells_of("near_0", "slow_1")
+    worker = worker_process(cluster.processes[1])[1]
+
+    def progress(stream, total):
+        for number, one in enumerate(stream):
+            if number == 0:
+                kill(worker)
+            yield one
+
+    with using(engine):
+        assert run_cells(cells, store, progress=progress) == {}
+    assert len(store.finished()) == 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shared", [False, True])
+def test_killed_workers_a_killed_scheduler_and_a_lost_connection_lose_nothing(shared, tmp_path):
+    write_study(tmp_path, 0.2, 10, 4, 6, bad=True, limits="{seconds: 60, gigabytes: 1}")
+    cluster = Cluster(tmp_path, certificates(tmp_path / "tls"))
+    for stage in ("preprocess", "base-scores", "train"):
+        cluster.run("study", stage, "--study", "engine", cells="serial", MULTILAB_ENGINE="local")
+    expected = digests(tmp_path / "serial")
+    happened = list(disturbed_run(cluster, expected, "cells", shared))
+    assert len(happened) == 6
+    assert failures(tmp_path / "cells") == failures(tmp_path / "serial")
