@@ -16,9 +16,10 @@ from multilab.cli import main
 from multilab.core import report_dir
 from multilab.experiments import publish as publication
 from multilab.experiments import rekeying, running
+from multilab.experiments.cell_process import run_cell_within
 from multilab.experiments.cells import Cell, split_refs, with_reads
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.execute import run_cell_within, run_cells
+from multilab.experiments.execute import run_cells
 from multilab.experiments.method import load_method
 from multilab.experiments.plan import all_cells
 from multilab.experiments.running import give_up
@@ -120,7 +121,7 @@ def test_an_allocation_that_fails_in_a_library_or_in_an_inner_fold_is_the_limit_
 
 def test_a_cell_that_hangs_is_killed_after_a_multiple_of_its_time_and_recorded(cells, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "run_cell", lambda cell, store: time.sleep(3600))
-    monkeypatch.setattr("multilab.experiments.execute._WALL", 0.5)
+    monkeypatch.setattr("multilab.experiments.cell_process._WALL", 0.5)
     scores, store = replace(cells[0], kind="scores"), Store(tmp_path)  # five fits
     began = time.monotonic()
     reason = run_cell_within(scores, store, CellLimits(0.4, 4))

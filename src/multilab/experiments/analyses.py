@@ -120,9 +120,11 @@ class Unit:
         return json_digest(self.identity)
 
     @property
-    def reads_cell(self) -> bool:
-        """Whether the analysis reads the stored cell, not only its method and rows."""
-        return self.cell is not None and _reads_cell(self.module)
+    def needs(self) -> tuple[Cell, ...]:
+        """The cells that the analysis reads: those its cell reads, and the cell if it is read as it is stored."""
+        if self.cell is None:
+            return ()
+        return (*self.cell.reads, *((self.cell,) if _reads_cell(self.module) else ()))
 
     @property
     def method(self) -> str:
@@ -196,7 +198,7 @@ def run_units(
     if missing and not (engine := current()).is_local:
         from multilab.experiments import dask_engine
 
-        return dask_engine.run_units(missing, store, engine, progress)
+        return dask_engine.run_units(missing, store, engine, progress, compute_unit)
     done = side_by_side(functools.partial(compute_unit, store=store), missing, n_jobs or jobs())
     shown = progress(done, len(missing)) if progress else done
     return {label: reason for label, reason in shown if reason is not None}

@@ -28,12 +28,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from multilab.core import MultilabError
-from multilab.experiments.analyses import Unit, compute_unit
 from multilab.experiments.cell_child import Child, ChildKilled
+from multilab.experiments.cell_process import expected_effort, first_split, known_to_pass, run_cell_within
 from multilab.experiments.cells import Cell, split_refs, with_reads
 from multilab.experiments.engines import Engine
 from multilab.experiments.errors import ExperimentError
-from multilab.experiments.execute import Outcome, expected_effort, first_split, known_to_pass, run_cell_within
 from multilab.experiments.remotes import pack_cell, unpack_cell
 from multilab.experiments.running import give_up, run_cell
 from multilab.experiments.store import Store
@@ -44,7 +43,9 @@ if TYPE_CHECKING:
 
 __all__ = ["call", "run_cells", "run_cells_within", "run_units", "search_here", "slots"]
 
-Item = Cell | Unit
+Item = Any
+"""A cell, or another unit of work with a key, an identity, a label, a cell, and the cells that it ``needs``."""
+Compute = Callable[[Any, Store], "tuple[str, str | None]"]
 Show = Callable[[Iterable[Any], int], Iterable[Any]]
 
 _WINDOW = 500
@@ -72,32 +73,41 @@ def run_cells(
     return {label: reason for label, reason in (progress(done, len(wanted)) if progress else done) if reason}
 
 
-def run_units(units: Sequence[Unit], store: Store, engine: Engine, progress: Show | None) -> dict[str, str]:
-    """Compute missing units of analyses on the workers; return the reasons of those that failed by label."""
+def run_units(
+    units: Sequence[Item], store: Store, engine: Engine, progress: Show | None, work: Compute
+) -> dict[str, str]:
+    """Compute missing units of analyses on the workers; return the reasons of those that failed by label.
+
+    ``work`` computes and stores one; it returns its label and, if it failed, why.
+    """
     wanted = {unit.key: unit for unit in units}
-    done = _settled([list(wanted.values())], store, engine, None, wanted)
+    done = _settled([list(wanted.values())], store, engine, None, wanted, work)
     return {label: reason for label, reason in (progress(done, len(wanted)) if progress else done) if reason}
 
 
 def run_cells_within(
     cells: Sequence[Cell], store: Store, engine: Engine, seconds: float, tick: Callable[[], object] | None
-) -> Outcome:
-    """Compute missing cells on the workers for at most some seconds; what runs then is killed."""
-    began, outcome = time.monotonic(), Outcome()
+) -> tuple[int, dict[str, str], bool, float]:
+    """Compute missing cells on the workers for at most some seconds; what runs then is killed.
+
+    Returns
+    -------
+    computed, failures, stopped, seconds
+        See :class:`multilab.experiments.execute.Outcome`.
+    """
+    began, computed, stopped = time.monotonic(), 0, bool(cells)
+    failures: dict[str, str] = {}
     wanted = {cell.key: cell for cell in cells}
     if wanted and seconds > 0:
         with _connected(engine) as client, _Run(client, engine, store, None) as run:
             run.tick = tick or run.tick
             for item, reason in run.settled(_ordered(wanted.values(), store, None), began + seconds):
                 if item.key in wanted and reason is None:
-                    outcome.computed += 1
+                    computed += 1
                 elif item.key in wanted:
-                    outcome.failures[item.label] = str(reason)
-            outcome.stopped = run.stopped
-    elif wanted:
-        outcome.stopped = True
-    outcome.seconds = time.monotonic() - began
-    return outcome
+                    failures[item.label] = str(reason)
+            stopped = run.stopped
+    return computed, failures, stopped, time.monotonic() - began
 
 
 def call(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], engine: Engine) -> Iterator[Any]:
@@ -142,13 +152,14 @@ def _settled(
     engine: Engine,
     limits: CellLimits | None,
     wanted: dict[str, Any],
+    work: Compute | None = None,
 ) -> Iterator[tuple[str, str | None]]:
     """Yield label and reason of the wanted items as they are finished; nobody is asked where there are none."""
     if not any(groups):
         return
     with _connected(engine) as client:
         for items in filter(None, groups):
-            with _Run(client, engine, store, limits) as run:
+            with _Run(client, engine, store, limits, work) as run:
                 for item, reason in run.settled(items):
                     if item.key in wanted:
                         yield item.label, reason
@@ -215,6 +226,8 @@ class _Run:
     store : Store
         Of the launching process.
     limits : CellLimits, optional
+    work : callable, optional
+        Computes an item that is no cell.
 
     Attributes
     ----------
@@ -224,8 +237,10 @@ class _Run:
         Called at least every half second.
     """
 
-    def __init__(self, client: Client, engine: Engine, store: Store, limits: CellLimits | None) -> None:
-        self._client, self._engine, self._store, self._limits = client, engine, store, limits
+    def __init__(
+        self, client: Client, engine: Engine, store: Store, limits: CellLimits | None, work: Compute | None = None
+    ) -> None:
+        self._client, self._engine, self._store, self._limits, self._work = client, engine, store, limits, work
         # Another store than usual, as the gate has it, must not be answered by what workers share.
         self._shared = engine.store if engine.store and store.root == Store().root else None
         self._token = os.urandom(4).hex()
@@ -294,7 +309,7 @@ class _Run:
         first = first_split(item) if self._limits and isinstance(item, Cell) else None
         reads = (*_reads(item), *([first] if first is not None and first.key in self._futures else []))
         needs = [need for read in reads if (need := self._need(read)) is not None]
-        task = Task(item, item.key, self._limits, self._shared, self._token)
+        task = Task(item, item.key, self._limits, self._shared, self._token, self._work)
         name = f"{item.method.name if isinstance(item, Cell) else item.analysis}-{item.key}-{self._token}{self._round}"
         future = self._client.submit(compute, task, *needs, key=name, pure=False)
         self._futures[item.key] = future, needs
@@ -408,9 +423,8 @@ class _Notice:
 
 def _reads(item: Item) -> tuple[Cell, ...]:
     """Return the cells that an item reads."""
-    if isinstance(item, Cell):
-        return item.reads
-    return () if item.cell is None else (*item.cell.reads, *((item.cell,) if item.reads_cell else ()))
+    reads: tuple[Cell, ...] = item.reads if isinstance(item, Cell) else item.needs
+    return reads
 
 
 # ---------------------------------------------------------------- what travels
@@ -422,7 +436,7 @@ class Task:
 
     Attributes
     ----------
-    item : Cell or Unit
+    item : Item
     key : str
         Its key on the launching machine; the worker must find the same.
     limits : CellLimits or None
@@ -430,6 +444,8 @@ class Task:
         The shared store, ``None`` where results travel.
     token : str
         Of the run: results of another run are not read.
+    work : callable or None
+        Computes an item that is no cell.
     """
 
     item: Item
@@ -437,6 +453,7 @@ class Task:
     limits: CellLimits | None
     store: str | None
     token: str
+    work: Compute | None
 
 
 @dataclass(frozen=True)
@@ -445,7 +462,7 @@ class Answer:
 
     Attributes
     ----------
-    item : Cell or Unit
+    item : Item
     reason : str or None
         Why it has no result.
     content : bytes or None
@@ -505,7 +522,7 @@ def compute(task: Task, *needs: Answer) -> Answer:
             return _failed(item, store, f"{need.item.label} failed: {need.reason}")
     for attempt in range(_TRIES):
         try:
-            reason = _in_child(_compute_here, item, task.key, str(store.root), task.limits)
+            reason = _in_child(_compute_here, item, task.key, str(store.root), task.limits, task.work)
             break
         except ChildKilled as killed:
             _check_wanted()
@@ -576,12 +593,12 @@ def _forget(token: str, dask_worker: Any) -> None:
 # ---------------------------------------------------------------- what the child of a worker does
 
 
-def _compute_here(item: Item, key: str, root: str, limits: CellLimits | None) -> str | None:
+def _compute_here(item: Item, key: str, root: str, limits: CellLimits | None, work: Compute | None) -> str | None:
     """Compute an item; return why it has no result."""
     _check_same(item, key)
     store = Store(root)
-    if isinstance(item, Unit):
-        return compute_unit(item, store)[1]
+    if work is not None:
+        return work(item, store)[1]
     return run_cell_within(item, store, limits) if limits else run_cell(item, store)
 
 

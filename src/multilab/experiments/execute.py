@@ -10,21 +10,16 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
-import math
 import os
-import re
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from multiprocessing import get_context, parent_process
+from dataclasses import dataclass, field
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from multilab.datasets import prepared_meta
-from multilab.experiments.cells import Cell, split_refs
+from multilab.experiments.cell_process import CellProcess, begin_worker, expected_effort, run_cell_within
+from multilab.experiments.cells import Cell
 from multilab.experiments.engines import current
 from multilab.experiments.errors import ExperimentError
 from multilab.experiments.store import Store
@@ -32,16 +27,11 @@ from multilab.experiments.study import CellLimits
 
 if TYPE_CHECKING:  # imported where they are needed: most stages of a second `dvc repro` have nothing to run
     from concurrent.futures import Future, ProcessPoolExecutor
-    from multiprocessing.connection import Connection
 
 __all__ = [
     "Outcome",
-    "expected_effort",
-    "first_split",
     "jobs",
-    "known_to_pass",
     "parallel_map",
-    "run_cell_within",
     "run_cells",
     "run_cells_within",
     "side_by_side",
@@ -145,17 +135,18 @@ def run_cells_within(
         Called after every cell, and at least every half second.
     work : callable, optional
         What a process does with a cell and the store, and that returns why it failed: `run_cell` by default. Other work
-        may have units and a store of its own; the units need ``key`` and ``label``, the store ``has`` and ``sweep``.
+        may have units and a store of its own, and runs here on every engine; the units need ``key`` and ``label``, the
+        store ``has`` and ``sweep``.
     """
     from multiprocessing.connection import wait
 
     store.sweep()
-    if not (engine := current()).is_local:
+    if work is None and not (engine := current()).is_local:
         from multilab.experiments import dask_engine
 
-        return dask_engine.run_cells_within(_missing(cells, store), store, engine, seconds, tick)
+        return Outcome(*dask_engine.run_cells_within(_missing(cells, store), store, engine, seconds, tick))
     began, outcome = time.monotonic(), Outcome()
-    running: dict[Any, _CellProcess] = {}
+    running: dict[Any, CellProcess] = {}
     waiting = _missing(cells, store)
     try:
         while waiting or running:
@@ -164,7 +155,7 @@ def run_cells_within(
                 outcome.stopped = True
                 break
             while waiting and len(running) < (n_jobs or jobs()):
-                process = _CellProcess(waiting.pop(0), store, work=work)
+                process = CellProcess(waiting.pop(0), store, work=work)
                 running[process.sentinel] = process
             for sentinel in wait(list(running), timeout=min(0.5, left)):
                 process = running.pop(sentinel)
@@ -188,13 +179,6 @@ def _missing(cells: Iterable[Any], store: Any) -> list[Any]:
     if missing:
         import multilab.experiments.running  # noqa: F401  before workers are forked, or each would import it again
     return missing
-
-
-@functools.cache
-def expected_effort(dataset: str) -> int:
-    """Return roughly how long cells of a dataset take: most methods are quadratic in rows and linear in labels."""
-    meta = prepared_meta(dataset) or {}
-    return meta.get("instances", 0) ** 2 * meta.get("labels", 0)
 
 
 def _run_one(cell: Cell, store: Store, limits: CellLimits | None) -> tuple[str, str | None]:
@@ -235,7 +219,7 @@ def worker_pool(n_workers: int, fork: bool = True, fresh: bool = False) -> Proce
     from concurrent.futures import ProcessPoolExecutor
 
     context = get_context("fork" if fork and not fresh and sys.platform == "linux" else "spawn")
-    return ProcessPoolExecutor(n_workers, context, _begin_worker, max_tasks_per_child=1 if fresh else None)
+    return ProcessPoolExecutor(n_workers, context, begin_worker, max_tasks_per_child=1 if fresh else None)
 
 
 def parallel_map(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
@@ -266,202 +250,3 @@ def _finished(pool: ProcessPoolExecutor, futures: list[Future[R]]) -> Iterator[R
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _begin_worker() -> None:
-    """Die at once when interrupted, and with the parent: a worker of a killed parent would wait for work for ever."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    parent = parent_process()
-    assert parent is not None
-
-    def follow() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
-
-
-# A process of one cell, and the limits of a study
-
-_WALL = 20
-"""A process that computes nothing is killed after this multiple of its processor time."""
-
-_NO_MEMORY = re.compile(r"\bMemoryError\b|bad_alloc|bad_malloc|bad allocation", re.IGNORECASE)
-"""In the reason of a failed allocation: Python's error, also behind the name of a cell that was read, and C++'s."""
-
-
-def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
-    """Run one cell in a separate process; return ``None``, or why it has no result.
-
-    A cell that passed these limits, or wider ones, before is not tried again, and neither is a split of a data set
-    whose first split did. The missing cells that it reads are run first, each within its own limits; where one has no
-    result, this cell has none.
-    """
-    from multilab.experiments.running import give_up
-
-    if store.has(cell.key):
-        return None
-    if failed := _failed_read(cell, store, limits):
-        return give_up(cell, store, failed)
-    if known := known_to_pass(cell, store, limits):
-        return known
-    used = functools.partial(give_up, cell, store, limits=asdict(limits))
-    began, most = time.monotonic(), limits.seconds_of(cell)
-    process = _CellProcess(cell, store, most, limits.gigabytes)
-    try:
-        ended = process.join(_WALL * most)
-        reason = process.reason() if ended else f"no result after {time.monotonic() - began:.0f} s"
-    finally:
-        if process.exit_code is None:
-            process.kill()
-    if process.exit_code == -signal.SIGXCPU:
-        reason = f"more than {most:g} s of processor time"
-    elif reason is not None and _NO_MEMORY.search(reason):
-        reason = f"more than {limits.gigabytes:g} GiB of memory"
-    elif reason is None or ended:
-        return reason
-    return used(reason, seconds=time.monotonic() - began)
-
-
-def known_to_pass(cell: Cell, store: Store, limits: CellLimits) -> str | None:
-    """Return why a cell is not tried within limits: it passed them, or the first split of its data set did."""
-    if known := _passed(cell, store, limits):
-        return known
-    if (first := first_split(cell)) is not None and (known := _passed(first, store, limits)):
-        from multilab.experiments.running import give_up
-
-        reason = f"not run: on split 0 {known}"
-        return give_up(cell, store, reason, limits=asdict(limits), seconds=0.0)
-    return None
-
-
-def _failed_read(cell: Cell, store: Store, limits: CellLimits) -> str | None:
-    """Return which of the cells that a cell reads has no result, and why; run those that are missing."""
-    for reason_of in (_passed, run_cell_within):  # nothing is run if one is known to pass a limit
-        for read in cell.reads:
-            if (reason := reason_of(read, store, limits)) is not None:
-                return f"{read.label} failed: {reason}"
-    return None
-
-
-def first_split(cell: Cell) -> Cell | None:
-    """Return the cell of the first split, None for that one itself and for inner folds."""
-    ref = cell.split_ref
-    if ref.split < 1 or ref.repetition or ref.inner is not None:
-        return None
-    return replace(cell, split_ref=split_refs(ref.dataset, json.loads(ref.protocol))[0])
-
-
-def _passed(cell: Cell, store: Store, limits: CellLimits) -> str | None:
-    """Return why a cell did not finish within these limits or wider ones."""
-    record: dict[str, Any] = store.failure(cell.key) or {}
-    passed = record.get("limits")
-    if not passed or passed["seconds"] < limits.seconds or passed["gigabytes"] < limits.gigabytes:
-        return None
-    return str(record["reason"])
-
-
-class _CellProcess:
-    """A process that runs one cell; it starts at once.
-
-    Parameters
-    ----------
-    cell : Cell
-    store : Store
-    seconds, gigabytes : float, optional
-        Processor time and memory after which the system stops it (POSIX only).
-    work : callable, optional
-        See :func:`run_cells_within`.
-    """
-
-    def __init__(
-        self,
-        cell: Any,
-        store: Any,
-        seconds: float | None = None,
-        gigabytes: float | None = None,
-        work: Callable[[Any, Any], str | None] | None = None,
-    ) -> None:
-        self.cell = cell
-        context = get_context("fork" if sys.platform == "linux" else "spawn")
-        self._connection, theirs = context.Pipe(duplex=False)
-        arguments = (cell, store, theirs, seconds, gigabytes, work)
-        self._process: Any = context.Process(target=_work, args=arguments)  # type: ignore[attr-defined]
-        self._process.start()
-        theirs.close()
-        self.sentinel: Any = self._process.sentinel
-
-    @property
-    def exit_code(self) -> int | None:
-        """How the process ended, minus the number of the signal that killed it; None while it runs."""
-        return self._process.exitcode
-
-    def join(self, timeout: float | None = None) -> bool:
-        """Wait for the process to end; return whether it has ended."""
-        self._process.join(timeout)
-        return self._process.exitcode is not None
-
-    def reason(self) -> str | None:
-        """Return why the finished process has no result, None if it has one.
-
-        Raises
-        ------
-        OSError
-            If the store could not be written to.
-        """
-        self._process.join()
-        try:
-            result = self._connection.recv()
-        except EOFError:
-            return f"its process was killed (exit code {self._process.exitcode}), perhaps for want of memory"
-        finally:
-            self._connection.close()
-        if isinstance(result, OSError):
-            raise result
-        return result
-
-    def kill(self) -> None:
-        """Stop the process at once."""
-        self._process.kill()
-        self._process.join()
-        self._connection.close()
-
-
-def _work(
-    cell: Any,
-    store: Any,
-    connection: Connection,
-    seconds: float | None,
-    gigabytes: float | None,
-    work: Callable[[Any, Any], str | None] | None,
-) -> None:
-    from multilab.experiments.running import run_cell
-
-    _begin_worker()
-    if sys.platform != "win32":
-        _limit(seconds, gigabytes)
-    try:
-        connection.send((work or run_cell)(cell, store))
-    except OSError as error:  # a full disk
-        connection.send(error)
-
-
-def _limit(seconds: float | None, gigabytes: float | None) -> None:
-    """Let the system stop this process when it has used more."""
-    import resource
-
-    if seconds is not None:
-        full_seconds = math.ceil(seconds)
-        resource.setrlimit(resource.RLIMIT_CPU, (full_seconds, full_seconds + 5))
-    if gigabytes is not None:
-        most = _data_bytes() + int(gigabytes * 2**30)
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-
-
-def _data_bytes() -> int:
-    """Return the size of this process's own writable memory, 0 where the system has no such figure."""
-    try:
-        with open("/proc/self/status") as stream:
-            return next(int(line.split()[1]) * 1024 for line in stream if line.startswith("VmData:"))
-    except (OSError, StopIteration):
-        return 0
