@@ -129,8 +129,8 @@ def add(path: str, reader: dict[str, Any], **options: Any) -> None:
     multilab datasets add my.csv --label-prefix tag_ --drop id --name mine
 
     Afterwards every command takes it by its name. The file is read, profiled and copied to data/own, with its card,
-    and versioned with DVC where there is a DVC repository. Text becomes one-hot columns (free text is refused) and
-    missing values are imputed, unless --text or --missing say otherwise.
+    and versioned with DVC where there is a DVC repository. It stays a table: what turns text, categories, dates and
+    missing values into numbers is learned from the training rows of each model.
     """
     from multilab.datasets import add_dataset
 

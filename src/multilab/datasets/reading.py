@@ -419,7 +419,8 @@ def read_frames(
     r"""Read one data file as data frames, before encoding.
 
     :func:`multilab.datasets.read` encodes the same table: text becomes one-hot columns and missing values are imputed,
-    as its options ``text`` and ``missing`` say. Here text and missing values stay as they are.
+    as its options ``text`` and ``missing`` say. Here text and missing values stay as they are; digits with leading
+    zeros in a CSV file are text.
 
     Parameters
     ----------

@@ -143,7 +143,8 @@ def plan_reading(
 
     def read_without(drop: list[str]) -> CodedTable | RawData:
         labels = None if of_tags.given() else LabelOptions(**chosen)
-        return read_content(path, labels, of_tags, text="keep", drop=drop, **others)
+        as_text = [name for name, kind in (columns or {}).items() if kind != "number"]
+        return read_content(path, labels, of_tags, text="keep", drop=drop, text_columns=as_text, **others)
 
     dropped, profile, encoding, raw = choose_encoding(read_without, dropped, text, missing, path, kind, columns)
     labels_xml = options.pop("labels_xml", None)

@@ -48,6 +48,7 @@ _HEADER_HINT = "; if the first line is data, header=false calls the columns c1, 
 _GROUPED = r"(?<![\d.,])[-+]?[1-9]\d{0,2}\.\d{3}(?![\d.,])"
 _GROUPED_CELL, _GROUPED_ANYWHERE = re.compile(_GROUPED), re.compile(_GROUPED.encode())
 _SMALL = re.compile(r"[-+]?\d{1,3}")
+_CODE, _LEADING_ZERO = re.compile(r"0\d+"), re.compile(rb"(?<![\w.,:/+-])0\d")
 _DECIMAL = {",": COMMA_NUMBER, ".": POINT_NUMBER}
 # What pandas reads as missing; the same texts in mixed case make a column of text, which `cell_value` understands.
 _MISSING = sorted({form for text in MISSING_CELLS for form in (text, text.upper())} | {"NaN"})
@@ -150,9 +151,18 @@ def read_csv(
     named = enumerate(zip(doubtful, names[index:], strict=True))
     if any(doubtful) and not drop and all(like or name in cells.texts.get(k, ()) for k, (like, name) in named):
         raise _header_error(names, path)
+    if text == "keep" and _LEADING_ZERO.search(octets, records.start):
+        some = [k for k in range(len(columns)) if k not in cells.texts and k not in labels]
+        some = [k for k in some if _are_whole(cells.column(k))]
+        again = _read_cells(body, rows, len(names), [kept[k] for k in some], set(range(len(some))))
+        for i, k in enumerate(some):  # 01234 is a code: as a number it would be another one
+            if any(map(_CODE.fullmatch, again.texts[i])):
+                cells.texts[k], cells.column(k)[:] = again.texts[i], again.column(i)
+                text_columns.add(columns[k].name)
     grouped: list[str] = []
     if form.decimal is None and delimiter != "," and _GROUPED_ANYWHERE.search(octets, records.start):
         some = [k for k in range(len(columns)) if k in cells.texts or _may_be_grouped(cells.column(k))]
+        some = [k for k in some if columns[k].name not in text_columns]  # what these are was said
         again = _read_cells(body, rows, len(names), [kept[k] for k in some], set(range(len(some))))
         grouped = [columns[k].name for i, k in enumerate(some) if _are_grouped(again.texts[i])]
         notes += [_grouped_note(grouped)] if grouped else []
@@ -437,6 +447,12 @@ def _chunks(body: _Records, rows: int, width: int, kept: Sequence[int], as_text:
             yield from chunks
     except pd.errors.ParserError as error:  # the records are regular: only memory can be short
         raise MemoryError(str(error)) from None
+
+
+def _are_whole(values: np.ndarray) -> bool:
+    """Return whether the numbers of a column have no decimals."""
+    present = values[~np.isnan(values)]
+    return bool((present == np.floor(present)).all())
 
 
 def _may_be_grouped(values: np.ndarray) -> bool:
