@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import select
 import signal
@@ -147,6 +148,12 @@ def certificates(folder: Path) -> Path:
     return folder
 
 
+def _end_with_parent() -> None:
+    """Let the system terminate this process when the tests are killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
 class Cluster:
     """A scheduler and workers with TLS on loopback, in a folder; every process ends with :meth:`close`.
 
@@ -190,6 +197,7 @@ class Cluster:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=_end_with_parent,
             )
         self.processes.append(process)
         return process
