@@ -77,8 +77,8 @@ def core(checkout, tmp_path_factory):
     return run
 
 
-def test_the_core_install_runs_the_python_of_the_readme(core, checkout):
-    blocks = re.findall(r"```python\n(.*?)```", (checkout / "README.md").read_text(), flags=re.S)
+def test_the_core_install_runs_the_python_of_getting_started(core, checkout):
+    blocks = re.findall(r"```python\n(.*?)```", (checkout / "docs" / "getting-started.md").read_text(), flags=re.S)
     result = core(next(block for block in blocks if "datasets.load" in block))
     assert result.returncode == 0, result.stderr
     assert "ranking loss 0.0" in result.stdout

@@ -1,4 +1,4 @@
-"""Headline table and figure of the README."""
+"""The headline table of a study."""
 
 import re
 
@@ -9,7 +9,7 @@ from helpers.report_files import SETS
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
-from multilab.reports import ReportError, headline_markdown, save_headline_png
+from multilab.reports import ReportError, headline_markdown
 
 
 def test_markdown_table(fake):
@@ -23,10 +23,3 @@ def test_markdown_table(fake):
     assert "Coverage" in headline_markdown(fake, "coverage")
     with pytest.raises(ReportError, match="no metric 'speed'"):
         headline_markdown(fake, "speed")
-
-
-def test_headline_picture_is_a_stable_png(fake, tmp_path):
-    first, second = (save_headline_png(fake, tmp_path / name).read_bytes() for name in ("a.png", "b.png"))
-    assert first == second
-    assert first.startswith(b"\x89PNG")
-    assert len(first) > 20_000

@@ -19,7 +19,7 @@ from helpers.report_files import (
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
-from multilab.reports import build_report, headline_markdown, save_headline_png
+from multilab.reports import build_report, headline_markdown
 
 
 def test_page_is_well_formed_and_loads_nothing(page, fake):
@@ -102,7 +102,6 @@ def test_study_of_one_method_and_one_dataset(tmp_path):
     page = Page(build_report(folder).read_text(encoding="utf-8"))
     assert page.stack == []
     assert "nothing to compare" in (folder / "index.html").read_text(encoding="utf-8").lower()
-    save_headline_png(folder, folder / "small.png")
     assert headline_markdown(folder).count("\n") == 3
 
 

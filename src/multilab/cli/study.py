@@ -110,7 +110,7 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     if not headline or not page.is_file():
         page = study_page(folder)
     if readme:
-        overview(folder)
+        overview(folder.parent)
     if headline:
         _show(headline_markdown(folder))
         print(f"\n{finding_text(folder)}\n")

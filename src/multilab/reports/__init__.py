@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "errors": ("ReportError",),
         "figures": ("cd_diagram", "convergence", "heatmap"),
         "pages": ("write_overview",),
-        "readme": ("finding_text", "headline_markdown", "ledger_markdown", "save_headline_png", "write_readme"),
+        "readme": ("finding_text", "headline_markdown", "ledger_markdown", "write_readme"),
         "sections": ("build_report",),
     },
 )

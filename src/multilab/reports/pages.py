@@ -24,9 +24,6 @@ from multilab.reports.readme import write_readme
 from multilab.reports.sections import build_report
 from multilab.statistics.result_files import SCORES
 
-README_STUDY = "mlwse-core"
-"""Study whose table and figure the README shows."""
-
 
 def write_pages(folder: Path) -> None:
     """Write ``index.html`` and a page per set next to a leaderboard file from committed results alone."""
@@ -54,24 +51,25 @@ def all_pages(each: Callable[..., Iterable[Any]] = map) -> int:
     """Write every page from the committed results alone, and what of them is committed too.
 
     Written are the pages of all studies with results, those of the arena, and the page over all studies; committed are
-    the summary of the arena, and the tables and the figure of the README.
+    the summary of the arena, and the table of the README.
     """
-    folders = sorted(path.parent for path in report_dir("arena").parent.glob(f"*/{SCORES}"))
+    reports = report_dir("arena").parent
+    folders = sorted(path.parent for path in reports.glob(f"*/{SCORES}"))
     for folder in folders:
         if not _is_of_arena(folder):
             print(build_report(folder, paper_of(folder), each))
     if (report_dir("arena") / LEADERBOARD).is_file():
         write_pages(report_dir("arena"))
         summarise_arena()
-    if report_dir(README_STUDY).is_dir():
-        overview(report_dir(README_STUDY))
+    overview(reports)
     return 0
 
 
-def overview(folder: Path) -> None:
-    """Write the page over all studies, and the tables and the figure of the README, the figure of one study."""
-    write_readme(Path("README.md"), folder, Path("docs/figures"))
-    print(write_overview(folder.parent, paper_of))
+def overview(reports: Path) -> None:
+    """Write the page over all studies, and the numbers and the table of the README."""
+    if (reports / "arena" / "summary.json").is_file():
+        write_readme(Path("README.md"), reports)
+    print(write_overview(reports, paper_of))
 
 
 def _is_of_arena(folder: Path) -> bool:

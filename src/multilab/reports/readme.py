@@ -1,4 +1,4 @@
-"""Parts of the README: headline table and figure of a study, verdicts and claims of all studies."""
+"""Tables in Markdown: the headline table of a study, the arena in the README, verdicts and claims of all studies."""
 
 import math
 import re
@@ -10,10 +10,8 @@ from multilab.claims.agreement import Agreement, agreement_by_method
 from multilab.claims.results import Results
 from multilab.core import read_json, write_atomically
 from multilab.core.text import markdown_cell
-from multilab.reports.data import ReportData, load_report, metric_title
+from multilab.reports.data import ReportData, load_report
 from multilab.reports.errors import ReportError
-from multilab.reports.figures.diagrams import cd_diagram, dots, ranks_height
-from multilab.reports.figures.style import new_axes, png_bytes, styled
 from multilab.reports.finding import finding
 from multilab.reports.tables.entry import Entry
 from multilab.reports.tables.scores import MANY_METHODS, method_rows, score_table
@@ -22,36 +20,65 @@ from multilab.statistics.result_files import read_table
 _NUMBER = re.compile(r"(?P<start><!-- = (?P<study>[\w-]+): (?P<expression>.+?) -->).*?(?P<end><!-- = -->)", re.DOTALL)
 
 
-def write_readme(readme: Path, folder: Path, figures: Path) -> None:
-    """Write the headline table of a study and the table of all claims into a README, and the figure of the study.
+def write_readme(readme: Path, reports: Path) -> None:
+    """Write the numbers and the table that a README shows.
 
     A number in a sentence stands between ``<!-- = STUDY: EXPRESSION -->`` and ``<!-- = -->``; the expression is one of
-    :class:`multilab.claims.results.Results`.
+    :class:`multilab.claims.results.Results`. The table of the arena stands between ``<!-- table arena -->`` and
+    ``<!-- end arena -->``.
 
     Parameters
     ----------
     readme : path
-        File with the marks ``<!-- table NAME -->`` and ``<!-- end NAME -->`` once per table; NAME is the name of the
-        study, and ``ledger``.
-    folder : path
-        The folder ``reports/<study>``.
-    figures : path
-        Folder of the figure.
+        The file.
+    reports : path
+        The folder of the studies' folders.
 
     Raises
     ------
     ReportError
-        If a mark is missing or repeated.
+        If a mark of the table is missing or repeated.
     """
-    save_headline_png(folder, figures / f"{folder.name}.png")
     text = readme.read_text(encoding="utf-8")
-    for name, table in {folder.name: headline_markdown(folder), "ledger": ledger_markdown(folder.parent)}.items():
-        start, stop = f"<!-- table {name} -->", f"<!-- end {name} -->"
-        if (text.count(start), text.count(stop)) != (1, 1) or text.index(start) > text.index(stop):
-            raise ReportError(f"{readme} must have the marks {start} and {stop} once each, in this order")
-        before, _, rest = text.partition(start)
-        text = f"{before}{start}\n{table.strip()}\n{stop}{rest.partition(stop)[2]}"
-    write_atomically(readme, _NUMBER.sub(lambda match: _filled(match, folder.parent), text))
+    start, stop = "<!-- table arena -->", "<!-- end arena -->"
+    if (text.count(start), text.count(stop)) != (1, 1) or text.index(start) > text.index(stop):
+        raise ReportError(f"{readme} must have the marks {start} and {stop} once each, in this order")
+    before, _, rest = text.partition(start)
+    table = arena_markdown(reports / "arena" / "summary.json").strip()
+    text = f"{before}{start}\n{table}\n{stop}{rest.partition(stop)[2]}"
+    write_atomically(readme, _NUMBER.sub(lambda match: _filled(match, reports), text))
+
+
+def arena_markdown(summary: Path) -> str:
+    """Return what quality costs in the arena, in Markdown: the anchor, the best single method, stacks.
+
+    Parameters
+    ----------
+    summary : path
+        ``summary.json`` of the arena.
+    """
+    content = read_json(summary)
+    methods = {each["name"]: each for each in content["costs"]["methods"]}
+    stacks = {name for name in methods if name.endswith("@ensembled")}
+    first = {
+        "a logistic regression per label": content["anchor"],
+        "the best single method": max(set(methods) - stacks, key=lambda name: methods[name]["elo"]),
+        "a small model that learned from the stack": "distilled_stack@ensembled",
+        "the best stack of methods": max(stacks, key=lambda name: methods[name]["elo"]),
+    }
+    overall = content["winners"][0]["groups"]["overall"]
+    lines = [
+        f"{len(content['columns'])} methods ran on {len(content['sets'])} data sets with the same folds and limits, "
+        f"stacks of them on {content['costs']['sets']}.",
+        f"**No single method wins: {1 + len(overall['not_separated'])} are statistically tied for first.**",
+        "",
+    ]
+    lines += ["| | method | Elo | fit, s per 1,000 rows | predict, ms per row |", "|:---|:---|---:|---:|---:|"]
+    for title, name in first.items():
+        one = methods[name]
+        numbers = (f"{one['elo']:.0f}", f"{one['fit_seconds']:.3g}", f"{one['predict_ms']:.3g}")
+        lines.append(_line(title, (f"`{name.partition('@')[0]}`", *numbers)))
+    return "\n".join(lines) + "\n"
 
 
 def _filled(match: re.Match[str], reports: Path) -> str:
@@ -103,7 +130,7 @@ def finding_text(study_dir: Path | str) -> str:
 
 
 def ledger_markdown(reports: Path | str) -> str:
-    """Return verdicts and claims of the studies of papers as a Markdown table.
+    """Return verdicts and claims of the studies of papers as a Markdown table, with the links of ``docs/papers``.
 
     Parameters
     ----------
@@ -111,7 +138,7 @@ def ledger_markdown(reports: Path | str) -> str:
         The folder of the studies' folders; those without ``claims.json`` are left out.
     """
     lines = [
-        "| study | results compared | median gap | within 1 % | 2 % | 5 % | agree | another method's column | claims "
+        "| paper | results compared | median gap | within 1 % | 2 % | 5 % | agree | another method's column | claims "
         "| hold | in part | fail | depend | open | not testable |",
         "|:---|" + "---:|" * 14,
     ]
@@ -134,45 +161,8 @@ def ledger_markdown(reports: Path | str) -> str:
             *(outcomes[name] for name in ("open", "not testable")),
         )
         numbers = [f"{agreement.comparable} of {agreement.cells}", *texts, outcomes.total(), *counts]
-        lines.append(_line(f"[{markdown_cell(title)}]({path.parent.as_posix()}/)", map(str, numbers)))
+        lines.append(_line(f"[{markdown_cell(title)}]({path.parent.name}.md)", map(str, numbers)))
     return "\n".join(lines) + "\n"
-
-
-@styled()
-def save_headline_png(study_dir: Path | str, out: Path | str, metric: str | None = None) -> Path:
-    """Write the figure of a study: the means of every dataset above, the critical-difference diagram below.
-
-    Parameters
-    ----------
-    study_dir : path
-        The folder ``reports/<study>``.
-    out : path
-        The PNG file to write.
-    metric : str, optional
-        Default is the study's first primary metric.
-
-    Returns
-    -------
-    Path
-        ``out``.
-
-    Raises
-    ------
-    ReportError
-        If the study has no such metric.
-    """
-    report = load_report(study_dir)
-    metric = _metric(report, metric)
-    comparison = report.comparisons.get(metric)
-    ranked = comparison if comparison is not None and comparison.cd_nemenyi is not None else None
-    heights = [1.3 + 0.32 * len(report.datasets), *([ranks_height(ranked, 1.0)] if ranked else [])]
-    canvas, axes = new_axes(8.4, sum(heights), len(heights), height_ratios=heights)
-    direction = {"↓": " (smaller is better)", "↑": " (larger is better)"}.get(score_table(report, metric).arrow, "")
-    dots(report.summaries[metric], axes[0, 0], report.titles, metric_title(metric) + direction)
-    if ranked is not None:
-        cd_diagram(ranked, axes[1, 0], report.titles)
-    write_atomically(out, png_bytes(canvas))
-    return Path(out)
 
 
 def _metric(report: ReportData, metric: str | None) -> str:

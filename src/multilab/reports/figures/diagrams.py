@@ -1,4 +1,4 @@
-"""Diagrams, readable in grey: critical differences as figures; on given axes heat maps, convergence curves and dots."""
+"""Diagrams, readable in grey: critical differences as figures; on given axes heat maps and convergence curves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multilab.reports.data import ReportData
 from multilab.reports.errors import ReportError
 from multilab.reports.figures.figure import Figure
 from multilab.reports.figures.style import INK, PALE, colour_scale, curve_style, new_axes, style_axes, styled
-from multilab.statistics import Comparison, Summary
+from multilab.statistics import Comparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -219,41 +219,6 @@ def _thinned(indices: np.ndarray, n_max: int = 150) -> np.ndarray:
     if len(indices) <= n_max:
         return indices
     return indices[np.unique(np.geomspace(1, len(indices), n_max).round().astype(int)) - 1]
-
-
-def dots(summary: Summary, ax: Axes, titles: Mapping[str, str] | None = None, label: str = "") -> None:
-    """Draw the mean of each method on each dataset, a line per dataset, its standard deviation as a bar.
-
-    Parameters
-    ----------
-    summary : Summary
-        One metric over splits.
-    ax : matplotlib Axes
-        Where to draw; about 0.3 inch of height per dataset.
-    titles : mapping, optional
-        Printed names of methods.
-    label : str
-        Name of the axis of values.
-    """
-    datasets, methods = list(summary.mean.index), list(summary.mean.columns)
-    for index, method in enumerate(methods):
-        shift = 0.5 * ((index + 0.5) / len(methods) - 0.5)  # so that equal means stay visible side by side
-        style = curve_style(index, ls="none", ms=4.5, elinewidth=0.8)
-        ax.errorbar(
-            summary.mean[method],
-            np.arange(len(datasets)) + shift,
-            xerr=summary.std[method].fillna(0),
-            mfc=style["color"] if index % 2 == 0 else "white",
-            label=(titles or {}).get(method, method),
-            **style,
-        )
-    style_axes(ax, x=label, grid="x", hidden=("top", "right", "left"))
-    ax.set_yticks(range(len(datasets)), datasets)
-    ax.set(ylim=(len(datasets) - 0.5, -0.5))
-    ax.hlines(np.arange(len(datasets) - 1) + 0.5, 0, 1, color=PALE, lw=0.5, transform=ax.get_yaxis_transform())
-    ax.tick_params(axis="y", length=0, labelsize=8.5, colors=INK)
-    if methods:
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=min(5, len(methods)))
 
 
 def rank_figures(report: ReportData, comparison: Comparison) -> tuple[Figure, ...]:
