@@ -138,8 +138,8 @@ def ledger_markdown(reports: Path | str) -> str:
         The folder of the studies' folders; those without ``claims.json`` are left out.
     """
     lines = [
-        "| paper | results compared | median gap | within 1 % | 2 % | 5 % | agree | another method's column | claims "
-        "| hold | in part | fail | depend | open | not testable |",
+        "| paper | claims | hold | in part | fail | depend | open | not testable "
+        "| results compared | median gap | within 1 % | 2 % | 5 % | agree | another method's column |",
         "|:---|" + "---:|" * 14,
     ]
     for path in sorted(Path(reports).glob("*/claims.json")):
@@ -160,8 +160,8 @@ def ledger_markdown(reports: Path | str) -> str:
             depend,
             *(outcomes[name] for name in ("open", "not testable")),
         )
-        numbers = [f"{agreement.comparable} of {agreement.cells}", *texts, outcomes.total(), *counts]
-        lines.append(_line(f"[{markdown_cell(title)}]({path.parent.name}.md)", map(str, numbers)))
+        numbers = [outcomes.total(), *counts, f"{agreement.comparable} of {agreement.cells}", *texts]
+        lines.append(_line(f"[{markdown_cell(title.partition(':')[0])}]({path.parent.name}.md)", map(str, numbers)))
     return "\n".join(lines) + "\n"
 
 
