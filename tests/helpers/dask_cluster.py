@@ -132,7 +132,7 @@ def digests(folder: Path) -> dict[str, str]:
 def failures(folder: Path) -> dict[str, str]:
     """Return the reasons of the failed cells in a store by label.
 
-    Whether a cell was tried, or left out because another split of its method had passed the limit, depends on the order.
+    Whether a cell was tried, or left out because another split of its method passed the limit, depends on the order.
     """
     store = Store(folder)
     records = [store.failure(path.name) for path in folder.iterdir() if not path.name.startswith(".")]
