@@ -63,7 +63,7 @@ def test_stages_that_only_dvc_calls_are_not_listed(capsys):
             ["store", "list", "--statsu", "done"],
             "No such option '--statsu'. Did you mean '--status'?",
         ),
-        (["fit", "--dataset", "emotions"], "Missing option '--method'. (multilab fit --help)"),
+        (["explain", "model"], "Missing argument 'ROWS'. (multilab explain --help)"),
         (["store", "show"], "Missing argument 'KEY'. (multilab store show --help)"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
