@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 from collections import Counter
@@ -372,7 +371,7 @@ def _show(markdown: str) -> None:
 
     columns = 25 * (markdown.partition("\n")[0].count("|") - 1)  # wider than the terminal, a table wraps its numbers
     console = Console(width=max(shutil.get_terminal_size().columns, min(columns, 160)))
-    console.print(Markdown(re.sub(r" <sub>(.*?)</sub>", r" (\1)", markdown.strip())))
+    console.print(Markdown(markdown.strip()))
 
 
 def _verdict_lines(study: Study) -> list[str]:

@@ -40,7 +40,9 @@ def test_bold_is_the_best_cell_of_each_row(page, fake):
             best = values.argmin() if direction == "min" else values.argmax()
             assert [cell["bold"] for cell in row[1:]] == [j == best for j in range(len(TITLES))]
             digits = 3 if metric == "coverage" else 4
-            assert row[1 + best]["text"].startswith(f"{values[best]:.{digits}f}1 ± ")
+            text = row[1 + best]["text"]
+            assert text.startswith(f"{values[best]:.{digits}f} ± ")
+            assert text.endswith(" (1)")
 
 
 def test_average_ranks_are_those_of_the_statistics(page, fake):

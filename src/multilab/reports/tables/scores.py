@@ -1,4 +1,4 @@
-"""Tables of scores: mean and spread, best in bold, ranks as subscripts."""
+"""Tables of scores: mean and spread, best in bold, ranks in brackets."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
