@@ -504,6 +504,7 @@ def functions() -> str:
     about = {
         "datasets": "Read, check and describe data",
         "model_selection": "Splitters and stored splits",
+        "methods.streaming": "Learn from more rows than memory holds",
         "decision": "Maximise a metric over thresholds",
         "statistics": "Compare methods over data sets",
         "testing": "Check your estimators",
