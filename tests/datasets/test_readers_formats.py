@@ -107,7 +107,7 @@ def test_mat_that_cannot_be_used(write, content, reason):
 
 def test_mat_label_names_and_missing_values(write):
     path = write({"data": np.where(X == 0, np.nan, X), "target": Y}, "set.mat")
-    refused("3 label names for 2 labels", path, label_names=["a", "b", "c"], missing="keep")
+    refused("expected 2 label names, got 3", path, label_names=["a", "b", "c"], missing="keep")
     refused("5 feature values are missing", path)
     assert check(path)["missing_values"] == 5
     refused("the format 'mat' has no option labels_first", path, labels_first=1)

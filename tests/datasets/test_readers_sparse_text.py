@@ -143,7 +143,7 @@ def test_xc(write):
     assert raw.Y.tolist() == [[1, 1], [0, 0], [0, 0], [0, 1]]
     assert raw.label_names == ["0", "1"]
     assert read(write(text, "set.txt"), label_names=["a", "b"]).label_names == ["a", "b"]
-    refused("3 label names for 2 labels", write(text, "set.txt"), label_names=["a", "b", "c"])
+    refused("expected 2 label names, got 3", write(text, "set.txt"), label_names=["a", "b", "c"])
 
 
 @pytest.mark.parametrize(
@@ -152,14 +152,14 @@ def test_xc(write):
         ("2 3\n0 0:1\n1 1:1\n", 1, "expected the numbers of rows, features and labels"),
         ("2 3 -2\n0 0:1\n1 1:1\n", 1, "expected the numbers"),
         ("0 3 2\n", 1, "0 rows, 3 features and 2 labels"),
-        ("3 3 2\n0 0:1\n1 1:1\n", 1, "3 rows are announced, the file has 2"),
-        ("1 3 2\n0 0:1\n1 1:1\n", 1, "1 rows are announced, the file has 2"),
+        ("3 3 2\n0 0:1\n1 1:1\n", 1, "the header declares 3 rows; the file has 2"),
+        ("1 3 2\n0 0:1\n1 1:1\n", 1, "the header declares 1 rows; the file has 2"),
         ("2 3 2\n0 0:1\n2 1:1\n", 3, "label index 2 is not among the 2 from 0 to 1"),
         ("2 3 2\n0 0:1\n1 3:1\n", 3, "feature index 3 is not among the 3 from 0 to 2"),
         ("2 3 2\n0 0:1\n1 1:x\n", 3, "'x' is not a finite number"),
-        ("1000000000000 3 2\n0 0:1\n", 1, "1000000000000 rows are announced"),
-        ("1 1000000000000 2\n0 0:1\n", 1, "columns are announced, the limit is"),
-        ("1 3 1000000000000\n0 0:1\n", 1, "columns are announced, the limit is"),
+        ("1000000000000 3 2\n0 0:1\n", 1, "the header declares 1000000000000 rows"),
+        ("1 1000000000000 2\n0 0:1\n", 1, "columns; the limit is"),
+        ("1 3 1000000000000\n0 0:1\n", 1, "columns; the limit is"),
     ],
 )
 def test_xc_fault_names_its_line(write, text, line, reason):

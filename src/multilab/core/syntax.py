@@ -1,8 +1,8 @@
 """Syntax trees as text: what a Python file computes, without what cannot change a number.
 
-The text is the same on all supported versions of Python, which ``ast.dump`` is not. Left out are comments, formatting,
-docstrings, ``__all__``, ``pass``, the text of raised errors, and imports for type checkers. Imports are returned apart,
-so that their order, and whether they are at the top of a file or in a function, does not count.
+Unlike ``ast.dump``, the text is the same on all supported versions of Python. It ignores comments, formatting,
+docstrings, ``__all__``, ``pass``, the text of raised errors, and imports for type checkers. Imports are returned
+separately, so their order and place in the file do not matter.
 """
 
 from __future__ import annotations

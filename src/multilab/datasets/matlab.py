@@ -42,7 +42,7 @@ class Variable:
     name : str
         Its name.
     shape : tuple of int
-        Its announced shape.
+        Its declared shape.
     kind : {"dense", "sparse", "other"}
         Matrices of real numbers, and everything else.
     content : memoryview or None
@@ -262,7 +262,7 @@ def read_matlab(
         raise DatasetError(f"{X.shape[1] + Y.shape[1]} columns, more than the limit of {limits.max_columns}", path)
     labels = list(label_names) if label_names is not None else [f"label{k}" for k in range(1, Y.shape[1] + 1)]
     if len(labels) != Y.shape[1]:
-        raise DatasetError(f"{len(labels)} label names for {Y.shape[1]} labels", path)
+        raise DatasetError(f"expected {Y.shape[1]} label names, got {len(labels)}", path)
     return RawData(
         X=canonical_csr(X) if sp.issparse(X) else np.ascontiguousarray(X) + 0.0,
         Y=Y,

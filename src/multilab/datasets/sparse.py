@@ -281,7 +281,7 @@ def read_xc(
     Raises
     ------
     DatasetError
-        With its line: no or absurd sizes, fewer or more rows than announced, and what
+        With its line: no or absurd sizes, fewer or more rows than declared, and what
         :func:`parse_sparse_rows` finds.
     """
     limits = limits or Limits()
@@ -292,18 +292,18 @@ def read_xc(
         raise DatasetError(f"expected the numbers of rows, features and labels{table}", path, 1)
     n, d, q = map(int, sizes)
     if min(n, d, q) < 1:
-        raise DatasetError(f"{n} rows, {d} features and {q} labels are announced", path, 1)
+        raise DatasetError(f"the header declares {n} rows, {d} features and {q} labels; all must be positive", path, 1)
     if d + q > limits.max_columns:
-        raise DatasetError(f"{d + q} columns are announced, the limit is {limits.max_columns}", path, 1)
+        raise DatasetError(f"the header declares {d + q} columns; the limit is {limits.max_columns}", path, 1)
     if not lines[-1]:
         lines.pop()  # the end of the last line; further empty lines are rows, as far as n goes
     while len(lines) > n + 1 and not lines[-1].strip():
         lines.pop()
     if len(lines) != n + 1:
-        raise DatasetError(f"{n} rows are announced, the file has {len(lines) - 1}", path, 1)
+        raise DatasetError(f"the header declares {n} rows; the file has {len(lines) - 1}", path, 1)
     require_labels(n, q, path, limits)
     names = [str(k) for k in range(q)] if label_names is None else label_names
     if len(names) != q:
-        raise DatasetError(f"{len(names)} label names for {q} labels", path, 1)
+        raise DatasetError(f"expected {q} label names, got {len(names)}", path, 1)
     rows = parse_sparse_rows([line.rstrip() for line in lines[1:]], range(2, n + 2), path)
     return rows.to_raw((d, q), (0, 0), names)

@@ -30,7 +30,7 @@ _WALL = 20
 """A process that computes nothing is killed after this multiple of its processor time."""
 
 _NO_MEMORY = re.compile(r"\bMemoryError\b|bad_alloc|bad_malloc|bad allocation", re.IGNORECASE)
-"""In the reason of a failed allocation: Python's error, also behind the name of a cell that was read, and C++'s."""
+"""Texts by which a failed allocation is recognised, from Python and C++."""
 
 
 def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:

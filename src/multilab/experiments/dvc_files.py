@@ -102,8 +102,8 @@ def write_parameters(study: Study) -> None:
 def study_parameters(study: Study) -> dict[str, Any]:
     """Return what a study sets, under ``study``, and by column the arguments of its method in this study.
 
-    Left out are settings of the study at their defaults, texts and search spaces, and of a variant's column what it
-    shares with its method. Blocks of settings for some data sets are listed under ``study``.
+    Omits defaults, texts and search spaces, and everything that a variant's column shares with its method. Blocks of
+    settings for some data sets are listed under ``study``.
     """
     own = {
         field.name: getattr(study, field.name)

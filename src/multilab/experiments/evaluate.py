@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 FEW_TEST_SETS = 5
-"""With fewer test sets than this, their spread says too little of the sampling error."""
+"""Minimum number of test sets for a standard error from their spread; below it, rows are bootstrapped."""
 _DRAWS = 200
 
 MEASURED = ("fit_seconds", "input_seconds", "predict_seconds", "peak_mb", "model_bytes")

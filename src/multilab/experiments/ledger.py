@@ -39,9 +39,9 @@ _NOT_TABLES = ("cells", "keys", "sampling", "scores")
 def judged(study: Study, folder: Path, published: PublishedTables) -> pd.DataFrame:
     """Return the verdict on every published cell, from the files of a study's report folder and its data.
 
-    Read are the scores, those under other protocols that the paper prints too (``scores-*.csv.gz``),
-    ``measured.csv``, ``sampling.csv``, the scores of the study of random splits that the paper's names give, and
-    the properties of the data sets that the paper prints.
+    Reads ``scores.csv.gz``, ``scores-*.csv.gz`` (other protocols that the paper prints), ``measured.csv``,
+    ``sampling.csv``, the scores of the study of random splits named in ``names.yaml``, and the properties of the data
+    sets that the paper prints.
     """
     ours = [summarised(read_scores(folder, extra=True)), summarised(_measured(folder))]
     cells = published.cells

@@ -106,7 +106,7 @@ def write_receipt(study: Study, stage: str) -> None:
 def drop_stale_receipts(study: Study) -> None:
     """Remove the receipts of stages whose files are missing or were edited, so that DVC runs those stages again.
 
-    Checked are the results in the folder of the report, its page, and, for ``publish``, the MLflow store.
+    Checks the results in the report folder, its page, and, for ``publish``, the MLflow store.
     """
     edited = bool(changed_files(report_dir(study.name)))
     stale = {"analyses": edited, "evaluate": edited, "stats": edited or not has_page(study)}

@@ -1,8 +1,8 @@
 """New keys for the committed results of a study, after a change of code that leaves their numbers as they are.
 
 Old and new cells are matched by dataset, split and method; their settings and tuning must be equal. A recomputed sample
-shows that the numbers are equal, too. Read are the files of ``reports/<study>`` alone, so that the store the results
-came from need not be on this machine; cells that are there are copied to their new keys.
+shows that the numbers are equal, too. Reads only the files of ``reports/<study>``, so the store that the results came
+from need not be on this machine. Cells in the local store are copied to their new keys.
 """
 
 from __future__ import annotations

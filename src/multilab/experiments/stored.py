@@ -115,7 +115,7 @@ def _method_names() -> frozenset[str]:
 class Inventory:
     """The cells of a store, and what is known of them today.
 
-    What it learns of the prepared data is kept for its lifetime: make a new one after a run.
+    Caches the digests of the prepared data: create a new instance after a run.
 
     Parameters
     ----------

@@ -186,7 +186,7 @@ class ElasticNetKernelELM(ScoreThreshold, WeightedPartialClassifier):
     ) -> None:
         self._check_arguments()
         if self.ridge == "rkhs" and rows is not None:
-            raise MethodError("sample_weight goes with ridge='frobenius' only; KernelELM has weights with the other")
+            raise MethodError("sample_weight requires ridge='frobenius'; for ridge='rkhs' use KernelELM")
         self.gamma_ = resolve_gamma(self.gamma, X, rows)
         self._X = X
         if is_partial(Y):
@@ -297,6 +297,6 @@ class ElasticNetKernelELM(ScoreThreshold, WeightedPartialClassifier):
         if not (self.max_sweeps >= 1 and self.tol >= 0):
             raise MethodError(f"max_sweeps={self.max_sweeps} must be at least 1 and tol={self.tol} at least 0")
         if self.ridge == "rkhs" and (self.fit_intercept or self.solver == "cd"):
-            raise MethodError("ridge='rkhs' goes with solver='admm' and without an intercept only")
+            raise MethodError("ridge='rkhs' requires solver='admm' and fit_intercept=False")
         if self.stop == "step" and self.solver != "cd":
-            raise MethodError("stop='step' goes with solver='cd' only")
+            raise MethodError("stop='step' requires solver='cd'")
