@@ -257,6 +257,15 @@ def named_dataset(dataset: str, reader: Mapping[str, Any]) -> str:
         return registered(dataset, options)
 
 
+def large_file(dataset: str) -> bool:
+    """Tell whether a dataset is a Parquet file that is read in batches of rows, or a folder of such files."""
+    if not _is_path(dataset) or not (dataset.lower().endswith(".parquet") or os.path.isdir(dataset)):
+        return False
+    from multilab.datasets.parquet_table import is_large
+
+    return is_large(dataset)
+
+
 def has_path(dataset: str) -> bool:
     """Tell whether a dataset, or one of several, is a data file."""
     return any(map(_is_path, _datasets(dataset)))

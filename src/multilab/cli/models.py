@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multilab.cli.files import FEW, named_dataset, reader_options
+from multilab.cli.files import FEW, large_file, named_dataset, naming_options, reader_options
 from multilab.cli.options import (
     CONVENTIONS,
     COUNT,
@@ -32,7 +32,7 @@ from multilab.cli.options import (
 from multilab.core import MultilabError, write_atomically
 from multilab.core.files import refuse_overwriting
 from multilab.core.messages import printable, unknown_name
-from multilab.core.text import excerpt
+from multilab.core.text import comma_separated, excerpt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,10 +103,14 @@ def fit(
     multilab fit --dataset emotions --method mlknn --decision macro_f1       thresholds from out-of-fold scores
     multilab fit --dataset emotions --method mlknn --tune 20 --register mine tuned; registered as models:/mine
     multilab fit --dataset my.csv --labels 'tag_*' --method br -o model      a file of your own; also as a folder
+    multilab fit --dataset ./big/ --labels 'tag_*' --method br_sgd -o model  larger than memory, from Parquet files
     multilab fit --dataset my.csv --labels 'tag_*' --budget 2m -o model      what `multilab compare` recommends
 
     Without --method the methods of `multilab compare` are compared first, within --budget and by --metric (macro_f1),
     and the one that it recommends is fitted, with its thresholds.
+
+    A folder of Parquet files, and a Parquet file of at least 2^27 cells, is read in batches of rows. The --method is
+    then one that learns from batches (br_sgd, relm, elm, mlkelm_nystroem), and is scored on rows that are held out.
 
     The scores are cross-validated; the model is logged in MLflow without pickle. The first model of a name is
     @champion. A later one becomes it only if it is better on the same splits by the corrected resampled t test
@@ -114,7 +118,12 @@ def fit(
     """
     if wrong := next((word for word in arguments if "=" not in word), None):
         raise click.BadParameter(f"{wrong!r} is not of the form k=10.", param_hint="--set")
-    dataset = named_dataset(dataset, reader)
+    large = large_file(dataset)
+    if large and method is None:
+        raise click.UsageError(
+            f"{dataset} is read in batches of rows, for which no methods are compared: name a --method."
+        )
+    dataset = dataset if large else named_dataset(dataset, reader)
     if method is None:
         if arguments or tune or options["decision"] or options["calibration"] or options["protocol"]:
             raise click.UsageError("--set, --tune, --decision, --calibration and --protocol are of a method: name one.")
@@ -135,11 +144,38 @@ def fit(
         "metrics": f"[{show}]" if show else None,
         "tracking.uri": tracking_uri,
     }
+    if large:
+        del run["dataset"]
     settings = [f"{name}={value}" for name, value in run.items() if value is not None]
+
+    settings += [f"method.{word}" for word in arguments]
+    if large:
+        return _fit_large(dataset, reader, settings, run, options)
 
     from multilab.models.fit import FitOptions, fit_and_log
 
-    return fit_and_log([*settings, *(f"method.{word}" for word in arguments)], FitOptions(**options))
+    return fit_and_log(settings, FitOptions(**options))
+
+
+def _fit_large(
+    path: str, reader: dict[str, Any], settings: list[str], run: dict[str, Any], options: dict[str, Any]
+) -> int:
+    """Fit to a table that is larger than memory; refuse options that need all rows at once."""
+    allowed = ("method", "seed", "conventions", "metrics", "tracking.uri")
+    given = [name for name, value in run.items() if value is not None and name not in allowed]
+    given += [name for name in ("decision", "calibration", "register", "metric") if options[name]]
+    if given:
+        names = {"protocol.kfold": "cv"}
+        shown = ", ".join(
+            f"--{names.get(name, name.replace('tune.n_trials', 'tune').replace('.', '-'))}" for name in given
+        )
+        raise click.UsageError(f"{path} is read in batches of rows, which have no option {shown}.")
+    from multilab.models.fit import FitOptions, fit_large_and_log
+
+    listed = ("label_columns", "drop")
+    with naming_options():
+        chosen = {name: comma_separated(value) if name in listed else value for name, value in reader.items()}
+        return fit_large_and_log(path, chosen, settings, FitOptions(**options))
 
 
 def _recommended(dataset: str, budget: float, metric: str, cv: int | None) -> dict[str, Any] | None:

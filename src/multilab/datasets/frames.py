@@ -88,7 +88,7 @@ def table_of_frame(
     if all(isinstance(column.dtype, pd.SparseDtype) and column.dtype.fill_value == 0 for column in series):
         values: Any = canonical_csr(sp.csr_array(frame.iloc[:, kept].sparse.to_coo()))
         for k, column in enumerate(series):
-            _check_numbers(np.asarray(column.array.sp_values, dtype=float), names[kept[k]], k in is_label, False, name)
+            check_numbers(np.asarray(column.array.sp_values, dtype=float), names[kept[k]], k in is_label, False, name)
     else:
         require_cells(len(frame), len(kept), "the table", name, limits)
         values = np.empty((len(frame), len(kept)))
@@ -133,11 +133,12 @@ def _column(
         )
     values = series.to_numpy(dtype=np.float64, na_value=np.nan, copy=is_label)  # labels are changed in place
     note = read_label_numbers(values) if is_label else ""
-    _check_numbers(values, column.name, is_label, missing_labels, name)
+    check_numbers(values, column.name, is_label, missing_labels, name)
     return column, values, note
 
 
-def _check_numbers(values: np.ndarray, column: str, is_label: bool, missing_labels: bool, name: PathLike) -> None:
+def check_numbers(values: np.ndarray, column: str, is_label: bool, missing_labels: bool, name: PathLike) -> None:
+    """Refuse infinite values, and values of a label other than 0 and 1."""
     if np.isinf(values).any():
         raise DatasetError(f"{name}: column {column[:60]!r} has an infinite value")
     if is_label and not (valid := are_labels(values, missing_labels)).all():

@@ -62,7 +62,7 @@ def read_parquet(
     content = read_bytes(path, limits)
     try:
         schema = parquet.read_schema(BufferReader(content))
-        strings = [field.name for field in schema if _is_string(field.type)]
+        strings = [field.name for field in schema if is_string(field.type)]
         # Repeated text expands without bound unless it is read as codes.
         file = parquet.ParquetFile(BufferReader(content), read_dictionary=strings)
         rows, width = file.metadata.num_rows, file.metadata.num_columns
@@ -75,13 +75,13 @@ def read_parquet(
         if vectors := [field.name for field in schema if _is_vector(field.type) and field.name not in skipped]:
             return _with_vectors(file, vectors, path, options, limits, drop, text, missing_labels, text_columns)
         names = schema.names  # every access builds the list again
-        index = _index_names(schema, names)
+        index = index_names(schema, names)
         kept = [j for j in positions_left(names, drop, path) if names[j] not in index]
         columns = named_columns(names, kept, path)
         labels = choose_labels(options, columns, path)
         is_label = set(labels.tolist())
         for j, position in enumerate(kept):
-            _require_numbers(schema.field(position), path, text != "error", j in is_label)
+            require_numbers(schema.field(position), path, text != "error", j in is_label)
         table = file.read(columns=[column.name for column in columns])
     except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, DatasetError):
@@ -89,7 +89,7 @@ def read_parquet(
         raise DatasetError(f"not a readable Parquet file ({error})", path) from None
     values = np.empty((rows, len(columns)))
     for j, column in enumerate(columns):
-        columns[j], values[:, j] = _parquet_column(table.column(column.name), column, path, column.name in text_columns)
+        columns[j], values[:, j] = parquet_column(table.column(column.name), column, path, column.name in text_columns)
     meanings = dict[str, list[str]]()
     for j in labels.tolist():
         if (texts := columns[j].values) is None:
@@ -109,14 +109,15 @@ def read_parquet(
     return CodedTable.split(values, columns, labels, path, limits, (*notes, *dropped_note(drop)))
 
 
-def _is_string(kind: Any) -> bool:
+def is_string(kind: Any) -> bool:
+    """Return whether a type of Arrow is that of text, also if it is coded."""
     kind = kind.value_type if types.is_dictionary(kind) else kind
     return types.is_string(kind) or types.is_large_string(kind)
 
 
 def _is_list(kind: Any) -> bool:
     of_lists = types.is_list(kind) or types.is_large_list(kind)
-    return of_lists and (_is_string(kind.value_type) or types.is_integer(kind.value_type))
+    return of_lists and (is_string(kind.value_type) or types.is_integer(kind.value_type))
 
 
 def _is_vector(kind: Any) -> bool:
@@ -142,7 +143,7 @@ def _with_vectors(
         chunks = (about.row_group(group).column(j) for j in range(about.num_columns))
         numbers += sum(chunk.num_values for chunk in chunks if chunk.path_in_schema.partition(".")[0] in vectors)
     require_cells(numbers, 1, "the vectors", path, limits)
-    index = _index_names(file.schema_arrow, file.schema_arrow.names)
+    index = index_names(file.schema_arrow, file.schema_arrow.names)
     table = file.read(columns=[name for name in file.schema_arrow.names if name not in {*drop, *index}])
     table.validate(full=True)
     frame = table.to_pandas(ignore_metadata=True)
@@ -158,7 +159,7 @@ def _is_date(kind: Any) -> bool:
     return types.is_timestamp(kind) or types.is_date(kind)
 
 
-def _index_names(schema: Any, names: Sequence[str]) -> list[str]:
+def index_names(schema: Any, names: Sequence[str]) -> list[str]:
     """Return the columns of a Parquet file that are the index of its data frame."""
     known = set(names)
     try:
@@ -169,31 +170,36 @@ def _index_names(schema: Any, names: Sequence[str]) -> list[str]:
         return []  # metadata that pandas did not write
 
 
-def _require_numbers(field: Any, path: PathLike, text_allowed: bool, is_label: bool) -> None:
+def require_numbers(field: Any, path: PathLike, text_allowed: bool, is_label: bool) -> None:
     """Refuse a column of text before it is read."""
     kind = field.type
-    if text_allowed and (_is_string(kind) or _is_date(kind)) and not is_label:
+    if text_allowed and (is_string(kind) or _is_date(kind)) and not is_label:
         return
-    if (_is_string(kind) and is_label) or (_is_list(kind) and text_allowed and not is_label):
+    if (is_string(kind) and is_label) or (_is_list(kind) and text_allowed and not is_label):
         return
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        hint = TEXT_HINT if _is_string(kind) else "; leave it out (drop)"
+        hint = TEXT_HINT if is_string(kind) else "; leave it out (drop)"
         reason = f"column '{field.name[:60]}' is of type {str(kind)[:60]}, expected numbers or booleans"
         raise DatasetError(reason + hint, path)
 
 
-def _parquet_column(data: Any, column: TableColumn, path: PathLike, as_text: bool) -> tuple[TableColumn, np.ndarray]:
-    """Return the column, nominal if it is text, and its numbers or codes, NaN if a value is missing."""
+def parquet_column(
+    data: Any, column: TableColumn, path: PathLike, as_text: bool, start: int = 0
+) -> tuple[TableColumn, np.ndarray]:
+    """Return the column, nominal if it is text, and its numbers or codes, NaN if a value is missing.
+
+    ``start`` is the number of the first row, for messages.
+    """
     if _is_list(data.type):
         try:
             data.validate(full=True)
         except ArrowException as error:
             raise DatasetError(f"the lists of column '{column.name[:60]}' are damaged ({error})", path) from None
-    if _is_list(data.type) or _is_date(data.type) or (as_text and not _is_string(data.type)):
+    if _is_list(data.type) or _is_date(data.type) or (as_text and not is_string(data.type)):
         texts, codes = recoded((cell_text(one) or "" for one in data.to_pylist()), slice(None), str)
         column, meaning = categories_of(column.name, texts)
         return column, meaning[codes]
-    if _is_string(data.type):
+    if is_string(data.type):
         try:
             data.validate(full=True)  # a damaged file may hold invalid UTF-8
         except ArrowException as error:
@@ -201,7 +207,7 @@ def _parquet_column(data: Any, column: TableColumn, path: PathLike, as_text: boo
         return _parquet_text(data, column.name)
     numbers = compute.cast(data, "float64", safe=False).to_numpy().astype(np.float64)
     if np.isinf(numbers).any():
-        row = int(np.flatnonzero(np.isinf(numbers))[0]) + 1
+        row = start + int(np.flatnonzero(np.isinf(numbers))[0]) + 1
         raise DatasetError(f"row {row} of column '{column.name[:60]}' is not a finite number", path)
     return column, numbers
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from multilab.core.shell import command
@@ -75,12 +75,12 @@ class ProgressBar:
         self.title = title
         self.total = 0
 
-    def __call__(self, stream: Iterable[Any], total: int) -> Iterator[Any]:
-        """Yield from ``stream`` and show how far it is."""
+    def __call__(self, stream: Iterable[Any], total: int, size: Callable[[Any], int] = lambda item: 1) -> Iterator[Any]:
+        """Yield from ``stream`` and show how far it is; the sizes of its items, by default 1, add up to ``total``."""
         self.total = total
-        return self._shown(stream, total) if total else iter(stream)
+        return self._shown(stream, total, size) if total else iter(stream)
 
-    def _shown(self, stream: Iterable[Any], total: int) -> Iterator[Any]:
+    def _shown(self, stream: Iterable[Any], total: int, size: Callable[[Any], int]) -> Iterator[Any]:
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -89,10 +89,14 @@ class ProgressBar:
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
             times = (TimeElapsedColumn(), TimeRemainingColumn())
             with Bar(*columns, *times, console=Console(stderr=True), transient=True) as bar:
-                yield from bar.track(stream, total=total, description=self.title)
+                task = bar.add_task(self.title, total=total)
+                for item in stream:
+                    yield item
+                    bar.advance(task, size(item))
             return
-        shown = time.monotonic()
-        for count, item in enumerate(stream, 1):
+        shown, count = time.monotonic(), 0
+        for item in stream:
+            count += size(item)
             if time.monotonic() - shown >= 10:
                 shown = time.monotonic()
                 print(f"{self.title}: {count} of {total}", file=sys.stderr, flush=True)

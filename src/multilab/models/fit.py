@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ from multilab.models.champions import challenge, settings_cells
 from multilab.models.errors import DeploymentError
 from multilab.models.final_fit import evaluated, fitted_model
 from multilab.models.model_limits import over_assigned_labels, over_assigned_text
-from multilab.models.registry import log_model
+from multilab.models.registry import LoggedModel, log_model
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,7 @@ def _fit_job(cfg: Any, options: FitOptions) -> None:
     settings = settings_of(cfg) | {"objective": options.decision, "calibration": options.calibration}
     if options.metric is not None and options.metric not in METRICS:
         raise DeploymentError(f"metric: {unknown_name('metric', options.metric, METRICS)}")
-    if options.output and os.path.exists(options.output) and not os.path.isdir(options.output):
-        raise DeploymentError(f"--output {options.output} is a file: name a folder")
+    _check_output(options)
     check_method(Method.from_mapping(settings["method"], settings["mapping"]), bool(settings["tune"]))
     cells, store = settings_cells(settings), Store()
     method, dataset = cells[0].method, settings["dataset"]
@@ -78,18 +78,65 @@ def _fit_job(cfg: Any, options: FitOptions) -> None:
     wanted = list(dict.fromkeys([*metric_names(cfg), *filter(None, [options.decision, options.metric])]))
     _print_scores(model, wanted)
     print_warnings(cells, store)
-    if options.output:
-        print(f"saved in {model.save(options.output)}")
-    where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
     shown = flat_params(method) | {"protocol": cells[0].split_ref.protocol, **model.metadata.tuning.get("best", {})}
     tags = run_tags(code_version(), cfg.seed) | {"dataset": dataset, "method": method.name}
-    logged = log_model(model, where, params=shown, source=dataset_source(dataset), tags=tags)
-    print(f"logged as {logged.uri} in MLflow experiment models")
+    logged = _save_and_log(model, cfg, options, shown, dataset_source(dataset), tags)
     address = logged.uri
     if options.register:
+        where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
         outcome = challenge(logged, model, options.register, where, store, options.metric, options.level)
         print(outcome.message)
         address = f"models:/{options.register}@{outcome.alias}"
+    _print_address(address)
+
+
+def fit_large_and_log(path: str, reader: Mapping[str, Any], settings: Sequence[str], options: FitOptions) -> int:
+    """Fit the method of some settings to a table that is read in batches, log the model; return an exit code."""
+    task = functools.partial(_fit_large_job, path=path, reader=reader, options=options)
+    run_jobs(task, settings, "multilab fit").raise_failure()
+    return 0
+
+
+def _fit_large_job(cfg: Any, path: str, reader: Mapping[str, Any], options: FitOptions) -> None:
+    from multilab.models.fit_large import large_table, large_table_model, options_of, source_of, streamed_estimator
+
+    settings = settings_of(cfg)
+    method = Method.from_mapping(settings["method"], settings["mapping"])
+    check_method(method, False)
+    streamed_estimator(method)
+    _check_output(options)
+    table = large_table(path, reader)
+    width = len(table.names) + len(table.label_names)
+    print(f"{path}: {table.n_rows:,} rows x {width:,} columns, so it is read in batches of rows", flush=True)
+    changed = [*settings["changed"], *options_of(reader)]
+    settings = {"dataset": path, "method": method.name, "changed": changed, "reader": dict(reader)} | {
+        name: settings[name] for name in ("seed", "conventions")
+    }
+    model = large_table_model(table, method, settings)
+    _print_scores(model, metric_names(cfg))
+    tags = run_tags(code_version(), cfg.seed) | {"dataset": model.metadata.dataset["name"], "method": method.name}
+    shown = flat_params(method) | {"protocol": json.dumps(model.metadata.evaluation["protocol"])}
+    logged = _save_and_log(model, cfg, options, shown, source_of(table.path), tags)
+    _print_address(logged.uri)
+
+
+def _check_output(options: FitOptions) -> None:
+    if options.output and os.path.exists(options.output) and not os.path.isdir(options.output):
+        raise DeploymentError(f"--output {options.output} is a file: name a folder")
+
+
+def _save_and_log(
+    model: Any, cfg: Any, options: FitOptions, params: dict[str, Any], source: tuple[str, str], tags: dict[str, str]
+) -> LoggedModel:
+    if options.output:
+        print(f"saved in {model.save(options.output)}")
+    where = tracking(cfg.tracking.uri, cfg.tracking.artifacts)
+    logged = log_model(model, where, params=params, source=source, tags=tags)
+    print(f"logged as {logged.uri} in MLflow experiment models")
+    return logged
+
+
+def _print_address(address: str) -> None:
     print(f"predict with it: {command('multilab')} predict {address} new.csv -o out.csv")
 
 
@@ -101,7 +148,10 @@ def _print_scores(model: Any, wanted: Sequence[str]) -> None:
         remedy = f" Without --decision {objective} the method keeps its own decisions." if objective else ""
         print(printable(f"warning: {often}{remedy}"))
     evaluation, data = about.evaluation, about.dataset
-    print(f"{about.method['title']} on {data['name']}, {evaluation['splits']} splits, mean and 95 % interval")
+    if batches := evaluation.get("batches"):
+        print(f"{about.method['title']} on {data['name']}, {batches['held_out_rows']} rows held out")
+    else:
+        print(f"{about.method['title']} on {data['name']}, {evaluation['splits']} splits, mean and 95 % interval")
     for name in wanted:
         row = about.metrics[name]
         mean = "undefined" if row["mean"] is None else f"{row['mean']:.4f}"
@@ -110,4 +160,7 @@ def _print_scores(model: Any, wanted: Sequence[str]) -> None:
     limits = [limit for limit in about.thresholds.values() if limit is not None]
     shown = f", thresholds {min(limits):.3g} to {max(limits):.3g}" if limits else ""
     best = ", ".join(f"{name}={value}" for name, value in about.tuning.get("best", {}).items())
-    print(f"fitted on all {data['instances']} rows, {data['labels']} labels{shown}{f'; tuned: {best}' if best else ''}")
+    which = "" if evaluation.get("batches") else "all "
+    print(
+        f"fitted on {which}{data['instances']} rows, {data['labels']} labels{shown}{f'; tuned: {best}' if best else ''}"
+    )

@@ -46,7 +46,8 @@ def model_card(about: ModelMetadata) -> ModelCard:
         CardSection("Calibration", tuple(_calibration(about))),
         CardSection("Versions and reproduction", tuple(_reproduction(about))),
     )
-    summary = f"Assigns {q} labels to the rows of a table. Fitted {about.created} to all rows of {data['title']}."
+    rows = f"{data['instances']}" if "batches" in about.evaluation else "all"
+    summary = f"Assigns {q} labels to the rows of a table. Fitted {about.created} to {rows} rows of {data['title']}."
     return ModelCard(f"{about.method['title']} on {data['name']}", summary, facts, sections)
 
 
@@ -72,12 +73,20 @@ def _use(about: ModelMetadata) -> Iterator[Any]:
         "from another source or time, by groups of rows, or on values that were chosen to mislead it. A label means "
         "what it means in the training data; an error in their labels is learned as well."
     )
-    yield (
-        f"All metrics below were measured on held-out rows by models fitted to the other rows "
-        f"({protocol_text(evaluation['protocol'])}; {evaluation['splits']} "
-        f"split{'s' if evaluation['splits'] != 1 else ''}). The model of this card was fitted to all rows with the "
-        "same settings; it was not measured itself, since no row is left to measure it."
-    )
+    if batches := evaluation.get("batches"):
+        yield (
+            f"All metrics below were measured with this model on {batches['held_out_rows']} rows, drawn at random, "
+            f"that it never saw. It learned from the other rows in batches of {batches['rows']}. What turns the "
+            "columns into numbers (medians, categories, words, scaling) was learned from "
+            f"{batches['sample_rows']} of them, drawn at random."
+        )
+    else:
+        yield (
+            f"All metrics below were measured on held-out rows by models fitted to the other rows "
+            f"({protocol_text(evaluation['protocol'])}; {evaluation['splits']} "
+            f"split{'s' if evaluation['splits'] != 1 else ''}). The model of this card was fitted to all rows with the "
+            "same settings; it was not measured itself, since no row is left to measure it."
+        )
     texts = [feature["name"] for feature in about.features if feature["kind"] == "text"]
     if texts:
         yield f"{len(texts)} columns hold text categories; a category that training did not have is ignored."
@@ -250,7 +259,10 @@ def _calibration(about: ModelMetadata) -> Iterator[Any]:
 
 def _reproduction(about: ModelMetadata) -> Iterator[Any]:
     settings = about.evaluation.get("settings", {})
-    chosen = {"dataset": about.dataset["name"], "method": settings.get("method", about.method["name"])}
+    chosen = {
+        "dataset": settings.get("dataset", about.dataset["name"]),
+        "method": settings.get("method", about.method["name"]),
+    }
     changed = [text for text in settings.get("changed", []) if not text.startswith(("dataset=", "tune.n_trials="))]
     more = {"decision": settings.get("objective"), "calibration": settings.get("calibration")}
     if settings.get("tune"):
@@ -263,8 +275,9 @@ def _reproduction(about: ModelMetadata) -> Iterator[Any]:
     yield f"The same command with the same versions{commit} and data of the same digest gives the same model:"
     yield CardCode(shlex.join(arguments))
     yield _pairs(about.versions)
-    yield f"Cells of the cross-validation in the store: {len(about.evaluation['cells'])}."
-    yield CardCode("\n".join(about.evaluation["cells"]))
+    if cells := about.evaluation["cells"]:
+        yield f"Cells of the cross-validation in the store: {len(cells)}."
+        yield CardCode("\n".join(cells))
 
 
 def _option(setting: str) -> list[str]:

@@ -1,0 +1,188 @@
+"""Tables in Parquet files that are larger than memory: read in batches of rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import ArrowException, compute, parquet, types
+
+from multilab.core.files import PathLike
+from multilab.datasets.columns import LabelOptions
+from multilab.datasets.encode import CodedTable
+from multilab.datasets.errors import DatasetError
+from multilab.datasets.file_access import Limits
+from multilab.datasets.frames import check_numbers
+from multilab.datasets.kinds import Kind
+from multilab.datasets.parquet import index_names, is_string, parquet_column, require_numbers
+from multilab.datasets.raw_data import RawData
+from multilab.datasets.table import choose_labels, named_columns
+
+__all__ = ["LARGE_CELLS", "ParquetTable", "is_large"]
+
+LARGE_CELLS = 2**27
+"""Rows times columns from which on a Parquet file is read in batches: 1 GiB as float64, of which a fit needs copies."""
+
+BATCH_ROWS = 2**16
+
+
+class ParquetTable:
+    """Table in a Parquet file, or in all Parquet files of a folder, which is read in batches of rows.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, or the folder; its files have the same columns and are read in the order of their names.
+    labels : LabelOptions, optional
+        Which columns are the labels: 0 and 1 or booleans in every row. None: no column is.
+    drop : sequence of str
+        Columns to leave out.
+    text_columns : collection of str
+        Columns that are text, whatever their type.
+
+    Attributes
+    ----------
+    n_rows : int
+    names, label_names : list of str
+        Of the feature columns and of the labels.
+
+    Raises
+    ------
+    DatasetError
+        No Parquet file, files of different columns, a column of another type than numbers, booleans, text or dates.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pandas as pd
+    >>> from multilab.datasets.columns import LabelOptions
+    >>> from multilab.datasets.parquet_table import ParquetTable
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> songs = pd.DataFrame({"tempo": [60.0, 90.0, 120.0], "happy": [0, 1, 1]})
+    >>> songs.to_parquet(folder / "a.parquet"), songs.to_parquet(folder / "b.parquet")
+    (None, None)
+    >>> table = ParquetTable(folder, LabelOptions(label_columns=["happy"]))
+    >>> table.n_rows, table.names, [len(rows) for _, rows in table.batches(rows=2)]
+    (6, ['tempo'], [2, 1, 2, 1])
+    """
+
+    def __init__(
+        self,
+        path: PathLike,
+        labels: LabelOptions | None = None,
+        drop: Sequence[str] = (),
+        text_columns: Collection[str] = (),
+    ) -> None:
+        self.path = Path(path)
+        self.text_columns = frozenset(text_columns)
+        self.files = _files(self.path)
+        schema, self.n_rows = None, 0
+        for file in self.files:
+            with _readable(file), parquet.ParquetFile(file) as opened:
+                here = opened.schema_arrow
+                if schema is not None and not here.equals(schema):
+                    raise DatasetError(f"its columns or their types differ from those of {self.files[0].name}", file)
+                schema = here
+                self.n_rows += opened.metadata.num_rows
+        assert schema is not None
+        if not self.n_rows:
+            raise DatasetError("the table has no row", self.path)
+        index = {*index_names(schema, schema.names), *drop}
+        for name in drop:
+            if name not in schema.names:
+                raise DatasetError(f"drop: '{name[:60]}' is not a column", self.path)
+        columns = named_columns(
+            schema.names, [j for j, name in enumerate(schema.names) if name not in index], self.path
+        )
+        chosen = set(choose_labels(labels, columns, self.path).tolist())
+        self.columns = [column for j, column in enumerate(columns) if j not in chosen]
+        self.label_columns = [column for j, column in enumerate(columns) if j in chosen]
+        for column in self.columns:
+            require_numbers(schema.field(column.name), self.path, True, False)
+        for column in self.label_columns:
+            kind = schema.field(column.name).type
+            if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+                raise DatasetError(f"label '{column.name[:60]}' is of type {kind}: make it 0 and 1", self.path)
+        self.names = [column.name for column in self.columns]
+        self.label_names = [column.name for column in self.label_columns]
+        self._strings = [name for name in self.names if is_string(schema.field(name).type)]
+
+    def batches(self, rows: int = BATCH_ROWS) -> Iterator[tuple[int, pa.Table]]:
+        """Yield the number of the first row and the rows of one batch after another."""
+        start = 0
+        for file in self.files:
+            # repeated text expands without bound unless it is read as codes
+            with _readable(file), parquet.ParquetFile(file, read_dictionary=self._strings, buffer_size=2**20) as opened:
+                for batch in opened.iter_batches(rows, columns=[*self.names, *self.label_names]):
+                    yield start, pa.Table.from_batches([batch])
+                    start += batch.num_rows
+
+    def labels_of(self, rows: pa.Table) -> np.ndarray:
+        """Return the labels of rows, uint8 of shape (n, q)."""
+        Y = np.empty((rows.num_rows, len(self.label_columns)))
+        for j, name in enumerate(self.label_names):
+            Y[:, j] = _as_numbers(rows.column(name))
+            check_numbers(Y[:, j], name, True, False, self.path)
+        return Y.astype(np.uint8)
+
+    def coded(self, rows: pa.Table, start: int = 0) -> CodedTable:
+        """Return rows as the reader of a whole file does; ``start`` is the number of the first, for messages."""
+        columns, values = list(self.columns), np.empty((rows.num_rows, len(self.columns)))
+        for j, column in enumerate(self.columns):
+            as_text = column.name in self.text_columns
+            columns[j], values[:, j] = parquet_column(rows.column(column.name), column, self.path, as_text, start)
+        Y = self.labels_of(rows).astype(np.float64)
+        return CodedTable(values, Y, columns, self.label_columns, self.path, Limits())
+
+    def kept(self, rows: pa.Table, kinds: Mapping[str, Kind], start: int = 0) -> RawData:
+        """Return rows as `multilab.datasets.load` has those of a table of one's own, with the kinds of the columns."""
+        return self.coded(rows, start).kept(kinds)
+
+    def digest(self) -> str:
+        """Return the sha256 digest of the files."""
+        digest = hashlib.sha256()
+        for file in self.files:
+            with open(file, "rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        return digest.hexdigest()
+
+
+def is_large(path: PathLike) -> bool:
+    """Return whether a path is a Parquet file of at least `LARGE_CELLS` cells, or a folder of Parquet files."""
+    path = Path(path)
+    if path.is_dir():
+        return any(path.glob("*.parquet"))
+    if path.suffix.lower() != ".parquet" or not path.is_file():
+        return False
+    try:
+        about = parquet.read_metadata(path)
+    except (ArrowException, OSError):
+        return False  # the reader of the file says why
+    return about.num_rows * about.num_columns >= LARGE_CELLS
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.glob("*.parquet"))
+    if not files:
+        raise DatasetError("the folder holds no file *.parquet", path)
+    return files
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    """Turn an error of Arrow into a `DatasetError` that names the file."""
+    try:
+        yield
+    except (ArrowException, OSError) as error:
+        raise DatasetError(f"not a readable Parquet file ({error})", file) from None
+
+
+def _as_numbers(data: Any) -> np.ndarray:
+    return compute.cast(data, "float64", safe=False).to_numpy()

@@ -1,0 +1,233 @@
+"""`multilab fit` on a table that is larger than memory: batches of rows from Parquet files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from multilab.datasets.columns import LabelOptions, TableColumn
+from multilab.datasets.dataset import table_frame
+from multilab.datasets.kinds import Kind
+from multilab.datasets.parquet_table import BATCH_ROWS, ParquetTable
+from multilab.datasets.reading_plan import choose_kinds
+from multilab.datasets.table_encoder import TableEncoder
+from multilab.experiments.fitting import build
+from multilab.experiments.method import Method
+from multilab.experiments.progress import ProgressBar
+from multilab.experiments.seeds import seed_estimator
+from multilab.experiments.tables import columns_of, table_scaler
+from multilab.methods.streaming import STREAMED, fit_batches, streaming_fault
+from multilab.metrics import score_all
+from multilab.models.errors import DeploymentError
+from multilab.models.final_fit import CrossValidated, described_model, method_facts
+from multilab.models.fitted import FittedMethod
+from multilab.models.saved_model import SavedModel
+
+__all__ = ["HELD_OUT_ROWS", "SAMPLE_ROWS", "large_table", "large_table_model", "streamed_estimator"]
+
+HELD_OUT_ROWS = 20_000
+"""Rows, drawn at random, on which the model is scored; at most a fifth of all. It never learns from them."""
+
+SAMPLE_ROWS = 100_000
+"""Other rows, drawn at random, that teach the encoder and the scaler: medians, categories, words, ranges."""
+
+_READER = ("label_columns", "label_prefix", "labels_first", "labels_last", "drop", "columns")
+
+
+def large_table(path: str, reader: Mapping[str, Any]) -> ParquetTable:
+    """Return the table that the reader's options make of Parquet files.
+
+    Raises
+    ------
+    DeploymentError
+        An option is not one for large tables.
+    """
+    if unknown := [name for name in reader if name not in _READER]:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in unknown)
+        raise DeploymentError(f"{path} is read in batches of rows, which have no option {options}")
+    labels = LabelOptions(**{name: value for name, value in reader.items() if name not in ("drop", "columns")})
+    as_text = [name for name, kind in reader.get("columns", {}).items() if not kind.startswith("number")]
+    return ParquetTable(path, labels, reader.get("drop", ()), as_text)
+
+
+def streamed_estimator(method: Method) -> Any:
+    """Build the estimator of a method that can learn from batches of rows.
+
+    Raises
+    ------
+    DeploymentError
+        It cannot.
+    """
+    if method.base_scores:
+        raise DeploymentError(f"{method.name} stacks scores of all rows and cannot learn from batches: take {STREAMED}")
+    estimator = build(method)
+    if fault := streaming_fault(estimator):
+        raise DeploymentError(f"{method.name}: {fault}")
+    return estimator
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """The first pass: the rows to score, the sample that teaches the encoder, and the rows with each label."""
+
+    held: np.ndarray
+    held_rows: pa.Table
+    sample_rows: pa.Table
+    positives: np.ndarray
+
+    @classmethod
+    def of(cls, table: ParquetTable, seed: int) -> _Drawn:
+        n = table.n_rows
+        n_held = min(HELD_OUT_ROWS, n // 5)
+        n_sample = min(SAMPLE_ROWS, n - n_held)
+        if not n_held:
+            raise DeploymentError(f"{table.path}: {n} rows are too few to hold some out")
+        drawn = np.random.default_rng(seed).choice(n, n_held + n_sample, replace=False)
+        held, sample = np.sort(drawn[:n_held]), np.sort(drawn[n_held:])
+        parts: tuple[list[pa.Table], list[pa.Table]] = [], []
+        positives = np.zeros(len(table.label_names), dtype=np.int64)
+        for start, rows in _shown(table, "reading a sample"):
+            positives += table.labels_of(rows).sum(axis=0, dtype=np.int64)
+            for part, positions in zip(parts, (held, sample), strict=True):
+                first, last = np.searchsorted(positions, (start, start + rows.num_rows))
+                part.append(rows.take(pa.array(positions[first:last] - start)))
+        return cls(held, pa.concat_tables(parts[0]), pa.concat_tables(parts[1]), positives)
+
+
+class _TrainingBatches:
+    """Scaled features and labels of the rows that are not held out, batch by batch."""
+
+    def __init__(self, table: ParquetTable, held: np.ndarray, inputs: Callable[..., tuple[Any, np.ndarray]]) -> None:
+        self.table = table
+        self.kept = np.ones(table.n_rows, dtype=bool)
+        self.kept[held] = False
+        self.inputs = inputs
+
+    def __iter__(self) -> Iterator[tuple[Any, np.ndarray]]:
+        for start, rows in _shown(self.table, "learning"):
+            kept = self.kept[start : start + rows.num_rows]
+            if kept.any():
+                yield self.inputs(rows.filter(pa.array(kept)), start)
+
+
+def _shown(table: ParquetTable, title: str) -> Iterator[tuple[int, pa.Table]]:
+    return ProgressBar(title)(table.batches(), table.n_rows, lambda batch: batch[1].num_rows)
+
+
+def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str, Any]) -> SavedModel:
+    """Fit a method to batches of a table, and score it on rows that were held out.
+
+    Parameters
+    ----------
+    table : ParquetTable
+        With labels.
+    method : Method
+        One whose estimator `fit_batches` can fit.
+    settings : mapping
+        ``seed``, ``conventions``, and ``reader`` with the options of the table; kept in the metadata.
+
+    Notes
+    -----
+    A first pass draws the rows to hold out and a sample of the others; a table of fewer rows is a sample as a whole.
+    The encoder (medians, categories, words, dates) and the scaler are learned from the sample; the method then learns
+    from all rows that were not held out. Rows beyond the range of the sample are scaled beyond [0, 1], as new rows are.
+    """
+    seed, reader = int(settings["seed"]), dict(settings["reader"])
+    drawn, digest = _Drawn.of(table, seed), table.digest()
+    n_held, n_train = len(drawn.held), table.n_rows - len(drawn.held)
+    kinds = choose_kinds(table.coded(drawn.sample_rows), reader.get("columns", {}), table.path)
+    sample = _frame(table, drawn.sample_rows, kinds)
+    columns = [TableColumn(name, kind=kind) for name, kind in kinds.items()]
+    encoder = TableEncoder.learn(sample, columns, table.label_names, reader.get("drop", ()))
+    X = encoder.encode(sample).X
+    chosen = columns_of(method, encoder)
+    X = X if chosen is None else X[:, chosen]
+    scaler = table_scaler(method.preprocessing, X, encoder, chosen)
+    width = X.shape[1]
+    del X
+    estimator = seed_estimator(streamed_estimator(method), seed, digest, "all rows", method.seed_name)
+    fitted = FittedMethod(estimator, len(table.label_names), scaler, (), chosen)
+
+    def inputs(rows: pa.Table, start: int) -> tuple[Any, np.ndarray]:
+        return fitted.inputs(encoder.encode(_frame(table, rows, kinds, start)).X), table.labels_of(rows)
+
+    fit_batches(estimator, _TrainingBatches(table, drawn.held, inputs), n_rows=n_train)
+    held_X, held_Y = encoder.encode(_frame(table, drawn.held_rows, kinds)).X, table.labels_of(drawn.held_rows)
+    scores, decisions = fitted.predict_with_scores(held_X, ProgressBar("scoring"))
+    metrics = score_all(held_Y, scores, decisions, conventions=settings["conventions"])
+    validated = CrossValidated([], [metrics], n_held / n_train, held_Y, scores, decisions)
+    positives = drawn.positives - held_Y.sum(axis=0, dtype=np.int64)
+    batches = {"rows": BATCH_ROWS, "sample_rows": len(sample), "held_out_rows": n_held, "training_rows": n_train}
+    name, cardinality = table.path.stem, float(positives.sum() / n_train)
+    model = described_model(
+        fitted,
+        encoder,
+        sample,
+        table.labels_of(drawn.sample_rows),
+        table.label_names,
+        validated,
+        dataset={
+            "name": name,
+            "title": f"{table.path.name}: {table.n_rows} rows, {len(table.label_names)} labels",
+            "digest": digest,
+            "card_digest": None,
+            "instances": n_train,
+            "features": len(table.names),
+            "columns": width,
+            "labels": len(table.label_names),
+            "cardinality": cardinality,
+            "density": cardinality / len(table.label_names),
+            "missing_values": None,
+            "licence": None,
+            "citation": None,
+            "notes": f"Learned in batches of rows. Encoder, scaler and the summaries of features are those of a random "
+            f"sample of {len(sample)} training rows.",
+            "reader": reader,
+        },
+        method=method_facts(method),
+        evaluation={
+            "protocol": {"holdout": {"rows": n_held}},
+            "conventions": settings["conventions"],
+            "seed": seed,
+            "cells": [],
+            "settings": dict(settings),
+            "batches": batches,
+        },
+        decision={},
+        tuning={},
+    )
+    labels = [
+        {"name": label, "observed": n_train, "positives": int(count), "prevalence": float(count / n_train)}
+        for label, count in zip(table.label_names, positives, strict=True)
+    ]
+    return SavedModel(fitted, encoder, replace(model.metadata, labels=labels))
+
+
+def _frame(table: ParquetTable, rows: pa.Table, kinds: Mapping[str, Kind], start: int = 0) -> pd.DataFrame:
+    raw = table.kept(rows, kinds, start)
+    return table_frame(raw.X, raw.columns or ())
+
+
+def source_of(path: Path) -> tuple[str, str]:
+    """Return where a table comes from, in MLflow's terms."""
+    return "local", json.dumps({"uri": os.path.abspath(path)})
+
+
+def options_of(reader: Mapping[str, Any]) -> Sequence[str]:
+    """Return the options of a reader as settings ``name=value`` of the command line."""
+    texts = []
+    for name, value in reader.items():
+        if isinstance(value, Mapping):
+            value = ",".join(f"{key}={kind}" for key, kind in value.items())
+        elif not isinstance(value, str | int):
+            value = ",".join(value)
+        texts.append(f"{'labels' if name == 'label_columns' else name}={value}")
+    return texts

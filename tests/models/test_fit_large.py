@@ -1,0 +1,179 @@
+"""A table larger than memory: read in batches, fitted, scored on rows that were held out, saved as any model."""
+
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import SGDClassifier
+
+from multilab.cli import main
+from multilab.datasets import DatasetError, TableEncoder
+from multilab.datasets.columns import LabelOptions, TableColumn
+from multilab.datasets.dataset import table_frame
+from multilab.datasets.parquet_table import ParquetTable, is_large
+from multilab.experiments.method import load_method
+from multilab.models import SavedModel
+from multilab.models.fit_large import large_table, large_table_model
+
+LABELS = ["tag_a", "tag_b"]
+
+
+def rows(n=1200, seed=0):
+    random = np.random.default_rng(seed)
+    x, town = random.normal(size=n), random.choice(["Bath", "Ely", "York"], size=n)
+    return pd.DataFrame(
+        {
+            "id": np.arange(n),
+            "x": np.where(random.random(n) < 0.1, np.nan, x).astype(np.float32),
+            "town": town,
+            "zip": random.choice([1, 23], size=n),
+            "code": random.choice(["0", "1"], size=n),
+            "day": pd.to_datetime("2024-01-01") + pd.to_timedelta(random.integers(0, 500, n), unit="D"),
+            "note": [f"{word} remark number {k} about the town" for k, word in enumerate(town)],
+            "tag_a": x > 0,
+            "tag_b": (town == "Ely").astype(np.int8),
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'mlflow.db'}")
+    (tmp_path / "big").mkdir()
+    table = rows()
+    for k, part in enumerate(np.array_split(np.arange(len(table)), 3)):
+        table.iloc[part].to_parquet(tmp_path / "big" / f"part-{k}.parquet", row_group_size=150, index=False)
+    return tmp_path
+
+
+READER = {"label_columns": ["tag_*"], "drop": ["id"], "columns": {"zip": "category", "code": "category"}}
+SETTINGS = {"seed": 0, "conventions": "default", "reader": READER}
+
+
+def test_the_table_is_what_a_reader_of_one_file_makes_of_it(folder):
+    rows().to_parquet("one.parquet", index=False)
+    from multilab.datasets.file_access import Limits
+    from multilab.datasets.parquet import read_parquet
+
+    kinds = {"zip", "code"}
+    whole = read_parquet("one.parquet", LabelOptions(label_columns=["tag_*"]), Limits(), ["id"], "keep", False, kinds)
+    features, labels = whole.frames()
+    table = large_table("big", READER)
+    parts = [table.coded(part, start).frames() for start, part in table.batches(rows=100)]
+    assert table.n_rows == 1200
+    assert [start for start, _ in table.batches(rows=100)][:3] == [0, 100, 150]  # batches end where row groups do
+    for k, expected in enumerate((features, labels)):
+        found = pd.concat([part[k].astype(object) for part in parts], ignore_index=True)
+        pd.testing.assert_frame_equal(found, expected.astype(object))
+
+
+@pytest.mark.parametrize("name", ["relm", "br_sgd"])
+def test_a_table_within_the_sample_gives_the_model_of_memory(folder, name, monkeypatch):
+    """Encoder, scaler and method are those of the training rows, and the scores those of the other rows."""
+    monkeypatch.setattr("multilab.models.fit_large.HELD_OUT_ROWS", 200)
+    method = load_method(name)
+    model = large_table_model(large_table("big", READER), method, SETTINGS)
+    held = np.sort(np.random.default_rng(0).choice(1200, 1200, replace=False)[:200])
+    train = np.setdiff1d(np.arange(1200), held)
+
+    rows().to_parquet("one.parquet", index=False)
+    whole = large_table("one.parquet", READER)
+    kinds = {one.name: one.kind for one in model.encoder.columns}
+    (_, everything), *_ = whole.batches()
+    raw = whole.kept(everything, kinds)
+    frame, Y = table_frame(raw.X, raw.columns), raw.Y
+    columns = [TableColumn(column, kind=kind) for column, kind in kinds.items()]
+    encoder = TableEncoder.learn(frame.iloc[train], columns, LABELS, ["id"])
+    assert json.dumps(model.encoder.to_json()) == json.dumps(encoder.to_json())
+
+    X = encoder.encode(frame).X
+    from multilab.experiments.tables import table_scaler
+
+    scaler = table_scaler(method.preprocessing, X[train], encoder)
+    X = scaler.transform(X)
+    estimator = model.fitted.estimator
+    if name == "relm":
+        memory = type(estimator)(**estimator.get_params()).fit(X[train], Y[train])
+        np.testing.assert_allclose(estimator.decision_function(X), memory.decision_function(X), rtol=1e-8, atol=1e-8)
+    else:
+        base = estimator.estimator
+        assert isinstance(base, SGDClassifier)
+        single = SGDClassifier(**base.get_params())
+        stops = [0, 150, 300, 400, 550, 700, 800, 950, 1100, 1200]
+        for start, stop in itertools.pairwise(stops):
+            part = train[(train >= start) & (train < stop)]
+            single.partial_fit(X[part], Y[part, 1], classes=[0, 1])
+        np.testing.assert_allclose(estimator.predict_proba(X)[:, 1], single.predict_proba(X)[:, 1], rtol=1e-12)
+    about = model.metadata
+    accuracy = 1 - (estimator.predict(X[held]) != Y[held]).mean()
+    assert about.metrics["hamming_loss"]["values"] == [pytest.approx(1 - accuracy)]
+    assert about.evaluation["batches"] == {
+        "rows": 65536,
+        "sample_rows": 1000,
+        "held_out_rows": 200,
+        "training_rows": 1000,
+    }
+    assert [label["positives"] for label in about.labels] == Y[train].sum(axis=0).tolist()
+
+
+def test_fit_and_predict_by_the_command_line(folder, capsys):
+    command = ["fit", "--dataset", "./big", "--labels", "tag_*", "--drop", "id", "--columns", "zip=category"]
+    assert main([*command, "--method", "relm", "--set", "n_hidden=60", "-o", "model"]) == 0
+    output = capsys.readouterr()
+    assert "./big: 1,200 rows x 8 columns, so it is read in batches of rows" in output.out
+    assert "RELM on big, 240 rows held out" in output.out
+    assert "fitted on 960 rows, 2 labels" in output.out
+    rows(50, seed=1).drop(columns=LABELS).to_parquet("new.parquet")
+    assert main(["predict", "model", "new.parquet", "-o", "out.csv"]) == 0
+    capsys.readouterr()
+    predicted = pd.read_csv("out.csv")
+    assert (predicted["tag_b"] == rows(50, seed=1)["tag_b"]).mean() > 0.9
+    model = SavedModel.load("model")
+    assert model.metadata.method["params"]["n_hidden"] == 60
+    assert main(["card", "model"]) == 0
+    card = capsys.readouterr().out
+    assert "measured with this model on 240 rows" in card
+    assert "multilab fit --dataset ./big --method relm --set n_hidden=60 --labels 'tag_*' --drop id" in card
+
+
+def test_a_file_is_large_by_its_cells(folder, monkeypatch):
+    rows().to_parquet("one.parquet", index=False)
+    assert not is_large("one.parquet")
+    monkeypatch.setattr("multilab.datasets.parquet_table.LARGE_CELLS", 1200 * 9)
+    assert is_large("one.parquet")
+    assert is_large("big")
+    (folder / "other").mkdir()
+    assert not is_large("other")
+
+
+WRONG = {
+    "no method": (["--labels", "tag_*"], "name a --method"),
+    "a method of all rows": (["--labels", "tag_*", "--method", "mlknn"], "MLkNN cannot learn from batches of rows"),
+    "stacking": (["--labels", "tag_*", "--method", "mlwse_l1"], "stacks scores of all rows"),
+    "tuning": (["--labels", "tag_*", "--method", "relm", "--tune", "3"], "no option --tune"),
+    "folds": (["--labels", "tag_*", "--method", "relm", "--cv", "3"], "no option --cv"),
+    "registry": (["--labels", "tag_*", "--method", "relm", "--register", "mine"], "no option --register"),
+    "a reader's option": (["--labels", "tag_*", "--method", "relm", "--missing", "keep"], "no option --missing"),
+    "no label": (["--labels", "tog_*", "--method", "relm"], "no column matches 'tog_*'"),
+    "labels that are text": (["--labels", "town", "--method", "relm"], "label 'town' is of type"),
+    "labels beyond 0 and 1": (["--labels", "zip", "--method", "relm"], "label 'zip' is 23 in some rows"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_uses_end_with_one_line(folder, capsys, name):
+    options, message = WRONG[name]
+    assert main(["fit", "--dataset", "./big", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_files_of_a_folder_must_have_the_same_columns(folder):
+    rows().drop(columns="x").to_parquet("big/part-9.parquet", index=False)
+    with pytest.raises(DatasetError, match=r"part-9.parquet: its columns or their types differ from those of part-0"):
+        ParquetTable("big")
+    (folder / "big" / "part-9.parquet").write_bytes(b"PAR1 no such thing")
+    with pytest.raises(DatasetError, match=r"part-9.parquet: not a readable Parquet file"):
+        ParquetTable("big")
