@@ -54,7 +54,7 @@ def tune(capsys, *argv, code=0):
 def test_tune_has_a_help_of_its_own(capsys):
     assert main(["tune", "--help"]) == 0
     text = capsys.readouterr().out
-    assert "Search the hyperparameters" in text
+    assert "Tune the hyperparameters" in text
     assert "Fit and score" not in text
     for setting in ("n_trials", "metric", "folds", "sampler", "timeout", "pruner", "storage"):
         assert f"tune.{setting}" in text

@@ -17,18 +17,20 @@ _POOLS = ("default", "tuned", "ensembled", "all", "ensembled-unseen", "all-unsee
 
 @click.group()
 def arena() -> None:
-    """The arena: all methods on many datasets.
+    """Compare all methods on many datasets.
 
-    docs/arena.md explains it and how to propose a method.
+    docs/arena.md explains the arena and how to propose a method.
     """
 
 
 @arena.command()
 @click.option("--metric", type=_METRICS, metavar="NAME,...", help="Metrics, or overall, example, label, ranking.")
 @click.option("--sets", type=_SETS, metavar="SET,...", help="Names, patterns, domains, conditions: 'n<6000'.")
-@click.option("--pool", type=Name("pool", lambda: list(_POOLS)), help="By default the one with the most sets.")
+@click.option(
+    "--pool", type=Name("pool", lambda: list(_POOLS)), help="Pool of tracks (default: the one with the most sets)."
+)
 @click.option("--top", type=COUNT, help="Print the first N methods only.")
-@click.option("--default", type=STUDY, help="Study of the methods as they are (arena).")
+@click.option("--default", type=STUDY, help="Study of the untuned methods (arena).")
 @click.option("--tuned", type=STUDY, help="Study of the tuned methods (arena-tuned).")
 @click.option("--ensembled", type=STUDY, help="Study of the stacks (arena-stacks).")
 @click.option("--costs", type=STUDY, help="Study of the costs (arena-costs).")
@@ -45,9 +47,9 @@ def rank(top: int | None, output: str | None, **options: str | None) -> None:
     multilab arena rank --metric overall --sets 'virus-*,n<6000'
     multilab arena rank --default mlekelm --output reports/mine       of other studies
 
-    Without --metric, --sets and --pool the file of all leaderboards is written, from the tables of the studies that
-    have results. The pools are default, tuned, ensembled and all; -unseen leaves out sets that decided the champion's
-    rules.
+    Without --metric, --sets and --pool, the command writes the file of all leaderboards from the tables of the studies
+    that have results. The pools are default, tuned, ensembled and all; -unseen excludes sets that decided the
+    champion's rules.
     """
     from multilab.reports.arena.rank import rank as rank_methods
 
@@ -80,9 +82,10 @@ def summary() -> None:
 @click.option("--budget", type=Duration(), default="60s", show_default=True, help="Time for the fits of a portfolio.")
 @click.option("-o", "--output", metavar="FILE", help="The study that is written (conf/study/arena-stacks.yaml).")
 def portfolio(study: str, k: int, budget: float, output: str | None) -> None:
-    """Choose the methods that a stack combines.
+    """Choose the methods that each stack combines.
 
-    The portfolio of a dataset is chosen by results on other sets; a set in the file keeps its own.
+    The portfolio of a dataset is chosen by results on other sets; a set that is already in the file keeps its
+    portfolio.
     """
     from multilab.experiments.study import load_study
     from multilab.reports.arena.rank import choose

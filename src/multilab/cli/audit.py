@@ -23,17 +23,17 @@ _KINDS = {"friedman": "iman_davenport"}
 @click.command()
 @click.argument("table", type=FILE)
 @click.option("--metric", type=METRIC, default="", help="The metric of a wide table.")
-@click.option("--dataset", type=DATASET, default="", help="The dataset that --n ... --runs are about (default: all).")
+@click.option("--dataset", type=DATASET, default="", help="The dataset that --n ... --runs describe (default: all).")
 @click.option("--n", metavar="N", help="Rows of the test set.")
 @click.option("--q", metavar="N", help="Labels (default, with --dataset: those of its card).")
 @click.option("--cardinality", metavar="NUMBER", help="Labels per row.")
 @click.option("--unlabelled", metavar="N", help="Test rows without a label.")
-@click.option("--runs", metavar="N", help="Results behind a mean: folds, splits or seeds.")
+@click.option("--runs", metavar="N", help="Number of results in a mean: folds, splits or seeds.")
 @click.option("--sizes", type=FILE, help="CSV file: dataset, n, q, cardinality, unlabelled, runs.")
 @click.option("--cards", is_flag=True, help="Labels and cardinality of known datasets from their cards.")
 @click.option("--names", type=FILE, help="names.yaml with `derived` (default: the one next to the table).")
-@click.option("--faults", is_flag=True, help="Faults only, no notes.")
-@click.option("--json", "as_json", is_flag=True, help="Findings as JSON.")
+@click.option("--faults", is_flag=True, help="Print faults only, no notes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def audit(
     table: Path,
     metric: str,
@@ -47,7 +47,7 @@ def audit(
 ) -> int:
     """Check a published table by arithmetic.
 
-    It finds misprints, mixed conventions, wrong ranks and repeated columns.
+    The checks find misprints, mixed conventions, wrong ranks and repeated columns.
 
     \b
     multilab audit table.csv --n 917 --q 14

@@ -29,11 +29,11 @@ from multilab.experiments.errors import ExperimentError
     type=METRIC,
     default="macro_f1",
     show_default=True,
-    help="Orders the methods, and is tested.",
+    help="Metric that orders the methods and is tested.",
 )
-@click.option("--cv", type=FOLDS, default=5, show_default=True, help="Stratified folds.")
-@click.option("-o", "--output", metavar="FOLDER", help="Where the report is written (reports/compare/NAME).")
-@click.option("--publish", is_flag=True, help="Show a run per method in MLflow, as `multilab train` does.")
+@click.option("--cv", type=FOLDS, default=5, show_default=True, help="Number of stratified folds.")
+@click.option("-o", "--output", metavar="FOLDER", help="Folder of the report (reports/compare/NAME).")
+@click.option("--publish", is_flag=True, help="Publish a run per method to MLflow, as `multilab train` does.")
 @tracking_option
 @engine_options
 @reader_options(shown=FEW)
@@ -57,15 +57,15 @@ def compare(
     multilab compare --dataset mine --cv 10 --output reports/mine        more folds, another folder
     multilab compare --dataset my.csv --labels 'tag_*'                   a file of your own
 
-    Before anything is fitted, every method gets an estimate of seconds and memory from the size of the table. Cheap
-    methods run first, all on the same stratified folds; 70 % of the budget is for the fits. What does not fit into the
-    budget is named and left out; a method that takes 4 times its estimate is stopped. Every fit is kept: the next run
-    continues, a larger budget adds methods.
+    Before anything is fitted, seconds and memory of every method are estimated from the size of the table. Cheap
+    methods run first, all on the same stratified folds; 70 % of the budget is for the fits. Methods that exceed the
+    budget are listed and skipped; a method that takes 4 times its estimate is stopped. Every fit is stored: the next
+    run continues, and a larger budget adds methods.
 
-    The report has ranks, intervals, quality against seconds, what thresholds and calibration would change, a table per
-    label, a learning curve, and a recommendation with its reason. Next to it are the numbers as CSV and
-    leaderboard.json, which has the value of each metric on each split, with the digest of its rows. Thresholds are
-    recommended only if their gain is more than chance, and no candidate that assigns a label far too often.
+    The report shows ranks, intervals, quality against seconds, the effect of thresholds and calibration, a table per
+    label, a learning curve, and a recommendation with its reason. The same folder has the numbers as CSV and
+    leaderboard.json with the value of each metric on each split and the digest of its rows. Thresholds are recommended
+    only if their gain is significant; a method that assigns a label far too often is not recommended.
 
     The exit code is 0 if a method besides the baseline finished, 1 if none did, 2 for a mistake in the command. In
     Python: from multilab import compare.
@@ -94,28 +94,28 @@ def compare(
 @click.command()
 @click.argument("now", type=FILE)
 @click.option("--baseline", type=FILE, help="leaderboard.json of the earlier state (default: print the values of NOW).")
-@click.option("--metric", type=METRIC, help="The metric that is tested (default: the first one of the comparison).")
-@click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Level of all tests together.")
+@click.option("--metric", type=METRIC, help="Metric to test (default: the first one of the comparison).")
+@click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Significance level of all tests together.")
 @click.option(
     "--tolerance",
     type=float,
     metavar="NUMBER",
     default=0.001,
     show_default=True,
-    help="A method that is worse by less is not named.",
+    help="Ignore losses up to this value.",
 )
 @click.option("--markdown", type=FILE, help="Also write the table as Markdown.")
 def regressions(
     now: Path, baseline: Path | None, metric: str | None, level: float, tolerance: float, markdown: Path | None
 ) -> int:
-    """Name methods that are worse than in an earlier compare.
+    """List methods that got worse since an earlier compare.
 
     \b
     multilab compare --dataset mine --output reports/now
     multilab regressions reports/now/leaderboard.json --baseline reports/main/leaderboard.json
 
-    NOW is the leaderboard.json of the present state. The test is the one-sided corrected resampled t test over the
-    splits, after Holm's correction over the methods.
+    NOW is the current leaderboard.json. The test is the one-sided corrected resampled t test over the splits, with
+    Holm's correction over the methods.
 
     Exit code: 0 no regression, 1 at least one, 2 the comparison is not possible (other splits, no such file).
     """

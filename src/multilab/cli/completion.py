@@ -41,7 +41,7 @@ for _shell in _SHELLS:
 @click.command()
 @click.argument("shell", type=click.Choice(_SHELLS))
 def completion(shell: str) -> None:
-    """Print the script for completion in your shell.
+    """Print the completion script for your shell.
 
     \b
     bash: eval "$(multilab completion bash)"      in ~/.bashrc

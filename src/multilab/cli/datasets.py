@@ -25,12 +25,12 @@ _SHOWN = 20  # entries of a long list
 
 @click.group()
 def datasets() -> None:
-    """Datasets: list and show them, add a file of your own."""
+    """List and show datasets, add your own file."""
 
 
 @datasets.command("list")
 def list_cards() -> None:
-    """List all cards, a line each."""
+    """List all datasets, one per line."""
     from multilab.datasets import DatasetError, cards
     from multilab.datasets import card as card_of
 
@@ -51,9 +51,9 @@ def list_cards() -> None:
 @datasets.command("show")
 @click.argument("name", type=DATASET)
 def show_card(name: str) -> None:
-    """Show a card and the imbalance of the labels.
+    """Show the card of a dataset and its label imbalance.
 
-    The imbalance is that of the prepared data, if there are any.
+    The imbalance is shown if the data are prepared.
     """
     from multilab.datasets import card as card_of
     from multilab.datasets import load, prepared_meta
@@ -71,13 +71,13 @@ def show_card(name: str) -> None:
 @datasets.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, type=DATASET)
 def fetch(names: tuple[str, ...]) -> None:
-    """Get the files of datasets, verified by checksum.
+    """Download the files of datasets and verify them.
 
     \b
     multilab datasets fetch emotions yeast
 
     A file comes from the folder MULTILAB_DATA, from the cache of this machine, or from the address in its card. The
-    paths are printed.
+    command prints the paths.
     """
     from multilab.datasets import fetch as fetch_files
 
@@ -91,14 +91,13 @@ def fetch(names: tuple[str, ...]) -> None:
 @reader_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(path: str, reader: dict[str, Any], as_json: bool) -> None:
-    """Read a data file and count what is in it.
+    """Read a data file and summarise its content.
 
     \b
     multilab datasets check my.csv --labels 'tag_*'
 
-    It is refused (exit code 2) where `multilab train` would refuse it. The options are those under `reader:` of a
-    dataset card, with '-' for '_'. Text features and missing values are refused, unless --text or --missing say
-    otherwise.
+    The command refuses a file (exit code 2) that `multilab train` would refuse. The options are those of `reader:` in a
+    dataset card, with '-' for '_'. Text features and missing values are refused unless you set --text or --missing.
     """
     from multilab.datasets import DatasetError
     from multilab.datasets import check as check_file
@@ -120,17 +119,17 @@ def check(path: str, reader: dict[str, Any], as_json: bool) -> None:
 @click.argument("path")
 @reader_options
 @click.option("--name", metavar="NAME", help="Name of the dataset (default: that of the file).")
-@click.option("--reference", is_flag=True, help="Leave the file where it is and make a link to it.")
+@click.option("--reference", is_flag=True, help="Link to the file instead of copying it.")
 @click.option("--force", is_flag=True, help="Replace the dataset of this name.")
 def add(path: str, reader: dict[str, Any], **options: Any) -> None:
-    """Make a dataset of a file of your own.
+    """Add your own file as a dataset.
 
     \b
     multilab datasets add my.csv --label-prefix tag_ --drop id --name mine
 
-    Afterwards every command takes it by its name. The file is read, profiled and copied to data/own, with its card,
-    and versioned with DVC where there is a DVC repository. It stays a table: what turns text, categories, dates and
-    missing values into numbers is learned from the training rows of each model.
+    Afterwards, every command accepts its name. The file is read, profiled and copied to data/own with its card, and
+    versioned with DVC in a DVC repository. It stays a table: the encoding of text, categories, dates and missing values
+    is learned from the training rows of each model.
     """
     from multilab.datasets import add_dataset
 

@@ -94,27 +94,33 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         },
     ),
     (("--label-prefix",), {"metavar": "TEXT", "help": "Labels are the columns whose names begin with TEXT."}),
-    (("--tags",), {"metavar": "COLUMN", "help": "The column that holds the tags of each row, as red|blue."}),
+    (("--tags",), {"metavar": "COLUMN", "help": "Column with the tags of each row, such as red|blue."}),
     (("--item",), {"metavar": "COLUMN", "help": "With --tag: the table has a row for each item and tag."}),
     (("--tag",), {"metavar": "COLUMN", "help": "The column of the tag in a table with a row for each item and tag."}),
-    (("--separator",), {"metavar": "TEXT", "help": "What separates tags (default: the one of | ; , that occurs)."}),
+    (("--separator",), {"metavar": "TEXT", "help": "Separator of tags (default: | ; or , whichever occurs)."}),
     (("--min-count",), {"type": int, "metavar": "N", "help": "Leave out tags with fewer than N rows."}),
     (("--labels-first",), {"type": int, "metavar": "N", "help": "The first N columns are labels."}),
     (("--labels-last",), {"type": int, "metavar": "N", "help": "The last N columns are labels."}),
     (("--labels-xml",), {"metavar": "FILE", "help": "Mulan XML naming the labels (default: next to the ARFF)."}),
     (("--label-names",), {"metavar": "A,B", "callback": _split, "help": "Labels of a file that does not name them."}),
     (("--join",), {"metavar": "FILE", "help": "A second file with the labels (or other columns) of the same rows."}),
-    (("--on",), {"metavar": "COLUMN", "help": "With --join: the column that both files have. It is no feature."}),
+    (("--on",), {"metavar": "COLUMN", "help": "With --join: the key column of both files. It is not a feature."}),
     (("--test",), {"metavar": "FILE", "help": "A file of the same columns: the test rows of the split `official`."}),
     (("--vectors",), {"metavar": "FILE", "help": "A .npy file of numbers for all rows, such as embeddings."}),
-    (("--groups",), {"metavar": "COLUMN", "help": "Rows that belong together, as of a patient: never on both sides."}),
+    (
+        ("--groups",),
+        {
+            "metavar": "COLUMN",
+            "help": "Column of groups, such as patients, that are never split between training and test rows.",
+        },
+    ),
     (("--drop",), {"metavar": "A,B", "help": "Columns to leave out, such as row identifiers."}),
     (
         ("--columns",),
         {
             "metavar": "NAME=KIND,...",
             "callback": _kinds,
-            "help": "Kinds of columns that are not to be recognised: number, number:comma (1.234,5), number:point "
+            "help": "Kinds of columns, instead of recognising them: number, number:comma (1.234,5), number:point "
             "(1,234.5), date, date:day (31.1.2024), date:month (1/31/2024), category, text, text:chars.",
         },
     ),
@@ -122,14 +128,14 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         ("--text",),
         {
             "type": click.Choice(["one_hot", "drop", "error"]),
-            "help": "Make a matrix of all rows at once; text becomes 0/1 columns, is left out, or is refused.",
+            "help": "Encode all rows at once: text becomes 0/1 columns, is dropped, or is refused.",
         },
     ),
     (
         ("--missing",),
         {
             "type": click.Choice(["impute", "keep", "error"]),
-            "help": "Make a matrix of all rows at once; missing values are imputed, kept as NaN, or refused.",
+            "help": "Encode all rows at once: missing values are imputed, kept as NaN, or refused.",
         },
     ),
     (

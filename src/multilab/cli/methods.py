@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def methods() -> None:
-    """Methods: list them, show their arguments, write a new one."""
+    """List methods, show their arguments, write a new one."""
 
 
 @methods.command("list")
@@ -83,13 +83,13 @@ def show_method(name: str) -> None:
 def new(name: str, family: str, outside: bool) -> None:
     """Write the files of a new method.
 
-    They are a class that works, its YAML and a test that passes.
+    It writes a working class, its YAML file and a passing test.
 
     \b
     multilab methods new label_means --family neighbours
     multilab methods new label_means --outside
 
-    NAME has lower-case letters, digits and _; my_method makes the class MyMethod.
+    NAME consists of lower-case letters, digits and _; my_method becomes the class MyMethod.
     """
     from jinja2 import Environment, FileSystemLoader
 

@@ -61,17 +61,19 @@ _DECISIONS = "macro_f1, micro_f1, hamming_loss, example_f1 or subset_accuracy"
     required=True,
     help="A dataset, or a data file (all options: `multilab datasets add --help`).",
 )
-@click.option("--method", type=METHOD, help="The method (default: what `multilab compare` recommends).")
-@click.option("--budget", type=Duration(), help="Time to find a method, if none is named: 90s, 10m, 2h (10m).")
+@click.option("--method", type=METHOD, help="The method (default: the one that `multilab compare` recommends).")
+@click.option("--budget", type=Duration(), help="Time to choose a method, if none is given: 90s, 10m, 2h (10m).")
 @click.option("--set", "arguments", metavar="K=V", multiple=True, help="An argument of the method; repeatable.")
 @click.option("--decision", metavar="METRIC", help=f"Tune thresholds on out-of-fold scores for {_DECISIONS}.")
 @click.option("--calibration", metavar="KIND", help="Calibrate scores: sigmoid, isotonic, beta or temperature.")
 @click.option("--tune", type=COUNT, help="Trials of a search inside every training set, and on all rows.")
-@click.option("--tune-metric", type=METRIC, help="What the search optimises (ranking_loss).")
+@click.option("--tune-metric", type=METRIC, help="Metric that the search optimises (ranking_loss).")
 @click.option("--tune-folds", type=FOLDS, help="Inner folds of the search (3).")
 @click.option("--register", metavar="NAME", help="Name in MLflow's registry.")
-@click.option("--metric", type=METRIC, help="Decides about @champion (default: the champion's own, or macro_f1).")
-@click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Level of that test.")
+@click.option(
+    "--metric", type=METRIC, help="Metric that decides about @champion (default: the champion's, or macro_f1)."
+)
+@click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Significance level of that test.")
 @click.option("-o", "--output", metavar="FOLDER", help="Write the model into a folder, too.")
 @click.option("--protocol", type=PROTOCOL, help="Splits of the scores (kfold5).")
 @click.option("--cv", type=FOLDS, help="Number of stratified folds of the scores.")
@@ -106,15 +108,16 @@ def fit(
     multilab fit --dataset ./big/ --labels 'tag_*' --method br_sgd -o model  larger than memory, from Parquet files
     multilab fit --dataset my.csv --labels 'tag_*' --budget 2m -o model      what `multilab compare` recommends
 
-    Without --method the methods of `multilab compare` are compared first, within --budget and by --metric (macro_f1),
-    and the one that it recommends is fitted, with its thresholds.
+    Without --method, the command first compares the methods of `multilab compare` within --budget and by --metric
+    (macro_f1), and then fits the recommended one with its thresholds.
 
-    A folder of Parquet files, and a Parquet file of at least 2^27 cells, is read in batches of rows. The --method is
-    then one that learns from batches (br_sgd, relm, elm, mlkelm_nystroem), and is scored on rows that are held out.
+    A folder of Parquet files, and a Parquet file of at least 2^27 cells, is read in batches of rows. The --method must
+    then be one that learns from batches (br_sgd, relm, elm, mlkelm_nystroem); it is scored on held-out rows.
 
-    The scores are cross-validated; the model is logged in MLflow without pickle. The first model of a name is
-    @champion. A later one becomes it only if it is better on the same splits by the corrected resampled t test
-    (--level); else it is @challenger. The settings of the champion are fitted again where the data changed.
+    The scores are cross-validated; the model is logged in MLflow without pickle. The first model of a name becomes
+    @champion. A later one replaces it only if it is significantly better on the same splits by the corrected resampled
+    t test (--level); otherwise it becomes @challenger. If the data changed, the champion's settings are evaluated
+    again.
     """
     if wrong := next((word for word in arguments if "=" not in word), None):
         raise click.BadParameter(f"{wrong!r} is not of the form k=10.", param_hint="--set")
@@ -204,7 +207,7 @@ def _recommended(dataset: str, budget: float, metric: str, cv: int | None) -> di
 @model_argument
 @click.argument("rows")
 @output_option(help="File to write: .csv, .tsv, .json, .jsonl, .parquet (default: CSV to the terminal).")
-@click.option("--strict", is_flag=True, help="Refuse cells that are no number or no date where training had them.")
+@click.option("--strict", is_flag=True, help="Refuse cells that are not a number or date if training had them.")
 @click.option("--vectors", type=FILE, help="The .npy file of the rows, if the model was fitted with --vectors.")
 @tracking_option
 def predict(
@@ -217,8 +220,8 @@ def predict(
 
     MODEL is models:/mine@champion, models:/m-..., or a folder of `multilab fit --output`. ROWS is a CSV, TSV, JSON,
     Excel, Parquet or ARFF file with the columns of the training file, in any order; label columns and columns that the
-    card drops may be in it and are ignored. The result has per label its decision and its probability. Cells that
-    cannot be read count as missing, and are counted.
+    card drops are ignored. The result has a decision and a probability per label. Unreadable cells count as missing;
+    the command prints how many there are.
     """
     from multilab.experiments.progress import ProgressBar
     from multilab.models import load_model
@@ -249,9 +252,7 @@ def predict(
 @model_argument
 @click.option("--port", type=int, default=5001, show_default=True, metavar="N", help="0: any free port.")
 @click.option("--max-mb", type=float, default=16, show_default=True, metavar="N", help="Largest body of a request.")
-@click.option(
-    "--strict", is_flag=True, help="Answer 400 to cells that are no number or no date where training had them."
-)
+@click.option("--strict", is_flag=True, help="Answer 400 to cells that are not a number or date if training had them.")
 @tracking_option
 def serve(model: str, port: int, max_mb: float, strict: bool, tracking_uri: str | None) -> int:
     """Serve a model over HTTP on this machine.
@@ -259,10 +260,10 @@ def serve(model: str, port: int, max_mb: float, strict: bool, tracking_uri: str 
     \b
     multilab serve models:/mine@champion --port 5001
 
-    The address is 127.0.0.1, the requests are those of `mlflow models serve`: POST /invocations takes
+    The server listens on 127.0.0.1 and takes the requests of `mlflow models serve`: POST /invocations takes
     {"dataframe_split": {"columns": [...], "data": [[...]]}} or {"dataframe_records": [{...}]}, with the columns of the
     training file, and returns {"predictions": [{label: 0 or 1, label_probability: ...}]}. A request that the model
-    cannot predict has the status 400 and one line that names the column. GET /ping is 200 when it is ready.
+    cannot predict gets status 400 and one line that names the column. GET /ping returns 200 when the server is ready.
     """
     from multilab.models.serving import serve_model
 
@@ -272,7 +273,7 @@ def serve(model: str, port: int, max_mb: float, strict: bool, tracking_uri: str 
 @click.command()
 @model_argument
 @click.argument("rows")
-@click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Level of all tests together.")
+@click.option("--level", type=LEVEL, default=0.05, show_default=True, help="Significance level of all tests together.")
 @click.option("--min-effect", type=SHARE, default=0.1, show_default=True, help="Smallest effect to report.")
 @click.option("--all", "every", is_flag=True, help="Print all tests, not only those that report drift.")
 @output_option(help="Write all tests as JSON.")
@@ -286,16 +287,16 @@ def monitor(
     output: str | None,
     tracking_uri: str | None,
 ) -> int:
-    """Test new rows for drift; the exit code is for CI.
+    """Test new rows for drift (exit code 1 if there is any).
 
     \b
     multilab monitor models:/mine@champion new.csv
     multilab monitor model new.csv --level 0.01 --min-effect 0.05 -o drift.json
 
-    Each feature has a test of its values and, with holes, of their share; each label one of its predicted prevalence.
-    Where the file has label columns, the true prevalence and the calibration are tested too. Without any drift the
-    probability that anything is reported is at most --level. Effects below --min-effect are never reported: a share of
-    rows, about 0.1 between 50 % and 60 %, and between 1 % and 4 %.
+    The command tests the values and the share of missing values of each feature, and the predicted prevalence of each
+    label. If the file has label columns, it also tests the true prevalence and the calibration. Without drift, the
+    probability that anything is reported is at most --level. Effects below --min-effect are never reported; 0.1 is
+    about the difference of 50 % and 60 % of the rows, or of 1 % and 4 %.
 
     Exit code: 0 no drift, 1 drift, 2 wrong arguments, file or columns.
     """
@@ -321,7 +322,7 @@ def monitor(
 @model_argument
 @click.argument("rows")
 @click.option("--label", metavar="LABEL", help="One label (default: all together).")
-@click.option("--metric", type=METRIC, help="The metric whose loss is measured (default: macro_auc).")
+@click.option("--metric", type=METRIC, help="Metric whose loss is measured (default: macro_auc).")
 @click.option("--repeats", type=int, default=10, show_default=True, metavar="N", help="Permutations per column.")
 @output_option(help="File of the table: .csv, .tsv, .json, .jsonl, .parquet.")
 @tracking_option
@@ -339,9 +340,9 @@ def explain(
     \b
     multilab explain models:/mine@champion new.csv --label tag_a
 
-    With labels in the file of ROWS: permutation importance, the loss of a metric when the values of one column are
-    permuted (all 0/1 columns of a text column together). Of linear models and trees, label by label, also coefficients
-    or importances.
+    If the file ROWS has labels, the command prints the permutation importance: the loss of a metric when the values of
+    one column are permuted (all 0/1 columns of a text column together). For linear models and trees, label by label, it
+    also prints coefficients or importances.
     """
     from multilab.experiments.progress import ProgressBar
     from multilab.models import load_model
@@ -376,7 +377,7 @@ def explain(
 @click.command()
 @model_argument
 @output_option(help="File to write; .html is a web page (default: print).")
-@click.option("--html", is_flag=True, help="A web page instead of Markdown.")
+@click.option("--html", is_flag=True, help="Write a web page instead of Markdown.")
 @tracking_option
 def card(model: str, output: str | None, html: bool, tracking_uri: str | None) -> None:
     """Write the card of a model: data, metrics, limits.
@@ -386,7 +387,7 @@ def card(model: str, output: str | None, html: bool, tracking_uri: str | None) -
     multilab card models:/mine@champion -o card.md
     multilab card model -o card.html                       one self-contained page (or --html)
 
-    A card has data, settings, metrics with intervals, labels, calibration and known weaknesses.
+    A card describes data, settings, metrics with intervals, labels, calibration and known weaknesses.
     """
     from multilab.models.loading import model_folder
     from multilab.models.metadata import ModelMetadata

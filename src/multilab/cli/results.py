@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 @click.option("--protocol", type=PROTOCOL, help="One protocol.")
 @click.option("--metric", type=METRIC, metavar="NAME,...", help="Other metrics.")
 @click.option("--conventions", type=CONVENTIONS, default="default", help="Another preset of the metrics.")
-@click.option("--csv", "as_csv", is_flag=True, help="Unrounded, with standard deviations.")
-@click.option("--latex", is_flag=True, help="A tabular (booktabs), the best in bold.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print unrounded CSV, with standard deviations.")
+@click.option("--latex", is_flag=True, help="Print a LaTeX tabular (booktabs), the best in bold.")
 @reader_options(shown=())
 def results(
     dataset: str | None,
@@ -45,9 +45,9 @@ def results(
     multilab results --method 'mlwse_*' --protocol kfold5         some methods, one protocol
     multilab results --dataset emotions --csv > emotions.csv
 
-    There is a table per dataset and protocol. A row is a method with the settings that differ from its YAML. Where
-    several datasets have results under one protocol, a last table shows the methods over all of them, with average
-    ranks. Results of older code or data are left out.
+    There is a table per dataset and protocol. A row is a method with the settings that differ from its YAML. If several
+    datasets have results under one protocol, a last table shows the methods over all of them, with average ranks.
+    Results of outdated code or data are omitted.
     """
     from multilab.experiments.store import Store
     from multilab.reports.tables.results import as_csv as csv_of

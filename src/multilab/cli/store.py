@@ -34,7 +34,7 @@ _some_study = click.option("--study", type=STUDY, help="Only the cells of a stud
 
 @click.group()
 def store() -> None:
-    """Stored results: look into them, copy and clean them.
+    """Inspect, copy and clean stored results.
 
     A KEY may be shortened.
     """
@@ -48,10 +48,10 @@ def store() -> None:
 )
 @click.option("--metric", type=METRIC, default="hamming_loss", show_default=True, help="The metric to show.")
 def list_cells(dataset: str | None, method: str | None, status: str | None, metric: str) -> None:
-    """List the cells, a line each.
+    """List the cells, one per line.
 
-    A line has key, status, date, seconds, size, the metric, dataset, split, protocol, method and settings. A cell is
-    outdated where today's code, libraries or data would give another key.
+    A line shows key, status, date, seconds, size, the metric, dataset, split, protocol, method and settings. A cell is
+    outdated if the current code, libraries or data would give it another key.
     """
     from multilab.experiments.progress import ProgressBar
     from multilab.experiments.store import Store
@@ -89,7 +89,7 @@ def show(key: str) -> None:
 @click.argument("key", type=CELL)
 @click.argument("other", type=CELL)
 def why(key: str, other: str) -> None:
-    """Say what differs between two cells."""
+    """Show the differences between two cells."""
     from multilab.experiments.store import Store
 
     results = Store()
@@ -98,12 +98,12 @@ def why(key: str, other: str) -> None:
 
 @store.command()
 @_study
-@click.option("--retry-unfinished", is_flag=True, help="Also try those again that passed a limit or failed.")
+@click.option("--retry-unfinished", is_flag=True, help="Also retry cells that exceeded a limit or failed.")
 @engine_options
 def add(study: str, retry_unfinished: bool) -> int:
-    """Fit the cells that committed results lack.
+    """Fit cells that the committed results lack.
 
-    Their results are added to those of the study. For a study that got new columns or datasets.
+    The new results are added to those of the study. Use this after you add columns or datasets to a study.
     """
     from multilab.experiments.additions import add as add_results
     from multilab.experiments.store import Store
@@ -115,16 +115,15 @@ def add(study: str, retry_unfinished: bool) -> int:
 @_study
 @click.option("--new-settings", type=METHOD, metavar="NAME,...", default="", help="Methods whose settings may differ.")
 @click.option("--recompute", type=METHOD, metavar="NAME,...", default="", help="Methods whose numbers changed.")
-@click.option("--sample", type=COUNT, default=2, show_default=True, help="Recomputed cells of each method.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Which cells.")
+@click.option("--sample", type=COUNT, default=2, show_default=True, help="Number of recomputed cells of each method.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the random cells.")
 @click.option("--reason", default="", help="Why numbers may differ by up to 1e-6.")
 def rekey(study: str, new_settings: str, recompute: str, sample: int, seed: int, reason: str) -> int:
-    """Give committed results the keys of today.
+    """Update the keys of committed results.
 
-    For a change of code that leaves the numbers of a study as they are.
-    Refused where settings differ (but for methods of --new-settings), or where recomputed cells differ: by more than
-    1e-6, or at all without a --reason. Methods of --recompute keep their keys, so that `multilab store add` fits them
-    again.
+    Use this after a change of code that does not change the numbers of a study. The command refuses if settings differ
+    (except for methods of --new-settings), or if recomputed cells differ: by more than 1e-6, or at all without a
+    --reason. Methods of --recompute keep their old keys, so `multilab store add` fits them again.
     """
     from multilab.experiments.rekeying import rekey as rekey_results
     from multilab.experiments.store import Store
@@ -140,7 +139,7 @@ def rekey(study: str, new_settings: str, recompute: str, sample: int, seed: int,
 def clean(dataset: str | None, method: str | None, outdated: bool, yes: bool) -> None:
     """Remove failed, broken and half-written cells.
 
-    Without --yes they are only listed.
+    Without --yes, the command only lists them.
     """
     from multilab.experiments.store import Store
 
@@ -169,10 +168,10 @@ def clean(dataset: str | None, method: str | None, outdated: bool, yes: bool) ->
 @click.argument("remote", required=False)
 @_some_study
 def push(remote: str | None, study: str | None) -> int:
-    """Copy the cells that a REMOTE lacks to it.
+    """Copy missing cells from the store to a REMOTE.
 
-    A damaged cell is refused by name. REMOTE is a folder, an address (s3://..., ssh://...) or the name of a remote of
-    DVC; the default is DVC's. A stopped copy continues.
+    Damaged cells are listed and not copied. REMOTE is a folder, an address (s3://..., ssh://...) or the name of a DVC
+    remote; the default is DVC's default remote. An interrupted copy continues.
     """
     from multilab.experiments.remotes import open_remote
     from multilab.experiments.store import Store
@@ -188,9 +187,9 @@ def push(remote: str | None, study: str | None) -> int:
 @click.argument("remote", required=False)
 @_some_study
 def pull(remote: str | None, study: str | None) -> int:
-    """Copy the cells that the store lacks from a REMOTE.
+    """Copy missing cells from a REMOTE to the store.
 
-    They are verified on arrival. REMOTE: see `multilab store push --help`.
+    Cells are verified on arrival. REMOTE: see `multilab store push --help`.
     """
     from multilab.experiments.remotes import open_remote
     from multilab.experiments.store import Store

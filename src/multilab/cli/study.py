@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def study() -> None:
-    """Studies: run them, build their pages, check their numbers."""
+    """Run studies, build their pages, check their numbers."""
 
 
 @study.command()
@@ -32,8 +32,8 @@ def study() -> None:
 def new(name: str) -> None:
     """Write the settings and the pipeline of a new study.
 
-    They are conf/study/NAME.yaml, to be edited, and reports/NAME/dvc.yaml. Of an existing study only the pipeline is
-    written, whose plots follow the headline metric. NAME has letters, digits, - and _.
+    It writes conf/study/NAME.yaml, for you to edit, and reports/NAME/dvc.yaml. For an existing study, it writes only
+    the pipeline, whose plots follow the headline metric. NAME consists of letters, digits, - and _.
     """
     from multilab.experiments.arguments import check_study
     from multilab.experiments.conf import names, new_settings_dir
@@ -59,7 +59,7 @@ def new(name: str) -> None:
 def run(study: str) -> int:
     """Run all stages of a study in this process.
 
-    This is the pipeline of a study for folders without DVC.
+    Use this to run a study without DVC.
     """
     from multilab.experiments import stages
     from multilab.experiments.arguments import check_study
@@ -85,12 +85,12 @@ def run(study: str) -> int:
 @study.command()
 @study_option()
 @click.option("--headline", is_flag=True, help="Print the finding and the table.")
-@click.option("--readme", is_flag=True, help="Write what the README shows, and the page over all studies.")
+@click.option("--readme", is_flag=True, help="Update the README's numbers and the page of all studies.")
 @click.option("--all", "every", is_flag=True, help="Write the pages of all studies instead.")
 def report(study: str, headline: bool, readme: bool, every: bool) -> int:
     """Build the page of a study from its results.
 
-    Needs neither data nor cells.
+    It needs neither data nor cells.
     """
     from multilab.experiments.execute import parallel_map
     from multilab.experiments.mlflow_store import runs_link, tracking
@@ -124,7 +124,7 @@ def report(study: str, headline: bool, readme: bool, every: bool) -> int:
 def claims(study: str | None) -> None:
     """Print published values and claims, with our verdicts.
 
-    They come from the committed cells.csv and claims.json.
+    They are read from the committed cells.csv and claims.json.
     """
     from multilab.experiments.conf import names
     from multilab.experiments.study import load_study
@@ -144,10 +144,10 @@ def claims(study: str | None) -> None:
 @study_option()
 @click.option("--method", type=METHOD, metavar="NAME,...", help="Only these methods of the study.")
 @click.option("--sample", type=COUNT, help="Recompute N random cells of the committed scores.")
-@click.option("--seed", type=SEED, help="Which random cells (default: others every time).")
+@click.option("--seed", type=SEED, help="Seed of the random cells (default: a new one each time).")
 @click.option("--store", metavar="FOLDER", help="Folder for the cells (default: a temporary one, removed afterwards).")
-@click.option("--accept", metavar="FOLDER", help="Write the reference numbers there: tests/references.")
-@click.option("--verbose", is_flag=True, help="By how much each method beats the constant predictor.")
+@click.option("--accept", metavar="FOLDER", help="Write the reference numbers to this folder: tests/references.")
+@click.option("--verbose", is_flag=True, help="Print by how much each method beats the constant predictor.")
 @engine_options
 def verify(
     study: str,
@@ -160,7 +160,7 @@ def verify(
 ) -> int:
     """Recompute results and compare with the committed numbers.
 
-    Nothing is read from caches, and what differs is named.
+    The command uses no cache and lists all differences.
 
     \b
     multilab study verify                                      the quick study with its reference numbers
@@ -186,13 +186,13 @@ gate = verify
 
 @study.command()
 @study_option()
-@click.option("--runs", is_flag=True, help="Publish what `train` and `tune` computed here instead of a study.")
+@click.option("--runs", is_flag=True, help="Publish runs of `train` and `tune` instead of a study.")
 @tracking_option
 @click.option("--tracking-artifacts", metavar="URI", help="Where MLflow keeps the artifacts.")
 def publish(study: str, runs: bool, tracking_uri: str | None, tracking_artifacts: str | None) -> int:
-    """Show a study, or single runs, in MLflow.
+    """Publish a study, or single runs, to MLflow.
 
-    The view is rebuilt from the result files. --runs also publishes what was computed while no server answered.
+    The view is rebuilt from the result files. --runs also publishes what was computed while the server was unreachable.
     """
     from multilab.experiments.mlflow_store import tracking
     from multilab.experiments.study import load_study

@@ -96,9 +96,9 @@ def _overrides(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> li
 def _with_settings(function: Any) -> Any:
     for option in (
         click.option(
-            "--cfg", type=click.Choice(["job", "hydra", "all"]), help="Print the composed settings, run none."
+            "--cfg", type=click.Choice(["job", "hydra", "all"]), help="Print the composed settings without running."
         ),
-        click.option("-m", "--multirun", is_flag=True, help="A sweep: all combinations of a,b and glob(...)."),
+        click.option("-m", "--multirun", is_flag=True, help="Run a sweep: all combinations of a,b and glob(...)."),
         click.argument("settings", nargs=-1, type=Settings(), metavar="[NAME=VALUE]..."),
     ):
         function = option(function)
@@ -110,7 +110,7 @@ def _with_settings(function: Any) -> Any:
 def train(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
     """Fit and score a method; -m sweeps.
 
-    A run has one cell per split of the dataset, and nothing is computed twice.
+    A run has one cell per split of the dataset. Stored cells are not computed again.
 
     \b
     multilab train dataset=emotions method=mlwse_l1                  one method, 5 folds
@@ -153,7 +153,7 @@ def train(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
 @click.command()
 @_with_settings
 def tune(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
-    """Search the hyperparameters of a method on a dataset.
+    """Tune the hyperparameters of a method on a dataset.
 
     Optuna searches on all rows of the dataset.
 
@@ -164,8 +164,9 @@ def tune(settings: tuple[str, ...], multirun: bool, cfg: str | None) -> int:
     multilab tune dataset=emotions method=mlknn method.scale=minmax  with other fixed arguments
     multilab tune -m dataset=emotions,scene method=mlknn,mlkelm      several searches, one after another
 
-    Trial 0 are the method's own values. The result is what changed, the best value against the default one, and the
-    command that trains with it. The search space is `search:` in the YAML of the method (`multilab methods show NAME`).
+    Trial 0 uses the method's own values. The command prints the changed arguments, the best value and the default one,
+    and the command that trains with them. The search space is `search:` in the YAML of the method (`multilab methods
+    show NAME`).
 
     \b
     Settings (name=value, with defaults):
