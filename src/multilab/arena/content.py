@@ -1,4 +1,4 @@
-"""What a reader takes from ``leaderboard.json.gz``: a pool, its means, and ratings of its columns."""
+"""Readers of ``leaderboard.json.gz``: a pool, its means, and the ratings of its columns."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def require_results(study: str) -> None:
 
 
 def tables_of_costs(study: str) -> dict[str, pd.DataFrame | None]:
-    """Return what the cells of a study took: ``measured``, ``tuned`` and ``unfinished``, ``None`` where it has none."""
+    """Return the tables ``measured``, ``tuned`` and ``unfinished`` of a study, ``None`` for those it does not have."""
     folder = report_dir(study)
     searches = folder / "tuned.csv"
     return {
@@ -131,7 +131,7 @@ def digests_of_splits(studies: Mapping[str, str]) -> dict[str, dict[str, list[st
 
 
 def described_methods(tracks: Iterable[Track], studies: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return of every method of some tracks what ``methods`` of the leaderboard file has, without name and track."""
+    """Return the entries of ``methods`` in the leaderboard file for some tracks, without name and track."""
     known, described = set(names("method")), {}
     chosen_on = {name: each for each in arena_settings()["chosen_on"] for name in each["methods"]}
     for track in tracks:
@@ -199,7 +199,7 @@ def _libraries(method: Method, environment: Mapping[str, Any]) -> dict[str, str]
 
 
 def read_costs(studies: Mapping[str, str], methods: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame | None:
-    """Return what methods cost, of the studies of costs that have results, else of the track ``default``.
+    """Return the costs of methods, from the cost studies that have results, else from the track ``default``.
 
     A stack's predictions and model include those of its base methods: those of the study, or, of a study without a file
     of settings, those of ``methods`` (``base_scores``).

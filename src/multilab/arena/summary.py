@@ -1,4 +1,4 @@
-"""What the leaderboard of the arena shows, as numbers: the content of ``reports/arena/summary.json``.
+"""Summary of the arena's leaderboard in numbers: the content of ``reports/arena/summary.json``.
 
 Everything is computed from the leaderboard file and the tables of seconds, without a cell. The page
 ``docs/arena-results.md`` shows a part of it (:func:`multilab.reports.arena.page.summary_page`).
@@ -72,7 +72,7 @@ def arena_summary(
     tables: Mapping[str, Mapping[str, pd.DataFrame | None]] | None = None,
     budget: float | None = None,
 ) -> dict[str, Any]:
-    """Return what a leaderboard shows.
+    """Return the summary of a leaderboard.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def _winners(means: Leaderboard, facts: Sequence[Mapping[str, Any]], groups: Seq
 def first_of_sources(
     ranks: Mapping[str, pd.DataFrame], facts: Sequence[Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Return the first by each group of metrics with the mean rank on the sets of a source as one value.
+    """Return the first method by each group of metrics, with the mean rank on the sets of a source as one value.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def _proposal(
 
 
 def tuning_numbers(content: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any] | None:
-    """Return each tuned method against itself at its own values, on the common sets and splits."""
+    """Compare each tuned method with itself at its default values, on the common sets and splits."""
     pool = pool_of(content, "tuned")
     if not pool:
         return None

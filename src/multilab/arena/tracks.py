@@ -194,7 +194,7 @@ def pooled_tracks(
     digests: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     without: Collection[str] = (),
 ) -> Pool:
-    """Join tracks: their columns, on the datasets that all have, with the splits that all have.
+    """Join the columns of tracks on their common datasets and splits.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def pooled_tracks(
 
 
 def common_sets(tracks: Sequence[Track], without: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the datasets that all tracks have, but for some, in the order of the first track."""
+    """Return the datasets that all tracks have, except some, in the order of the first track."""
     first, *others = [track.board.datasets for track in tracks]
     return tuple(name for name in first if name not in without and all(name in other for other in others))
 

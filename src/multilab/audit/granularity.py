@@ -54,7 +54,7 @@ def _printed_decimals(decimals: int, name: str, metric: str, table: AuditTable) 
 
 @audit_check
 def out_of_range(table: AuditTable) -> Iterator[AuditFinding]:
-    """Report values that the metric cannot take, and standard deviations and ranks that cannot be.
+    """Report values that the metric cannot take, and impossible standard deviations and ranks.
 
     Shares are in [0, 1]. The coverage of q labels is at most q - 1, or q where it is counted from 1, since no rank is
     larger than q.

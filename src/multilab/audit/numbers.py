@@ -81,7 +81,7 @@ def parse_number(text: str) -> PrintedNumber | None:
 
 
 def one_slip_away(text: str) -> list[str]:
-    """Return the numbers that one slip of the pen makes of a printed one.
+    """Return the numbers that differ from a printed one by one slip of the pen.
 
     A slip changes one digit, exchanges two neighbouring digits, or moves the point by one position.
     """

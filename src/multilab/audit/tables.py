@@ -406,6 +406,6 @@ def size_from(entry: Mapping[str, object], where: str) -> TestSize:
 
 
 def unused_sizes(sizes: Iterable[str], cells: Iterable[AuditCell]) -> list[str]:
-    """Return the datasets that a size is given for and that are in no cell."""
+    """Return the datasets that have a size but no cell."""
     datasets = {cell.dataset for cell in cells}
     return [name for name in sizes if name != "*" and name not in datasets]

@@ -1,4 +1,4 @@
-"""How far the numbers of a study are from the published ones: in all, and by method next to another method's column."""
+"""Agreement of a study's numbers with the published ones: overall, and by method next to another method's column."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NEAR = (0.01, 0.02, 0.05)
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the numbers of a study are from the published ones: its result cells that could be compared.
+    """Agreement of a study's numbers with the published ones, over the result cells that could be compared.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class MethodAgreement:
-    """How far the column of one published method is from its row, and how far the best column of another method is.
+    """Agreement of one method's column with its published row, and of the best column of another method.
 
     Where another method's column agrees with as many cells, agreement says little about the method.
 

@@ -357,7 +357,7 @@ def _ran(one: Counterfactual, evidence: Evidence, checks: Mapping[str, Check] | 
 def check_errata(
     known: Iterable[Erratum], printed: Evidence, ours: Evidence | None = None, checks: Mapping[str, Check] | None = None
 ) -> dict[str, Finding]:
-    """Return what the checks of errata find, by id; those on our results are left out where there are none.
+    """Return the findings of the checks of errata, by id; checks on our results are skipped if there are none.
 
     Raises
     ------

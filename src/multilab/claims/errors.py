@@ -10,4 +10,4 @@ class ClaimsError(MultilabError, ValueError):
 
 
 class NotYet(ClaimsError):
-    """Results that a claim is checked on do not exist yet; the message says what is missing."""
+    """Missing results for the check of a claim; the message says which."""

@@ -1,4 +1,4 @@
-"""What a check is: a function of evidence (results of a study, or published cells) that returns a finding."""
+"""Evidence and findings: a check is a function of evidence (results or published cells) that returns a finding."""
 
 from __future__ import annotations
 

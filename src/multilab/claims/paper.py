@@ -151,12 +151,12 @@ class Paper:
 
     @functools.cached_property
     def programs(self) -> dict[str, Program]:
-        """Which of our columns stands for each method, by program."""
+        """The column that stands for each method, by program."""
         return read_programs(self._content.programs, self._location("claims.yaml"))
 
     @property
     def table_splits(self) -> dict[str, int]:
-        """How many splits the tables of its analyses are of, where not of all of the study's."""
+        """Number of splits in the tables of its analyses, if not all of the study's."""
         splits: dict[str, int] = {}
         for one in self.analyses:
             name = importlib.import_module(one.module).FILE
@@ -364,7 +364,7 @@ def analyses_of(paper: str | None) -> tuple[Analysis, ...]:
 
 
 def paper_of(folder: Path) -> Paper | None:
-    """Return the paper that a report folder names in its ``study.json``, ``None`` if it names none that is here."""
+    """Return the paper named in the ``study.json`` of a report folder, ``None`` if there is no such paper."""
     path = folder / "study.json"
     name = read_json(path).get("paper") if path.is_file() else None
     return find(name) if name in paper_names() else None

@@ -1,4 +1,4 @@
-"""Programs of a paper: which of our columns stands for each of its methods. Light: keys are computed with it."""
+"""Programs of a paper: which of our columns stands for each of its methods. Keys need it, so it imports little."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from multilab.claims.errors import ClaimsError
 
 @dataclass(frozen=True)
 class Program:
-    """Which of our columns stands for each method of a paper; a claim is judged on one program, not the best of many.
+    """Assignment of our columns to the methods of a paper; a claim is judged on one program, not on the best of many.
 
     Attributes
     ----------

@@ -74,19 +74,19 @@ class Results:
         return value
 
     def won(self, id: str, *path: str) -> int:
-        """Return how many cells are won of a number such as ``26-34``."""
+        """Return the number of cells won, from a number such as ``26-34``."""
         return self._pair(id, *path)[0]
 
     def lost(self, id: str, *path: str) -> int:
-        """Return how many cells are lost of a number such as ``26-34``."""
+        """Return the number of cells lost, from a number such as ``26-34``."""
         return self._pair(id, *path)[1]
 
     def outcome(self, id: str) -> str:
-        """Return what a claim or counterfactual came to."""
+        """Return the outcome of a claim or counterfactual."""
         return str(self._entry(id)["outcome"])
 
     def program_outcome(self, id: str, program: str) -> str:
-        """Return what a claim came to on the columns of a program."""
+        """Return the outcome of a claim on the columns of a program."""
         return str(self._entry(id)["programs"][program]["outcome"])
 
     def holds_for(self, id: str) -> str:
@@ -99,7 +99,7 @@ class Results:
         return f"{kept} of {parts}"
 
     def core_hours(self, id: str) -> float:
-        """Return what would decide an open claim, in hours of one core."""
+        """Return the core-hours that would decide an open claim."""
         return float(self._entry(id)["needs"]["core_hours"])
 
     def agreement(self, method: str) -> MethodAgreement:
@@ -130,7 +130,7 @@ class Results:
         return float(rows["mean"].mean())
 
     def require(self, condition: bool) -> str:
-        """Return nothing; refuse a text that says what is not so.
+        """Return an empty text; refuse a text whose condition is false.
 
         Raises
         ------

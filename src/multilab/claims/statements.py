@@ -1,4 +1,4 @@
-"""What is said of a paper's results, as data: claims, counterfactuals and errata."""
+"""Statements about a paper's results: claims, counterfactuals and errata."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Claim:
 
     @classmethod
     def from_mapping(cls, block: Any, location: str = "claims") -> Claim:
-        """Return the claim of a block of ``claims.yaml``; the keys that are none of a claim's are arguments.
+        """Return the claim of a block of ``claims.yaml``; other keys are arguments of its check.
 
         Raises
         ------
@@ -338,7 +338,7 @@ def _stripped(value: Any) -> Any:
 
 
 def refuse_repeated(found: Iterable[Claim | Counterfactual | Erratum], location: str, what: str) -> None:
-    """Refuse statements two of which have the same id.
+    """Refuse statements with the same id.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What to say of each printed cell: the number we have for it, the verdict, and why."""
+"""Verdicts on printed cells: our number for each, the verdict, and the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completion in the shell: the names there are, by light reads, and the scripts of the shells."""
+"""Shell completion: available names, read without heavy imports, and the scripts for the shells."""
 
 from __future__ import annotations
 

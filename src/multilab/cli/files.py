@@ -1,4 +1,4 @@
-"""A data file in the place of a dataset, ``train dataset=./my.csv labels='tag_*'``, and the options of its reader."""
+"""Data files instead of datasets, ``train dataset=./my.csv labels='tag_*'``, and the options of its reader."""
 
 from __future__ import annotations
 

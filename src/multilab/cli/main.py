@@ -91,7 +91,7 @@ class _Root(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; of one that does not exist name those of the groups that are called so."""
+        """Find a command; for an unknown one, suggest the groups' commands of that name."""
         if args and args[0] not in _MODULES:
             if ctx.resilient_parsing:  # completion: nothing comes after it
                 return args[0], click.Command(args[0]), args[1:]

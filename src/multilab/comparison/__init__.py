@@ -1,4 +1,4 @@
-"""Comparison of methods on one dataset of one's own, and a recommendation.
+"""Comparison of methods on one dataset, and a recommendation.
 
 ``from multilab import compare`` compares estimators and returns a :class:`multilab.statistics.Leaderboard`.
 `multilab compare` runs the methods of a portfolio within a budget of time: ``run`` calls its parts, ``portfolio``,

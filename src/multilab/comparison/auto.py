@@ -1,4 +1,4 @@
-"""A good model from one call: a portfolio on a table, within a limit of time."""
+"""A good model from one call: fit a portfolio on a table within a time limit."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _rows(share: float, cells: list[Cell], scores: CellScores) -> pd.DataFrame:
 
 
 def curve_remark(curve: pd.DataFrame, metric: str) -> str:
-    """Return whether more rows would help, as far as the learning curve shows it.
+    """Return a sentence on whether more rows would help, judging by the learning curve.
 
     More rows help, it states, only if the metric got better with each of the last two steps of the curve, and the last
     step has a 95 % interval without 0; its ends are those of the corrected resampled t distribution, as the splits of

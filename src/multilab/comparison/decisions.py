@@ -1,4 +1,4 @@
-"""What thresholds and calibration would change: both learned on out-of-fold scores of the training rows only."""
+"""Effects of thresholds and calibration, both learned on out-of-fold scores of the training rows only."""
 
 import time
 from collections.abc import Sequence
@@ -98,7 +98,7 @@ def tuned_name(method: str) -> str:
 
 
 def objective_of(metric: str) -> str:
-    """Return what thresholds are tuned for: the metric itself where it can be maximised exactly, else macro F1."""
+    """Return the objective of the thresholds: the metric itself if it can be maximised exactly, else macro F1."""
     return metric if metric in DECISIONS else "macro_f1"
 
 

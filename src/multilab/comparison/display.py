@@ -1,4 +1,4 @@
-"""What a comparison shows while it runs: a table on a terminal, a line per method elsewhere."""
+"""Progress of a comparison: a table on a terminal, a line per method elsewhere."""
 
 import sys
 import time
@@ -65,7 +65,7 @@ class Display:
             print(f"{entry.name:<20} {entry.status}{value}{spent}{note}", file=sys.stderr, flush=True)
 
     def message(self, text: str) -> None:
-        """Show what is being done apart from the methods."""
+        """Show a message about work other than the methods."""
         self.title = text
         self.refresh()
         if not self._live:

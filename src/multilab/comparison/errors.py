@@ -1,4 +1,4 @@
-"""What can be wrong with a comparison."""
+"""Errors of comparisons."""
 
 from __future__ import annotations
 

@@ -22,13 +22,13 @@ _TIMED = 0.5
 
 
 class Watcher(Protocol):
-    """What is told how methods get on."""
+    """Receiver of the progress of methods."""
 
     def refresh(self) -> object:
-        """Take note that time has passed."""
+        """Handle the passing of time."""
 
     def finished(self, entry: PlannedMethod) -> object:
-        """Take note that a method has ended."""
+        """Handle the end of a method."""
 
 
 def run_methods(

@@ -1,4 +1,4 @@
-"""What a comparison was asked for, and what it will run: methods with seconds and memory by the size of the table."""
+"""Request and plan of a comparison: the methods to run, with seconds and memory estimated from the table's size."""
 
 import math
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ DEFAULT_FOLDS = 5
 
 @dataclass(frozen=True)
 class Request:
-    """What a comparison was called with.
+    """Arguments of a comparison.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Sizes:
 
     @classmethod
     def of(cls, data: Dataset, train_share: float) -> "Sizes":
-        """Return the sizes of a dataset as the methods see it; of a table those of what all rows teach."""
+        """Return the sizes of a dataset as the methods see it; a table is encoded with all its rows."""
         (n, d), X = data.X.shape, data.X
         if data.columns is not None:
             encoder = TableEncoder.learn(data.X, data.columns)
@@ -218,7 +218,7 @@ def in_order(entries: Sequence[PlannedMethod], baseline: str, sizes: Sizes) -> l
 
 
 def estimate(entry: PlannedMethod, sizes: Sizes, store: Store, planned: set[str]) -> None:
-    """Set the estimate of a method: its fits, and the cells it reads, but for those that are stored or planned."""
+    """Set the estimate of a method: its fits and the cells it reads, except those that are stored or planned."""
     costs: dict[str, Cost | None] = {}
     sizes = sizes.for_member(entry.member)
     for cell in entry.cells:

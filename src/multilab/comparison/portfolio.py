@@ -51,7 +51,7 @@ class PortfolioMethod:
         return self.method.name
 
     def on_sparse(self) -> "PortfolioMethod":
-        """Return the member as it learns from a sparse matrix: nothing is standardised."""
+        """Return the member for a sparse matrix, without standardisation."""
         changes = {"preprocessing": "none"} if self.method.preprocessing == "standard" else {}
         changes |= self.sparse
         return replace(self, method=self.method.with_params(changes), changes=self.changes | changes)

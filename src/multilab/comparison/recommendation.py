@@ -1,4 +1,4 @@
-"""Which method of a leaderboard to use, why, and how certain that is, in sentences."""
+"""Recommendation of a method of a leaderboard, with reasons and certainty, in sentences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TEST = "corrected resampled t test, Holm"
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """A method with the reasons for it; ``str`` gives the sentences and the table of what other metrics pay.
+    """A recommended method with reasons; ``str`` gives the sentences and the table of costs in other metrics.
 
     Attributes
     ----------

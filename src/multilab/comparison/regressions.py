@@ -29,7 +29,7 @@ _Values = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Regressions:
-    """What became worse.
+    """Methods that became worse.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a comparison found: its tables, and ``leaderboard.json`` for programs."""
+"""Results of a comparison: its tables, and ``leaderboard.json`` for programs."""
 
 import json
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ FORMAT = 1
 
 @dataclass
 class Results:
-    """What a comparison found.
+    """Results of a comparison.
 
     Attributes
     ----------

@@ -182,7 +182,7 @@ def _completed(
 
 
 def fit_options(results: Results) -> dict[str, Any] | None:
-    """Return the options of `multilab fit` that fit what is recommended; None without a recommendation."""
+    """Return the options of `multilab fit` for the recommended method; None without a recommendation."""
     return _fit_options(results.request, results.entries, results.chosen, results.recommendation.method)
 
 
@@ -218,7 +218,7 @@ def _value(value: object) -> str:
 
 
 def track(results: Results, tracking_uri: str | None = None) -> None:
-    """Show each finished method in MLflow, as the run that `multilab train` of these settings shows."""
+    """Publish each finished method to MLflow as the run that `multilab train` creates with these settings."""
     from multilab.experiments import train  # imports Hydra
 
     request, store, where = results.request, results.scores.store, tracking(tracking_uri)

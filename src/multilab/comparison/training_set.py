@@ -98,7 +98,7 @@ class Stack:
 
 @dataclass
 class Judged:
-    """What the out-of-fold scores of a method say.
+    """Judgement of a method by its out-of-fold scores.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class TrainingSet:
 
     @property
     def objective(self) -> str:
-        """What decisions are tuned for."""
+        """Objective of the tuned decisions."""
         return objective_of(self.metrics[0])
 
     def has(self, key: str) -> bool:
@@ -169,18 +169,18 @@ class TrainingSet:
         return self.path(key).is_file()
 
     def sweep(self) -> None:
-        """Do nothing: the folder is of one call."""
+        """Do nothing: the folder belongs to one call."""
 
     def path(self, key: str) -> Path:
         """Return the file of a unit of work."""
         return self.folder / f"{key}.joblib"
 
     def read(self, key: str) -> Any:
-        """Return what a unit of work made."""
+        """Return the result of a unit of work."""
         return joblib.load(self.path(key))
 
     def write(self, key: str, result: Any) -> None:
-        """Keep what a unit of work made; a file is complete or not there."""
+        """Save the result of a unit of work; a file is complete or absent."""
         part = self.path(f".{key}")
         joblib.dump(result, part)
         part.replace(self.path(key))
@@ -246,7 +246,7 @@ def work(unit: Any, rows: TrainingSet) -> str | None:
 
 
 def prepared(rows: TrainingSet) -> None:
-    """Take over what the preparation made in its process."""
+    """Adopt the result of the preparation from its process."""
     rows.encoder, X, rows.folds = rows.read(Preparation.key)
     rows.X = rows.X if X is None else X
 

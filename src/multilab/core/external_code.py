@@ -1,4 +1,4 @@
-"""Identity of code outside this package: versions of installed distributions, digests of files of one's own.
+"""Identity of code outside this package: versions of installed distributions, digests of the user's files.
 
 Nothing is executed: modules are located as Python would find them, and their imports are read from their syntax trees.
 """

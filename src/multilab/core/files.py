@@ -1,4 +1,4 @@
-"""Atomic writes of files, compressed ones by their name, paths that are no files or are read, JSON, and checksums.
+"""Files: atomic writes, compression by name, checks of paths, JSON, and checksums.
 
 Damage of a compressed file or of JSON is always a `ValueError`.
 """
@@ -33,7 +33,7 @@ _NO_FILES = (
 
 
 def not_a_file(path: PathLike) -> str | None:
-    """Return what a path is that is not a file, or None: for a file, a link to one, and a path where nothing is.
+    """Describe a path that is not a file; return None for a file, a link to one, and a path that does not exist.
 
     Opening a pipe waits until another program writes to it, and reading a device may never end.
     """
@@ -118,7 +118,7 @@ def _has_content(path: PathLike, content: bytes) -> bool:
 
 
 def refuse_overwriting(output: PathLike, *inputs: PathLike) -> None:
-    """Refuse an output file that is an input file under any name: through links, and in another case where that counts.
+    """Refuse an output file that is also an input file, even through links or in another case.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def read_json(path: PathLike) -> Any:
 
 
 def parse_json(text: bytes | str) -> Any:
-    """Return the value of a JSON text; whatever is wrong with it is a `ValueError`."""
+    """Return the value of a JSON text; any error in it is a `ValueError`."""
     try:
         return json.loads(text)
     except RecursionError:  # a text of 100,000 "["

@@ -1,4 +1,4 @@
-"""Messages: a name that does not exist, with the closest one that does, and text that is safe to print."""
+"""Messages: unknown names with the closest known one, and text that is safe to print."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], command: str = "") -> str:
-    """Return one line: there is no such name, the closest one, and the names there are.
+    """Return one line for an unknown name: the closest known name, or the known names.
 
     Parameters
     ----------

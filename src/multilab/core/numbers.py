@@ -1,4 +1,4 @@
-"""Numbers as JSON has them: finite, and not with more digits than mean anything."""
+"""Numbers for JSON: finite, and with meaningful digits only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def finite(value: Any, places: int | None = None) -> Any:
 
 
 def significant(value: float, digits: int = 6) -> float | None:
-    """Return a number with some significant digits, so that a table that has fewer rounds what was measured.
+    """Round a number to some significant digits, more than any table shows.
 
     Examples
     --------

@@ -26,7 +26,7 @@ def conf_dir() -> Path:
 
 
 def home_dir() -> Path:
-    """Return the folder that holds what outlasts a run: the store of cells, prepared data, the MLflow store.
+    """Return the folder of everything that outlasts a run: the store of cells, prepared data, the MLflow store.
 
     It is the current folder, except in the temporary copy in which ``dvc exp run --temp`` or ``--queue`` runs an
     experiment, ``.dvc/tmp/exps/...`` of a repository: DVC deletes that copy, so its home is the same folder of the
@@ -63,5 +63,5 @@ def results_dir(study: str) -> Path:
 
 
 def report_dir(study: str) -> Path:
-    """Return the folder of a study's report (committed, but for ``quick``)."""
+    """Return the folder of a study's report (committed, except for ``quick``)."""
     return Path("reports") / study

@@ -197,7 +197,7 @@ def check_value(value: Any, hint: Any, where: str = "", error: Callable[[str], E
 
 
 def identity(settings: Any) -> dict[str, Any]:
-    """Return settings as plain values without what a key must not depend on.
+    """Return settings as plain values, without those that a key must not depend on.
 
     Fields marked :data:`NOT_IN_KEY` are left out, and those marked :data:`OMITTED_AT_DEFAULT` at their defaults.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def command(program: str) -> str:
-    """Return how a program of this environment is called: by its name, or by its path where the name is not found.
+    """Return the command of a program in this environment: its name, or its path if the shell does not find the name.
 
     Without an activated environment ``multilab`` is not on the search path of the shell; ``make`` puts it there for its
     own commands only, so what ``make`` prints must not rely on it.

@@ -1,4 +1,4 @@
-"""Syntax trees as text: what a Python file computes, without what cannot change a number.
+"""Syntax trees as text: what a Python file computes, without parts that cannot change a number.
 
 Unlike ``ast.dump``, the text is the same on all supported versions of Python. It ignores comments, formatting,
 docstrings, ``__all__``, ``pass``, the text of raised errors, and imports for type checkers. Imports are returned

@@ -12,7 +12,7 @@ from multilab.core.paths import _PACKAGE
 def template(
     name: str, common: Mapping[str, Any] | None = None, filters: Mapping[str, Callable[..., Any]] | None = None
 ) -> Any:
-    """Return a template; ``common`` are variables that it and what it imports see.
+    """Return a template; it and the templates that it imports see the variables ``common``.
 
     Raises
     ------

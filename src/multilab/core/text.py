@@ -1,4 +1,4 @@
-"""Text that comes from a file, made safe for a message and for the terminal, and the text of docstrings."""
+"""Text from files, made safe for messages and the terminal, and the text of docstrings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def excerpt(text: str, limit: int = 60) -> str:
 
 
 def listed(items: Iterable[str], most: int = LISTED) -> str:
-    """Return ``a, b and c``; of a long list the first items and the number of the others."""
+    """Return ``a, b and c``; for a long list, the first items and the number of the others."""
     each = list(items)
     if len(each) > most:
         each = [*each[: most - 1], f"{len(each) - most + 1} others"]
@@ -45,7 +45,7 @@ def listed(items: Iterable[str], most: int = LISTED) -> str:
 
 
 def first_few(items: Iterable[str], most: int) -> str:
-    """Return ``a, b, c``; of more than ``most`` items the first ones and how many more there are."""
+    """Return ``a, b, c``; if there are more than ``most`` items, the first ones and the number of the others."""
     each = list(items)
     more = f" and {len(each) - most} more" if len(each) > most else ""
     return ", ".join(each[:most]) + more
