@@ -146,7 +146,7 @@ class Paper:
 
     @property
     def splits(self) -> dict[str, int]:
-        """How many splits the paper has, ``default`` and by dataset, metric or table."""
+        """Number of splits in the paper, ``default`` and by dataset, metric or table."""
         return self._content.splits
 
     @functools.cached_property

@@ -231,7 +231,7 @@ def parse_rows(
     drop: Sequence[str] = (),
     missing_labels: bool = False,
 ) -> np.ndarray | sp.csr_array:
-    """Read the rows after ``@data``, dense or sparse as the first row is.
+    """Read the rows after ``@data``, dense or sparse like the first row.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The file of a dataset card: which keys it may have, and how it is read and checked.
+"""Dataset cards as files: allowed keys, reading and checks.
 
 A card is written by anyone, so that nothing in it is trusted: only a small part of YAML is read (one document of
 mappings, lists and plain values), every key and every type is checked, and nothing is imported, called, interpolated or

@@ -1,4 +1,4 @@
-"""Dataset cards by name, and the folders that they are in.
+"""Dataset cards by name, and the folders of the cards.
 
 A card is one YAML file, ``conf/dataset/<name>.yaml``, ``data/own/<name>.yaml`` of the current folder, or a file in a
 folder listed in ``MULTILAB_CARDS``, see :func:`card_folders`. Nothing heavy is imported here.
@@ -69,7 +69,7 @@ def card(name: str) -> Card:
 
 
 def card_folders() -> list[Path]:
-    """Return the folders that hold dataset cards, the only rule for where cards are.
+    """Return the folders of dataset cards: the only rule for their location.
 
     They are the folders of ``MULTILAB_CARDS``, ``data/own`` of the current folder (`own_dir`, where
     ``multilab datasets add`` writes), and the package's own cards. Their order decides nothing: a name that two of them
@@ -90,12 +90,12 @@ def card_folders() -> list[Path]:
 
 
 def files_dir() -> Path:
-    """Return the folder of the cards of registered files, which are no part of the catalogue."""
+    """Return the folder of the cards of registered files, which are not part of the catalogue."""
     return data_dir() / "files"
 
 
 def own_dir() -> Path:
-    """Return the folder of the current project's own datasets: cards, and data files that git ignores.
+    """Return the folder of the current project's datasets: cards, and data files that git ignores.
 
     Examples
     --------

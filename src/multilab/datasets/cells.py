@@ -1,4 +1,4 @@
-"""Single cells of a table: which texts are numbers, which are missing, and which values a label may have."""
+"""Single cells of a table: numbers, missing values, and values of labels."""
 
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ def recoded(texts: Iterable[str], codes: Any, change: Callable[[str], str]) -> t
 
 
 def are_labels(values: np.ndarray, missing_labels: bool) -> np.ndarray:
-    """Return which values a label may have."""
+    """Return which values are allowed in a label column."""
     valid = np.isin(values, (0.0, 1.0))
     return valid | np.isnan(values) if missing_labels else valid
 
 
 def cell_value(cell: str) -> float | None:
-    """Return the number of a cell, NaN if it is missing, None if it is something else."""
+    """Return the number in a cell, NaN if it is missing, None if it is anything else."""
     number = to_number(cell)
     if not math.isnan(number):
         return number
@@ -129,7 +129,7 @@ def _is_text(values: Sequence[float | None]) -> bool:
 
 
 def looks_like_numbers(values: Sequence[str]) -> bool:
-    """Return whether nearly all texts of a column are numbers in disguise: 32,2 or 1,234 or 39% or $10.50 or 90 min."""
+    """Return whether nearly all texts of a column are formatted numbers: 32,2 or 1,234 or 39% or $10.50 or 90 min."""
     units, disguised, numbers = set[str](), 0, 0
     for value in values:
         if cell_value(value) is not None:
@@ -186,7 +186,7 @@ def _label_advice(name: str, texts: Sequence[str]) -> str:
 
 
 def label_meaning(texts: Sequence[str]) -> tuple[list[float], str] | None:
-    """Return what the different texts of a label column mean, and a note if that is not evident.
+    """Return the meaning of the distinct texts in a label column, and a note unless it is evident.
 
     Parameters
     ----------
@@ -224,12 +224,12 @@ def label_meaning(texts: Sequence[str]) -> tuple[list[float], str] | None:
 
 
 def label_note(texts: Sequence[str]) -> str:
-    """Return the note of :func:`label_meaning`, empty if the column is no label."""
+    """Return the note of :func:`label_meaning`, empty if the column is not a label."""
     return (label_meaning(texts) or (None, ""))[1]
 
 
 def read_label_numbers(values: np.ndarray) -> str:
-    """Give the numbers of a label column, NaN where one is missing, their meaning, in place; return the note."""
+    """Convert the numbers of a label column (NaN if missing) to label values in place; return the note."""
     different, codes = np.unique(values, return_inverse=True)
     if len(different) > _LABEL_VALUES:
         return ""
@@ -291,7 +291,7 @@ def cell_numbers(cells: pd.Series, name: str) -> np.ndarray:
 
 
 def _number(cell: Any) -> float | None:
-    """Return the number of a cell, NaN if it is missing, None if it is something else."""
+    """Return the number in a cell, NaN if it is missing, None if it is anything else."""
     if isinstance(cell, str):
         return cell_value(cell.strip())
     if is_absent(cell):

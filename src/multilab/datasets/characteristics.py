@@ -1,4 +1,4 @@
-"""Characteristics of a dataset: the counts of the benchmark tables, a digest, features that look like identifiers."""
+"""Characteristics of a dataset: counts as in benchmark tables, a digest, features that look like identifiers."""
 
 from __future__ import annotations
 

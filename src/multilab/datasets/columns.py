@@ -1,4 +1,4 @@
-"""Columns of a table: their names, which of them are labels (`labels=`), and which are left out (`drop=`)."""
+"""Columns of a table: names, labels (`labels=`) and dropped columns (`drop=`)."""
 
 from __future__ import annotations
 
@@ -272,5 +272,5 @@ def positions_left(names: Sequence[str], drop: Sequence[str], path: PathLike) ->
 
 
 def dropped_note(drop: Sequence[str]) -> list[str]:
-    """Return the note of the dropped columns, if any."""
+    """Return the note about dropped columns, if any."""
     return [f"left out as requested: {first_few((repr(name[:60]) for name in drop), 10)}"] if drop else []

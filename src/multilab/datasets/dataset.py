@@ -235,7 +235,7 @@ def table_frame(codes: np.ndarray, columns: Sequence[TableColumn]) -> pd.DataFra
 
 
 def table_codes(frame: pd.DataFrame) -> np.ndarray:
-    """Return what :func:`table_frame` made a data frame of."""
+    """Undo :func:`table_frame`."""
     codes = np.empty(frame.shape)
     for j, (_, cells) in enumerate(frame.items()):
         if isinstance(cells.dtype, pd.CategoricalDtype):

@@ -67,7 +67,7 @@ class CodedTable:
         limits: Limits,
         notes: Sequence[str] = (),
     ) -> CodedTable:
-        """Return a table whose columns are features, but for the labels at the given positions."""
+        """Return a table with labels at the given positions; all other columns are features."""
         features = np.setdiff1d(np.arange(len(columns)), labels)
         parts = values[:, features], values[:, labels]
         return cls(*parts, [columns[j] for j in features], [columns[j] for j in labels], path, limits, notes)
@@ -305,7 +305,7 @@ def refuse_text(table: CodedTable) -> None:
 
 
 def one_hot_text(table: CodedTable) -> CodedTable:
-    """Return the table with a note about its text columns; refuse text that one-hot columns are not for."""
+    """Return the table with a note about its text columns; refuse text that is unsuitable for one-hot columns."""
     columns = [column for column in table.columns if column.values is not None]
     if not columns:
         return table
@@ -387,7 +387,7 @@ def impute(raw: RawData, path: PathLike | None = None) -> RawData:
 
 
 def fill_values(raw: RawData, columns: np.ndarray | None = None) -> np.ndarray:
-    """Return what missing values become, shape (d,): see :func:`impute`; NaN in columns without any value.
+    """Return the values that replace missing ones, shape (d,), see :func:`impute`; NaN in columns without any value.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # Part of the key of the cells of tables: an edit of code (not of comments or docstrings) recomputes their results.
-"""Columns of a table as columns of a matrix: what is learned from training rows, and what it makes of any rows.
+"""Encoding of a table's columns as columns of a matrix, learned from training rows.
 
 No label is read here. What is learned can be written as JSON, without pickle.
 """
@@ -69,7 +69,7 @@ class Block:
 
 @dataclass(frozen=True)
 class FeatureColumn:
-    """One feature column of a table, and what was learned of it from training rows.
+    """One feature column of a table, with what was learned about it from training rows.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class FeatureColumn:
 
     @classmethod
     def learn(cls, name: str, kind: Kind, cells: pd.Series) -> FeatureColumn:
-        """Return the column as training rows have it.
+        """Learn the column from training rows.
 
         Parameters
         ----------
@@ -185,12 +185,12 @@ class FeatureColumn:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the cells are numbers as they stand, so that a reader need not keep them as text."""
+        """Whether the cells are plain numbers, so a reader need not keep them as text."""
         return self.kind == NUMBER and self.values is None
 
     @property
     def is_valid(self) -> bool:
-        """Whether the types are right, and what fills a hole is a value of the column."""
+        """Whether the types are right, and missing values are filled with a value of the column."""
         if not isinstance(self.name, str) or self.is_text != (self.weights is not None):
             return False
         if self.weights is not None and len(self.weights) != self.width:
@@ -201,7 +201,7 @@ class FeatureColumn:
 
     @property
     def example(self) -> Any:
-        """A cell of no row: the median, a category, the most frequent words."""
+        """An example cell: the median, a category, or the most frequent words."""
         if self.kind.name == "date" and self.fill is not None:
             return str(np.datetime64(int(self.fill), "D"))
         if self.fill is not None or not self.values:
@@ -274,14 +274,14 @@ class FeatureColumn:
 
     @property
     def dense_columns(self) -> np.ndarray:
-        """Positions of the columns that a method gets which makes its features dense, see :data:`DENSE_TERMS`."""
+        """Positions of the columns for a method that makes its features dense, see :data:`DENSE_TERMS`."""
         if not self.is_text:
             return np.arange(self.width)
         grams = np.array([_is_gram(value) for value in self.values or ()], dtype=bool)
         return np.sort(np.concatenate([np.flatnonzero(half)[:DENSE_TERMS] for half in (~grams, grams)]))
 
     def summary(self, cells: pd.Series) -> np.ndarray | list[str | None]:
-        """Return what is remembered of the cells to see whether new ones differ: numbers, or categories.
+        """Return a summary of the cells, numbers or categories, to compare new cells with.
 
         Days for dates, the number of words for text; NaN or None for missing values.
         """

@@ -64,7 +64,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class TextForm:
-    """How a file of text is written.
+    """Format of a text file.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def read_bytes(path: PathLike, limits: Limits | None = None) -> bytes:
 
 
 def require_file(path: PathLike) -> Path:
-    """Return the path of a data file; refuse a folder, a pipe, a device, and a path where nothing is."""
+    """Return the path of a data file; refuse a folder, a pipe, a device, and a path that does not exist."""
     if kind := not_a_file(path):
         raise DatasetError(f"it is {kind}, not a data file", path)
     if not Path(path).is_file():
@@ -253,7 +253,7 @@ def damaged_lines(content: bytes) -> list[int]:
 
 
 def encoding_note(content: bytes, encoding: str | None) -> list[str]:
-    """Return the note that `decode` took the text for Windows-1252, or that single bytes are not UTF-8."""
+    """Return a note if `decode` read the text as Windows-1252, or if single bytes are not UTF-8."""
     try:
         if not encoding and not content.isascii():
             content.decode("utf-8")

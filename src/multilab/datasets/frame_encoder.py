@@ -1,4 +1,4 @@
-"""What turns the columns of a data frame into numbers, as a transformer of scikit-learn."""
+"""Encoder of data frames as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME = "X"  # of the frame, in messages
 
 
 class FrameEncoder(TransformerMixin, BaseEstimator):
-    """Transformer of data frames with numbers, dates, categories and free text.
+    """Encoder of data frames with numbers, dates, categories and free text.
 
     In a pipeline it learns from the training rows of each fold alone. The models of a dataset of one's own use the same
     encoder, see `FeatureColumn` for what each kind of column becomes.
@@ -64,7 +64,7 @@ class FrameEncoder(TransformerMixin, BaseEstimator):
         self.strict = strict
 
     def fit(self, X: pd.DataFrame, y: Any = None) -> FrameEncoder:
-        """Learn what each column becomes. No label is read.
+        """Learn the encoding of each column; labels are not used.
 
         Parameters
         ----------
@@ -86,7 +86,7 @@ class FrameEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: pd.DataFrame) -> Any:
-        """Return the matrix of rows: dense, or CSR if there is a column of free text.
+        """Return rows as a matrix: dense, or CSR if there is a column of free text.
 
         Raises
         ------

@@ -42,7 +42,7 @@ def irlbl(Y: Any) -> np.ndarray:
 
 
 def mean_ir(Y: Any) -> float:
-    """Return MeanIR, the mean of `irlbl` over the labels that some row has; NaN where there is none.
+    """Return MeanIR, the mean of `irlbl` over the labels that occur; NaN if none does.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def mean_ir(Y: Any) -> float:
 
 
 def cvir(Y: Any) -> float:
-    """Return CVIR, the coefficient of variation of `irlbl` over the labels that some row has.
+    """Return CVIR, the coefficient of variation of `irlbl` over the labels that occur.
 
     The standard deviation divides by their number less one, as in the paper of `irlbl`; NaN where there are fewer than
     two.

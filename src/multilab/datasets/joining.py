@@ -129,7 +129,7 @@ class FurtherTables:
 
 
 def with_groups(table: CodedTable, column: str | None) -> CodedTable:
-    """Return a table whose rows have groups: those of a column, which is no feature.
+    """Return a table whose rows have groups, given by a column that is then not a feature.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Kinds of feature columns: numbers (also in disguise), dates, text and categories, read from their cells."""
+"""Kinds of feature columns, recognised from their cells: numbers (also written as text), dates, text and categories."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")  # Thai, Ja
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of a feature column: what its cells are.
+    """Kind of a feature column.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class Kind:
 
 
 def kind_of(texts: Sequence[str], counts: Sequence[int]) -> tuple[Kind, ...]:
-    """Return the kind of a column of texts; two kinds where two readings remain, so that nothing is guessed.
+    """Return the kind of a column of texts; two kinds if it is ambiguous, so nothing is guessed.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ class _Parts:
         return sum(map(str.isdecimal, self.body))
 
     def is_identifier(self) -> bool:
-        """Return whether the cell is no quantity, seen by itself."""
+        """Return whether the cell alone looks like an identifier, not a quantity."""
         if self.unit:
             return False
         digits = self.digits()

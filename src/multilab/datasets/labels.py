@@ -1,4 +1,4 @@
-"""Labels as people write them: tags in one column, a row per item and tag, yes and no, a blank for no."""
+"""Labels in tables: tags in one column, a row per item and tag, yes and no, a blank for no."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class TagOptions:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are read as text, whatever they hold."""
+        """The columns that are always read as text."""
         return tuple(name for name in (self.tags, self.item, self.tag) if name is not None)
 
 
@@ -99,7 +99,7 @@ def split_tags(cell: str, separator: str | None) -> list[str]:
 
 
 def known_tags(cells: Sequence[str], known: Collection[str], separator: str | None) -> list[list[str]]:
-    """Return the tags of new cells; without a separator split in the way that finds most of the known tags.
+    """Return the tags of new cells; without a separator, split in the way that finds most of the known tags.
 
     New cells alone may not tell: ``science fiction`` is one tag or two.
     """

@@ -1,4 +1,4 @@
-"""Datasets of one's own: cards of data files in ``data/own``, and files that are used by their path."""
+"""User datasets: cards of data files in ``data/own``, and files used by their path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SUFFIXES = {"test": "-test", "labels": "-labels", "vectors": "-vectors"}  # of 
 
 @dataclass(frozen=True)
 class OwnDataset:
-    """A dataset that was added: its card, its data files, the first of which has the rows, and the plan they follow."""
+    """A dataset that was added: its card, its data files (the first has the rows), and the reading plan."""
 
     card: Card
     paths: tuple[Path, ...]
@@ -129,7 +129,7 @@ def _extensions(file: Path) -> str:
 
 
 def transfer(file: Path, folder: Path, name: str, reference: bool) -> Path:
-    """Copy a file to a folder under a name and its own extensions, or make a link to it; return the path."""
+    """Copy or link a file to a folder under a new name with its own extensions; return the path."""
     target = folder / f"{name}{_extensions(file)}"
     folder.mkdir(parents=True, exist_ok=True)
     if target.exists() and target.samefile(file) and (reference or not target.is_symlink()):
@@ -159,14 +159,14 @@ def _card_text(plan: ReadingPlan, files: list[dict[str, Any]]) -> str:
 
 
 class RegisteredFile(NamedTuple):
-    """The dataset of a file: its name, and how it is read if that was decided just now."""
+    """The dataset of a file: its name, and the reading plan if it was just made."""
 
     name: str
     plan: ReadingPlan | None
 
 
 def register_file(path: PathLike, **options: Any) -> RegisteredFile:
-    r"""Return the dataset of a data file, so that every function that takes the name of a dataset takes it.
+    r"""Register a data file, so every function that takes the name of a dataset accepts it.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class LabelCount:
 
 @dataclass(frozen=True)
 class TableProfile:
-    """What a table holds, and which of its columns should be no features.
+    """Content of a table, and columns that should not be features.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class _Summaries:
         self.counts = (Y[self.rows] == 1).sum(axis=1)
 
     def repeated_by(self, column: pd.Series) -> str | None:
-        """Return what a feature says of the labels in all rows, or in nearly all, or None."""
+        """Describe how a feature repeats the labels in all or nearly all rows; None if it does not."""
         if isinstance(column.dtype, pd.CategoricalDtype):
             values = column.cat.codes.to_numpy().astype(float)
         else:

@@ -1,4 +1,4 @@
-"""One reader for files of all formats: finds the format, passes the options on, checks what was read."""
+"""One reader for all file formats: finds the format, passes the options on, checks the result."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def read(
 def encode_content(
     content: CodedTable | RawData, text: str, missing: str, path: PathLike, columns: Mapping[str, str] | None = None
 ) -> RawData:
-    """Return the matrices of what :func:`read_content` returns, by the options of :func:`read`."""
+    """Encode the result of :func:`read_content` as matrices, by the options of :func:`read`."""
     if columns is not None:
         if not isinstance(content, CodedTable):
             raise DatasetError("kinds of columns are those of CSV, TSV, JSON, Excel and Parquet", path)
@@ -276,7 +276,7 @@ def read_content(
     further: FurtherTables = FurtherTables(),  # noqa: B008 (it is frozen)
     groups: str | None = None,
 ) -> CodedTable | RawData:
-    """Return the table of a file with named columns before it is encoded; of other formats the matrices.
+    """Return the table of a file before encoding; for formats without named columns, the matrices.
 
     Parameters are those of :func:`read`; ``options`` None means that no column is a label, ``text`` may be "keep" (text
     columns are nominal, however many different values they have), and ``text_columns`` of a table are text whatever
@@ -405,7 +405,7 @@ def _read_together(
 
 
 class RawTable(NamedTuple):
-    """Features and labels of a file as data frames, and what the reader did."""
+    """Features and labels of a file as data frames, with notes of the reader."""
 
     features: pd.DataFrame
     labels: pd.DataFrame
@@ -468,7 +468,7 @@ def read_frames(
 
 
 def as_frames(content: CodedTable | RawData) -> RawTable:
-    """Return what `multilab.datasets.reading.read_content` returns as data frames."""
+    """Convert the result of `multilab.datasets.reading.read_content` to data frames."""
     if isinstance(content, CodedTable):
         return RawTable(*content.frames(), tuple(content.notes))
     return RawTable(*_frames(content), content.notes)
@@ -517,7 +517,7 @@ def _refuse_columns(
 
 
 def check(path: PathLike, **options: Any) -> dict[str, Any]:
-    r"""Return the characteristics of a file, and why it would be refused.
+    r"""Return the characteristics of a file, and reasons to refuse it.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ _MAX_ADVICE = 90  # characters: longer texts are cut in messages
 
 @dataclass(frozen=True)
 class ReadingPlan:
-    """How a file is read as a dataset, and what is in it.
+    """Plan for reading a file as a dataset, and its content.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ def plan_reading(
     missing: str | None = None,
     **options: Any,
 ) -> ReadingPlan:
-    r"""Read a file and choose how its text and its missing values are treated.
+    r"""Read a file and choose the treatment of its text and missing values.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ def require_labels(rows: int, labels: int, path: PathLike, limits: Limits) -> No
 
 
 def parse_sparse_rows(lines: Sequence[str], numbers: Sequence[int], path: PathLike) -> SparseRows:
-    """Read lines of ``label,label index:value index:value``, which have the given numbers.
+    """Read lines ``label,label index:value index:value`` with the given line numbers.
 
     A line that begins with a blank or with ``index:value`` is a row without labels.
 

@@ -1,4 +1,4 @@
-"""Encoder of raw rows: new rows of a table become columns of the training matrix."""
+"""Encoder of raw rows into the columns of the training matrix."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class EncodedRows:
     unreadable: dict[str, int] = field(default_factory=dict)
 
     def notes(self) -> list[str]:
-        """Return one line for unknown texts and one for imputed values, where there are any."""
+        """Return a line about unknown texts and one about imputed values, if there are any."""
         lines = []
         for name, counts in self.unknown.items():
             texts = ", ".join(f"{excerpt(text)!r}" for text in list(counts)[:_SHOWN])
@@ -75,7 +75,7 @@ class EncodedRows:
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Encoder of raw rows: what turns the columns of a table into numbers.
+    """Encoder of raw rows: turns the columns of a table into numbers.
 
     It was learned from training rows (:meth:`learn`), or does what the reader of an older card did with the training
     file (:meth:`of`).
@@ -126,7 +126,7 @@ class TableEncoder:
         dropped: Sequence[str] = (),
         reading: Mapping[str, Any] = MappingProxyType({}),
     ) -> TableEncoder:
-        """Return the encoder that training rows teach. No label is read.
+        """Learn the encoder from training rows; labels are not used.
 
         Parameters
         ----------
@@ -213,13 +213,13 @@ class TableEncoder:
 
     @property
     def unscaled(self) -> np.ndarray:
-        """Positions of the columns of free text, which no scaler changes."""
+        """Positions of the columns of free text, which are not scaled."""
         flags = [np.full(column.width, column.is_text) for column in self.columns]
         return np.flatnonzero(np.concatenate(flags)) if flags else np.empty(0, dtype=np.intp)
 
     @property
     def dense_columns(self) -> np.ndarray | None:
-        """Positions of the columns of a method that makes its features dense; None: all columns.
+        """Positions of the columns for a method that makes its features dense; None: all columns.
 
         Of the words of a text only the most frequent ones, see `multilab.datasets.feature_columns.DENSE_TERMS`.
         """
@@ -246,12 +246,12 @@ class TableEncoder:
         return rows.assign(**{name: _label(rows[name], unobserved) for name in self.labels if name in rows.columns})
 
     def with_numbers(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return rows whose vectors, if training had any, are a column of numbers each."""
+        """Return rows in which the vectors of training are expanded to columns of numbers."""
         vectors = vector_columns(self.names)
         return with_numbers(rows, "rows", known=vectors) if vectors else rows
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Refuse a table whose columns are not those of training.
+        """Refuse a table whose columns differ from those in training.
 
         Raises
         ------
@@ -360,7 +360,7 @@ class TableEncoder:
 
 
 def encoder_of(name: str) -> TableEncoder:
-    """Return the encoder of new rows of a dataset: it makes of the training file the matrix that the reader made.
+    """Return the encoder for new rows of a dataset; it reproduces the matrix of the training file.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ def encoder_of(name: str) -> TableEncoder:
 
 
 def encoder_with_rows(name: str) -> tuple[TableEncoder, RawData | Dataset]:
-    """Return the encoder of a dataset, and its rows before missing values were imputed: of a table as it was read."""
+    """Return the encoder of a dataset, and its rows before imputation; for a table, the rows as they were read."""
     wanted = card(name)
     if wanted.generator is not None:
         generated = generate(wanted.generator)

@@ -1,4 +1,4 @@
-"""Columns of vectors, such as embeddings: lists of numbers become a column of numbers each, as they are."""
+"""Columns of vectors, such as embeddings: each component becomes a column of numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["read_vectors", "vector_columns", "with_numbers", "with_vectors"]
 def with_numbers(
     frame: pd.DataFrame, name: PathLike, skip: Collection[str] = (), known: Mapping[str, int] | None = None
 ) -> pd.DataFrame:
-    """Return a data frame with columns ``x[0]``, ``x[1]``, ... in the place of a column ``x`` of lists of numbers.
+    """Replace a column ``x`` of lists of numbers by columns ``x[0]``, ``x[1]``, ...
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def with_numbers(
 
 
 def vector_columns(names: Sequence[str]) -> dict[str, int]:
-    """Return the vectors whose numbers are columns of these names, with their lengths.
+    """Return the vectors, with their lengths, whose components are among these column names.
 
     Examples
     --------

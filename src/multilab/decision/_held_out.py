@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""What the estimators of this package share: an estimator, its scores of held-out rows, and routing."""
+"""Base class of the estimators of this package: an estimator, its scores of held-out rows, and routing."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple

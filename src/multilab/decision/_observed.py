@@ -394,7 +394,7 @@ class CalibratedMultiLabelClassifier(_ObservedLabels, calibrated.CalibratedMulti
 
 
 def masked(y: Any, y_mask: Any) -> Any:
-    """Return y with NaN where the mask hides labels, and y itself without a mask; names of labels stay."""
+    """Return y with NaN where the mask hides labels, or y itself without a mask; label names are kept."""
     if y_mask is None:
         return y
     Y = check_labels(y, y_mask, missing=True)

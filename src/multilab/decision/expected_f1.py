@@ -15,7 +15,7 @@ _BLOCK = 2**21  # numbers in the table of one block of rows: 16 MiB
 
 
 def expected_f1_decisions(probabilities: Any) -> np.ndarray:
-    """Return the decisions with the largest expected example F1, if the labels of a row are independent.
+    """Return the decisions that maximise expected example F1, assuming independent labels in a row.
 
     Parameters
     ----------

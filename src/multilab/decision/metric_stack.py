@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""A stack on base scores with a prediction of its own for each metric."""
+"""A stack on base scores with a separate prediction for each metric."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STRENGTHS = {"independent": 0.0, "dependent": 0.5}
 
 
 class MetricStack(MultiLabelClassifier):
-    """Stack on base scores that predicts for each metric what held-out rows show to be best for it.
+    """Stack on base scores that makes, for each metric, the predictions that are best on held-out rows.
 
     A `ScoreEnsemble` turns base scores into probabilities in several ways. Probabilities of the label sets of the
     training rows, independent given the row or with the dependence in their frequencies, give more. For a metric on
@@ -251,7 +251,7 @@ _LEAST = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class LabelSetModel:
-    """Label sets of training rows with what their frequencies say beyond independent labels.
+    """Label sets of training rows, with their frequencies relative to independent labels.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""`multilab store add`: new columns of a study, without fitting again what its committed results hold."""
+"""`multilab store add`: fit new columns of a study, without repeating its committed results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def add(store: Store, study: str, retry: bool = False) -> int:
-    """Fit the cells of a study that its committed results lack, and add their results; return an exit code.
+    """Fit the cells that a study's committed results lack, and add their results; return an exit code.
 
     A cell of a known key has its numbers in the committed tables, whatever its column is called now. Rows of columns
     that the study no longer has are dropped, and so are quantities under other conventions that no published cell is
@@ -129,7 +129,7 @@ class _Committed:
         return rows[[*CELL, *columns]] if len(rows) else rows
 
     def missing(self, cells: Sequence[Cell]) -> pd.DataFrame:
-        """Return the rows of cells without a result, under their names of today."""
+        """Return the rows of cells without a result, under their current names."""
         by_key = self._missing.drop_duplicates("key").set_index("key")
         rows = [(*c.row, *by_key.loc[c.key, ["reason", "seconds"]], c.key) for c in cells]
         return pd.DataFrame(rows, columns=[*CELL, "reason", "seconds", "key"])

@@ -1,4 +1,4 @@
-"""A process that computes for another one: warm, so that imports are paid once, and alone, so that it may be killed.
+"""A child process that computes for its parent: warm, so imports happen once, and separate, so it can be killed.
 
 The workers of a cluster have threads and must answer their scheduler. What computes there would hold the interpreter
 lock for minutes (SciPy's LAPACK does), die with its worker's heartbeat, or fork a process with threads. So each thread
@@ -26,7 +26,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class ChildKilled(Exception):
-    """The child ended in the middle of a call: what killed it is not known."""
+    """Unexpected end of the child during a call."""
 
 
 class Child:

@@ -1,4 +1,4 @@
-"""A process of one cell, and the limits of time and memory of a study that hold in it."""
+"""A process for one cell, with the limits of time and memory of a study."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
 
 
 def known_to_pass(cell: Cell, store: Store, limits: CellLimits) -> str | None:
-    """Return why a cell is not tried within limits: it passed them, or the first split of its data set did."""
+    """Return why a cell is not tried within limits: it, or the first split of its data set, exceeded them before."""
     if known := _passed(cell, store, limits):
         return known
     if (first := first_split(cell)) is not None and (known := _passed(first, store, limits)):
@@ -136,7 +136,7 @@ class CellProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """How the process ended, minus the number of the signal that killed it; None while it runs."""
+        """Exit code of the process, or minus the number of the signal that killed it; None while it runs."""
         return self._process.exitcode
 
     def join(self, timeout: float | None = None) -> bool:
@@ -211,7 +211,7 @@ def _data_bytes() -> int:
 
 
 def begin_worker() -> None:
-    """Die at once when interrupted, and with the parent: a worker of a killed parent would wait for work for ever."""
+    """End the worker when it is interrupted or its parent dies; otherwise it would wait for work for ever."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = parent_process()
     assert parent is not None
@@ -225,6 +225,6 @@ def begin_worker() -> None:
 
 @functools.cache
 def expected_effort(dataset: str) -> int:
-    """Return roughly how long cells of a dataset take: most methods are quadratic in rows and linear in labels."""
+    """Return the rough effort of a dataset's cells: most methods are quadratic in rows and linear in labels."""
     meta = prepared_meta(dataset) or {}
     return meta.get("instances", 0) ** 2 * meta.get("labels", 0)

@@ -1,4 +1,4 @@
-"""What a cell is, and its key: everything that decides its result.
+"""Cells and their keys: everything that affects a result.
 
 Light on purpose (no NumPy): keys are computed on every ``dvc repro``.
 """
@@ -109,7 +109,7 @@ class Cell:
 
     @functools.cached_property
     def identity(self) -> dict[str, Any]:
-        """Everything that decides the result, in clear; its digest is the key."""
+        """Everything that affects the result, in clear text; its digest is the key."""
         identity: dict[str, Any] = {
             "schema": SCHEMA,
             "kind": self.kind,
@@ -175,7 +175,7 @@ def scores_cell(member: Cell, inner_cv: dict[str, Any]) -> Cell:
 
 @functools.cache
 def library_versions() -> dict[str, str]:
-    """Return the versions of the libraries that decide numbers; they are part of every key."""
+    """Return the versions of the libraries that affect numbers; they are part of every key."""
     return {name: version(name) for name in LIBRARIES}
 
 
@@ -189,13 +189,13 @@ _LABORATORY_WITHIN = (
 
 @functools.cache
 def laboratory_code() -> str:
-    """Return the digest of what is done around every estimator: rows, scaling, seeds, decisions, out-of-fold scores."""
+    """Return the digest of the steps around every estimator: rows, scaling, seeds, decisions, out-of-fold scores."""
     return code_digest("multilab.experiments.fitting", within=_LABORATORY_WITHIN)[:16]
 
 
 @functools.cache
 def search_code() -> str:
-    """Return the digest of the search of tuned cells, and of how it sets the arguments that it tries."""
+    """Return the digest of the search of tuned cells, including how it sets the arguments of a trial."""
     search = code_digest("multilab.experiments.search", within=(*_LABORATORY_WITHIN, "multilab.metrics"))
     method = "multilab.experiments.method"
     arguments = definition_digest(f"{method}.Method.with_params", within=method)
@@ -204,14 +204,14 @@ def search_code() -> str:
 
 @functools.cache
 def observed_code() -> str:
-    """Return the digest of what hides labels; it is part of the keys of cells with hidden labels only."""
+    """Return the digest of the code that hides labels; only keys of cells with hidden labels include it."""
     module = "multilab.experiments.hidden_labels"
     return code_digest(module, within=(module, "multilab.experiments.seeds"))[:16]
 
 
 @functools.cache
 def encoder_code() -> str:
-    """Return the digest of what learns to turn the columns of a table into numbers, and does it."""
+    """Return the digest of the code that encodes the columns of a table as numbers."""
     tables = "multilab.experiments.tables"
     parts = [code_digest("multilab.datasets.feature_columns", within="multilab.datasets")]
     parts += [definition_digest(f"{tables}.{name}", within=tables) for name in ("columns_of", "table_scaler")]
@@ -220,7 +220,7 @@ def encoder_code() -> str:
 
 @functools.cache
 def groups_code() -> str:
-    """Return the digest of what keeps groups of rows together in inner folds."""
+    """Return the digest of the code that keeps groups of rows together in inner folds."""
     module = "multilab.experiments.groups"
     return code_digest(module, within=(module, "multilab.model_selection.group_kfold"))[:16]
 
@@ -244,7 +244,7 @@ def split_refs(dataset: str, protocol: dict[str, Any]) -> list[SplitRef]:
 
 
 def with_reads(cells: Iterable[Cell]) -> list[Cell]:
-    """Return cells and those they read, each once, a cell before those that read it."""
+    """Return cells and their inputs, each once, inputs first."""
     ordered: dict[str, Cell] = {}
 
     def add(cell: Cell) -> None:

@@ -1,4 +1,4 @@
-"""Which metrics a method's code and settings choose by, and their digests, which are in its key."""
+"""Metrics by which a method's code and settings choose, and their digests, which are part of its key."""
 
 from __future__ import annotations
 

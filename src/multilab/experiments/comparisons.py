@@ -9,7 +9,7 @@ from multilab.statistics import average_ranks as ranks_of
 
 
 def compared_groups(study: Study) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Return the methods that are compared with each other and on which datasets: first the study's own."""
+    """Return the groups of methods that are compared, with their datasets; the study's own methods come first."""
     variants = [(tuple(variant.columns), variant.datasets) for variant in study.variants.values()]
     return [(study.methods, study.datasets), *variants]
 
@@ -56,7 +56,7 @@ def study_ranks(study: Study, scores: Any) -> dict[str, dict[str, float]]:
 
 
 def dataset_ranks(study: Study, scores: Any) -> tuple[dict[tuple[str, str], float], str]:
-    """Return the ranks by the headline metric per method and data set, and among what they are ranks.
+    """Return the ranks by the headline metric per method and data set, and among how many methods.
 
     Only methods of the study with a value on all its data sets are ranked, so that every rank is among the same methods
     and means of ranks compare.

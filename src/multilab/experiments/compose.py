@@ -66,7 +66,7 @@ class FileConfigSource(file_config_source.FileConfigSource):
         return not _is_card(config_path) and (_own(config_path) is not None or super().is_config(config_path))
 
     def load_config(self, config_path: str) -> ConfigResult:
-        """Return the content of a file of settings, of the package, of an entrant of the arena, or one's own."""
+        """Return the content of a settings file: of the package, of an arena entrant, or of the user."""
         own = _own(config_path)
         if own is None:
             return super().load_config(config_path)
@@ -98,7 +98,7 @@ def _is_card(config_path: str) -> bool:
 
 @dataclass(frozen=True)
 class Jobs:
-    """What became of Hydra's jobs: one, or those of a sweep.
+    """Outcome of Hydra's jobs: a single one, or those of a sweep.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ def run_jobs(task: Callable[[Any], Any], argv: Sequence[str], program: str) -> J
 
 
 def planned_jobs(plan: Callable[[Any], tuple[Engine, Any]], overrides: Sequence[str], program: str) -> list[Any]:
-    """Return what ``plan(cfg)`` makes of the jobs of a sweep that is to run on another engine; empty for all others.
+    """Return ``plan(cfg)`` of the jobs of a sweep that runs on another engine; empty in all other cases.
 
     A job whose settings are refused is left out: it is refused again, and named, when the sweep runs.
 
@@ -291,7 +291,7 @@ def _chosen(argument: str) -> list[str]:
 
 
 def check_dataset(name: str) -> None:
-    """Refuse a dataset without a valid card, or one that cannot be had."""
+    """Refuse a dataset that has no valid card or is unavailable."""
     known = datasets.cards()
     if name not in known and not (files_dir() / f"{name}.yaml").is_file():
         raise ExperimentError(unknown_name("dataset", name, known, f"{command('multilab')} datasets list"))
@@ -341,7 +341,7 @@ def task_overrides() -> list[str]:
 
 
 def settings_of(cfg: Any) -> dict[str, Any]:
-    """Return what identifies an ad hoc run, as plain values, checked."""
+    """Return the checked settings that identify an ad hoc run, as plain values."""
     method = HydraConfig.get().runtime.choices["method"]
     check_settings(cfg, method)
     left_out = (f"{_CARDS}=", "method=", "publish=", "metrics=", "tracking", "engine")

@@ -1,4 +1,4 @@
-"""The YAML files in ``conf/``, of the package and of one's own: where they are, their names, and how they are read.
+"""The YAML files in ``conf/``, of the package and of the user: their folders, names and content.
 
 One's own are in the folder ``conf`` of the current folder. The ``keys`` stage runs this on every ``dvc repro`` and must
 stay under half a second, so Hydra is not imported. A test confirms that Hydra composes the same values.
@@ -43,7 +43,7 @@ def plain(node: Any) -> Any:
 
 
 def names(group: str) -> list[str]:
-    """Return the names of a group of settings (``method``, ``study``, ``protocol``), one's own too, sorted.
+    """Return the sorted names of a group of settings (``method``, ``study``, ``protocol``), the user's included.
 
     Methods include the entrants of the arena, which `all` does not mean.
     """
@@ -51,7 +51,7 @@ def names(group: str) -> list[str]:
 
 
 def package_names(group: str) -> list[str]:
-    """Return the names of a group of settings without one's own and without entrants of the arena, sorted."""
+    """Return the sorted names of a group of settings, without the user's and without arena entrants."""
     return sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
 
 
@@ -121,7 +121,7 @@ def _interpolated(text: str) -> Any:
 
 
 def check_setting_names(location: str, kind: str, block: Any, known: Collection[str]) -> None:
-    """Refuse a block that is not a mapping, or has a key that is not a setting of this kind."""
+    """Refuse a block that is not a mapping or has an unknown key."""
     if not isinstance(block, Mapping):
         raise ExperimentError(f"{location}: expected the settings of a {kind} ({', '.join(known)}), got {block!r}")
     for key in block:
@@ -148,7 +148,7 @@ def own_conf_dir() -> Path | None:
 
 
 def new_settings_dir() -> Path:
-    """Return the folder that new settings are written to: the checkout's in a checkout, else ``conf`` here.
+    """Return the folder for new settings: the checkout's in a checkout, else ``conf`` in the current folder.
 
     ``MULTILAB_CONF`` names another one.
     """
@@ -157,19 +157,19 @@ def new_settings_dir() -> Path:
 
 
 def own_names(group: str) -> list[str]:
-    """Return the names of one's own settings of a group (``method``, ``study``, ``protocol``), sorted."""
+    """Return the sorted names of the user's settings of a group (``method``, ``study``, ``protocol``)."""
     folder = own_conf_dir()
     listed = [path.stem for path in (folder / group).glob("*.yaml")] if folder else []
     return sorted({*listed, *(name for kind, name in _named if kind == group)})
 
 
 def entrant_names(group: str) -> list[str]:
-    """Return the names of a group that `all` does not mean: of methods the entrants of the arena, sorted."""
+    """Return the sorted names of a group that `all` excludes: for methods, the entrants of the arena."""
     return sorted(path.stem for path in (conf_dir() / _ENTRANTS[group]).glob("*.yaml")) if group in _ENTRANTS else []
 
 
 def settings_path(group: str, name: str) -> Path:
-    """Return the file of a name; the code next to one's own settings becomes importable.
+    """Return the file of a name, and make the code next to the user's settings importable.
 
     Raises
     ------

@@ -64,7 +64,7 @@ _LOST = 5
 def run_cells(
     cells: Sequence[Cell], store: Store, engine: Engine, progress: Show | None, limits: CellLimits | None
 ) -> dict[str, str]:
-    """Compute missing cells, and those they read, on the workers; return the reasons of failed cells by label."""
+    """Compute missing cells and their inputs on the workers; return the reasons of failed cells by label."""
     wanted = {cell.key: cell for cell in cells}
     ordered = _ordered(wanted.values(), store, limits)
     # Cells measured alone come last: then a worker has nothing else to do.
@@ -88,7 +88,7 @@ def run_units(
 def run_cells_within(
     cells: Sequence[Cell], store: Store, engine: Engine, seconds: float, tick: Callable[[], object] | None
 ) -> tuple[int, dict[str, str], bool, float]:
-    """Compute missing cells on the workers for at most some seconds; what runs then is killed.
+    """Compute missing cells on the workers for at most some seconds, then kill what still runs.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def run_cells_within(
 
 
 def call(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], engine: Engine) -> Iterator[Any]:
-    """Yield what a function of the package returns for each tuple of arguments, computed in children of workers.
+    """Yield the results of a function of the package for tuples of arguments, computed in children of workers.
 
     An exception is yielded, not raised: the others go on.
     """
@@ -259,7 +259,7 @@ class _Run:
             self._client.run(_forget, self._token, on_error="ignore")
 
     def settled(self, items: Sequence[Item], deadline: float | None = None) -> Iterator[tuple[Item, str | None]]:
-        """Yield the items as they are finished, with the reason of those that failed."""
+        """Yield the items as they finish, with the reasons of failures."""
         waiting = {item.key: item for item in items}
         known: dict[str, Item] = dict(waiting)
         running: dict[str, Item] = {}
@@ -432,7 +432,7 @@ def _reads(item: Item) -> tuple[Cell, ...]:
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker gets.
+    """Work sent to a worker.
 
     Attributes
     ----------
@@ -458,7 +458,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of an item.
+    """Outcome of an item.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What DVC reads of a study: its pipeline file, and the files behind ``params:``, ``metrics:`` and ``plots:``.
+"""Files of a study that DVC reads: its pipeline file, and those of ``params:``, ``metrics:`` and ``plots:``.
 
 The pipeline has the same stages for every study. ``params.json`` holds what the study and its methods set.
 ``headline.json`` has few numbers, because `dvc metrics show` has a column for each number of all studies.
@@ -48,12 +48,12 @@ _NOT_SHOWN = (
 
 
 def pipeline_path(study: str) -> Path:
-    """Return where the pipeline file of a study is: ``reports/<study>/dvc.yaml``, of the default study ``dvc.yaml``."""
+    """Return the path of a study's pipeline file: ``reports/<study>/dvc.yaml``; ``dvc.yaml`` for the default study."""
     return Path("dvc.yaml") if study == DEFAULT_STUDY else Path("reports") / study / "dvc.yaml"
 
 
 def run_command(study: str) -> str:
-    """Return the command that runs a study in the current folder: its pipeline, or without one all its stages."""
+    """Return the command that runs a study in the current folder: its DVC pipeline, or else all its stages."""
     path = pipeline_path(study)
     if not path.is_file():
         return f"{command('multilab')} study run --study {study}"
@@ -100,7 +100,7 @@ def write_parameters(study: Study) -> None:
 
 
 def study_parameters(study: Study) -> dict[str, Any]:
-    """Return what a study sets, under ``study``, and by column the arguments of its method in this study.
+    """Return the settings of a study, under ``study``, and the arguments of the method of each column.
 
     Omits defaults, texts and search spaces, and everything that a variant's column shares with its method. Blocks of
     settings for some data sets are listed under ``study``.

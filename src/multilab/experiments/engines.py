@@ -1,4 +1,4 @@
-"""Where cells run: on this machine, or on the workers of a Dask scheduler; ``conf/engine/NAME.yaml`` has the settings.
+"""Engines, which run cells on this machine or on Dask workers; ``conf/engine/NAME.yaml`` has the settings.
 
 The engine of a command holds for everything that it runs: :func:`using` sets it, the executor asks :func:`current`.
 """
@@ -26,7 +26,7 @@ _TLS = ("ca", "cert", "key")
 
 @dataclass(frozen=True, eq=False)
 class Engine:
-    """Where cells run.
+    """Engine that runs cells.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Engine:
 
     @property
     def where(self) -> str:
-        """What messages call the scheduler."""
+        """Name of the scheduler in messages."""
         return self.address or str(self.scheduler_file)
 
     @property

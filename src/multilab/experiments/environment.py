@@ -1,4 +1,4 @@
-"""Where and with what a study was computed: commit, machine, BLAS kernels, versions."""
+"""Environment in which a study was computed: commit, machine, BLAS kernels, versions."""
 
 from __future__ import annotations
 

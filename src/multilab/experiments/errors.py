@@ -12,4 +12,4 @@ class TrackingError(ExperimentError):
 
 
 class UnseenInputWarning(UserWarning):
-    """Code of one's own reads what no key covers, so that a change of it would be answered by an old number."""
+    """User code that reads something that no key covers: if it changes, old results would still be used."""

@@ -86,7 +86,7 @@ def evaluate(
 
 
 def measurements(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
-    """Return seconds, memory and model size of cells, and the recall of approximate neighbours where there are any."""
+    """Return seconds, memory and model size of cells, and the recall of approximate neighbours, if any."""
     rows = []
     for cell in cells:
         record = store.record(cell.key)
@@ -99,7 +99,7 @@ def measurements(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
 
 
 def unfinished(cells: Iterable[Cell], store: Store) -> pd.DataFrame:
-    """Return the cells without a result, why they have none, and the seconds they took, where that is known."""
+    """Return the cells without a result, with the reason and, if known, the seconds they took."""
     rows = []
     for cell in cells:
         if not store.has(cell.key):

@@ -1,4 +1,4 @@
-"""Cells run: in parallel, within limits of time and memory, until a deadline.
+"""Execution of cells: in parallel, within limits of time and memory, until a deadline.
 
 :func:`run_cells` runs what is missing on the engine of the command (:mod:`multilab.experiments.engines`): on the
 workers of a cluster, or here in a pool of processes. A cell that has limits, or a deadline, gets a process of its own,
@@ -44,7 +44,7 @@ R = TypeVar("R")
 
 
 def slots() -> int:
-    """Return how many cells run at once: :func:`jobs`, or what the workers of the engine take."""
+    """Return how many cells run at once: :func:`jobs`, or the capacity of the engine's workers."""
     if (engine := current()).is_local:
         return jobs()
     from multilab.experiments import dask_engine
@@ -92,7 +92,7 @@ def run_cells(
 
 @dataclass
 class Outcome:
-    """What became of cells that had a deadline.
+    """Outcome of cells that had a deadline.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ def _one_by_one(run: Callable[[Cell], R], cells: Sequence[Cell]) -> Iterator[R]:
 
 
 def side_by_side(work: Callable[[T], R], items: Sequence[T], n_jobs: int) -> Iterator[R]:
-    """Return what ``work`` makes of the items, in the order they are finished; the workers start at once.
+    """Return the results of ``work`` for the items, in the order they finish; the workers start at once.
 
     At once, and not with the first result, because a progress bar that starts in between has a thread, and processes
     with threads are better not forked.
@@ -223,7 +223,7 @@ def worker_pool(n_workers: int, fork: bool = True, fresh: bool = False) -> Proce
 
 
 def parallel_map(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """Return what ``work`` makes of the items, in their order; made in parallel, each worker its share of them."""
+    """Return the results of ``work`` for the items, in their order; each worker computes a share of them."""
     n_jobs = min(jobs(), len(items)) or 1
     shares = [(first, items[first::n_jobs]) for first in range(n_jobs)]  # `work` is sent once to a worker
     results: list[Any] = [None] * len(items)

@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""The steps around an estimator that decide a result: rows, scaling, seeds, fitting, scores and decisions.
+"""The steps around an estimator that affect a result: rows, scaling, seeds, fitting, scores and decisions.
 
 This module and what it imports are part of the key of every cell (see ``laboratory_code`` in ``cells``). Code that
 does not decide a result (the store, records, measurement) is therefore kept elsewhere.
@@ -93,7 +93,7 @@ def inner_folds(Y: np.ndarray, folds: int, order: int, seed: int) -> list[tuple[
 
 
 def inner_cells(cell: Cell, tuning: Tuning) -> list[Cell]:
-    """Return the inner folds of a cell's training set, on which a search scores its trials, each as a cell."""
+    """Return the inner folds of a cell's training set, each as a cell; a search scores its trials on them."""
     train, _ = indices(cell.split_ref)
     seed = seed_for(cell.seed, cell.split_ref.dataset_digest, cell.split_ref.digest, "search folds")
     folds = inner_folds(_dataset(cell.split_ref.dataset).Y[train], tuning.folds, tuning.order, seed)
@@ -203,7 +203,7 @@ def out_of_fold(cell: Cell, inputs: CellInputs, fit: AbstractContextManager[Any]
 
 
 def fitted_attribute(estimator: Any, name: str) -> Any:
-    """Return a fitted attribute, of a pipeline's step by scikit-learn's nested name (``select__ranking_``)."""
+    """Return a fitted attribute; for a step of a pipeline, use the nested name (``select__ranking_``)."""
     step, _, attribute = name.partition("__")
     if attribute and hasattr(estimator, "named_steps"):
         return getattr(estimator.named_steps[step], attribute, None)
@@ -211,7 +211,7 @@ def fitted_attribute(estimator: Any, name: str) -> Any:
 
 
 def predict_with_scores(estimator: Any, X: Any, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores (float64) and decisions (uint8) of an estimator, computed together where it supports that.
+    """Return scores (float64) and decisions (uint8) of an estimator, computed together if it supports that.
 
     For a pipeline, transform X with the first steps and predict with the last.
     """

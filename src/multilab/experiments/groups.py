@@ -1,5 +1,5 @@
 # Part of the key of the cells of grouped rows: an edit of code (not of comments or docstrings) recomputes them.
-"""Inner folds of a training set whose rows have groups: those of a patient are never on both sides.
+"""Inner folds of a training set whose rows have groups: the rows of a group are never on both sides.
 
 An inner fold is a split like any other, of a protocol that names the training set it is `within`.
 """
@@ -37,7 +37,7 @@ _FOLDS = 5  # their default
 
 
 class GroupFolds:  # a data class would be settings to Hydra
-    """Splitter of the rows whose groups it was made with."""
+    """Splitter of rows with given groups."""
 
     def __init__(self, n_splits: int, groups: np.ndarray, order: int = 1, random_state: int = 0) -> None:
         self.n_splits = n_splits
@@ -79,7 +79,7 @@ def out_of_fold(cell: Cell, inputs: CellInputs, fit: AbstractContextManager[Any]
 
 
 def with_grouped_decisions(cell: Cell, method: Method) -> Method:
-    """Return a method whose decisions, if they are tuned on held-out scores, are tuned on folds of groups.
+    """Return a method whose tuned decisions, if any, use folds of groups.
 
     Raises
     ------
@@ -98,14 +98,14 @@ def with_grouped_decisions(cell: Cell, method: Method) -> Method:
 
 
 def forget_groups(estimator: Any) -> None:
-    """Give a fitted estimator the numbers of folds back, so that what is saved holds no groups."""
+    """Restore the numbers of folds in a fitted estimator, so a saved model contains no groups."""
     for name, value in estimator.get_params().items():
         if isinstance(value, GroupFolds):
             estimator.set_params(**{name: value.n_splits})
 
 
 def outer_ref(ref: SplitRef) -> SplitRef:
-    """Return the split whose training set an inner fold is within; of another split the split itself."""
+    """Return the split whose training set contains an inner fold; return any other split unchanged."""
     while within := json.loads(ref.protocol).get("within"):
         ref = replace(ref, protocol=canonical_json(within["protocol"]), split=within["split"])
     return replace(ref, inner=None, digest="")

@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""Which training labels the setting `observed` hides, and what a method sees in their place.
+"""Training labels that the setting `observed` hides, and what a method sees instead.
 
 Only the keys of cells with the setting ``observed`` hold the digest of this module. What is hidden is drawn from the
 seed and the data alone: it is the same for all methods, for a method and the base learners whose scores it reads, and
