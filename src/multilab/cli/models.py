@@ -37,6 +37,7 @@ from multilab.core.text import comma_separated, excerpt
 if TYPE_CHECKING:
     import pandas as pd
 
+    from multilab.models import SavedModel
     from multilab.models.monitoring import Monitoring
 
 _WRITERS: dict[str, Callable[[pd.DataFrame], str | bytes]] = {
@@ -222,6 +223,9 @@ def predict(
     Excel, Parquet or ARFF file with the columns of the training file, in any order; label columns and columns that the
     card drops are ignored. The result has a decision and a probability per label. Unreadable cells count as missing;
     the command prints how many there are.
+
+    A folder of Parquet files, and a Parquet file of at least 2^27 cells, is read, predicted and written in batches of
+    rows; -o is then a .parquet, .csv or .tsv file.
     """
     from multilab.experiments.progress import ProgressBar
     from multilab.models import load_model
@@ -229,6 +233,9 @@ def predict(
 
     _check_output(output, rows, model)
     saved = load_model(model, tracking_uri)
+    if large_file(rows):
+        _predict_large(saved, rows, output, strict)
+        return
     table = saved.read(rows)
     if vectors is not None:
         from multilab.datasets.vectors import read_vectors, with_vectors
@@ -238,7 +245,7 @@ def predict(
     for note in encoded.notes():
         print(printable(f"note: {note}"), file=sys.stderr)
     scores, decisions = saved.fitted.predict_with_scores(encoded.X, ProgressBar("predicting"))
-    for warning in prediction_warnings(saved.metadata, decisions):
+    for warning in prediction_warnings(saved.metadata, decisions.mean(axis=0), len(decisions)):
         print(printable(f"warning: {warning}"), file=sys.stderr)
     predicted = saved.frame_of(scores, decisions)
     if output is None:
@@ -246,6 +253,19 @@ def predict(
         return
     _save_table(predicted, output)
     print(f"{output}: {len(predicted)} rows, {len(saved.label_names)} labels")
+
+
+def _predict_large(saved: SavedModel, rows: str, output: str | None, strict: bool) -> None:
+    if output is None:
+        raise click.UsageError(f"{rows} is read in batches of rows: name a file for the predictions (-o).")
+    from multilab.models.file_prediction import predict_file
+
+    n_rows, notes, warnings = predict_file(saved, rows, output, strict=strict)
+    for note in notes:
+        print(printable(f"note: {note}"), file=sys.stderr)
+    for warning in warnings:
+        print(printable(f"warning: {warning}"), file=sys.stderr)
+    print(f"{output}: {n_rows} rows, {len(saved.label_names)} labels")
 
 
 @click.command()

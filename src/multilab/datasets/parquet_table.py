@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import ArrowException, compute, parquet, types
 
 from multilab.core.files import PathLike
-from multilab.datasets.columns import LabelOptions
+from multilab.datasets.columns import LabelOptions, positions_left
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits
@@ -23,7 +23,7 @@ from multilab.datasets.parquet import index_names, is_string, parquet_column, re
 from multilab.datasets.raw_data import RawData
 from multilab.datasets.table import choose_labels, named_columns
 
-__all__ = ["LARGE_CELLS", "ParquetTable", "is_large"]
+__all__ = ["LARGE_CELLS", "ParquetTable", "column_names", "is_large"]
 
 LARGE_CELLS = 2**27
 """Rows times columns from which on a Parquet file is read in batches: 1 GiB as float64, of which a fit needs copies."""
@@ -60,7 +60,7 @@ class ParquetTable:
     --------
     >>> import pathlib, tempfile
     >>> import pandas as pd
-    >>> from multilab.datasets.columns import LabelOptions
+    >>> from multilab.datasets.columns import LabelOptions, positions_left
     >>> from multilab.datasets.parquet_table import ParquetTable
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> songs = pd.DataFrame({"tempo": [60.0, 90.0, 120.0], "happy": [0, 1, 1]})
@@ -92,13 +92,10 @@ class ParquetTable:
         assert schema is not None
         if not self.n_rows:
             raise DatasetError("the table has no row", self.path)
-        index = {*index_names(schema, schema.names), *drop}
-        for name in drop:
-            if name not in schema.names:
-                raise DatasetError(f"drop: '{name[:60]}' is not a column", self.path)
-        columns = named_columns(
-            schema.names, [j for j, name in enumerate(schema.names) if name not in index], self.path
-        )
+        names = schema.names  # every access builds the list again
+        index = index_names(schema, names)
+        kept = [j for j in positions_left(names, drop, self.path) if names[j] not in index]
+        columns = named_columns(names, kept, self.path)
         chosen = set(choose_labels(labels, columns, self.path).tolist())
         self.columns = [column for j, column in enumerate(columns) if j not in chosen]
         self.label_columns = [column for j, column in enumerate(columns) if j in chosen]
@@ -164,6 +161,15 @@ def is_large(path: PathLike) -> bool:
     except (ArrowException, OSError):
         return False  # the reader of the file says why
     return about.num_rows * about.num_columns >= LARGE_CELLS
+
+
+def column_names(path: PathLike) -> list[str]:
+    """Return the columns of a Parquet file, or of the first of a folder, without those of its index."""
+    file = _files(Path(path))[0]
+    with _readable(file):
+        schema = parquet.read_schema(file)
+    index = index_names(schema, schema.names)
+    return [name for name in schema.names if name not in index]
 
 
 def _files(path: Path) -> list[Path]:

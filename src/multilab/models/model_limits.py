@@ -57,19 +57,21 @@ def over_assigned_text(often: Sequence[OverAssigned], rows: str = "the held-out 
     return f"Labels assigned to far too many of {rows}: {labels}. Do not use the decisions for {_them(often)}."
 
 
-def prediction_warnings(about: ModelMetadata, decisions: np.ndarray) -> list[str]:
+def prediction_warnings(about: ModelMetadata, shares: np.ndarray, n_rows: int) -> list[str]:
     """Return which labels are assigned to far too many new rows, compared with the training rows, or were held out.
 
     Parameters
     ----------
     about : ModelMetadata
-    decisions : ndarray of shape (n, q)
-        Of the new rows; fewer than 20 say nothing by themselves.
+    shares : ndarray of shape (q,)
+        Share of the new rows that each label is assigned to.
+    n_rows : int
+        Number of new rows; fewer than 20 say nothing by themselves.
     """
     here: list[OverAssigned] = []
-    if len(decisions) >= LEAST_ROWS:
+    if n_rows >= LEAST_ROWS:
         frequencies = [np.nan if row["prevalence"] is None else row["prevalence"] for row in about.labels]
-        here = over_assigned(about.label_names, np.asarray(decisions, dtype=float).mean(axis=0), frequencies)
+        here = over_assigned(about.label_names, shares, frequencies)
     named = {each.label for each in here}
     held = [each for each in over_assigned_labels(about) if each.label not in named]
     texts = over_assigned_text(here, "these rows, compared with the training rows"), over_assigned_text(held)

@@ -88,6 +88,21 @@ class SavedModel:
         """
         return self.frame_of(*self.fitted.predict_with_scores(self.encode(rows, strict=strict).X), rows.index)
 
+    def predict_partition(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return :meth:`predict_frame` of a part of a table, which may be empty: for ``map_partitions`` of Dask.
+
+        The model is pickled to the workers once per task graph, and :attr:`output_meta` is what Dask asks for::
+
+            dask.dataframe.read_parquet("big/").map_partitions(model.predict_partition, meta=model.output_meta)
+        """
+        return self.predict_frame(rows) if len(rows) else self.output_meta
+
+    @property
+    def output_meta(self) -> pd.DataFrame:
+        """What :meth:`predict_frame` returns, without rows: names and types of the columns."""
+        empty = np.empty((0, len(self.label_names)))
+        return self.frame_of(empty, empty)
+
     def predict_proba_frame(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the probabilities (or scores) alone, one column per label under the label's name."""
         scores, _ = self.fitted.predict_with_scores(self.encode(rows).X)

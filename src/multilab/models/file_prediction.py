@@ -1,0 +1,99 @@
+"""Predictions of Parquet files that are larger than memory, batch by batch into a file."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
+
+from multilab.datasets import DatasetError, EncodedRows
+from multilab.datasets.parquet_table import ParquetTable, column_names
+from multilab.experiments.progress import ProgressBar
+from multilab.models.errors import DeploymentError
+from multilab.models.model_limits import prediction_warnings
+from multilab.models.saved_model import SavedModel
+
+__all__ = ["predict_file"]
+
+_SEPARATORS = {".csv": ",", "": ",", ".tsv": "\t"}
+
+
+def predict_file(
+    model: SavedModel, path: str | os.PathLike[str], output: str | os.PathLike[str], *, strict: bool = False
+) -> tuple[int, list[str], list[str]]:
+    """Predict a Parquet file, or all Parquet files of a folder, and write decisions and scores batch by batch.
+
+    Parameters
+    ----------
+    model : SavedModel
+    path, output : path-like
+        What is read, and the ``.parquet``, ``.csv`` or ``.tsv`` file that is written, as a whole or not at all.
+    strict : bool, default False
+        See `SavedModel.predict_frame`.
+
+    Returns
+    -------
+    rows : int
+    notes, warnings : list of str
+        See `multilab.datasets.EncodedRows.notes` and `prediction_warnings`.
+    """
+    table = _table(model, path)
+    unknown: dict[str, Counter[str]] = {}
+    imputed, unreadable = Counter[str](), Counter[str]()
+    assigned = np.zeros(len(model.label_names), dtype=np.int64)
+    target = Path(output)
+    scratch = target.with_name(f".{target.name}.{os.urandom(4).hex()}.tmp")
+    try:
+        with _writer(scratch, target.suffix.lower(), model) as write:
+            bar = ProgressBar("predicting")
+            for start, rows in bar(table.batches(), table.n_rows, lambda batch: batch[1].num_rows):
+                try:
+                    encoded = model.encode(table.coded(rows, start).frames()[0], strict=strict)
+                except DatasetError as error:
+                    where = f"in rows {start + 1} to {start + rows.num_rows}, counted from the first of these"
+                    raise DatasetError(f"{error.reason} ({where})", path) from None
+                for name, counts in encoded.unknown.items():
+                    unknown.setdefault(name, Counter()).update(counts)
+                imputed.update(encoded.imputed)
+                unreadable.update(encoded.unreadable)
+                scores, decisions = model.fitted.predict_with_scores(encoded.X)
+                assigned += decisions.sum(axis=0, dtype=np.int64)
+                write(model.frame_of(scores, decisions))
+        os.replace(scratch, target)
+    finally:
+        scratch.unlink(missing_ok=True)
+    notes = EncodedRows(None, {name: dict(counts) for name, counts in unknown.items()}, imputed, unreadable).notes()
+    return table.n_rows, notes, prediction_warnings(model.metadata, assigned / table.n_rows, table.n_rows)
+
+
+def _table(model: SavedModel, path: str | os.PathLike[str]) -> ParquetTable:
+    """Return the table of the features; refuse columns that training did not have."""
+    names = column_names(path)
+    model.encoder.check_columns(names)
+    drop = [name for name in names if name not in model.encoder.names]
+    return ParquetTable(path, None, drop, model.encoder.text_columns)
+
+
+@contextmanager
+def _writer(path: Path, extension: str, model: SavedModel) -> Iterator[Callable[[pd.DataFrame], Any]]:
+    """Give a function that appends rows to a new file."""
+    empty = model.output_meta
+    if extension == ".parquet":
+        schema = pa.Schema.from_pandas(empty, preserve_index=False)
+        with parquet.ParquetWriter(path, schema) as writer:
+            yield lambda rows: writer.write_table(pa.Table.from_pandas(rows, schema, preserve_index=False))
+    elif extension in _SEPARATORS:
+        form: dict[str, Any] = {"index": False, "sep": _SEPARATORS[extension], "lineterminator": "\n"}
+        with open(path, "w", encoding="utf-8", newline="") as stream:
+            empty.to_csv(stream, **form)
+            yield lambda rows: rows.to_csv(stream, header=False, **form)
+    else:
+        raise DeploymentError(f"-o: predictions of large files are written as .parquet, .csv or .tsv, not {extension}")
