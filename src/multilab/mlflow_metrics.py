@@ -1,4 +1,4 @@
-"""Multi-label metrics for MLflow's evaluation, which knows one label per row only.
+"""Multi-label metrics for MLflow's evaluation, which supports only one label per row.
 
 ``mlflow.models.evaluate(model_type="classifier")`` refuses two columns of targets and a column of lists. What it can
 evaluate is a table with all labels of a row in one column and metrics that read such columns: :func:`evaluation_frame`
@@ -24,7 +24,7 @@ LABELS, DECISIONS, SCORES = "labels", "decisions", "scores"
 
 
 class EvaluationError(MultilabError, ValueError):
-    """What cannot be evaluated."""
+    """Predictions that cannot be evaluated."""
 
 
 def evaluation_frame(y_true: Any, decisions: Any, scores: Any = None, features: pd.DataFrame | None = None) -> Any:

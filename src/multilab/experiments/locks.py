@@ -33,7 +33,7 @@ def _boot() -> str:
 
 
 def owner() -> str:
-    """Return a name for something this process makes, never used before: boot, process number, random digits."""
+    """Return a new, unique owner name for something that this process makes: boot, process number, random digits."""
     return f"{_boot()}-{os.getpid()}-{os.urandom(4).hex()}"
 
 
@@ -47,7 +47,7 @@ def _open(path: Path) -> int:
 
 
 def hold(path: Path) -> int:
-    """Lock a new file or folder of this process; return what `release` takes."""
+    """Lock a new file or folder of this process; return the argument of `release`."""
     handle = _open(path)
     with contextlib.suppress(OSError):  # no locks here: then nobody takes it before a day has passed
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -55,7 +55,7 @@ def hold(path: Path) -> int:
 
 
 def new(make: Callable[[str], Path]) -> tuple[Path, int]:
-    """Make a file or folder from an owner's name and lock it; return its path and what `release` takes."""
+    """Make a file or folder from an owner's name and lock it; return its path and the argument of `release`."""
     while True:
         path = make(owner())
         with contextlib.suppress(FileNotFoundError):  # swept before it was locked
@@ -66,7 +66,7 @@ def new(make: Callable[[str], Path]) -> tuple[Path, int]:
 
 
 def is_there(path: Path, handle: int) -> bool:
-    """Tell whether a path still names what was locked: it may have been swept just before."""
+    """Tell whether a path still names the locked file; it may have just been swept."""
     try:
         return os.path.samestat(path.stat(), os.fstat(handle))
     except OSError:
@@ -74,7 +74,7 @@ def is_there(path: Path, handle: int) -> bool:
 
 
 def take(path: Path, name: str) -> int | None:
-    """Lock what a dead process left, made under an owner's ``name``; return ``None`` unless it is surely dead."""
+    """Lock what a dead process left under an owner's ``name``; return ``None`` unless it is certainly dead."""
     try:
         handle = _open(path)
     except OSError:

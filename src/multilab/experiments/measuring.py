@@ -1,4 +1,4 @@
-"""How a fit is measured: with one BLAS thread, its seconds, peak memory and stored size."""
+"""Measurement of a fit with one BLAS thread: seconds, peak memory and stored size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STATUS = "/proc/self/status"
 
 
 class Meter:
-    """Measure a block: wall seconds, and how far memory rose above where it stood at the start.
+    """Measure a block: wall seconds, and the increase of memory since its start.
 
     The peak is the kernel's own (``VmHWM`` after writing 5 to ``/proc/self/clear_refs``); where ``/proc`` is absent, a
     thread samples the resident size every 5 ms. ``ru_maxrss`` is not used (a child inherits its parent's peak), nor
@@ -108,7 +108,7 @@ class _Counter(io.RawIOBase):
 
 
 def model_bytes(estimator: Any) -> int:
-    """Return how many bytes a fitted estimator takes when pickled (protocol 5)."""
+    """Return the size in bytes of a fitted estimator when pickled (protocol 5)."""
     counter = _Counter()
     pickle.dump(estimator, counter, protocol=5)
     return counter.count

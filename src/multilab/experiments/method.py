@@ -124,7 +124,7 @@ class Method:
         return replace(self, params={**self.params, **changes}, preprocessing=scaling, base_scores=base_scores)
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the fitted estimator."""
+        """Return the settings that affect the fitted estimator."""
         return {"_target_": self.target, **self.params}
 
     def key_settings(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class Method:
         return "-".join(dict.fromkeys(digest[:16] for digest in digests))
 
     def metrics(self, with_search: bool = False) -> frozenset[str]:
-        """Return the metrics that the estimator looks up by name, to choose by them.
+        """Return the metrics by which the estimator chooses, looked up by name.
 
         Parameters
         ----------
@@ -161,11 +161,11 @@ class Method:
         return {name: value if value is None else json_digest(value)[:16] for name, value in values.items()}
 
     def distributions(self) -> dict[str, str]:
-        """Return the versions of the installed distributions that the settings name, but for :data:`LIBRARIES`."""
+        """Return the versions of the installed distributions that the settings name, except :data:`LIBRARIES`."""
         return self._outside_code.distributions
 
     def check_installed(self) -> None:
-        """Raise an ExperimentError with the command that installs them if packages of the settings are not there.
+        """Raise an ExperimentError with the install command if packages of the settings are missing.
 
         A method without ``requires`` says nothing: the error of its import does.
         """
@@ -237,7 +237,7 @@ _LOOKUPS = (
 
 
 def class_names(value: Any) -> list[str]:
-    """Return what ``_target_`` names anywhere in a setting, in order of appearance."""
+    """Return the names in ``_target_`` anywhere in a setting, in order of appearance."""
     targets: list[str] = []
     if isinstance(value, Mapping):
         target = value.get("_target_")

@@ -1,4 +1,4 @@
-"""What ``conf/method/<name>.yaml`` may contain, for checks and for its JSON Schema.
+"""Content of ``conf/method/<name>.yaml``, for checks and for its JSON Schema.
 
 The class is apart from :class:`~multilab.experiments.method.Method` because the source of that one is part of the keys
 of tuned cells: annotations there would move them.

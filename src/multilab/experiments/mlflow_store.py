@@ -66,7 +66,7 @@ def without_password(uri: str) -> str:
 
 
 def tracking(uri: str | None = None, artifacts: str | None = None) -> dict[str, str]:
-    """Return where to publish.
+    """Return the MLflow store to publish to.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def tracking(uri: str | None = None, artifacts: str | None = None) -> dict[str, 
 
 
 def store_stamp(uri: str) -> str | None:
-    """Return what distinguishes one MLflow store from another, ``None`` if there is no store.
+    """Return a stamp that distinguishes MLflow stores, ``None`` if there is no store.
 
     For SQLite the creation time of the default experiment is read from the file; of other stores only the address is
     known without a connection.
@@ -240,7 +240,7 @@ def _schema_lock(uri: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def readable_errors(uri: str) -> Iterator[None]:
-    """Turn what MLflow, SQLAlchemy and the operating system raise into one line that names the store."""
+    """Convert errors of MLflow, SQLAlchemy and the operating system to one line that names the store."""
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -345,7 +345,7 @@ def _make_database(path: Path) -> None:
 
 
 def experiment_id(client: Any, name: str, where: Mapping[str, str]) -> str:
-    """Return the number of an experiment, which is created, or restored, if it is not there."""
+    """Return the number of an experiment; create or restore it if necessary."""
     from mlflow.exceptions import MlflowException
 
     entry = client.get_experiment_by_name(name)
@@ -364,7 +364,7 @@ def experiment_id(client: Any, name: str, where: Mapping[str, str]) -> str:
 
 
 def log_values(client: Any, run_id: str, params: Mapping[str, Any], metrics: Sequence[Any]) -> None:
-    """Log parameters and metrics of a run, in one request unless there are more than MLflow takes."""
+    """Log parameters and metrics of a run, in one request unless there are too many for MLflow."""
     from mlflow.entities import Param
 
     names = {re.sub(r"[^\w\-. :/]", "_", str(name))[:250]: excerpt(str(value), 6000) for name, value in params.items()}

@@ -1,4 +1,4 @@
-"""The plan of a study: which cells it has, in which order, and the units of its analyses; nothing is computed.
+"""The plan of a study: its cells in order, and the units of its analyses; nothing is computed.
 
 Light on purpose, as ``cells``: every ``dvc repro`` makes a plan.
 """
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Plan:
-    """The work of a study. Each part is made when it is first asked for; a dataset is prepared then if it was not yet.
+    """The work of a study. Each part is made on first use, which may prepare datasets.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def _repeated(refs: list[SplitRef], n_repeats: int) -> list[SplitRef]:
 
 
 def gate_case_cells(study: Study, method: str) -> list[Cell]:
-    """Return what the gate computes of a method in addition to the study's cells, on the first dataset."""
+    """Return the cells that the gate computes of a method in addition to the study's, on the first dataset."""
     cells = []
     for case in study.gate_cases:
         if case.methods is None or method in case.methods:

@@ -1,4 +1,4 @@
-"""What a stage prints: its progress, the line it ends with, warnings and failures of its cells.
+"""Output of a stage: progress, final line, warnings and failures of its cells.
 
 A warning inside a cell is not printed: cells run in parallel and are reused. Their records keep the messages; programs
 end with a line that counts them.
@@ -50,7 +50,7 @@ def exit_code(failed: dict[str, str]) -> int:
 
 
 def print_warnings(work: Iterable[Any], store: Any) -> None:
-    """Print how many warnings cells (or units of analyses) recorded, and where to read them; nothing without any."""
+    """Print the number of warnings of cells (or units of analyses), if any, and where to read them."""
     keys = [item.key for unit in work for item in (*getattr(unit, "reads", ()), unit)]
     line = warning_summary(keys, store, command("multilab"))
     if line:

@@ -1,4 +1,4 @@
-"""What is published to MLflow: the runs of a study, of `multilab train` and of `multilab tune`, and what each holds."""
+"""Publication to MLflow: the runs of studies, `multilab train` and `multilab tune`, and their content."""
 
 import io
 import json
@@ -29,7 +29,7 @@ from multilab.experiments.track import RunRecord, Tracker
 
 
 def publish_now(results: Sequence[Any]) -> None:
-    """Publish runs or searches that ended just now; where the store does not answer, say how to do it later."""
+    """Publish runs or searches that just ended; if the store does not answer, explain how to do it later."""
     try:
         publish_results(results, results[0].where)
     except TrackingError as error:
@@ -37,7 +37,7 @@ def publish_now(results: Sequence[Any]) -> None:
 
 
 def publish_results(results: Sequence[Any], where: dict[str, str]) -> None:
-    """Publish runs of `multilab train` and searches of `multilab tune`, and print what that changed."""
+    """Publish runs of `multilab train` and searches of `multilab tune`, and print the changes."""
     tracker = Tracker(where["uri"], where["artifacts"])  # before anything is read: it may not answer
     published = [(result.record(), result.columns) for result in results]
     for experiment in dict.fromkeys(record.study for record, _ in published):
@@ -227,7 +227,7 @@ def _seconds(record: dict[str, Any]) -> float:
 
 
 def dataset_source(name: str) -> tuple[str, str]:
-    """Return where a dataset comes from as MLflow's type and JSON: a public address, a file, or the generator."""
+    """Return the source of a dataset as MLflow's type and JSON: a public address, a file, or the generator."""
     entry = card(name)
     files = [file for file in entry.files if not file.is_variant]
     for file in files:

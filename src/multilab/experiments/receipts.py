@@ -1,4 +1,4 @@
-"""What makes DVC run a stage of a study again: the keys of the stages, and the receipts of their work.
+"""Keys of the stages of a study and receipts of their work: if they change, DVC runs the stage again.
 
 ``.plan/<study>/<stage>.keys`` holds what identifies the work of a stage, one line per item; a stage runs again when a
 line changes. ``results/<study>/<stage>.json`` says that the work is done. Neither holds a computed number, whose last
@@ -77,7 +77,7 @@ def _dataset_line(name: str, splits: list[str]) -> str:
 
 
 def report_digest() -> str:
-    """Return the digest of what `write_report` calls, and of the templates of its pages."""
+    """Return the digest of the code that `write_report` calls, and of the templates of its pages."""
     of_experiments = (f"experiments.{name}" for name in ("comparisons", "dvc_files", "ledger"))
     within = [f"multilab.{name}" for name in ("statistics", "reports", "claims", *of_experiments)]
     code = code_digest("multilab.reports.study", within)
@@ -97,7 +97,7 @@ def write_keys(plan: Plan) -> dict[str, list[str]]:
 
 
 def write_receipt(study: Study, stage: str) -> None:
-    """Write that a stage did the work its keys name; without keys (a stage run manually) there is nothing to track."""
+    """Write the receipt that a stage did the work of its keys; without keys (a stage run manually), do nothing."""
     if _keys(study, stage).is_file():
         content = {"study": study.name, "stage": stage, "keys": _keys(study, stage).read_text().splitlines()}
         write_atomically(_receipt(study, stage), json.dumps(content, indent=1) + "\n")
@@ -148,7 +148,7 @@ def published_keys(study: Study) -> set[str]:
 
 
 def has_page(study: Study) -> bool:
-    """Return whether the page of a study is there; that of the arena is not looked for."""
+    """Return whether the page of a study exists; the arena's page is not checked."""
     return study.page == "arena" or (report_dir(study.name) / PAGE).is_file()
 
 

@@ -1,4 +1,4 @@
-"""New keys for the committed results of a study, after a change of code that leaves their numbers as they are.
+"""New keys for the committed results of a study, after a change of code that does not change their numbers.
 
 Old and new cells are matched by dataset, split and method; their settings and tuning must be equal. A recomputed sample
 shows that the numbers are equal, too. Reads only the files of ``reports/<study>``, so the store that the results came
@@ -42,14 +42,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Match:
-    """A cell of a study as today's code defines it, and the key of its committed result."""
+    """A cell of a study as defined by the current code, and the key of its committed result."""
 
     cell: Cell
     key: str
 
     @property
     def moved(self) -> bool:
-        """Whether the key is another one now."""
+        """Whether the key has changed."""
         return self.key != self.cell.key
 
 
@@ -72,7 +72,7 @@ def match_cells(study: Study, folder: Path) -> list[Match]:
 
 
 def changed_settings(study: Study, folder: Path, matches: Iterable[Match]) -> dict[str, list[str]]:
-    """Return, by method, what is set in another way than in the committed ``study.json``: one line per setting.
+    """Return, by method, the settings that differ from the committed ``study.json``, one line per setting.
 
     Classes are compared by their names: a class that moved is the same.
     """
@@ -156,7 +156,7 @@ def sample_cells(
 
 
 def stored_differences(matches: Iterable[Match], store: Store, fresh: Store, tolerance: float) -> list[str]:
-    """Return a line for each recomputed cell whose scores are not those that the store has under its old key.
+    """Return a line for each recomputed cell whose scores differ from those stored under its old key.
 
     Metrics may be equal where scores are not, and other cells may read them.
     """
@@ -198,7 +198,7 @@ def write_new_keys(folder: Path, matches: Iterable[Match]) -> None:
 
 
 def copy_cells(matches: Iterable[Match], store: Store, without: Collection[str] = ()) -> int:
-    """Copy the results that are in a store to their new keys, those that they read included; return their number.
+    """Copy the results in a store, inputs included, to their new keys; return their number.
 
     Results of the methods ``without`` are left out: their settings changed, and a record says how a result was made.
     """
@@ -224,7 +224,7 @@ def rekey(
     sample: int = 2,
     recompute: str = "",
 ) -> int:
-    """Give the committed results of a study their new keys; return 1, having changed nothing, if they may not.
+    """Give the committed results of a study their new keys; return 1 without changes if this is not allowed.
 
     Parameters
     ----------

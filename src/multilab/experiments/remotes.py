@@ -47,7 +47,7 @@ class Remote:
         self.parts: list[str] = []
 
     def keys(self) -> set[str]:
-        """Return the keys of the cells that are there; note what killed transfers left."""
+        """Return the keys of the cells in the remote; note leftovers of killed transfers."""
         try:
             names = [str(path).rsplit("/", 1)[-1] for path in self.files.ls(self.root, detail=False, refresh=True)]
         except FileNotFoundError:

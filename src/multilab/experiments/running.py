@@ -1,4 +1,4 @@
-"""One cell from beginning to end: gather what it reads, fit, score, measure, store its record."""
+"""One cell from beginning to end: gather its inputs, fit, score, measure, store its record."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["ensure", "gather", "give_up", "inner_inputs", "run_cell"]
 
 
 def gather(cell: Cell, store: Store) -> CellInputs:
-    """Return the training and test set of a cell's estimator; compute the cells it reads if they are missing.
+    """Return the training and test set of a cell's estimator; compute its input cells if they are missing.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def run_cell(cell: Cell, store: Store) -> str | None:
 
 
 def give_up(cell: Cell, store: Store, reason: str, **more: Any) -> str:
-    """Store that a cell failed for a reason that did not arise in computing it; return the reason.
+    """Store the failure of a cell for a reason outside its computation; return the reason.
 
     ``more`` is added to its record.
     """

@@ -28,7 +28,7 @@ __all__ = ["analyses", "base_scores", "evaluate", "keys", "preprocess", "restore
 
 
 def keys(plan: Plan, adopt: bool = False) -> None:
-    """Write what identifies the work of each stage, and the settings that `dvc params` shows."""
+    """Write the keys of each stage, and the settings that `dvc params` shows."""
     line = StageLine("keys")
     written = write_keys(plan)
     write_parameters(plan.study)

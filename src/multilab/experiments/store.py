@@ -67,7 +67,7 @@ class Store:
         return digests if "arrays.npz" in digests and "record.json" in digests else None
 
     def finished(self) -> list[str]:
-        """Return the keys of the finished cells, sorted."""
+        """Return the sorted keys of the finished cells."""
         return sorted(p.parent.name for p in self.root.glob("*/DONE") if not p.parent.name.startswith("."))
 
     def arrays(self, key: str) -> dict[str, np.ndarray]:
@@ -181,14 +181,14 @@ class Store:
         return self.root / _JOURNALS / f"{name}.log"
 
     def drop_journals(self, key: str) -> None:
-        """Remove what searches of a finished cell left; its own journal is kept with it."""
+        """Remove leftovers of searches of a finished cell; its own journal is kept with it."""
         final = self.journal(key)
         final.unlink(missing_ok=True)
         for path in running_journals(final):
             _remove_dead(path, owner_of(path))
 
     def sweep(self) -> int:
-        """Remove what killed writers left half-written; return how many folders that were.
+        """Remove half-written folders of killed writers; return their number.
 
         Only what is surely dead goes: see :mod:`multilab.experiments.locks`.
         """

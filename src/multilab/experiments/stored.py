@@ -64,7 +64,7 @@ class StoredCell:
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What the key was computed from."""
+        """The record from which the key was computed."""
         return self.record.get("parts", {})
 
     @property
@@ -113,7 +113,7 @@ def _method_names() -> frozenset[str]:
 
 
 class Inventory:
-    """The cells of a store, and what is known of them today.
+    """The cells of a store, judged by the current code and data.
 
     Caches the digests of the prepared data: create a new instance after a run.
 
@@ -159,7 +159,7 @@ class Inventory:
                 yield cell
 
     def settings(self, cell: StoredCell) -> list[str]:
-        """Return what differs from the method's YAML and the defaults of ``train``, as ``name=value``."""
+        """Return the settings that differ from the method's YAML and the defaults of ``train``, as ``name=value``."""
         parts, own = cell.parts, _loaded(cell.method)
         before = {**own.identity(), "preprocessing": own.preprocessing} if own else {}
         after = {**cell.settings, "preprocessing": parts.get("preprocessing", "none")}
@@ -178,7 +178,7 @@ class Inventory:
         return texts
 
     def outdated(self, cell: StoredCell) -> str | None:
-        """Return why a finished cell is not what today's code and data give, ``None`` if it is.
+        """Return why a finished cell is outdated by the current code or data, ``None`` if it is not.
 
         The cell is rebuilt from its record and its key computed again. Where the dataset is not prepared on this
         machine, only code and libraries are compared.
@@ -197,7 +197,7 @@ class Inventory:
             return "cannot be rebuilt: " + " ".join(str(error).split())[:80]
 
     def n_splits(self, cell: StoredCell) -> int | None:
-        """Return how many splits the protocol of a cell has, ``None`` where it is not known here."""
+        """Return the number of splits of a cell's protocol, ``None`` if it is unknown here."""
         splits = self._today(cell)[1]
         return None if splits is None else len(splits)
 
@@ -213,7 +213,7 @@ class Inventory:
         return data, None if cell.inner or cell.split < 0 else splits
 
     def rebuilt(self, cell: StoredCell) -> Cell:
-        """Return the unit of work that a stored cell is the result of, under today's code."""
+        """Return the unit of work of a stored cell under the current code."""
         parts, own = cell.parts, _loaded(cell.method)
         params, tune = dict(cell.settings), dict(parts.get("tune", {}))
         members = [self.read(key) for key in parts["reads"][::2]]
@@ -318,7 +318,7 @@ def _protocol_names(conf: Path) -> dict[str, str]:
 
 
 def argument_changes(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the arguments of ``after`` that ``before`` does not have so, nested ones by dotted name.
+    """Return the arguments of ``after`` that differ from ``before``, nested ones by dotted name.
 
     An argument that is only in ``before`` has the value ``None`` here.
     """

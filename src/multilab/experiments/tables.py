@@ -1,4 +1,4 @@
-"""Inputs of cells of a table of one's own: what turns its columns into numbers is learned from the training rows."""
+"""Inputs of cells on user tables: the encoding of the columns is learned from the training rows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def table_inputs(cell: Cell, store: Store) -> CellInputs:
 
 
 def table_scaler(preprocessing: str, X: Any, encoder: TableEncoder, columns: np.ndarray | None = None) -> Any | None:
-    """Return `fitted_scaler` of a method's preprocessing, but for words of free text, which stay as they are.
+    """Return `fitted_scaler` of a method's preprocessing, except for words of free text, which are not scaled.
 
     X has some columns of the encoder, by default all.
     """
@@ -71,7 +71,7 @@ def table_scaler(preprocessing: str, X: Any, encoder: TableEncoder, columns: np.
 
 
 def columns_of(method: Method, encoder: TableEncoder) -> np.ndarray | None:
-    """Return the columns that a method gets: of a text with many words some, if it makes its features dense.
+    """Return the columns that a method gets: only frequent words of a text if it makes its features dense.
 
     None: all columns. 5,000 rows of 50,000 words take 2 GB when they are dense.
     """
@@ -92,7 +92,7 @@ def makes_dense(method: Method) -> bool:
 
 
 def encoded_rows(ref: SplitRef, store: Store) -> tuple[TableEncoder, Any]:
-    """Return the encoder that the training rows of a split teach, and all rows of the table as it encodes them.
+    """Return the encoder learned from the training rows of a split, and all rows of the table encoded by it.
 
     Of an inner fold it is that of the outer training rows. The matrix is written next to the cells once, and read by
     all others of the split.

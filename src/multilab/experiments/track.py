@@ -1,4 +1,4 @@
-"""How runs are written to MLflow: created, changed, tagged and deleted so that the store shows the result files.
+"""Writer of runs to MLflow: creates, changes, tags and deletes runs so that the store shows the result files.
 
 An experiment per study, a run per method and data set, which the tags ``method`` and ``dataset`` group. Under the plain
 name of a metric a run shows the mean over the splits; the splits themselves are steps of ``split/<metric>`` for three

@@ -122,7 +122,7 @@ def track(results: Sequence[Any]) -> None:
 
 
 def leave_note(store: Store, settings: dict[str, Any], name: str, content: dict[str, Any]) -> None:
-    """Note next to the cells what is to be published: `study publish --runs` does it where MLflow did not answer."""
+    """Leave a note next to the cells, so `study publish --runs` can publish them if MLflow did not answer."""
     if settings["publish"]:
         write_atomically(store.root / ".runs" / f"{name}.json", json.dumps(content))
 
@@ -136,7 +136,7 @@ def _planned(settings: dict[str, Any], store: Store) -> list[Cell]:
 
 
 def cells_of(settings: dict[str, Any]) -> list[Cell]:
-    """Return the cells of a run; the dataset is prepared if that was not done yet."""
+    """Return the cells of a run; prepare the dataset if necessary."""
     method = Method.from_mapping(settings["method"], settings["mapping"])
     tuned = Tuning.from_mapping(settings["tune"]) if settings["tune"] else None
     if tuned and tuned.storage is not None:
@@ -147,7 +147,7 @@ def cells_of(settings: dict[str, Any]) -> list[Cell]:
 
 
 def read_runs(store: Store, where: dict[str, str]) -> tuple[list[Run], int]:
-    """Return the runs that a store of cells has notes of, and how many there are whose cells are gone."""
+    """Return the runs with notes in a store of cells, and the number of notes whose cells are gone."""
     runs, left_out = [], 0
     for path in sorted((store.root / ".runs").glob("run-*.json")):
         settings, metrics = (read_json(path)[name] for name in ("settings", "metrics"))

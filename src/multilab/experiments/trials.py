@@ -73,7 +73,7 @@ class Journal:
         return study
 
     def finish(self, name: str, n_trials: int) -> bytes:
-        """Leave the journal at its final path, unless one with as many trials is there; return its content."""
+        """Move the journal to its final path, unless one with as many trials exists; return its content."""
         content = self.path.read_bytes()
         if len(finished_trials(self.final, name)) < n_trials:
             os.replace(self.path, self.final)
@@ -162,7 +162,7 @@ class Database:
     url: str
 
     def study(self, name: str, direction: Any, n_trials: int) -> Any:
-        """Return the study of that name, made first if it is not there; trials that a killed search left are failed.
+        """Return the study of that name, creating it if necessary; mark trials of a killed search as failed.
 
         ``n_trials`` is not used: unlike a journal, a database is not written again for a shorter search.
         """

@@ -59,7 +59,7 @@ class Search:
 
     @functools.cached_property
     def cell(self) -> Cell:
-        """What was tuned."""
+        """The tuned cell."""
         return cell_of(self.settings)
 
     @property
@@ -192,7 +192,7 @@ def _plan_of(cfg: Any) -> Tuning:
 
 
 def cell_of(settings: dict[str, Any]) -> Cell:
-    """Return what a search tunes: a method on all rows of a dataset."""
+    """Return the cell that a search tunes: a method on all rows of a dataset."""
     known = split_refs(settings["dataset"], settings["protocol"])[0]
     every_row = replace(known, split=-1, digest="all rows")
     method = Method.from_mapping(settings["method"], settings["mapping"])
@@ -200,7 +200,7 @@ def cell_of(settings: dict[str, Any]) -> Cell:
 
 
 def read_searches(store: Store, where: dict[str, str]) -> list[Search]:
-    """Return the searches that a store of cells has notes of."""
+    """Return the searches with notes in a store of cells."""
     notes = [read_json(path) for path in sorted((store.root / ".runs").glob("search-*.json"))]
     return [Search(**{**note, "plan": Tuning(**note["plan"]), "where": where}) for note in notes]
 

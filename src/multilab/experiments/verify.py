@@ -74,7 +74,7 @@ class Difference:
 def fingerprint(
     cell: Cell, store: Store, conventions: str = "default", extra: Iterable[tuple[str, str]] = ()
 ) -> dict[str, float]:
-    """Return all metrics of a cell and, so that no change hides behind a rank, the norms of its arrays.
+    """Return all metrics of a cell and the norms of its arrays, so no change hides behind a rank.
 
     Norms are of finite entries: the loss of a layer that was not grown is NaN, that of a measure not defined infinite.
     A tuned cell also has the value of every trial: a search that is scored wrongly may still choose the same arguments.

@@ -97,7 +97,7 @@ def _balanced(y: np.ndarray, rows: np.ndarray | None) -> tuple[float, float]:
 
 
 def takes_weights(estimator: BaseEstimator) -> bool:
-    """Return whether ``fit`` takes ``sample_weight``; of a pipeline, whether that of its last step does."""
+    """Return whether ``fit`` takes ``sample_weight``; for a pipeline, whether its last step does."""
     return _weight_argument(estimator) is not None
 
 
@@ -112,7 +112,7 @@ def check_takes_weights(estimator: BaseEstimator, weights: Weights) -> None:
 
 
 def weight_arguments(estimator: BaseEstimator, weight: np.ndarray | None) -> dict[str, np.ndarray]:
-    """Return the weights under the name that the estimator's ``fit`` has for them; nothing where there are none."""
+    """Return the weights under the name of the argument of the estimator's ``fit``; empty without weights."""
     if weight is None:
         return {}
     name = _weight_argument(estimator)

@@ -1,4 +1,4 @@
-"""Finds the classes of this package in its files, so that no list of methods has to be kept."""
+"""Discovery of the classes of this package in its files, without a list of methods."""
 
 import importlib
 import inspect

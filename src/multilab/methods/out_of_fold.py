@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""Scores of rows that the scoring model has not seen: what a stacking method may be trained on."""
+"""Scores of rows by models that have not seen them, as training data of stacking methods."""
 
 import warnings
 from collections.abc import Iterable
@@ -77,7 +77,7 @@ def fit_seeded(
 
 
 def quiet_column_fit(model: Any, X: Any, Y: np.ndarray, **params: Any) -> Any:
-    """Fit a model without scikit-learn's warning that Y has one column: a label matrix may have one label."""
+    """Fit a model without scikit-learn's warning about a Y with one column: a label matrix may have one label."""
     with warnings.catch_warnings():
         if Y.ndim == 2 and Y.shape[1] == 1:
             warnings.simplefilter("ignore", DataConversionWarning)

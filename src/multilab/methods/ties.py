@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""Ties by rule: numbers that differ by rounding errors only become equal."""
+"""Ties by rule: numbers that differ only by rounding errors become equal."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ _SUBNORMAL = -1034  # numbers with a smaller exponent keep few bits: their toler
 
 
 def merge_ties(scores: np.ndarray) -> np.ndarray:
-    """Make scores equal that differ by rounding errors only.
+    """Make scores equal if they differ only by rounding errors.
 
     Parameters
     ----------
@@ -88,6 +88,6 @@ def round_to_grid(values: np.ndarray, largest: np.ndarray | float = 1.0) -> np.n
 
 
 def first_largest(values: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Return the index of the largest value along an axis: of values that are equal to 1e-12 the first."""
+    """Return the index of the largest value along an axis, the first among values equal to 1e-12."""
     best = values.max(axis=axis, keepdims=True)
     return np.argmax(values >= best - _SAME_VALUE * np.maximum(1.0, np.abs(best)), axis=axis)

@@ -1,4 +1,4 @@
-"""Metrics of the order in which scores put the rows or cells: AUC and average precision, macro and micro.
+"""Metrics of the ranking of rows or cells by scores: AUC and average precision, macro and micro.
 
 AUC is a quotient of integers: pairs of a positive and a negative, counted through a sort.
 """

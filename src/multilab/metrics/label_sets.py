@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""True labels as sets per row, and which cells of them were observed.
+"""True labels as sets per row, and the cells that were observed.
 
 A cell of Y is not observed where a float Y is NaN, an int8 Y is -1, or ``y_mask`` is False. Every metric is computed as
 if these cells did not exist: a row is measured over its observed labels, a label over the rows that observe it, and a
@@ -209,7 +209,7 @@ def _has_marks(matrix: np.ndarray | sp.csr_array) -> bool:
 
 
 def observed_only(truth: LabelSets, given: _Given, name: str) -> tuple[LabelSets, _Given]:
-    """Return labels and scores (or decisions) without what is not observed.
+    """Return labels and scores (or decisions) without unobserved cells.
 
     Rows and labels without an observed cell are left out; other unobserved cells are hidden, see :meth:`Cells.hiding`.
 

@@ -1,4 +1,4 @@
-"""Ranking metrics of rows: the order in which scores put the labels of a row.
+"""Ranking metrics of rows: the ranking of a row's labels by scores.
 
 A formula gets the :class:`Ranking` of the labels. A mean over no row at all is ``nan``.
 """

@@ -153,7 +153,7 @@ def defined(name: str) -> Metric:
 
 
 def find_metric(name: str) -> Metric | None:
-    """Return the metric of this name that scores of a study can hold: one of :data:`METRICS`, or one of a paper."""
+    """Return the metric of this name for scores of a study: one of :data:`METRICS`, or one of a paper."""
     return _SCORED.get(name) or paper_metrics().get(name)
 
 
@@ -287,7 +287,7 @@ def _check(
 
 
 def measure(Y: Any, given: Any, needs: str, conventions: Conventions, y_mask: Any = None) -> DecisionCounts | Ranking:
-    """Return what a formula needs of the observed cells of one prediction."""
+    """Return the inputs of a formula from the observed cells of one prediction."""
     truth = LabelSets(Y, y_mask=y_mask)
     if needs == "decisions":
         return count_decisions(*observed_only(truth, Decisions(given), "decisions"))

@@ -232,7 +232,7 @@ class _WeightedRanking(Ranking):
 
     @property
     def was_read(self) -> bool:
-        """Whether a formula has asked for the weighted counts; another one would be unweighted."""
+        """Whether a formula has used the weighted counts; otherwise its value would be unweighted."""
         return bool(self._read)
 
     @property

@@ -1,4 +1,4 @@
-"""Labels of the rows that are split, with the line to use where they are tags."""
+"""Labels of the rows to split, with a hint if they are tags."""
 
 from __future__ import annotations
 

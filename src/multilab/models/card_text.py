@@ -1,4 +1,4 @@
-"""Model card as text: sections of paragraphs, lists and tables, written as Markdown and as a web page."""
+"""Model card as text: sections with paragraphs, lists and tables, as Markdown or a web page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explanations of a saved model: importance of raw columns, and coefficients or feature paths where it has them."""
+"""Explanations of a saved model: importance of raw columns, and coefficients or feature importances if it has them."""
 
 from __future__ import annotations
 

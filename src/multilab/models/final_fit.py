@@ -381,7 +381,7 @@ def _dataset(name: str) -> dict[str, Any]:
 
 
 def method_facts(method: Method) -> dict[str, Any]:
-    """Return what the metadata of a model say of its method."""
+    """Return the facts about the method for a model's metadata."""
     return {
         "name": method.name,
         "title": method.title,

@@ -30,7 +30,7 @@ from multilab.models.registry import LoggedModel, log_model
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Arguments of `multilab fit` that are no settings of a run.
+    """Arguments of `multilab fit` that are not settings of a run.
 
     Attributes
     ----------

@@ -47,7 +47,7 @@ class HeldOutDecisions:
 
     @property
     def thresholds_(self) -> np.ndarray | None:
-        """Probability from which on each label is assigned; None where the rule is another one."""
+        """Threshold of the probability of each label; None for other decision rules."""
         return None if self.calibration is not None else getattr(self.decisions, "thresholds_", None)
 
     def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -102,7 +102,7 @@ class FittedMethod:
 
     @property
     def thresholds(self) -> np.ndarray | None:
-        """Score from which on each label is assigned, shape (q,); None where the rule is another one."""
+        """Threshold of the score of each label, shape (q,); None for other decision rules."""
         last = self.estimator[-1] if hasattr(self.estimator, "named_steps") else self.estimator
         own = getattr(last, "thresholds_", None)
         if own is not None and np.shape(own) == (self.n_labels,):

@@ -1,4 +1,4 @@
-"""Where a model is loaded from: a folder, or an address of MLflow."""
+"""Loading of models from a folder or an MLflow address."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def load_model(location: str | os.PathLike[str], tracking_uri: str | None = None
 
 
 def model_folder(location: str | os.PathLike[str], scratch: str, tracking_uri: str | None = None) -> Path:
-    """Return the folder of a saved model; what MLflow has is copied into the folder ``scratch``."""
+    """Return the folder of a saved model; a model in MLflow is copied into the folder ``scratch``."""
     text = os.fspath(location)
     if text.startswith(_SCHEMES):
         from multilab.models.registry import download

@@ -1,4 +1,4 @@
-"""What is known of a saved model: one JSON file next to it."""
+"""Metadata of a saved model: one JSON file next to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model card: what a model was made from, how good it is, and what is known to be weak."""
+"""Model card: the origin of a model, its quality, and its known weaknesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known to be weak in a model, from its held-out scores."""
+"""Known weaknesses of a model, from its held-out scores."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def over_assigned_labels(about: ModelMetadata) -> list[OverAssigned]:
 
 
 def over_assigned_text(often: Sequence[OverAssigned], rows: str = "the held-out rows") -> str:
-    """Return a warning of labels that are assigned far too often, empty if there are none."""
+    """Return a warning about labels that are assigned far too often, empty if there are none."""
     if not often:
         return ""
     labels = listed([*map(str, often)], _SHOWN)
@@ -58,7 +58,7 @@ def over_assigned_text(often: Sequence[OverAssigned], rows: str = "the held-out 
 
 
 def prediction_warnings(about: ModelMetadata, shares: np.ndarray, n_rows: int) -> list[str]:
-    """Return which labels are assigned to far too many new rows, compared with the training rows, or were held out.
+    """Return warnings about labels that are assigned to far too many of the new rows, or of the held-out rows.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def prediction_warnings(about: ModelMetadata, shares: np.ndarray, n_rows: int) -
     shares : ndarray of shape (q,)
         Share of the new rows that each label is assigned to.
     n_rows : int
-        Number of new rows; fewer than 20 say nothing by themselves.
+        Number of new rows; fewer than 20 are too few to judge.
     """
     here: list[OverAssigned] = []
     if n_rows >= LEAST_ROWS:

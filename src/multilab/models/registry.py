@@ -1,4 +1,4 @@
-"""Models in MLflow: logged with signature and links to run and dataset, registered, and read again."""
+"""Models in MLflow: logging with signature and links to run and dataset, registration, and loading."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def log_model(
 
 
 def save_mlflow(model: SavedModel, folder: Path) -> Path:
-    """Write a model into a folder as MLflow has it, without any store, and return the folder."""
+    """Write a model to a folder in MLflow's format, without a store, and return the folder."""
     with tempfile.TemporaryDirectory() as scratch:
         mlflow.pyfunc.save_model(path=folder, **_package(model, model.save(Path(scratch) / "model")))
     return folder
@@ -236,7 +236,7 @@ def _version_of(client: Any, name: str, alias: str) -> Any:
 
 
 def download(address: str, scratch: str, tracking_uri: str | None = None) -> Path:
-    """Return the folder of an MLflow model, copied into ``scratch`` where it is not local.
+    """Return the folder of an MLflow model, copied into ``scratch`` if it is not local.
 
     Raises
     ------

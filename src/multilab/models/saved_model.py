@@ -50,7 +50,7 @@ class SavedModel:
 
     @property
     def score_suffix(self) -> str:
-        """``_probability``, or ``_score`` where the scores are no probabilities."""
+        """``_probability``, or ``_score`` if the scores are not probabilities."""
         return f"_{self.metadata.score_kind}"
 
     def read(self, path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -62,7 +62,7 @@ class SavedModel:
         return self.encoder.encode(rows, strict=strict)
 
     def example(self) -> pd.DataFrame:
-        """Return a row of no data set, see `FeatureColumn.example`."""
+        """Return an artificial example row, see `FeatureColumn.example`."""
         return pd.DataFrame({column.name: [column.example] for column in self.encoder.columns})
 
     def predict_frame(self, rows: pd.DataFrame, *, strict: bool = False) -> pd.DataFrame:

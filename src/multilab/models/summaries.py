@@ -1,4 +1,4 @@
-"""Numbers that a model remembers: of its training rows (for drift) and of its cross-validated scores (for the card)."""
+"""Summaries stored with a model: of its training rows (for drift) and of its cross-validated scores (for the card)."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ _SUMS = ("count", "positives", "scores", "squares", "score_squares")
 
 
 def calibration_sums(Y: Any, scores: Any) -> CalibrationBins:
-    """Return what the test of calibration needs to know of a sample.
+    """Return the sums of a sample that the test of calibration needs.
 
     Parameters
     ----------

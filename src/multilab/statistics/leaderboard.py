@@ -1,4 +1,4 @@
-"""The results of methods as one table, and what follows from it, on one data set and over many.
+"""The results of methods as one table, with comparisons on one data set and over many.
 
 Studies, `multilab compare` and the arena have one such table each. What differs between them is what a comparison is
 paired over: the splits of one data set (:meth:`Leaderboard.tests`, corrected for overlapping training sets), or data
@@ -101,7 +101,7 @@ class Leaderboard:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics, the one that orders the tables first."""
+        """The metrics; the first one orders the tables."""
         return tuple(self.directions)
 
     @property
@@ -125,7 +125,7 @@ class Leaderboard:
         return replace(self, scores=scores, unfinished=unfinished, datasets=names)
 
     def only(self, splits: Mapping[str, Sequence[int]]) -> Leaderboard:
-        """Return the results on some splits of each data set; all of a data set that is not named.
+        """Return the results on some splits of each data set; data sets that are not named keep all splits.
 
         Raises
         ------
@@ -167,7 +167,7 @@ class Leaderboard:
 
     @cached_property
     def splits_of(self) -> dict[str, tuple[int, ...]]:
-        """Numbers of the splits of each data set, finished by a method or not."""
+        """Numbers of the splits of each data set, finished or not."""
         both = pd.concat([each[["dataset", "split"]] for each in (self.scores, self.unfinished)]).drop_duplicates()
         numbers = {str(name): tuple(sorted(map(int, each))) for name, each in both.groupby("dataset")["split"]}
         return {name: numbers.get(name, ()) for name in self.datasets}
@@ -314,7 +314,7 @@ class Leaderboard:
         return pd.DataFrame(ranks).reindex(self.table.index)
 
     def tests(self, metric: str | None = None, reference: str | None = None) -> pd.DataFrame:
-        """Return one method compared with each other one by the corrected resampled t test, after Holm's correction.
+        """Compare one method with each other one by the corrected resampled t test, with Holm's correction.
 
         Parameters
         ----------
@@ -368,7 +368,7 @@ class Leaderboard:
         return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "low", "high"])
 
     def difference(self, first: str, second: str, metric: str | None = None, level: float = 0.95) -> pd.Series:
-        """Return by how much one method is better than another: the paired difference with its interval.
+        """Return the paired difference between two methods with its interval.
 
         Parameters
         ----------

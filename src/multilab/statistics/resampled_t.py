@@ -95,7 +95,7 @@ def corrected_resampled_interval(
 def corrected_unpaired_interval(
     first: np.ndarray, first_ratio: float, second: np.ndarray, second_ratio: float, level: float = 0.95
 ) -> tuple[float, float, float]:
-    """Return by how much the mean over the second splits exceeds that over the first, with its confidence interval.
+    """Return the difference between the means over the second and the first splits, with its confidence interval.
 
     The two sets of splits are not paired: another number of splits, or another number of training rows.
 

@@ -59,7 +59,7 @@ def read_table(path: Path | str, columns: Iterable[str] = (), text: bool = False
 
 
 def read_unfinished(folder: Path | str) -> pd.DataFrame:
-    """Return the cells of a study without a result: dataset, split, method, reason, seconds, key; perhaps no rows."""
+    """Return the cells of a study without a result: dataset, split, method, reason, seconds, key; may be empty."""
     path, columns = Path(folder) / "unfinished.csv", [*CELL, "reason", "seconds", "key"]
     return read_table(path, columns) if path.is_file() else pd.DataFrame(columns=columns)
 

@@ -1,4 +1,4 @@
-"""Tests of two samples that are given as counts: Kolmogorov-Smirnov with ties, Fisher's exact test, chi-square."""
+"""Tests of two samples given as counts: Kolmogorov-Smirnov with ties, Fisher's exact test, chi-square."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distinct values of a column with their counts: what tests of drift know of a sample."""
+"""Distinct values of a column with their counts, the input of drift tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks for multi-label estimators of one's own: scikit-learn's, and what only a label matrix can show."""
+"""Checks for multi-label estimators: scikit-learn's, and those that need a label matrix."""
 
 from __future__ import annotations
 

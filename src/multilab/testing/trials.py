@@ -1,4 +1,4 @@
-"""What the checks share: their data, seeded fits, and the outputs of any estimator as two matrices."""
+"""Common parts of the checks: data, seeded fits, and the outputs of any estimator as two matrices."""
 
 from __future__ import annotations
 

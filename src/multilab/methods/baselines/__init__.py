@@ -1,1 +1,1 @@
-"""Baselines that do not look at the features: what any method has to beat."""
+"""Baselines that ignore the features: any method has to beat them."""

@@ -11,7 +11,7 @@ __all__ = ["FrequentLabels"]
 
 
 class FrequentLabels(MultiLabelClassifier):
-    """Assign the k most frequent training labels to every row.
+    """Baseline that assigns the k most frequent training labels to every row.
 
     Parameters
     ----------

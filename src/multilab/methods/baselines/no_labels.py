@@ -11,7 +11,7 @@ __all__ = ["NoLabels"]
 
 
 class NoLabels(MultiLabelClassifier):
-    """Assign no label to any row; all scores are 0.
+    """Baseline that assigns no label to any row; all scores are 0.
 
     Its Hamming loss is the label density, which many methods fail to beat on sparse label matrices.
 

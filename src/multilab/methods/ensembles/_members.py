@@ -16,7 +16,7 @@ Combine = Literal["confidence", "vote"]
 
 
 def base_classifier(estimator: BaseEstimator | None) -> BaseEstimator:
-    """Return the estimator, or when None what is used where the papers have C4.5 (Weka's J48).
+    """Return the estimator, or for None the replacement of C4.5 (Weka's J48), which the papers use.
 
     Both split on information and keep 2 rows per leaf. C4.5 also divides the gain by the information of the split,
     prunes pessimistically, and splits a nominal feature into all its values at once.

@@ -121,7 +121,7 @@ class PrunedSets(WeightedClassifier):
 def prune(
     Y: np.ndarray, p: int, strategy: Strategy, b: int, weight: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return row numbers, ascending and with repetitions, and the label set each is to be trained with.
+    """Return row numbers, ascending with repetitions, and the label set to train each row with.
 
     Among subsets of equal size and frequency the one that appears first in the data comes first (label sets are
     numbered in that order, and the sort is stable), which no order of the labels can change. The frequency of a label

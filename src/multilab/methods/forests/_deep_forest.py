@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""What the deep forests share: layers, the measures that control their growth, the stopping rule and predictions."""
+"""Common parts of the deep forests: layers, measures that control their growth, stopping rule and predictions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -315,7 +315,7 @@ class Growth:
 
 
 class MeasureAwareForest(MultiLabelClassifier, ABC):
-    """Base class of cascades of forests whose growth one of six measures stops, or each of several.
+    """Base class of cascades of forests whose growth is stopped by one of six measures, or by each of several.
 
     A subclass implements ``fit``, ``_layers`` and ``_by_measure``; it documents the parameters.
     """

@@ -298,7 +298,7 @@ def grow_forest(
 def fit_trees(
     tree: DecisionTreeRegressor, samples: Iterable[tuple[np.ndarray, np.ndarray | None, int]], Y: np.ndarray
 ) -> list[Tree]:
-    """Fit one estimator to several samples and return the fitted trees; its arguments are checked once, X never.
+    """Fit one estimator to several samples and return the fitted trees; check its arguments once, and X never.
 
     Parameters
     ----------

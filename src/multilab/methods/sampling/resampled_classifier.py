@@ -1,4 +1,4 @@
-"""Resampling of the training rows before a multi-label classifier, and of nothing else."""
+"""Resampling of the training rows, and only these, before a multi-label classifier."""
 
 from typing import Any
 

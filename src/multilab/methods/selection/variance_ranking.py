@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""Feature ranking by variance, without a look at the labels: what a ranking by labels has to beat."""
+"""Feature ranking by variance, ignoring the labels: a ranking by labels has to beat it."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ __all__ = ["VarianceRanking"]
 
 
 class VarianceRanking(RankingSelector):
-    """Feature selector by the variances of the features, blind to the labels.
+    """Feature selector by the variances of the features, ignoring the labels.
 
     It is MDDM's ranking with the projection "proj" and a label kernel that knows each instance from the others only.
 

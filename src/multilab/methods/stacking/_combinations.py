@@ -66,7 +66,7 @@ class Calibration:
         return cls(first.probability, slope, offset)
 
     def margins(self, scores: np.ndarray) -> np.ndarray:
-        """Return what the sigmoids are fitted to: log-odds of probabilities, other scores as they are."""
+        """Return the inputs of the sigmoids: log-odds of probabilities, and other scores unchanged."""
         kinds = zip(scores, self.probability, strict=True)
         return np.stack([log_odds(one, _LEAST) if kind else one for one, kind in kinds])
 

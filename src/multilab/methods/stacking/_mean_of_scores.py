@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""The plain mean of the scores of several classifiers: what a stack that learns its weights has to beat."""
+"""The plain mean of the scores of several classifiers, a baseline for stacks that learn their weights."""
 
 from typing import Any
 

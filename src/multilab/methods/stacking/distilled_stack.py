@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""A forest and a kernel regression that a stack has taught."""
+"""A forest and a kernel regression trained on the outputs of a stack."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RIDGES = [1.0, 0.1, 0.01]
 
 
 class DistilledStack(MultiLabelClassifier):
-    """Forest and kernel regression taught by a stack: a prediction costs at most 2 ms.
+    """Forest and kernel regression trained on the outputs of a stack: a prediction takes at most 2 ms.
 
     A stack is fitted to the training rows. Kernel ridge regression learns a mean of its out-of-fold scores and the true
     labels on these rows, and its scores on synthetic rows between neighbours. A forest learns the labels. The mean of

@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""A portfolio of classifiers, combined in the way that held-out scores prefer."""
+"""A portfolio of classifiers, combined in the way that is best on held-out scores."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ __all__ = ["PortfolioStack"]
 
 
 class PortfolioStack(MultiLabelClassifier):
-    """Ensemble of a portfolio: a second classifier on the out-of-fold scores of several.
+    """Ensemble of a portfolio: a second-level classifier on the out-of-fold scores of the members.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""The second level of a stack: base scores of several classifiers, combined in the way that held-out rows prefer."""
+"""The second level of a stack: base scores of several classifiers, combined as is best on held-out rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ __all__ = ["ScoreEnsemble"]
 
 
 class ScoreEnsemble(MultiLabelClassifier):
-    """Ensemble on a matrix of base scores: calibrated, combined in several ways, the best way chosen.
+    """Ensemble on a matrix of base scores: calibrates them and chooses the best of several combinations.
 
     The scores of m classifiers for q labels are calibrated per classifier and label (Platt's sigmoid). The candidates
     for the combination are fitted to them; cross-validation over the rows, calibration included, chooses one.

@@ -31,7 +31,7 @@ class LabelScorer(Protocol):
 
 
 def score_kind(estimator: BaseEstimator, calibration: Calibration) -> str:
-    """Return "probability" or "margin": what the scores of the fitted label will be."""
+    """Return the kind of scores of the fitted label: "probability" or "margin"."""
     calibrated = calibration in ("sigmoid", "libsvm")
     return "probability" if calibrated or hasattr(estimator, "predict_proba") else "margin"
 
@@ -118,7 +118,7 @@ def fit_label(
 
 
 def quiet_fit(model: Any, matrix: Any, y: np.ndarray, weight: np.ndarray | None = None) -> Any:
-    """Fit without scikit-learn's announcement that ``SVC(probability=True)`` will go in 1.11.
+    """Fit without scikit-learn's warning that ``SVC(probability=True)`` will be removed in 1.11.
 
     A tree takes a matrix of its own form (float32, dense or CSC) as it is: matrix and parameters were validated once
     for all labels, and checking them again costs a fifth of the fit where the features are sparse.
@@ -141,7 +141,7 @@ def quiet_fit(model: Any, matrix: Any, y: np.ndarray, weight: np.ndarray | None 
 
 
 def probabilities(model: Any, matrix: Any) -> np.ndarray:
-    """Return ``predict_proba``, of a tree without another check of a matrix in its own form (float32, dense or CSR)."""
+    """Return ``predict_proba``; for a tree, skip the check of a matrix that is already float32 (dense or CSR)."""
     if _in_tree_form(model, matrix, "csr"):
         return model.predict_proba(matrix, check_input=False)
     return model.predict_proba(matrix)

@@ -35,7 +35,7 @@ class SetModel:
 
 
 def distinct_rows(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows in the order they appear, and for each row the number of its own.
+    """Return the distinct rows in order of appearance, and the number of each row's distinct row.
 
     A dictionary of packed rows: for some thousand rows ten times as fast as sorting them.
     """
@@ -59,7 +59,7 @@ def fit_sets(base: BaseEstimator, matrix: Any, classes: np.ndarray, weight: np.n
 
 
 def one_vs_rest_scores(model: SVC, matrix: Any) -> np.ndarray:
-    """Return what ``SVC(decision_function_shape="ovr")`` would, for a model fitted with "ovo", shape (m, p).
+    """Return the scores of ``SVC(decision_function_shape="ovr")`` for a model fitted with "ovo", shape (m, p).
 
     Votes of the p (p - 1) / 2 pairwise machines plus sum / (3 (|sum| + 1)) of their signed margins. Rows come
     in blocks and the sums are sparse products: with several hundred label sets scikit-learn's loop over pairs

@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""Dense features for a classifier that takes no sparse ones."""
+"""Dense features for a classifier that does not accept sparse ones."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ __all__ = ["DenseFeatures"]
 
 
 class DenseFeatures(MultiLabelClassifier):
-    """Multi-label classifier on a dense copy of X, where its base classifier refuses a sparse one.
+    """Multi-label classifier that makes X dense for a base classifier that refuses sparse input.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # Part of the key of cells: an edit of code (not of comments or docstrings) recomputes the results that use it.
-"""Any classifier that learns all labels at once."""
+"""Wrapper of any classifier that learns all labels at once."""
 
 import inspect
 from typing import Any
