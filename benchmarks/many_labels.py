@@ -34,6 +34,7 @@ from sklearn.preprocessing import normalize
 
 from common import CHECKOUT, PEERS, Line, arguments, race, show
 from multilab.methods.neighbours.mlknn import MLkNN
+from multilab.methods.sparse_scores import top_scores
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.metrics import precision_at_k, score_all
 from multilab.model_selection import make_splits
@@ -96,10 +97,10 @@ def run(data: str, method: str, sizes: tuple[int, int, int]) -> dict[str, Any]:
     fitted = model(method).fit(X[split.train], Y[split.train])
     done("fit")
     decisions = fitted.predict_sparse(X[split.test])
-    labels, _ = fitted.predict_top_k(X[split.test], K)
+    scores = top_scores(fitted, X[split.test], K)
     done("predict")
     values = score_all(Y[split.test], None, decisions=decisions)
-    precision = precision_at_k(Y[split.test], ranked(labels, Y.shape[1]), k=K)
+    precision = precision_at_k(Y[split.test], scores, k=K)
     done("metrics")
     return {
         "seconds": seconds,
@@ -109,12 +110,6 @@ def run(data: str, method: str, sizes: tuple[int, int, int]) -> dict[str, Any]:
         "precision_at_5": float(precision),
         "recall": getattr(fitted, "neighbour_recall_", None),
     }
-
-
-def ranked(labels: np.ndarray, q: int) -> sp.csr_array:
-    """Return sparse scores k, k - 1, ..., 1 of the best labels; a label that is not stored has the score 0."""
-    m, k = labels.shape
-    return sp.csr_array((np.tile(np.arange(k, 0.0, -1.0), m), labels.ravel(), np.arange(0, m * k + 1, k)), shape=(m, q))
 
 
 def child(data: str, method: str, sizes: tuple[int, int, int]) -> Line:

@@ -20,7 +20,7 @@ from common import CHECKOUT, arguments, machine
 
 HERE = Path(__file__).resolve().parent
 # run separately: forests.py needs far longer than all others together, the peers of splitters.py minutes, and
-# many_labels.py half an hour
+# many_labels.py and extreme.py half an hour to an hour
 SCRIPTS = (
     *("startup", "mlknn", "reading", "metrics", "ensembles", "mlwse_grid", "elm_path", "elm_tuning", "nystroem"),
     *("selection", "reduction", "decisions", "pipeline", "memory"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from helpers.checkpoints import FileClassifier
@@ -44,6 +45,7 @@ CHECK_PARAMS: dict[str, dict[str, Any]] = {
     "RFML": {"k": 3},
     "ReliefFML": {"k": 3},
     "ScoreEnsemble": {"candidates": ("greedy", "l1"), "cv": 2, "n_rounds": 3},
+    "SparseBinaryRelevance": {"estimator": LinearSVC(dual=False, tol=1e-10)},
     "TabM": {"batch_size": 8, "d_block": 16, "k": 4, "max_epochs": 60, "n_blocks": 2},
 }
 

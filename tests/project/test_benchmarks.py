@@ -274,6 +274,19 @@ def test_many_labels_run_from_end_to_end(script, monkeypatch, data, method):
     assert result["peak"] < script("many_labels").LIMIT
 
 
+def test_extreme_runs_from_end_to_end(script, capsys):
+    extreme = script("extreme")
+    found = extreme.run("SparseBinaryRelevance", 1, (300, 80, 2000, 40))
+    assert list(found["seconds"]) == ["fit", "predict", "metrics"]
+    assert 0.1 < found["metrics"]["P@1"] <= 1  # the most frequent label alone: 0.1
+    assert found["metrics"]["P@3"] < found["best"]["P@3"] <= 1
+    line = extreme.described("SparseBinaryRelevance", found, (300, 80, 2000, 40))
+    assert line.met
+    assert line.claim == "peak memory of SparseBinaryRelevance on 300 rows x 2,000 features x 40 labels"
+    twice = {**found, "peak": 2 * found["peak"]}
+    assert [line.value for line in extreme.compared(twice, found)][:3] == ["1.00x", "1.00x", "2.00x"]
+
+
 def test_decisions_reach_the_same_f1_and_the_checks_see_a_gap(script, monkeypatch):
     decisions = script("decisions")
     Y, P = decisions.data(300, 4)

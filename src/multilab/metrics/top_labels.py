@@ -2,18 +2,24 @@
 
 Of labels tied at the border of the k a random choice is expected, so that the value does not depend on the order of the
 labels (as in scikit-learn's ``ndcg_score``). A row without relevant label counts 0.
+
+Scores may be sparse, such as the 100 best labels of each row (`multilab.methods.sparse_scores.top_scores`). A label
+that is not stored has the score 0. Ranks are counted from the stored entries alone, so that time and memory depend on
+these and not on the number of labels.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from multilab.metrics.conventions import Conventions
 from multilab.metrics.decision_counts import Value, mean_of
 from multilab.metrics.errors import MetricError
-from multilab.metrics.inputs import Entries
+from multilab.metrics.inputs import Entries, Scores, blocks
 from multilab.metrics.label_ranks import Ranking, rank_relevant
 from multilab.metrics.label_sets import LabelSets
 from multilab.metrics.registry import metric
@@ -84,13 +90,12 @@ def recall_at_k(ranking: Ranking, conventions: Conventions, *, k: int = 5) -> Va
     """
     k = _checked_k(k, ranking)
 
-    def hits(scores: np.ndarray, entries: Entries) -> np.ndarray:
-        ranks = rank_relevant(scores, entries, by_index=False)
+    def hits(ranks: _Ranks, entries: Entries) -> np.ndarray:
         share = (np.minimum(ranks.above + ranks.tied, k) - np.minimum(ranks.above, k)) / ranks.tied
         return np.bincount(ranks.lists, share, entries.starts.size - 1)
 
     relevant = np.diff(ranking.truth.indptr)
-    return mean_of(ranking.per_row(("recall", k), hits) / np.maximum(relevant, 1))
+    return mean_of(_per_row(ranking, ("recall", k), hits) / np.maximum(relevant, 1))
 
 
 @metric(
@@ -176,8 +181,7 @@ def _mean_gain(ranking: Ranking, k: int, propensities: Any, discounted: bool) ->
     discounts = 1 / np.log2(np.arange(2, k + 2)) if discounted else np.ones(k)
     summed = np.concatenate(([0.0], np.cumsum(discounts)))
 
-    def gains(scores: np.ndarray, entries: Entries) -> np.ndarray:
-        ranks = rank_relevant(scores, entries, by_index=False)
+    def gains(ranks: _Ranks, entries: Entries) -> np.ndarray:
         share = (summed[np.minimum(ranks.above + ranks.tied, k)] - summed[np.minimum(ranks.above, k)]) / ranks.tied
         sizes = np.diff(entries.starts)
         n_lists = sizes.size
@@ -185,16 +189,73 @@ def _mean_gain(ranking: Ranking, k: int, propensities: Any, discounted: bool) ->
             value = weights[ranks.positions]
             best = _best_weighted(entries, weights[entries.positions], discounts)
             return np.stack([np.bincount(ranks.lists, share * value, n_lists), best], axis=1)
-        lengths = np.isfinite(scores).sum(axis=1)
-        best = summed[np.minimum(sizes if discounted else lengths, k)]
+        best = summed[np.minimum(sizes if discounted else ranks.lengths, k)]
         return np.stack([np.bincount(ranks.lists, share, n_lists), best], axis=1)
 
     key = None if weights is None else weights.tobytes()
-    gain, best = ranking.per_row(("top", k, discounted, key), gains).T
+    gain, best = _per_row(ranking, ("top", k, discounted, key), gains).T
     if weights is not None:
         total = mean_of(best).value
         return Value(mean_of(gain).value / total if total > 0 else 0.0)
     return mean_of(np.where(best > 0, gain / np.where(best > 0, best, 1), 0.0))
+
+
+class _Ranks(NamedTuple):
+    """Counts for each relevant entry of a block of rows, ordered by row and, within it, by ascending score.
+
+    ``above`` and ``tied`` are those of `multilab.metrics.label_ranks.RelevantRanks`; ``lengths`` are the numbers of
+    observed labels of the rows.
+    """
+
+    lists: np.ndarray
+    positions: np.ndarray
+    above: np.ndarray
+    tied: np.ndarray
+    lengths: np.ndarray
+
+
+def _per_row(ranking: Ranking, key: Hashable, function: Callable[[_Ranks, Entries], np.ndarray]) -> np.ndarray:
+    """Return a number (or several) of each row, computed once per key."""
+
+    def of_dense(scores: np.ndarray, entries: Entries) -> np.ndarray:
+        ranks = rank_relevant(scores, entries, by_index=False)
+        lengths = np.isfinite(scores).sum(axis=1)
+        return function(_Ranks(ranks.lists, ranks.positions, ranks.above, ranks.tied, lengths), entries)
+
+    if key not in ranking._per_row and _is_plain_sparse(ranking.scores):
+        ranking._per_row[key] = np.concatenate([function(*block) for block in _sparse_blocks(ranking)])
+    return ranking.per_row(key, of_dense)
+
+
+def _is_plain_sparse(scores: Scores) -> bool:
+    """Return whether scores are sparse, and neither a selection of rows or labels nor partly unobserved."""
+    return sp.issparse(scores.matrix) and scores._lines is scores._labels is scores._observed is None
+
+
+def _sparse_blocks(ranking: Ranking) -> Iterator[tuple[_Ranks, Entries]]:
+    """Yield the ranks of the relevant entries of blocks of rows from the stored scores; all others are 0."""
+    matrix: Any = ranking.scores.matrix
+    n_rows, n_labels = ranking.truth.shape
+    for start, stop in blocks(n_rows, 1 + matrix.nnz // n_rows):
+        stored, entries = matrix[start:stop], ranking.truth.entries(start, stop)
+        sizes = np.diff(stored.indptr)
+        rows = np.repeat(np.arange(stop - start), sizes)
+        # the scores of the relevant labels, searched among the stored ones, which come by row and label
+        places, wanted = rows * n_labels + stored.indices, entries.lists * n_labels + entries.positions
+        found = np.searchsorted(places, wanted)
+        is_stored = np.append(places, -1)[found] == wanted
+        scores = np.where(is_stored, np.append(stored.data, 0)[found], 0)
+        order = np.lexsort((scores, entries.lists))
+        scores, lists = scores[order], entries.lists
+        # one sorted array of (row, score) for all rows, scores being numbered in ascending order
+        distinct = np.unique(np.append(stored.data, 0))
+        ordered = np.sort(rows * distinct.size + np.searchsorted(distinct, stored.data))
+        sought = lists * distinct.size + np.searchsorted(distinct, scores)
+        not_above, below = (np.searchsorted(ordered, sought, side) for side in ("right", "left"))
+        missing = (n_labels - sizes)[lists]
+        above = stored.indptr[lists + 1] - not_above + np.where(scores < 0, missing, 0)
+        tied = not_above - below + np.where(scores == 0, missing, 0)
+        yield _Ranks(lists, entries.positions[order], above, tied, np.full(stop - start, n_labels)), entries
 
 
 def _checked_k(k: int, ranking: Ranking) -> int:
