@@ -35,7 +35,7 @@ def best_average_rank(
     against: Sequence[str] | None = None,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds for a metric if one of ``best`` has a lower average rank than all of ``against``.
+    """True for a metric if one of ``best`` has a lower average rank than all of ``against``.
 
     Ranks are taken among ``methods``; ``against`` defaults to all of them that are not ``best``. A tie fails.
     """
@@ -60,7 +60,7 @@ def average_rank_order(
     methods: Sequence[str] | None = None,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds for a metric if the average ranks rise strictly along ``order``; ranked among ``methods``."""
+    """True for a metric if the average ranks rise strictly along ``order``; ranked among ``methods``."""
     sentence = (
         f"By {words(metrics)}: the average ranks over {words(datasets)} rise strictly in the order {words(order)}."
     )
@@ -80,7 +80,7 @@ def friedman_rejects(
     tie_correction: bool = True,
     alpha: float | None = None,
 ) -> Finding:
-    """Holds for a metric if F_F exceeds its critical value; Nemenyi's critical difference is carried along."""
+    """True for a metric if F_F exceeds its critical value; Nemenyi's critical difference is carried along."""
     level = evidence.alpha if alpha is None else alpha
     sentence = (
         f"By {words(metrics)}: Iman and Davenport's F over {words(datasets)} exceeds "
@@ -111,7 +111,7 @@ def wins_minus_losses(
     datasets: Sequence[str] | None = None,
     most: bool = False,
 ) -> Finding:
-    """Holds for a pair of ``methods`` and ``against`` if the first wins more cells than it loses.
+    """True for a pair of ``methods`` and ``against`` if the first wins more cells than it loses.
 
     A cell is one dataset and one metric; ties and cells without a value on either side count for neither. With ``most``
     it must win more than half of all cells.
@@ -139,7 +139,7 @@ def best_share(
     datasets: Sequence[str] | None = None,
     within: int = 1,
 ) -> Finding:
-    """Holds if the method has rank ``within`` or better (ties included) in at least ``at_least`` cells."""
+    """True if the method has rank ``within`` or better (ties included) in at least ``at_least`` cells."""
     sentence = (
         f"By {words(metrics)}, on {words(datasets)}: {method} has rank {within} or "
         f"better among {words(methods)} in at least {at_least} cells; a cell is one dataset and one "
@@ -158,7 +158,7 @@ def beats(
     metrics: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds for two methods and a metric if the first is better over the datasets by Wilcoxon's signed-rank test.
+    """True for two methods and a metric if the first is better over the datasets by Wilcoxon's signed-rank test.
 
     It is not testable on so few datasets that no difference could be significant.
     """
@@ -193,7 +193,7 @@ def value_is(
     datasets: Sequence[str],
     tolerance: float = 1e-9,
 ) -> Finding:
-    """Holds for a method and a dataset if a quantity has the value in every repetition."""
+    """True for a method and a dataset if a quantity has the value in every repetition."""
     sentence = f"On each of {words(datasets)}, in every repetition: {words(metric)} of {words(methods)} is {value:g}."
     counts = _repetitions_with(evidence, methods, metric, value, datasets, tolerance)
     return Finding.of([equal == runs for equal, runs in counts.values()], _counted(counts), sentence)
@@ -207,7 +207,7 @@ def value_in_some(
     datasets: Sequence[str],
     tolerance: float = 1e-9,
 ) -> Finding:
-    """Holds for a method and a dataset if a quantity has the value in some repetition."""
+    """True for a method and a dataset if a quantity has the value in some repetition."""
     sentence = (
         f"On each of {words(datasets)}, in at least one repetition: {words(metric)} of {words(methods)} is {value:g}."
     )
@@ -241,7 +241,7 @@ def monotone_in(
     direction: str = "up",
     fixed: Mapping[str, Any] | None = None,
 ) -> Finding:
-    """Holds for a dataset if ``y`` goes ``up`` (or ``down``) with ``x`` by Spearman's correlation."""
+    """True for a dataset if ``y`` goes ``up`` (or ``down``) with ``x`` by Spearman's correlation."""
     sentence = f"On every dataset: {y} of {words(method)} goes {direction} with {x} by Spearman's correlation."
     numbers: dict[str, Any] = {}
     parts = []
@@ -263,7 +263,7 @@ def nearer_to_published(
     datasets: Sequence[str],
     at_least: int,
 ) -> Finding:
-    """Holds if in enough cells one of our columns is nearer to the published number than each of the others.
+    """True if in enough cells one of our columns is nearer to the published number than each of the others.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def nearer_by_signed_rank(
     metrics: Sequence[str] | Mapping[str, str],
     datasets: Sequence[str],
 ) -> Finding:
-    """Holds if one of our columns is nearer to the published numbers than another by Wilcoxon's signed-rank test.
+    """True if one of our columns is nearer to the published numbers than another by Wilcoxon's signed-rank test.
 
     Its units are the datasets, each with the mean over the metrics of the relative gap to the published number; cells
     of one dataset are no independent evidence.
@@ -394,7 +394,7 @@ def mean_of_rows(
     wrong: str | None = None,
     changed: Mapping[str, float] | None = None,
 ) -> Finding:
-    """Holds if the mean of some rows rounds to ``right`` (and not to ``wrong``), with some of them ``changed``."""
+    """True if the mean of some rows rounds to ``right`` (and not to ``wrong``), with some of them ``changed``."""
     sentence = f"The mean of {words(where)} over {words(datasets)} rounds to {right}{_but_not_to(wrong)}."
     rows = _rows(evidence, {**where, "dataset": list(datasets)}).set_index("dataset")["value"]
     for dataset, value in (changed or {}).items():
@@ -414,7 +414,7 @@ def sums_to(
     at_least: int,
     slack: float = 0.002,
 ) -> Finding:
-    """Holds if on enough datasets some measures of a method sum to a constant, as accuracy and Hamming loss to 1."""
+    """True if on enough datasets some measures of a method sum to a constant, as accuracy and Hamming loss to 1."""
     sentence = f"On {at_least} or more of {words(datasets)}: the sum of {words(metrics)} of {method} is {total:g}."
     rows = _rows(evidence, {"method": method, "metric": list(metrics), "dataset": list(datasets)})
     table = rows.pivot_table(index="dataset", columns="metric", values="value").dropna()
@@ -432,7 +432,7 @@ def average_rank_of_rows(
     right: str,
     wrong: str | None = None,
 ) -> Finding:
-    """Holds if the average rank of a method, from the rows, rounds to ``right`` (and not to ``wrong``)."""
+    """True if the average rank of a method, from the rows, rounds to ``right`` (and not to ``wrong``)."""
     sentence = (
         f"By {words(metric)}: the average rank of {method} among {words(methods)} over "
         f"{words(datasets)} is {right}{f' and not {wrong}' if wrong is not None else ''}."
@@ -452,7 +452,7 @@ def friedman_from_rows(
     right: str,
     wrong: str | None = None,
 ) -> Finding:
-    """Holds if Iman and Davenport's F_F of the rows, without correction for ties, rounds to ``right``."""
+    """True if Iman and Davenport's F_F of the rows, without correction for ties, rounds to ``right``."""
     sentence = (
         f"By {words(metric)}: F_F of {words(methods)} over {words(datasets)}, from "
         f"the rows, rounds to {right}{_but_not_to(wrong)}."
@@ -468,7 +468,7 @@ def friedman_from_rows(
 def multiples_of(
     evidence: Evidence, where: Mapping[str, Any], n: int, fits: bool = True, none: bool = False
 ) -> Finding:
-    """Holds if every selected cell is k / n rounded; with ``fits`` false if not all are, with ``none`` if no one is."""
+    """True if every selected cell is k / n rounded; with ``fits`` false if not all are, with ``none`` if no one is."""
     sentence = (
         f"All of {words(where)} {'are' if fits else 'are not all'} multiples of 1 / {n}, to the printed decimals."
     )
@@ -487,7 +487,7 @@ def columns_equal(
     tolerance: float = 0.0,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if two methods have the same value in enough cells."""
+    """True if two methods have the same value in enough cells."""
     sentence = (
         f"{words(methods)} have the same {words(metrics)} on {at_least} or more of their cells, to {tolerance:g}."
     )
@@ -500,7 +500,7 @@ def columns_equal(
 
 
 def value_printed(evidence: Evidence, where: Mapping[str, Any], value: str) -> Finding:
-    """Holds if one cell has a printed value: for errata that quote one."""
+    """True if one cell has a printed value: for errata that quote one."""
     sentence = f"The printed cell {words(where)} is {value}."
     rows = _rows(evidence, where)
     value_here = float(rows["value"].iloc[0])
@@ -517,7 +517,7 @@ def values_between(
     high: float | None = None,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if all runs of some methods by some metrics lie in a range, or on one side of a bound.
+    """True if all runs of some methods by some metrics lie in a range, or on one side of a bound.
 
     Raises
     ------

@@ -24,7 +24,7 @@ def ratio_at_most(
     datasets: Sequence[str],
     limit: float | None = None,
 ) -> Finding:
-    """Holds if on every dataset the means of a method divided by those of another are at most a limit.
+    """True if on every dataset the means of a method divided by those of another are at most a limit.
 
     Without a limit, which is for a sentence that has none, it depends on it.
     """
@@ -39,7 +39,7 @@ def ratio_at_least(
     datasets: Sequence[str],
     limit: float | None = None,
 ) -> Finding:
-    """Holds if on every dataset the means of a method divided by those of another are at least a limit.
+    """True if on every dataset the means of a method divided by those of another are at least a limit.
 
     Without a limit, which is for a sentence that has none, it depends on it.
     """
@@ -76,7 +76,7 @@ def not_worse(
     at_least: int,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if the method is not worse than another in at least ``at_least`` cells (datasets x metrics).
+    """True if the method is not worse than another in at least ``at_least`` cells (datasets x metrics).
 
     A cell with several splits is worse if its mean is and the corrected resampled t test over them is significant; a
     published mean is worse if it is at its printed decimals.
@@ -95,7 +95,7 @@ def not_worse(
 def more_won(
     evidence: Evidence, metrics: Sequence[str], method: str, than: str, datasets: Sequence[str] | None = None
 ) -> Finding:
-    """Holds if the mean of a method is better than that of another in more cells (datasets x metrics) than worse.
+    """True if the mean of a method is better than that of another in more cells (datasets x metrics) than worse.
 
     The numbers say how many of these differences are significant, and how the cells of each dataset fall.
     """
@@ -143,7 +143,7 @@ def _counted(cells: pd.DataFrame) -> dict[str, Any]:
 def decided_best_share(
     evidence: Evidence, metrics: Sequence[str], method: str, methods: Sequence[str], at_least: int
 ) -> Finding:
-    """Holds if a method is first (ties included) in at least ``at_least`` cells, one per dataset and metric.
+    """True if a method is first (ties included) in at least ``at_least`` cells, one per dataset and metric.
 
     It is decided by the datasets with all the splits that the paper has where the others cannot change it any more;
     else by all.
@@ -195,7 +195,7 @@ def loses_less_with_depth(
     other_shallow: str,
     datasets: Sequence[str],
 ) -> Finding:
-    """Holds if a method loses fewer cells (datasets x metrics) by its deep form than another method does."""
+    """True if a method loses fewer cells (datasets x metrics) by its deep form than another method does."""
     sentence = (
         f"By {words(metrics)}, on {words(datasets)}: {deep} is worse than {shallow} in fewer cells than {other_deep} "
         f"is than {other_shallow}; a cell is one dataset and one measure."
@@ -211,7 +211,7 @@ def loses_less_with_depth(
 
 
 def less_correlated(evidence: Evidence, quantities: Sequence[str], datasets: Sequence[str]) -> Finding:
-    """Holds for a quantity and a dataset if a correlation is smaller in interactions than in label probabilities.
+    """True for a quantity and a dataset if a correlation is smaller in interactions than in label probabilities.
 
     Both are representations of the same forests, see the analysis ``diversity``; means over the splits.
     """
@@ -233,7 +233,7 @@ def less_correlated(evidence: Evidence, quantities: Sequence[str], datasets: Seq
 
 
 def more_dimensions(evidence: Evidence, datasets: Sequence[str]) -> Finding:
-    """Holds for a dataset if the columns of interactions span more dimensions, for their number, than probabilities.
+    """True for a dataset if the columns of interactions span more dimensions, for their number, than probabilities.
 
     Dimensions are the participation ratio of the eigenvalues of the correlation matrix, see the analysis ``diversity``.
     """
@@ -251,7 +251,7 @@ def more_dimensions(evidence: Evidence, datasets: Sequence[str]) -> Finding:
 
 
 def fewer_sets_than(evidence: Evidence, quantity: str, datasets: Sequence[str], limit: float) -> Finding:
-    """Holds if on every dataset, in the mean over the splits, fewer interactions than a limit are found."""
+    """True if on every dataset, in the mean over the splits, fewer interactions than a limit are found."""
     named = {"sets_last_level": "in nodes of the last level", "sets_twice": "in two samples or more"}[quantity]
     sentence = (
         f"On each of {words(datasets)}: of the sets of two signed features or more on the paths of a layer, fewer than "
@@ -265,7 +265,7 @@ def fewer_sets_than(evidence: Evidence, quantity: str, datasets: Sequence[str], 
 
 
 def layers_kept(evidence: Evidence, method: str, at_least: int, layers: int = 1) -> Finding:
-    """Holds if at least ``at_least`` of the cascades of the first splits have this number of layers."""
+    """True if at least ``at_least`` of the cascades of the first splits have this number of layers."""
     sentence = (
         f"{method} keeps {layers} layer in at least {at_least} of its cascades: one per measure, on the first split."
     )
@@ -285,7 +285,7 @@ def counted_ranks(
     alone: int,
     second: int,
 ) -> Finding:
-    """Holds if the cells (datasets x metrics) in which a method is first, alone and second have these numbers."""
+    """True if the cells (datasets x metrics) in which a method is first, alone and second have these numbers."""
     sentence = (
         f"{method} is first in {first} cells by {words(metrics)}, in {alone} of them alone, and second in {second}."
     )
@@ -302,7 +302,7 @@ def counted_ranks(
 
 
 def not_one_split(evidence: Evidence, method: str, metric: str, rows: Mapping[str, Sequence[int]]) -> Finding:
-    """Holds if no deviation differs from 0, and no value is a share of the rows of one test set."""
+    """True if no deviation differs from 0, and no value is a share of the rows of one test set."""
     sentence = (
         f"The deviations of {method} are all 0, and {words(metric)} is no k / N at three decimals for "
         f"the numbers of test rows N of one split: {words(rows)}."
@@ -325,7 +325,7 @@ def not_one_split(evidence: Evidence, method: str, metric: str, rows: Mapping[st
 def loss_is_density(
     evidence: Evidence, method: str, datasets: Sequence[str], at_least: int, tolerance: float
 ) -> Finding:
-    """Holds if the Hamming loss is that of predictions without a label, the label density, on enough datasets."""
+    """True if the Hamming loss is that of predictions without a label, the label density, on enough datasets."""
     sentence = (
         f"On at least {at_least} of {words(datasets)}: the Hamming loss of {method} is "
         f"the label density, to {tolerance:g}."

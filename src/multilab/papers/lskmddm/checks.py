@@ -23,7 +23,7 @@ def agree_within(
     datasets: Sequence[str] | None = None,
     of_means: bool = False,
 ) -> Finding:
-    """Holds for a metric and a dataset if no two of the methods differ by more than the tolerance: on every split, or
+    """True for a metric and a dataset if no two of the methods differ by more than the tolerance: on every split, or
     in the means. Without a tolerance the finding says for which ones it holds.
 
     The numbers are the largest differences, by metric, and where they are.
@@ -51,7 +51,7 @@ def better_than(
     datasets: Sequence[str],
     everywhere: bool = False,
 ) -> Finding:
-    """Holds for two methods and a metric if the first is better over the datasets by Wilcoxon's signed-rank test.
+    """True for two methods and a metric if the first is better over the datasets by Wilcoxon's signed-rank test.
 
     With ``everywhere`` it must be better on each of them instead. A method is not better than one that has its column.
     The numbers are the sets won and lost, and p.
@@ -80,7 +80,7 @@ def best_on(
     at_least: int,
     together: bool = False,
 ) -> Finding:
-    """Holds for a metric if the method is the best one on enough datasets, ties included.
+    """True for a metric if the method is the best one on enough datasets, ties included.
 
     With ``together`` it must be the best one by all metrics on the same datasets. The numbers are the counts of the
     means, and the least and the largest of the counts of single splits; of one dataset, on how many splits it is best.
@@ -118,7 +118,7 @@ def combinations(
     last: str,
     counts: Sequence[int],
 ) -> Finding:
-    """Holds for a combination of columns if its counts of best F1 are those printed.
+    """True for a combination of columns if its counts of best F1 are those printed.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def rises_with(
     by: str,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds for a method, a dataset and a value of the column ``by`` if Spearman's correlation of ``y`` and ``x`` is
+    """True for a method, a dataset and a value of the column ``by`` if Spearman's correlation of ``y`` and ``x`` is
     above 0.
 
     The numbers are the smallest correlations and how many are below.
@@ -228,7 +228,7 @@ def above_others(
 
 
 def steeper(evidence: Evidence, variant: str, others: Sequence[str], table: str) -> Finding:
-    """Holds for a dataset and another variant if the log-log slope of the variant's cost is above the other's."""
+    """True for a dataset and another variant if the log-log slope of the variant's cost is above the other's."""
     sentence = f"On every dataset: the log-log slope of the cost of {variant} is above that of each of {words(others)}."
     rows = _all_of(evidence, table, "variant", [variant, *others])
     slopes = rows.groupby(["dataset", "variant"], sort=False)["slope"].first().unstack()
@@ -239,7 +239,7 @@ def steeper(evidence: Evidence, variant: str, others: Sequence[str], table: str)
 def costlier_at(
     evidence: Evidence, variant: str, others: Sequence[str], table: str, x: str, at: float, y: str
 ) -> Finding:
-    """Holds for a dataset and another variant if the variant's ``y`` is above at one ``x``.
+    """True for a dataset and another variant if the variant's ``y`` is above at one ``x``.
 
     Where it is above everywhere, the finding says by which factors: the paper says "far above" or "significantly" and
     gives none.
@@ -283,7 +283,7 @@ def _all_of(evidence: Evidence, table: str, column: str, names: Sequence[str], *
 
 
 def fewer_operations(evidence: Evidence, sizes: Sequence[int], labels: int, steps: int) -> Finding:
-    """Holds for a size n if the paper's count of LSkMDDM is below n^3, the product K K that eq. (1) needs.
+    """True for a size n if the paper's count of LSkMDDM is below n^3, the product K K that eq. (1) needs.
 
     Where it is for all sizes, the finding says by which factors: the paper says "much smaller" and gives none.
     """
@@ -305,7 +305,7 @@ def fewer_operations(evidence: Evidence, sizes: Sequence[int], labels: int, step
 
 
 def datasets_named(evidence: Evidence, tables: Sequence[str], prefix: str, count: int) -> Finding:
-    """Holds if the published tables have a number of data sets, with numbers in their cells or not."""
+    """True if the published tables have a number of data sets, with numbers in their cells or not."""
     sentence = f"The cells of the tables {words(tables)} name {count} data sets that begin with {prefix}."
     rows = evidence.scores[evidence.scores["table"].astype(str).isin([str(table) for table in tables])]
     names = sorted({name for name in rows["dataset"] if str(name).startswith(prefix)})
@@ -315,7 +315,7 @@ def datasets_named(evidence: Evidence, tables: Sequence[str], prefix: str, count
 
 
 def equations_by_numbers(evidence: Evidence, n: int = 60, equal: int = 0, seed: int = 0) -> Finding:
-    """Holds if the equations (1) and (2) are related as Theorem 1 says with the right numbers.
+    """True if the equations (1) and (2) are related as Theorem 1 says with the right numbers.
 
     Parameters
     ----------

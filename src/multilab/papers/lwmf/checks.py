@@ -25,7 +25,7 @@ def wins_at_least(
     metrics: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds for each other that the method is better than in at least ``at_least`` cells; a tie is no win."""
+    """True for each other that the method is better than in at least ``at_least`` cells; a tie is no win."""
     sentence = (
         f"By {words(metrics)}, on {words(datasets)}: {method} is better in at least "
         f"this number of cells than: {words(against)}; a cell is one dataset and one "
@@ -43,7 +43,7 @@ def loses_at_most(
     metrics: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds for each other that the method is worse than in at most ``at_most`` cells; a tie is no loss."""
+    """True for each other that the method is worse than in at most ``at_most`` cells; a tie is no loss."""
     sentence = (
         f"By {words(metrics)}, on {words(datasets)}: in at most so many cells "
         f"{method} is worse than: {words(against)}; a cell is one dataset and one "
@@ -56,7 +56,7 @@ def loses_at_most(
 def wins_by_run(
     evidence: Evidence, method: str, other: str, metrics: Sequence[str], datasets: Sequence[str] | None = None
 ) -> Finding:
-    """Holds if it depends on the run which of two methods wins more cells than it loses."""
+    """True if it depends on the run which of two methods wins more cells than it loses."""
     sentence = (
         f"By {words(metrics)}, on {words(datasets)}: {method} wins more cells than it loses against some runs of "
         f"{other}, and loses more than it wins against others."
@@ -80,7 +80,7 @@ def best_in_combinations(
     at_least: int,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds for a combination of fair columns and columns as printed in which a method is best in enough cells.
+    """True for a combination of fair columns and columns as printed in which a method is best in enough cells.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _counted(counts: Mapping[str, tuple[int, int, int]]) -> dict[str, str]:
 def better_on_each(
     evidence: Evidence, method: str, other: str, metric: str, datasets: Sequence[str] | None = None
 ) -> Finding:
-    """Holds for each dataset on which the method is better than the other."""
+    """True for each dataset on which the method is better than the other."""
     sentence = f"By {words(metric)}: {method} is better than {other}, per dataset of {words(datasets)}."
     gains = evidence.gain(metric, method, other, datasets)
     return Finding.of(list(gains > TIE), {str(name): round(float(gain), 4) for name, gain in gains.items()}, sentence)
@@ -130,7 +130,7 @@ def best_mean(
     metrics: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds for each metric by which no other method has a better mean over the datasets."""
+    """True for each metric by which no other method has a better mean over the datasets."""
     sentence = (
         f"By {words(metrics)}: no other of {words(methods)} has a better mean over {words(datasets)} than {method}."
     )
@@ -146,7 +146,7 @@ def best_mean(
 def mean_rank_order(
     evidence: Evidence, metrics: Sequence[str], order: Sequence[str], datasets: Sequence[str] | None = None
 ) -> Finding:
-    """Holds if the means, over the metrics, of the average ranks rise strictly along ``order``."""
+    """True if the means, over the metrics, of the average ranks rise strictly along ``order``."""
     sentence = (
         f"By {words(metrics)}, over {words(datasets)}: the average ranks of all "
         f"measures together rise strictly in the order {words(order)}."
@@ -165,7 +165,7 @@ def first_in(
     metrics: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if each method of ``counts`` is first in as many cells, ``[alone, tied]``."""
+    """True if each method of ``counts`` is first in as many cells, ``[alone, tied]``."""
     sentence = (
         f"By {words(metrics)}, on {words(datasets)}, among {words(methods)}: cells "
         f"in which a method is first, alone and tied: {words(counts)}."
@@ -186,7 +186,7 @@ def critical_difference(
     wrong: str,
     datasets: Sequence[str],
 ) -> Finding:
-    """Holds if Bonferroni-Dunn's critical difference rounds to ``right`` and not to ``wrong``."""
+    """True if Bonferroni-Dunn's critical difference rounds to ``right`` and not to ``wrong``."""
     sentence = (
         f"The critical difference of {words(methods)} over {words(datasets)} at "
         f"{alpha:g} (Bonferroni-Dunn) is {right} and not {wrong}."
@@ -199,7 +199,7 @@ def critical_difference(
 
 
 def datasets_printed(evidence: Evidence, number: int, metric: str) -> Finding:
-    """Holds if a metric has results of ``number`` datasets, rows of averages left out."""
+    """True if a metric has results of ``number`` datasets, rows of averages left out."""
     sentence = f"The printed tables have {number} datasets."
     rows = evidence.scores[evidence.scores["metric"] == metric]
     names = sorted(name for name in set(rows["dataset"]) if not name.startswith("(") and "average" not in name)
@@ -207,7 +207,7 @@ def datasets_printed(evidence: Evidence, number: int, metric: str) -> Finding:
 
 
 def simba_gradient(evidence: Evidence, points: int = 5) -> Finding:
-    """Holds if central differences of eq. (3)'s margin equal w_f times the printed gradient and not the printed one."""
+    """True if central differences of eq. (3)'s margin equal w_f times the printed gradient and not the printed one."""
     sentence = (
         f"At {points} random points, finite differences agree with the printed gradient of Simba times w_f "
         "and not without."
@@ -241,7 +241,7 @@ def within_runs(
     deviations: float,
     at_least: int,
 ) -> Finding:
-    """Holds if enough published cells are as near to the mean of our runs as a further run would be."""
+    """True if enough published cells are as near to the mean of our runs as a further run would be."""
     sentence = (
         f"By {words(metrics)}, on {words(datasets)}: the published cells of "
         f"{words(printed)} are within {deviations:g} standard deviations of the runs of {method} in at "
@@ -262,7 +262,7 @@ def within_runs(
 def published_beats(
     evidence: Evidence, printed: str, method: str, metrics: Sequence[str], datasets: Sequence[str]
 ) -> Finding:
-    """Holds for each dataset and metric on which the published number is better than that of our column."""
+    """True for each dataset and metric on which the published number is better than that of our column."""
     sentence = (
         f"By {words(metrics)}: the published {printed} is better than our {method}, per dataset of {words(datasets)}."
     )
@@ -284,7 +284,7 @@ def separated(
     alpha: float,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if Bonferroni-Dunn's test finds the control better in at least ``at_least`` pairs, over the metrics."""
+    """True if Bonferroni-Dunn's test finds the control better in at least ``at_least`` pairs, over the metrics."""
     sentence = (
         f"By {words(metrics)}, over {words(datasets)}: Bonferroni-Dunn's test at "
         f"{alpha:g} finds {control} better than others of {words(methods)} in at least {at_least} pairs."
@@ -322,7 +322,7 @@ def slower_than(
 def behind_by_at_most(
     evidence: Evidence, method: str, other: str, metric: str, at_most: Mapping[str, float]
 ) -> Finding:
-    """Holds for a dataset on which the method's mean is worse than the other's by at most a printed difference.
+    """True for a dataset on which the method's mean is worse than the other's by at most a printed difference.
 
     Half a printed unit of either number is allowed.
     """
@@ -333,7 +333,7 @@ def behind_by_at_most(
 
 
 def over_splits(evidence: Evidence, methods: Sequence[str], against: Sequence[str], metrics: Sequence[str]) -> Finding:
-    """Holds for a pair if the first wins more cells than it loses, by means over the random splits.
+    """True for a pair if the first wins more cells than it loses, by means over the random splits.
 
     A cell is a dataset and a measure of the study of random splits; the numbers also tell in how many the difference is
     beyond two standard errors.
@@ -358,7 +358,7 @@ def over_splits(evidence: Evidence, methods: Sequence[str], against: Sequence[st
 
 
 def gains_over_splits(evidence: Evidence, method: str, other: str, metric: str) -> Finding:
-    """Holds for a dataset on which a method is better than another by its mean over the random splits."""
+    """True for a dataset on which a method is better than another by its mean over the random splits."""
     sentence = f"Over random splits, by {words(metric)}: {method} is better than {other}, per dataset."
     gains = _gains_over_splits(evidence, method, other, [metric])
     numbers = {
@@ -384,7 +384,7 @@ def _gains_over_splits(evidence: Evidence, method: str, other: str, metrics: Seq
 
 
 def margins_go_with(evidence: Evidence, quantity: str, sign: int) -> Finding:
-    """Holds for a dataset if the margins of its labels correlate with a quantity with a sign, by Spearman."""
+    """True for a dataset if the margins of its labels correlate with a quantity with a sign, by Spearman."""
     sentence = (
         f"On each dataset the margins of labels and their {quantity} have a Spearman correlation of sign "
         f"{sign:+d}, at {evidence.alpha:g}."
@@ -404,7 +404,7 @@ def _ranges(excepted: Mapping[str, Sequence[int]]) -> str:
 
 
 def kept_as_many(evidence: Evidence, method: str, others: Sequence[str]) -> Finding:
-    """Holds if on every dataset the others keep as many features as the method."""
+    """True if on every dataset the others keep as many features as the method."""
     sentence = f"On every dataset: {words(others)} keep as many features as {method}."
     rows = evidence.table(_CURVES, method=[method, *others], kept=True)
     kept = rows.drop_duplicates(["method", "dataset"]).pivot(index="dataset", columns="method", values="features")
@@ -421,7 +421,7 @@ def curve_above(
     excepted: Mapping[str, Sequence[int]] | None = None,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds for each other and dataset on which the method's curve is above at every number of features of both.
+    """True for each other and dataset on which the method's curve is above at every number of features of both.
 
     All features together do not count, since all curves meet there. ``excepted`` are ranges of numbers of features, per
     dataset, that do not count either.
@@ -453,7 +453,7 @@ def curve_areas(
     metrics: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds for each other than which the method's area under the curve is better in at least ``at_least`` cells.
+    """True for each other than which the method's area under the curve is better in at least ``at_least`` cells.
 
     The area is the mean height over the numbers of features that both curves have; a cell is a dataset and a metric.
     """

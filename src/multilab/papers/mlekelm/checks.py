@@ -33,7 +33,7 @@ def significant_share(
     share: float,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if Nemenyi's test finds the method better than all of ``better_than`` by every metric, and often enough.
+    """True if Nemenyi's test finds the method better than all of ``better_than`` by every metric, and often enough.
 
     ``share`` is the least share of all pairs of a metric and an opponent that it must win significantly. The parts are
     the metrics and the share.
@@ -64,7 +64,7 @@ def significant_counts(
     better: int | None = None,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if over the metrics the method loses just this number of comparisons significantly, and wins that number.
+    """True if over the metrics the method loses just this number of comparisons significantly, and wins that number.
 
     Without ``better`` any number may be won.
     """
@@ -89,7 +89,7 @@ def _significant(
 
 
 def first_on(evidence: Evidence, metrics: Sequence[str], method: str, methods: Sequence[str], dataset: str) -> Finding:
-    """Holds for a metric if no other method is better on the dataset; a tie counts as first."""
+    """True for a metric if no other method is better on the dataset; a tie counts as first."""
     sentence = f"On {dataset}, by {words(metrics)}: none of {words(methods)} is better than {method}."
     ranks = {metric: evidence.ranks(metric, methods, [dataset]).iloc[0] for metric in metrics}
     best = {metric: float(row[method]) == float(row.min()) for metric, row in ranks.items()}
@@ -99,7 +99,7 @@ def first_on(evidence: Evidence, metrics: Sequence[str], method: str, methods: S
 def ahead_by(
     evidence: Evidence, metric: str, method: str, methods: Sequence[str], dataset: str, at_least: float
 ) -> Finding:
-    """Holds if the method's value is better than the best of the others by at least this share of that value."""
+    """True if the method's value is better than the best of the others by at least this share of that value."""
     others = [other for other in methods if other != method]
     sentence = (
         f"On {dataset}: {words(metric)} of {method} is better than the best of {words(others)} by a share of at least "
@@ -140,7 +140,7 @@ def places(
     back: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds for a metric of ``front`` if the method's average rank is in the better half, of ``back`` in the worse."""
+    """True for a metric of ``front`` if the method's average rank is in the better half, of ``back`` in the worse."""
     sentence = (
         f"Over {words(datasets)}, among the average ranks of {words(methods)}: {method} is in the better half by "
         f"{words(front)}, in the worse half by {words(back)}."
@@ -161,7 +161,7 @@ def second_on_mean(
     methods: Sequence[str],
     datasets: Sequence[str],
 ) -> Finding:
-    """Holds for a metric if by the means over the datasets one method is first and the other second.
+    """True for a metric if by the means over the datasets one method is first and the other second.
 
     The numbers have the difference as a share of the first one's mean.
     """
@@ -185,7 +185,7 @@ def same_every_time(
     again: str = "",
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if every repetition of a method gives the same values, to the last bit, on every dataset.
+    """True if every repetition of a method gives the same values, to the last bit, on every dataset.
 
     Repetitions for which one result stands count once, so that there must be at least two results. ``again`` is the
     variant that runs the methods with another seed. In print it is the printed standard deviation that must be 0.
@@ -224,7 +224,7 @@ def costs_between(
     table: str | None = None,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if the mean cost over the datasets is above that of each of one kind, below that of each of the other.
+    """True if the mean cost over the datasets is above that of each of one kind, below that of each of the other.
 
     ``table`` has the costs, where they are no metric. The ratios are its own cost to the other's, as the paper takes
     them.
@@ -250,7 +250,7 @@ def costs_between(
 def zero_weights(
     evidence: Evidence, method: str, at_least: float | None = None, datasets: Sequence[str] | None = None
 ) -> Finding:
-    """Holds for a dataset if some weights of the method are exactly 0; with ``at_least``, that share of them.
+    """True for a dataset if some weights of the method are exactly 0; with ``at_least``, that share of them.
 
     The numbers tell the same of training points without any weight.
     """
@@ -279,7 +279,7 @@ def settles_within(
     most: bool = False,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if ``y`` has settled after at most ``limit`` sweeps on every dataset, with ``most`` on more than half.
+    """True if ``y`` has settled after at most ``limit`` sweeps on every dataset, with ``most`` on more than half.
 
     The parts are the datasets, but with ``most``. The numbers tell the sweeps, and the smallest changes that would have
     to count as none for the statement to hold.
@@ -299,7 +299,7 @@ def settles_within(
 
 
 def settles_at(evidence: Evidence, method: str, at: Mapping[str, int], tolerance: float) -> Finding:
-    """Holds for a dataset if the Hamming loss has settled after just this number of sweeps."""
+    """True for a dataset if the Hamming loss has settled after just this number of sweeps."""
     sentence = (
         f"The Hamming loss of {method} has settled (changes of less than {tolerance:g} in five sweeps) after this many "
         f"sweeps: {words(at)}."
@@ -312,7 +312,7 @@ def settles_at(evidence: Evidence, method: str, at: Mapping[str, int], tolerance
 def wavers_only_on(
     evidence: Evidence, method: str, datasets: Sequence[str], tolerance: float, until: int = 20
 ) -> Finding:
-    """Holds if the Hamming loss rises again by at least the tolerance, within ``until`` sweeps, on just these datasets.
+    """True if the Hamming loss rises again by at least the tolerance, within ``until`` sweeps, on just these datasets.
 
     The numbers are its largest rise above an earlier value.
     """
@@ -329,7 +329,7 @@ def wavers_only_on(
 
 
 def falls_while_loss_rises(evidence: Evidence, method: str, datasets: Sequence[str]) -> Finding:
-    """Holds if the objective falls in each sweep on every dataset, and the Hamming loss rises in some sweep on one."""
+    """True if the objective falls in each sweep on every dataset, and the Hamming loss rises in some sweep on one."""
     sentence = (
         f"On each of {words(datasets)}: the objective of {method} falls in every sweep; the Hamming loss does not, "
         "on some."
@@ -390,7 +390,7 @@ def _numbers(sweeps: Mapping[str, int | None]) -> dict[str, Any]:
 
 
 def ridge_by_rows(evidence: Evidence) -> Finding:
-    """Holds if eq. (14) minimises eq. (13) with an identity of as many rows as instances, and no other fits."""
+    """True if eq. (14) minimises eq. (13) with an identity of as many rows as instances, and no other fits."""
     sentence = (
         "On random H (30 x 12) and Y: H'(I/C + HH')^-1 Y with an I of 30 rows minimises eq. (13), and equals "
         "(I/C + H'H)^-1 H'Y with an I of 12 rows; HH' has 30 rows."
@@ -422,7 +422,7 @@ def reproduces(
     deviations: float | None = None,
     exact: bool = False,
 ) -> Finding:
-    """Holds if enough (and with ``at_most`` not too many) of our cells of a column are near the published ones.
+    """True if enough (and with ``at_most`` not too many) of our cells of a column are near the published ones.
 
     Near is: the relative gap is at most ``relative``; or the gap is at most this number of ``deviations``, the root of
     the summed squares of the printed standard deviation and ours over the repetitions; or, with ``exact``, our mean
@@ -455,7 +455,7 @@ def reproduces(
 def nearer(
     evidence: Evidence, method: str, other: str, printed: str, metrics: Sequence[str], datasets: Sequence[str]
 ) -> Finding:
-    """Holds if the median relative gap of one of our columns to a published one is smaller than that of another."""
+    """True if the median relative gap of one of our columns to a published one is smaller than that of another."""
     sentence = (
         f"By {words(metrics)}, on {words(datasets)}: the median relative gap to the "
         f"published {printed} is smaller for {method} than for {other}."
@@ -471,7 +471,7 @@ def nearer(
 def leads(
     evidence: Evidence, metrics: Sequence[str], best: str, against: Sequence[str], datasets: Sequence[str]
 ) -> Finding:
-    """Holds for a metric if ``best`` has the lowest average rank among itself and ``against``.
+    """True for a metric if ``best`` has the lowest average rank among itself and ``against``.
 
     The columns may have different numbers of repetitions; their means are compared.
     """
@@ -489,7 +489,7 @@ def leads(
 
 
 def rounds_to(evidence: Evidence, metric: str, method: str, dataset: str, right: str) -> Finding:
-    """Holds if one of our means rounds to a number."""
+    """True if one of our means rounds to a number."""
     sentence = f"{words(metric)} of {method} on {dataset} rounds to {right}."
     value = float(evidence.means(metric, [method], [dataset]).iloc[0, 0])
     return Finding.of(is_rounded_to(value, right), {"value": round(value, 6)}, sentence)
@@ -498,7 +498,7 @@ def rounds_to(evidence: Evidence, metric: str, method: str, dataset: str, right:
 def ranks_on(
     evidence: Evidence, metric: str, dataset: str, methods: Sequence[str], ranks: Mapping[str, float]
 ) -> Finding:
-    """Holds if the values of a row have these ranks; equal values share the mean of theirs."""
+    """True if the values of a row have these ranks; equal values share the mean of theirs."""
     sentence = f"By {words(metric)}, on {dataset}: the ranks among {words(methods)} are {words(ranks)}."
     row = evidence.ranks(metric, methods, [dataset]).iloc[0]
     return Finding.of(
@@ -507,7 +507,7 @@ def ranks_on(
 
 
 def saves(evidence: Evidence, metric: str, method: str, other: str, dataset: str, right: str, wrong: str) -> Finding:
-    """Holds if 1 - cost / other cost rounds to ``right``; ``wrong`` is other cost / cost - 1."""
+    """True if 1 - cost / other cost rounds to ``right``; ``wrong`` is other cost / cost - 1."""
     sentence = (
         f"The mean {words(metric)} of {method} is less than that of {other} by a share that rounds to "
         f"{right}; as a share of its own, the difference rounds to {wrong}."
@@ -522,7 +522,7 @@ def saves(evidence: Evidence, metric: str, method: str, other: str, dataset: str
 def off_the_line(
     evidence: Evidence, dataset: str, methods: Sequence[str], printed: str, x: str, y: str, spreads: float
 ) -> Finding:
-    """Holds if a published pair of values is far off the least squares line through those of our columns.
+    """True if a published pair of values is far off the least squares line through those of our columns.
 
     The standard deviation is that of the residuals of our columns.
     """

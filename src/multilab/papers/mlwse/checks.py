@@ -19,7 +19,7 @@ from multilab.statistics import nemenyi_cd, rank_rows, signed_rank_p
 def cases_of_figure_4(
     evidence: Evidence, method: str, metric: str, limit: float, alpha: float, monotone: bool
 ) -> Finding:
-    """Holds if most of the cases are so: on each dataset, bad beyond ``limit`` of alpha, and up, then down in beta.
+    """True if most of the cases are so: on each dataset, bad beyond ``limit`` of alpha, and up, then down in beta.
 
     Without ``monotone`` a curve goes up, then down, if it is best inside its range and worse at both ends; with it, it
     must not fall before its best value nor rise after it.
@@ -56,7 +56,7 @@ def cases_of_figure_4(
 
 
 def rises_in(evidence: Evidence, method: str, metric: str, parameter: str, dataset: str, at_any: str) -> Finding:
-    """Holds if at some value of another parameter the best value lies inside a parameter's range, above both ends."""
+    """True if at some value of another parameter the best value lies inside a parameter's range, above both ends."""
     sentence = (
         f"On {dataset}: at some {at_any}, {words(metric)} of {method} is better inside the range of "
         f"{parameter} than at both ends."
@@ -147,7 +147,7 @@ def _grid(evidence: Evidence, table: str, method: str, metric: str) -> Any:
 
 
 def drops_classifiers(evidence: Evidence, methods: Sequence[str], blocks: int = 3) -> Finding:
-    """Holds for a method if it leaves out a complete base classifier on some dataset, at its own parameters.
+    """True for a method if it leaves out a complete base classifier on some dataset, at its own parameters.
 
     The rows of ``W_`` are ``blocks`` groups of equal size. The numbers tell on how many datasets single weights are 0.
     """
@@ -171,7 +171,7 @@ def drops_classifiers(evidence: Evidence, methods: Sequence[str], blocks: int = 
 
 
 def can_drop_classifiers(evidence: Evidence, methods: Sequence[str]) -> Finding:
-    """Holds for a method and a dataset if at some strength one base classifier is left out and another is kept."""
+    """True for a method and a dataset if at some strength one base classifier is left out and another is kept."""
     sentence = (
         f"For each of {words(methods)}, on each dataset: at some strength of the penalty one classifier has "
         "weights of 0 only, and another has not."
@@ -193,7 +193,7 @@ def can_drop_classifiers(evidence: Evidence, methods: Sequence[str]) -> Finding:
 
 
 def zeros_at(evidence: Evidence, method: str, strengths: Mapping[str, float]) -> Finding:
-    """Holds for a dataset if weights are 0 at a strength of the penalty: the shares at the tabulated ones around it."""
+    """True for a dataset if weights are 0 at a strength of the penalty: the shares at the tabulated ones around it."""
     sentence = (
         f"On each dataset some weights of {method} are 0 at this strength (of the two tabulated next to it): "
         f"{words(strengths)}."
@@ -272,7 +272,7 @@ def loss_to_best(
 def better_in_draws(
     evidence: Evidence, methods: Sequence[str], other: str, metric: str, datasets: Sequence[str]
 ) -> Finding:
-    """Holds for a method and a dataset if its mean over the draws is better than the other's.
+    """True for a method and a dataset if its mean over the draws is better than the other's.
 
     Of more than one draw, by Wilcoxon's signed-rank test too: a difference that a further draw could turn is none.
     """
@@ -295,7 +295,7 @@ def better_in_draws(
 def largest_weight_to_best(
     evidence: Evidence, methods: Sequence[str], classifiers: Sequence[str], datasets: Sequence[str]
 ) -> Finding:
-    """Holds for a method and a dataset if the most accurate classifier has the largest mean weight."""
+    """True for a method and a dataset if the most accurate classifier has the largest mean weight."""
     sentence = (
         f"On each of {words(datasets)}: {words(methods)} gives the largest weight to the most accurate of "
         f"{words(classifiers)}, by means."
@@ -319,7 +319,7 @@ def largest_weight_to_best(
 
 
 def first_of(evidence: Evidence, method: str, others: Sequence[str], metric: str, datasets: Sequence[str]) -> Finding:
-    """Holds for a dataset on which no other method has a better mean."""
+    """True for a dataset on which no other method has a better mean."""
     sentence = (
         f"On each of {words(datasets)}: no other of {words(others)} has a better mean {words(metric)} than {method}."
     )
@@ -330,7 +330,7 @@ def first_of(evidence: Evidence, method: str, others: Sequence[str], metric: str
 
 
 def pattern_is_likely(evidence: Evidence, method: str, metric: str, value: float, datasets: Sequence[str]) -> Finding:
-    """Holds if one draw of each dataset gives the value each time with a probability of at least the level.
+    """True if one draw of each dataset gives the value each time with a probability of at least the level.
 
     The probability is the product of the shares of draws that give the value.
     """
@@ -394,7 +394,7 @@ def best_mixed_rank(
     methods: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if one of ``best`` has the lowest average rank where the columns mix quantities.
+    """True if one of ``best`` has the lowest average rank where the columns mix quantities.
 
     ``mixture`` has per printed name the quantity of each method, ``default`` that of those it does not name; all of
     them have the same direction.
@@ -413,7 +413,7 @@ def best_mixed_rank(
 
 
 def printed_is_better(evidence: Evidence, method: str, metric: str, dataset: str, other: float) -> Finding:
-    """Holds if a printed number is better for its method than another published version of it."""
+    """True if a printed number is better for its method than another published version of it."""
     sentence = (
         f"The printed {words(metric)} of {method} on {dataset} is better than {other:g}, that of the other version."
     )
@@ -429,7 +429,7 @@ def ranks_with_other_version(
     methods: Sequence[str],
     datasets: Sequence[str],
 ) -> Finding:
-    """Holds if with another version's cells, ``{method: {dataset: value}}``, the average ranks rise along ``order``.
+    """True if with another version's cells, ``{method: {dataset: value}}``, the average ranks rise along ``order``.
 
     And along the printed ones they do not.
     """
@@ -459,7 +459,7 @@ def leads_by_critical_difference(
     methods: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds for a metric if one of ``best`` leads the other methods by more than Nemenyi's critical difference."""
+    """True for a metric if one of ``best`` leads the other methods by more than Nemenyi's critical difference."""
     sentence = (
         f"By {words(metrics)}: the average rank of {words(best)} is below that of every other one of "
         f"{words(methods)} by more than the critical difference, over {words(datasets)}."
@@ -483,7 +483,7 @@ def mixed_wins(
     against: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """Holds if each method wins more cells than it loses against each other one, where the columns mix quantities."""
+    """True if each method wins more cells than it loses against each other one, where the columns mix quantities."""
     sentence = (
         f"By {words(mixture)}, where methods have quantities of their own, on {words(datasets)}: "
         f"each of {words(methods)} wins more cells than it loses against each of {words(against)}."
@@ -516,7 +516,7 @@ def _mixed(
 def never_exceeds(
     evidence: Evidence, metric: str, of: str, methods: Sequence[str], others: Sequence[str], but: Sequence[str] = ()
 ) -> Finding:
-    """Holds if a quantity is at most another on all datasets but those in ``but``, where it is not.
+    """True if a quantity is at most another on all datasets but those in ``but``, where it is not.
 
     ``others`` are methods for which it is above it on some dataset: it is not an inequality that always holds.
     """
@@ -535,7 +535,7 @@ def never_exceeds(
 
 
 def ranges_over(evidence: Evidence, method: str, metrics: Sequence[str], dataset: str, at_least: float) -> Finding:
-    """Holds for a metric if its largest and smallest run on a dataset differ by at least ``at_least``."""
+    """True for a metric if its largest and smallest run on a dataset differ by at least ``at_least``."""
     sentence = (
         f"On {dataset}: each of {words(metrics)} of {method} ranges over {at_least:g} or more, from "
         "repetition to repetition."
@@ -546,7 +546,7 @@ def ranges_over(evidence: Evidence, method: str, metrics: Sequence[str], dataset
 
 
 def complement_is(evidence: Evidence, method: str, metric: str, other: str, values: Mapping[str, float]) -> Finding:
-    """Holds if 1 - ``metric`` is, to a printed unit, the value of each dataset, and the printed ``other`` is not."""
+    """True if 1 - ``metric`` is, to a printed unit, the value of each dataset, and the printed ``other`` is not."""
     sentence = (
         f"1 - the printed {words(metric)} of {method} rounds to other values than the printed {other}: {words(values)}."
     )
@@ -562,7 +562,7 @@ def complement_is(evidence: Evidence, method: str, metric: str, other: str, valu
 def cut_off(
     evidence: Evidence, methods: Sequence[str], n: int, count: str, frequency: str, dataset: str, decimals: int = 3
 ) -> Finding:
-    """Holds if printed shares are those of the printed counts with the further decimals left out."""
+    """True if printed shares are those of the printed counts with the further decimals left out."""
     sentence = (
         f"The printed {frequency} of {words(methods)} is {count} / {n} cut off, not rounded, after {decimals} decimals."
     )
@@ -576,7 +576,7 @@ def cut_off(
 
 
 def is_critical_difference(evidence: Evidence, k: int, n: int, value: str, right: str) -> Finding:
-    """Holds if a number is the critical difference of average ranks at .05, and another the critical value of F_F."""
+    """True if a number is the critical difference of average ranks at .05, and another the critical value of F_F."""
     sentence = (
         f"{value} is Nemenyi's critical difference of {k} methods on {n} datasets; the critical value of "
         f"F_F is {right}."
@@ -592,7 +592,7 @@ def is_critical_difference(evidence: Evidence, k: int, n: int, value: str, right
 def smaller_deviations(
     evidence: Evidence, metrics: Sequence[str], methods: Sequence[str], others: Sequence[str], share: float
 ) -> Finding:
-    """Holds if the printed standard deviations of some columns are smaller than those of others."""
+    """True if the printed standard deviations of some columns are smaller than those of others."""
     sentence = (
         f"By {words(metrics)}, over the printed cells: the median standard deviation of "
         f"{words(methods)} is below {share:g} of {words(others)}'."
@@ -607,7 +607,7 @@ def smaller_deviations(
 
 
 def laplacian_identity(evidence: Evidence) -> Finding:
-    """Holds if eq. (7) is an identity with D_ii = sum_k R_ik over the labels, at a random R and W."""
+    """True if eq. (7) is an identity with D_ii = sum_k R_ik over the labels, at a random R and W."""
     sentence = "At random W and R, half the sum of R_jk |W_j - W_k|^2 equals tr(W (D - R) W^T) with D_ii = sum_k R_ik."
     W, R, H = _random_coupling()
     pairs = 0.5 * sum(R[j, k] * float(np.sum((W[:, j] - W[:, k]) ** 2)) for j in range(4) for k in range(4))
@@ -616,7 +616,7 @@ def laplacian_identity(evidence: Evidence) -> Finding:
 
 
 def coupling_gradient(evidence: Evidence) -> Finding:
-    """Holds if the gradient of tr(W H W^T) / 2 is W H by central differences, at a random point."""
+    """True if the gradient of tr(W H W^T) / 2 is W H by central differences, at a random point."""
     sentence = "At a random point the central differences of tr(W H W^T) / 2 are W H."
     W, _, H = _random_coupling()
     numeric = np.empty_like(W)
@@ -630,7 +630,7 @@ def coupling_gradient(evidence: Evidence) -> Finding:
 
 
 def lipschitz_constant_too_small(evidence: Evidence) -> Finding:
-    """Holds if the printed constant is below the largest curvature of eq. (13), at random scores and beta = 1."""
+    """True if the printed constant is below the largest curvature of eq. (13), at random scores and beta = 1."""
     sentence = (
         "At random scores, labels and beta = 1 the printed constant of eq. (16) is below the largest "
         "curvature of eq. (13)."
