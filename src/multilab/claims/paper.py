@@ -53,7 +53,8 @@ class Analysis:
     methods : tuple of str
         Empty for an analysis of simulated data.
     splits : int or None
-        Number of splits of the study's protocol, default all; for simulated data the number of repetitions, default 1.
+        Number of splits of the study's protocol (default: all); for simulated data, the number of repetitions (default:
+        1).
     settings : dict
         Settings of the analysis.
     """
@@ -84,15 +85,15 @@ class PaperContent:
     title, citation, doi : str
         The paper.
     against : str
-        What speaks against its proposal, first on the page: the comparison with its own base learners, with a trivial
-        control, with the best baseline at equal tuning.
+        Evidence against its proposal, shown first on the page: the comparison with its own base learners, with a
+        trivial control, or with the best baseline at equal tuning.
     proposes, result : str
         What it proposes, and what the study found. These texts may have placeholders, see
         :mod:`multilab.claims.results`.
     analyses : list
-        What is computed besides scores.
+        Results computed besides scores.
     splits : dict
-        How many splits the paper has, ``default`` and by dataset, metric or table; a claim on fewer is open.
+        Number of splits in the paper, ``default`` and by dataset, metric or table; a claim with fewer splits is open.
     programs : dict
         Which of our columns stands for each method: ``as_printed``, ``fair``, and others that the page shows next to
         them, see :class:`~multilab.claims.statements.Program`.

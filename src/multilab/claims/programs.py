@@ -18,13 +18,13 @@ class Program:
     Attributes
     ----------
     rule : str
-        How its settings were chosen. For ``fair`` a rule that uses training folds only.
+        How its settings were chosen; for ``fair``, a rule that uses training folds only.
     columns : dict
         Our column for each method, by the name that claims use for it.
     like : str
-        Another program that has the columns that this one omits.
+        Another program that supplies the columns that this one omits.
     results_known : bool
-        Whether results were known when it was chosen.
+        Whether results were known when the program was chosen.
     """
 
     rule: Annotated[str, Meta(min_length=1, description="text that is not empty")]

@@ -111,7 +111,7 @@ class Aliases:
     names : mapping
         ``{dataset|method|metric: {printed: ours}}``, for names that cannot be equal to those of cards and methods.
     columns : tuple of Column
-        Our quantity that published cells are compared with; the first rule that selects a cell holds.
+        Our quantity that published cells are compared with; the first rule that selects a cell applies.
     spread : tuple of dict
         Selectors of cells whose standard deviation is a spread of data, not an uncertainty: they cannot be ``within``.
     dnf : tuple of dict
@@ -121,10 +121,10 @@ class Aliases:
     diagrams : tuple of Diagrams
         Figures of critical-difference diagrams.
     runs : int, optional
-        How many results a printed mean is of, for its standard error; default as many as ours.
+        Number of results in a printed mean, for its standard error; default: as many as ours.
     same_rows : tuple of dict
-        Selectors of cells that were measured on the very training and test rows that ours are, so that the sampling
-        error of the rows is no part of the tolerance; ``[{}]`` selects all.
+        Selectors of cells that were measured on the same training and test rows as ours, so the sampling error of the
+        rows is not part of the tolerance; ``[{}]`` selects all.
     resplits : str, optional
         The study whose spread over random splits is a sampling error of results on one test set.
     """

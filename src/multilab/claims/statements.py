@@ -30,10 +30,10 @@ class Explanation:
     cause : str
         The cause in a sentence or two.
     evidence : tuple of str
-        Counterfactuals of the paper, and errata with a check, that show it.
+        Counterfactuals of the paper, and errata with a check, that demonstrate the cause.
     verdict : {"paper", "protocol", "implementation", "unknown"}
-        Where the cause lies: a slip of the paper; a protocol or setting that it does not state; our own implementation
-        or setting; not known.
+        Origin of the cause: an error of the paper, a protocol or setting that it does not state, our own implementation
+        or setting, or unknown.
     """
 
     cause: Text
@@ -54,7 +54,7 @@ class Reading:
     arguments : dict
         Arguments of the check.
     program : str
-        The program it is judged on, if that is what the readings differ in; default that of the claim.
+        The program it is judged on, if the readings differ in the program; default: that of the claim.
     """
 
     text: Text
@@ -70,11 +70,11 @@ class Change:
     Attributes
     ----------
     before, after : str
-        What the check required, of which columns.
+        Requirement of the check, and its columns.
     why : str
         Why it was changed.
     outcome_before, outcome_after : str
-        What the claim came to.
+        Outcome of the claim before and after.
     """
 
     before: Text
@@ -99,23 +99,23 @@ class Claim:
     program : {"fair", "as_printed"}
         The program of the paper that it is judged on.
     readings : tuple of Reading
-        Two readings of the quoted sentence or more, where it has no plain one.
+        At least two readings of the quoted sentence, if it is ambiguous.
     history : tuple of Change
-        What the check was before, the oldest first.
+        Earlier versions of the check, oldest first.
     location : str, optional
-        Where the paper says it.
+        Place in the paper.
     quote : str, optional
         The sentence as printed, in the language of the paper.
     origin : {"paper", "ours"}
-        Whether the paper says it, or it is a question of our own.
+        Whether the claim is the paper's or a question of our own.
     expected : str, optional
-        What was expected before the study was run.
+        Expectation before the study was run.
     untestable : str, optional
-        Why the claim cannot be tested, and what was tried. One whose check runs is judged by it all the same.
+        Why the claim cannot be tested, and what was tried. If its check runs, the check decides nevertheless.
     explanation : Explanation, optional
         Why it does not hold.
     in_paper : dict, False or None
-        Arguments that differ on the published cells (other names of metrics, say); ``False`` where the published cells
+        Arguments that differ on the published cells (other names of metrics, say); ``False`` if the published cells
         cannot be checked.
     """
 
@@ -181,15 +181,15 @@ class Counterfactual:
     explains : tuple of str
         Claims and errata that it explains.
     setting, why, shows : str
-        What is set otherwise, why it was run, and what it should show.
+        The changed setting, the reason for the run, and what it should show.
     check : str
         Name of the check.
     arguments : dict
-        Arguments of the check. Columns of variants are named as everywhere, ``<method>-<variant>``.
+        Arguments of the check. Columns of variants are named ``<method>-<variant>``.
     expect : {"holds", "holds in part", "fails", "depends on the limit"}
-        The outcome that shows it.
+        The outcome that confirms the explanation.
     on : {"ours", "printed"}
-        Whether the check is made on the study's results or on the published cells.
+        Whether the check uses the study's results or the published cells.
     """
 
     id: Text
@@ -223,7 +223,7 @@ class Erratum:
         ``{name, on, ...}``: a check with its arguments that holds if the erratum is right, made on the published cells
         or, with ``on: ours``, on the study's results.
     no_check : str
-        Why there can be none.
+        Why there can be no check.
     """
 
     id: str

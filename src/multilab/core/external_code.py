@@ -195,7 +195,7 @@ def _distribution(top: str, file: Path) -> tuple[str, str] | None:
     """Return name and version of the installed distribution that lists a module's file.
 
     The distribution is usually called as the module; the table of all distributions takes a fifth of a second. An
-    editable install does not list the file, which then counts as a file of one's own.
+    editable install does not list the file, which then counts as a user file.
     """
     from importlib.metadata import packages_distributions  # not for everyone who imports multilab
 

@@ -125,13 +125,13 @@ class CardFile:
     path : str
         Path in a mirror, or relative to the card for your own data; without the extension of a compression.
     bytes, sha256 : int and str, or None
-        Of the decompressed content. Needed for everything that is downloaded.
+        Size and digest of the decompressed content; required for downloads.
     repository, commit, source : str or None
-        The public address: a GitHub repository, the full commit, and the path in it.
+        Public address: a GitHub repository, the full commit, and the path in it.
     url : str or None
         Any other https address.
     member : str or None
-        The download is a zip archive of at most ``archive_bytes``; this member of it is the file.
+        Member of the downloaded zip archive (of at most ``archive_bytes``) that is the file.
     archive_bytes : int or None
         See ``member``.
     """
@@ -169,7 +169,7 @@ class Card:
     location : Path
         The card's own file.
     available, reason : bool and str
-        False for a set that cannot be obtained, and the reason.
+        Whether the set can be obtained, and the reason if not.
     reader : dict
         Keyword arguments of :func:`multilab.datasets.read`.
     files : tuple of CardFile
@@ -179,7 +179,7 @@ class Card:
     splits : dict
         Named splits in addition to ``official``: ``{meka: {first: 1891}}``.
     expected : Expected
-        Counts to be checked.
+        Expected counts, which are checked.
     digest : str or None
         The pinned :func:`multilab.datasets.data_digest`.
     licence, citation, upstream, notes : str

@@ -40,8 +40,8 @@ class Dataset:
     name : str
         Name of the card.
     X : ndarray or scipy.sparse.csr_array of shape (n, d), float64; or DataFrame of shape (n, m)
-        Features; dense and C-contiguous, or CSR with sorted indices. Of a table of one's own they are as read:
-        numbers, and texts as categories, NaN where a value is missing (see ``columns``).
+        Features; dense and C-contiguous, or CSR with sorted indices. For a user's table, they are as read: numbers, and
+        texts as categories, NaN where a value is missing (see ``columns``).
     Y : ndarray of shape (n, q), uint8, C-contiguous; or scipy.sparse.csr_array, uint8
         Labels, 0 or 1; int8 with -1 where one was not observed, if any was not. Sparse for many labels: see
         `multilab.datasets.sparse.label_matrix`.
@@ -55,10 +55,10 @@ class Dataset:
     features : int
         Number of features before one-hot coding.
     columns : tuple of TableColumn or None
-        The columns of a table of one's own with their kinds; what turns them into numbers is learned from training rows
+        The columns of a user's table with their kinds; their encoding is learned from training rows
         (`TableEncoder.learn`, `FrameEncoder`). None: ``X`` is a matrix.
     groups : ndarray of int64, shape (n,), or None
-        Group of each row, such as a patient: no split has rows of one group on both sides. For splitters of one's own:
+        Group of each row, such as a patient: no split has rows of one group on both sides. For your own splitters:
         ``IterativeStratifiedGroupKFold().split(data.X, data.Y, data.groups)``.
 
     Examples

@@ -24,8 +24,8 @@ _NAME = "X"  # of the frame, in messages
 class FrameEncoder(TransformerMixin, BaseEstimator):
     """Encoder of data frames with numbers, dates, categories and free text.
 
-    In a pipeline it learns from the training rows of each fold alone. The models of a dataset of one's own use the same
-    encoder, see `FeatureColumn` for what each kind of column becomes.
+    In a pipeline, it learns only from the training rows of each fold. Models of user datasets use the same encoder, see
+    `FeatureColumn` for what each kind of column becomes.
 
     Parameters
     ----------

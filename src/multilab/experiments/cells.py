@@ -39,10 +39,10 @@ class SplitRef:
     """A train/test split of a dataset: split ``split`` of a protocol, or an inner fold of its training set.
 
     ``inner`` is ``(folds, order, seed, index)`` for fold ``index`` of the training set, or ``None``. ``split = -1``
-    with ``inner = None`` takes all rows for training (to tune on a complete dataset). In the second ``repetition``
-    (1) of a protocol of five splits the first split has the number 5. ``encoder`` is the digest of the code that turns
-    a table of one's own into numbers, empty of a dataset that is a matrix. ``groups`` is that of the code that keeps
-    groups of rows together, empty of a dataset without groups; inner folds are then splits of a protocol ``within`` it.
+    with ``inner = None`` takes all rows for training (to tune on a complete dataset). In the second ``repetition`` (1)
+    of a protocol of five splits the first split has the number 5. ``encoder`` is the digest of the code that turns a
+    user's table into numbers, empty for a dataset that is a matrix. ``groups`` is that of the code that keeps groups of
+    rows together, empty of a dataset without groups; inner folds are then splits of a protocol ``within`` it.
     """
 
     dataset: str

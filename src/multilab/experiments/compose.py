@@ -80,7 +80,7 @@ class FileConfigSource(file_config_source.FileConfigSource):
 
 
 def _own(config_path: str) -> Path | None:
-    """Return the file of an entrant or of one's own settings that a path of settings leads to."""
+    """Return the file of an entrant, or of the user's settings, for a path of settings."""
     group, _, name = config_path.strip("/").removesuffix(".yaml").rpartition("/")
     return settings_path(group, name) if group and name in _others(group) else None
 

@@ -208,7 +208,7 @@ def _package_metrics(target: str, settings: frozenset[str]) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=256)
 def _warn_of_unseen(unseen: tuple[str, ...]) -> None:
-    """Say once, in one line, what files of one's own read that no key covers."""
+    """Warn once, in one line, about inputs of user files that no key covers."""
     if unseen:
         more = f" (and {len(unseen) - 1} more)" if len(unseen) > 1 else ""
         warnings.warn(f"{unseen[0]}{more}; a change of what it reads moves no key", UnseenInputWarning, stacklevel=2)

@@ -55,11 +55,11 @@ class MethodFile:
     check_params : dict
         Arguments that make the method fast in checks.
     seed_name : str
-        Name that the seeds are derived from, default the class path.
+        Name from which the seeds are derived; default: the class path.
     title, reference, notes, family, licence : str
         Display only.
     requires : str
-        What ``pip install`` gets for the estimator, if it is of another library: ``multilab[arena]``.
+        Requirement to install for an estimator of another library: ``multilab[arena]``.
     """
 
     preprocessing: Literal["none", "minmax", "standard"] = "none"

@@ -66,8 +66,8 @@ class ObservedShare:
     share : float
         Expected share of the training labels that stay observed, in (0, 1).
     hidden : {"missing", "absent"}
-        What methods see of a hidden label: ``missing`` (-1, "not observed"), for methods that learn from partially
-        observed labels; ``absent`` (0), what one gets where labels that nobody recorded count as absent.
+        How a hidden label appears to methods: ``missing`` (-1, "not observed"), for methods that learn from partially
+        observed labels, or ``absent`` (0), as if unrecorded labels counted as absent.
     """
 
     share: float
@@ -101,17 +101,17 @@ class ObservedShare:
 
 @dataclass(frozen=True)
 class CellLimits:
-    """What a cell may use: the ``limits`` block ``{seconds, gigabytes}`` of a study.
+    """Limits of a cell: the ``limits`` block ``{seconds, gigabytes}`` of a study.
 
-    A cell that passes a limit counts as unfinished, and so do the later splits of its data set. The limits are in no
-    key: they do not change the result of a cell that finishes.
+    A cell that exceeds a limit counts as unfinished, and so do the later splits of its data set. Limits do not affect a
+    cell's key, because they do not change the result of a cell that finishes.
 
     Attributes
     ----------
     seconds : float
         Processor time of one fit with its predictions.
     gigabytes : float
-        Memory (GiB) in addition to what the process has when the cell begins.
+        Memory (GiB) in addition to what the process uses when the cell begins.
     """
 
     seconds: Annotated[float, Meta(gt=0, le=sys.float_info.max)]
@@ -144,8 +144,8 @@ class Tuning:
     pruner : {"none", "median"}
         ``median`` stops a trial whose running mean over the inner folds is worse than the median of earlier trials.
     members : bool
-        Whether the base methods of a stack are tuned too, each by itself on the complete training set. Their arguments
-        then hold in the inner folds on which the stack is tuned.
+        Whether the base methods of a stack are also tuned, each by itself on the complete training set. Their tuned
+        arguments are then used in the inner folds on which the stack is tuned.
     storage : str, optional
         Optuna storage URL (``sqlite:///trials.db``); default: a journal file in the store of cells.
     """
@@ -248,11 +248,11 @@ class Study:
     name : str
         Stem of ``conf/study/<name>.yaml``.
     datasets, methods : tuple of str
-        The study's own methods are compared on all its datasets.
+        Datasets, and the study's own methods, which are compared on all of them.
     protocol : dict
         How a dataset is split; ``protocols`` holds the exceptions by dataset.
     metrics : tuple of str
-        ``headline`` is the one that a report begins with.
+        Metrics; reports begin with ``headline``.
     conventions : str
         Preset of the metrics.
     alpha, rope, control : float, float or None, str or None
@@ -260,7 +260,7 @@ class Study:
     settings : tuple of Override
         Other arguments of methods in this study.
     variants : dict of str to Variant
-        Columns that are run, scored and published like the others, and compared within their variant.
+        Further columns, which are run, scored and published like the others but compared within their variant.
     gate_cases : tuple of Override
         Settings that only the gate computes, on the first dataset.
     tune, repetitions : Tuning or None, Repetitions or None
@@ -269,19 +269,19 @@ class Study:
     paper : str, optional
         The paper that the results are compared with (see :mod:`multilab.papers`).
     kind : str
-        What the study's own columns are for: one of :data:`KINDS`.
+        Purpose of the study's own columns: one of :data:`KINDS`.
     label_counts : bool
-        Whether the counts of decisions per label are written too (``labels.csv``), for the report by label frequency.
+        Whether to write the counts of decisions per label (``labels.csv``) for the report by label frequency.
     observed : ObservedShare or None
-        Share of the training labels that is observed, ``None`` for all.
+        Share of the training labels that is observed; ``None`` for all.
     limits : CellLimits or None
-        What a cell may use. Cells that pass a limit, and those that fail, are rows of ``unfinished.csv`` then.
+        Limits of a cell. Cells that exceed a limit, and those that fail, become rows of ``unfinished.csv``.
     settings_for_members : bool
-        Whether ``settings`` are also those of the base methods of a stack.
+        Whether ``settings`` also apply to the base methods of a stack.
     page : {"study", "arena"}
-        What the report is: the page of a study, or a part of the page of the arena.
+        Kind of report: a page of the study, or a part of the arena's page.
     splits : int or None
-        Run the first splits of each dataset only; ``None``: all of the protocol.
+        Number of splits to run of each dataset; ``None``: all of the protocol.
     title, description, notes : str
         Display only.
     """
