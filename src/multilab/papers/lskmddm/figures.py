@@ -33,7 +33,7 @@ def _dimension_figure(report: ReportData, title: str, rows: pd.DataFrame) -> Fig
         style_axes(ax, name, "dimensions", title if ax is axes[0, 0] else "")
     _legend_below(canvas, axes)
     caption = (
-        f"{title} of ML-kNN after each reduction, over its dimensions, mean of two splits. Each curve of a "
+        f"{title} of ML-kNN after each reduction, over its dimensions, mean of ten splits. Each curve of a "
         "least squares method comes from one fit, whose first columns are taken; KLSCCA has no order among its "
         "columns, and keeps those of the first labels."
     )
