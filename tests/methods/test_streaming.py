@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
-from multilab.methods import ELM, MLNB, RELM, BinaryRelevance, MLkNN, NystroemKernelELM
+from multilab.methods import ELM, MLNB, RELM, BinaryRelevance, MLkNN, NativeMultiLabel, NystroemKernelELM
 from multilab.methods.base import MethodError
 from multilab.methods.streaming import fit_batches
 
@@ -83,8 +83,26 @@ def test_nystroem_machines_check_the_number_of_rows_that_they_are_told(data):
         fit_batches(model, batches, n_rows=900)
 
 
+@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
+def test_xgboost_learns_through_its_external_memory(data, strategy):
+    xgboost = pytest.importorskip("xgboost", reason="the extra arena is not installed")
+    X, Y = data
+    Y = np.column_stack([Y[:, :3], np.ones(N, dtype=int)])  # the last label is constant
+    base = xgboost.XGBClassifier(n_estimators=5, multi_strategy=strategy, tree_method="hist", n_jobs=1)
+    whole = NativeMultiLabel(base, random_state=1).fit(X, Y)
+    model = fit_batches(NativeMultiLabel(base, random_state=1), batches_of(X, Y))
+    # the sketch of so few rows keeps all values
+    np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
+    single = fit_batches(NativeMultiLabel(base, random_state=1), batches_of(X, Y[:, [0, 3]]))
+    assert single.varying_.tolist() == [0]
+    assert (single.predict(X) == Y[:, [0, 3]]).mean() > 0.9
+    with pytest.raises(MethodError, match="several passes"):
+        fit_batches(model, iter(batches_of(X, Y)))
+
+
 REFUSED = {
     "no such method": (MLkNN(), "MLkNN cannot learn from batches of rows: take BinaryRelevance"),
+    "another library": (NativeMultiLabel(), "NativeMultiLabel cannot learn from batches of rows"),
     "no partial_fit": (BinaryRelevance(LogisticRegression()), "LogisticRegression has no partial_fit"),
     "calibration": (BinaryRelevance(SGDClassifier(), calibration="sigmoid"), "needs all rows for its calibration"),
     "weights": (RELM(label_weight="balanced"), "leave out label_weight"),

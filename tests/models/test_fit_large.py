@@ -13,11 +13,16 @@ from multilab.datasets import DatasetError, TableEncoder
 from multilab.datasets.columns import LabelOptions, TableColumn
 from multilab.datasets.dataset import table_frame
 from multilab.datasets.parquet_table import ParquetTable, is_large
-from multilab.experiments.method import load_method
-from multilab.models import SavedModel
+from multilab.experiments.method import Method, load_method
+from multilab.methods.errors import MethodError
+from multilab.models import DeploymentError, SavedModel
 from multilab.models.fit_large import large_table, large_table_model
 
 LABELS = ["tag_a", "tag_b"]
+
+
+class Foreign(SGDClassifier):
+    """A class that is not among the trusted ones."""
 
 
 def rows(n=1200, seed=0):
@@ -137,6 +142,19 @@ def test_fit_and_predict_by_the_command_line(folder, capsys):
     card = capsys.readouterr().out
     assert "measured with this model on 240 rows" in card
     assert "multilab fit --dataset ./big --method relm --set n_hidden=60 --labels 'tag_*' --drop id" in card
+
+
+def test_a_model_that_cannot_be_saved_is_refused_before_the_long_pass(folder, monkeypatch):
+    """A class that is not trusted, and an argument that is wrong."""
+    table, passes = large_table("big", READER), []
+    batches = table.batches
+    monkeypatch.setattr(table, "batches", lambda: passes.append(1) or batches())
+    foreign = Method("foreign", "multilab.methods.BinaryRelevance", {"estimator": {"_target_": f"{__name__}.Foreign"}})
+    with pytest.raises(DeploymentError, match=r"types that are not trusted: .*Foreign"):
+        large_table_model(table, foreign, SETTINGS)
+    with pytest.raises(MethodError, match="C=-1: it must be positive"):
+        large_table_model(table, load_method("relm").with_params({"C": -1}), SETTINGS)
+    assert len(passes) == 2  # those that read the sample
 
 
 def test_a_file_is_large_by_its_cells(folder, monkeypatch):

@@ -12,6 +12,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from multilab.methods._boosted_batches import fit_boosted, is_xgboost
 from multilab.methods.base import MethodError
 from multilab.methods.bayes._gaussian import LabelGaussians
 from multilab.methods.bayes.mlnb import MLNB, _dense
@@ -23,10 +24,14 @@ from multilab.methods.labels import check_labels
 from multilab.methods.transformation._binary import _Model, check_calibration, fit_label, seeded
 from multilab.methods.transformation._inputs import make_inputs
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
+from multilab.methods.transformation.native_multilabel import NativeMultiLabel
 
 __all__ = ["STREAMED", "fit_batches", "streaming_fault"]
 
-STREAMED = "BinaryRelevance on a classifier with partial_fit, ELM, RELM, NystroemKernelELM, MLNB without its search"
+STREAMED = (
+    "BinaryRelevance on a classifier with partial_fit, ELM, RELM, NystroemKernelELM, MLNB without its search, or "
+    "NativeMultiLabel on XGBoost"
+)
 """What `fit_batches` can fit, for messages."""
 
 _ROWS = 8192  # of hidden outputs or kernels that are held at a time: 64 MB for 1000 units
@@ -75,6 +80,8 @@ def fit_batches(
     ``generations=0``)
     `NystroemKernelELM`               3, or   exact, with the landmarks that ``fit`` draws; passes count
                                       2       the rows, collect the landmarks, and add up the sums
+    `NativeMultiLabel` on XGBoost     4 or    that of XGBoost's external memory: quantised batches in a
+                                      more    temporary folder, with quantiles of its sketch
     `BinaryRelevance`                 epochs  that of ``partial_fit`` of the base classifier on the same
                                               batches in the same order
     ================================  ======  ===========================================================
@@ -100,10 +107,13 @@ def fit_batches(
         raise MethodError(fault)
     if epochs < 1:
         raise MethodError(f"epochs={epochs}: there must be at least one")
-    learner = _LEARNERS[type(estimator)](estimator)
-    passes = epochs if isinstance(learner, _Binary) else 1
-    if iter(batches) is batches and (passes > 1 or isinstance(learner, _Nystroem)):
+    passes = epochs if isinstance(estimator, BinaryRelevance) else 1
+    if iter(batches) is batches and (passes > 1 or isinstance(estimator, NystroemKernelELM | NativeMultiLabel)):
         raise MethodError("several passes are needed: give batches that start anew, such as a list, not a generator")
+    if isinstance(estimator, NativeMultiLabel):
+        fit_boosted(estimator, lambda: _validated(estimator, batches))
+        return estimator
+    learner = _LEARNERS[type(estimator)](estimator)
     if isinstance(learner, _Nystroem):
         learner.choose(batches, n_rows)
     for _ in range(passes):
@@ -128,6 +138,8 @@ def streaming_fault(estimator: Any) -> str | None:
     'MLkNN cannot learn from batches of rows'
     """
     name = type(estimator).__name__
+    if type(estimator) is NativeMultiLabel and is_xgboost(estimator.estimator):
+        return None
     if type(estimator) not in _LEARNERS:
         return f"{name} cannot learn from batches of rows: take {STREAMED}"
     if getattr(estimator, "label_weight", None) is not None:

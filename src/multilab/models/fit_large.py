@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from sklearn.base import clone
 
 from multilab.datasets.columns import LabelOptions, TableColumn
 from multilab.datasets.dataset import table_frame
@@ -30,6 +31,7 @@ from multilab.models.errors import DeploymentError
 from multilab.models.final_fit import CrossValidated, described_model, method_facts
 from multilab.models.fitted import FittedMethod
 from multilab.models.saved_model import SavedModel
+from multilab.models.skops_files import model_bytes
 
 __all__ = ["HELD_OUT_ROWS", "SAMPLE_ROWS", "large_table", "large_table_model", "streamed_estimator"]
 
@@ -38,6 +40,8 @@ HELD_OUT_ROWS = 20_000
 
 SAMPLE_ROWS = 100_000
 """Other rows, drawn at random, that teach the encoder and the scaler: medians, categories, words, ranges."""
+
+_TRIED = 500  # rows
 
 _READER = ("label_columns", "label_prefix", "labels_first", "labels_last", "drop", "columns")
 
@@ -151,9 +155,10 @@ def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str
     chosen = columns_of(method, encoder)
     X = X if chosen is None else X[:, chosen]
     scaler = table_scaler(method.preprocessing, X, encoder, chosen)
+    estimator = seed_estimator(streamed_estimator(method), seed, digest, "all rows", method.seed_name)
+    _try(estimator, X[:_TRIED] if scaler is None else scaler.transform(X[:_TRIED]), table.labels_of(drawn.sample_rows))
     width = X.shape[1]
     del X
-    estimator = seed_estimator(streamed_estimator(method), seed, digest, "all rows", method.seed_name)
     fitted = FittedMethod(estimator, len(table.label_names), scaler, (), chosen)
 
     def inputs(rows: pa.Table, start: int) -> tuple[Any, np.ndarray]:
@@ -209,6 +214,11 @@ def large_table_model(table: ParquetTable, method: Method, settings: Mapping[str
         for label, count in zip(table.label_names, positives, strict=True)
     ]
     return SavedModel(fitted, encoder, replace(model.metadata, labels=labels))
+
+
+def _try(estimator: Any, X: Any, Y: np.ndarray) -> None:
+    """Refuse wrong arguments, and a model that cannot be saved, before hours are spent on it."""
+    model_bytes(fit_batches(clone(estimator), [(X, Y[: X.shape[0]])]))
 
 
 def _frame(table: ParquetTable, rows: pa.Table, kinds: Mapping[str, Kind], start: int = 0) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from multilab.core.text import comma_separated, excerpt
 from multilab.models.errors import DeploymentError
 
-__all__ = ["TRUSTED_VARIABLE", "dump_model", "is_trusted_class", "load_skops", "untrusted_types"]
+__all__ = ["TRUSTED_VARIABLE", "dump_model", "is_trusted_class", "load_skops", "model_bytes", "untrusted_types"]
 
 TRUSTED_VARIABLE = "MULTILAB_TRUSTED_TYPES"
 """Environment variable with further trusted types: dotted paths of your own classes, separated by commas."""
@@ -36,8 +36,8 @@ _SKLEARN_PARTS = frozenset(
 )
 
 
-def dump_model(model: Any, path: Path) -> None:
-    """Write a fitted model as a skops file.
+def model_bytes(model: Any) -> bytes:
+    """Return a fitted model as the content of a skops file.
 
     Raises
     ------
@@ -49,7 +49,12 @@ def dump_model(model: Any, path: Path) -> None:
     except Exception as error:  # of skops or of the json module, whatever the model holds
         raise DeploymentError(f"this model cannot be saved without pickle: {error}") from None
     _refuse_untrusted(untrusted_types(content), "the fitted model")
-    path.write_bytes(content)
+    return content
+
+
+def dump_model(model: Any, path: Path) -> None:
+    """Write a fitted model as a skops file, see :func:`model_bytes`."""
+    path.write_bytes(model_bytes(model))
 
 
 def load_skops(path: Path) -> Any:
