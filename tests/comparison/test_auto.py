@@ -19,6 +19,7 @@ from multilab import AutoMultiLabel
 from multilab.cli import main
 from multilab.comparison import ComparisonError, portfolio
 from multilab.datasets import DatasetError
+from multilab.metrics import MetricError, macro_f1
 from multilab.models import load_model
 from multilab.models.serving import ModelServer
 
@@ -159,6 +160,40 @@ def test_missing_labels_are_learned_from_or_the_method_is_left_out(table):
     assert "cannot learn from missing labels" in board.loc["erf_pct", "reason"]
 
 
+def test_weights_reach_fits_decisions_and_the_metric_and_a_row_of_weight_0_is_absent(table):
+    weighted = table.assign(weight=np.arange(120) % 3)
+    present = weighted["weight"] > 0
+    model = quick().fit(weighted, "tags", sample_weight="weight")
+    board, names = model.leaderboard_, ["mlknn", "mldf", "stack"]
+    assert board.loc[names, "state"].tolist() == ["left out"] * 3
+    assert board["reason"].str.contains("takes no sample_weight").sum() == 3
+    assert list(model.feature_names_in_) == ["text", "tempo", "key"]
+    X, Y, _ = model._training
+    weights = weighted["weight"][present].to_numpy()
+    assert len(X) == len(Y) == len(weights) == 80
+    own = [macro_f1(Y[t], model._judged.own[t], sample_weight=weights[t]) for _, t in model._folds]
+    chosen = model.best_.partition(" + ")[0]
+    assert board.loc[chosen, "score"] == pytest.approx(np.mean(own))
+    fits = [quick(budget_fits=6).fit(table[present], "tags", one).predict_proba(table) for one in (weights, None)]
+    assert not np.array_equal(*fits)
+
+
+def test_groups_stay_on_one_side_of_every_fold():
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(30), 4)
+    labels = pd.DataFrame(rng.random((30, 2))[patient] < 0.4, columns=["ill", "old"]).astype(int)
+    notes = [f"the patient called name{k} was seen on day {rng.integers(99)}" for k in patient]  # tells who, no more
+    frame = pd.DataFrame({"note": notes, "patient": patient})
+    arguments = {"metric": "micro_f1", "columns": {"note": "text"}}
+    model = quick(**arguments).fit(frame, labels, groups="patient")
+    assert len(model._folds) == 5
+    assert not any(set(patient[train]) & set(patient[test]) for train, test in model._folds)
+    assert list(model.feature_names_in_) == ["note"]
+    assert (model.leaderboard_.loc[["br_linear_svm", "stack"], "score"] < 0.6).all()
+    by_row = quick(**arguments, budget_fits=6).fit(frame[["note"]], labels)
+    assert by_row.leaderboard_.loc["br_linear_svm", "score"] > 0.9
+
+
 class Sleeper(ClassifierMixin, BaseEstimator):
     """Classifier that takes ten minutes."""
 
@@ -221,6 +256,26 @@ def test_wrong_uses_get_one_line(table, arguments, y, message):
         AutoMultiLabel(**arguments).fit(table, y)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"groups": "patients"}, "groups: no column is called 'patients'"),
+        ({"groups": np.zeros(120)}, "groups: all rows are of one group"),
+        ({"groups": [None] * 120}, "groups hold missing values"),
+        ({"sample_weight": np.ones(3)}, "`sample_weight` must hold 120 finite numbers >= 0"),
+        ({"sample_weight": np.zeros(120)}, "not all of them 0"),
+    ],
+)
+def test_wrong_weights_and_groups_get_one_line(table, options, message):
+    with pytest.raises((ComparisonError, DatasetError), match=f"^[^\n]*{message}[^\n]*$"):
+        quick().fit(table, "tags", **options)
+
+
+def test_a_metric_without_weights_is_refused(table):
+    with pytest.raises(MetricError, match="expected_calibration_error takes no sample_weight"):
+        quick(metric="expected_calibration_error").fit(table, "tags", sample_weight=np.ones(120))
 
 
 @pytest.mark.slow

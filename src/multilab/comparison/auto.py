@@ -16,13 +16,14 @@ import pandas as pd
 from scipy.sparse import issparse
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from multilab.comparison.errors import ComparisonError
 from multilab.core.messages import unknown_name
 from multilab.methods.base import MultiLabelClassifier
 from multilab.methods.labels import binary_classes, check_labels, has_unobserved, label_names
 from multilab.metrics.registry import DEFINED
+from multilab.model_selection.group_kfold import group_matrix
 
 if TYPE_CHECKING:
     from multilab.comparison.plan import PlannedMethod
@@ -101,6 +102,11 @@ class AutoMultiLabel(MultiLabelClassifier):
     **Scores.** `predict_proba` gives probabilities: of a method with margins they are calibrated on its out-of-fold
     scores. Decisions do not depend on the calibration.
 
+    **Weights and groups.** With ``sample_weight`` methods that take none, and the stack, are left out; decisions,
+    calibration and the metric are weighted. With ``groups`` no group has rows on both sides of a fold; the stack is
+    scored by a second level that has not seen the group. Methods that fold rows inside their own ``fit`` (deep forests,
+    calibrated support vector machines) still do so by rows.
+
     **The training rows** stay with the fitted object, since `save` summarises them for monitoring. The folder that it
     writes holds no row of them but what the method itself keeps.
 
@@ -140,7 +146,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the portfolio and keep the best model.
 
         Parameters
@@ -149,6 +155,10 @@ class AutoMultiLabel(MultiLabelClassifier):
             Rows; a frame may hold the labels.
         y : str, list of str, array-like or sparse matrix of shape (n, q), or n collections of tags
             See the notes of the class.
+        sample_weight : str or array-like of shape (n,), optional
+            Weights of the rows, >= 0, or the column of X that holds them. A row of weight 0 is absent.
+        groups : str or array-like of shape (n,), optional
+            Rows that belong together, as those of a patient, or the column of X that says so.
 
         Returns
         -------
@@ -159,7 +169,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         ComparisonError
             An argument is wrong, or no model could be fitted in time: one line.
         DatasetError
-            A column of the frame is no label, no feature, or can be read in several ways.
+            A column of the frame is no label, no feature, or can be read in several ways; groups are missing.
         MethodError
             y is no label matrix.
         """
@@ -167,13 +177,16 @@ class AutoMultiLabel(MultiLabelClassifier):
 
         began = time.monotonic()
         self._check_arguments()
-        X, Y, self._dropped = self._rows_and_labels(X, y)
+        X, weights, groups, others = _taken_out(X, sample_weight, groups)
+        X, Y, self._tags_column = self._rows_and_labels(X, y)
+        self._dropped = [*filter(None, [self._tags_column]), *others]
         if Y.shape[0] < 2:
             raise ComparisonError(f"a model needs two rows or more, got n_samples = {Y.shape[0]}")
+        X, Y, weights, groups = self._checked_rows(X, Y, weights, groups)
         names = [str(name) for name in getattr(self, "label_names_", [f"label{k}" for k in range(Y.shape[1])])]
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
         with tempfile.TemporaryDirectory(prefix="multilab-") as folder:
-            rows = TrainingSet(X, Y, names, self.columns, self._metrics(), seed, Path(folder))
+            rows = TrainingSet(X, Y, names, self.columns, self._metrics(), seed, Path(folder), weights, groups)
             _Search(self, rows, began).run()
             self._folds = rows.folds
         self._training, self._seed = (X, Y, names), seed
@@ -208,20 +221,44 @@ class AutoMultiLabel(MultiLabelClassifier):
 
         return tuple(dict.fromkeys([self.metric, *load_portfolio().metrics]))
 
-    def _rows_and_labels(self, X: Any, y: Any) -> tuple[Any, np.ndarray, list[str]]:
-        """Return features (a frame, or a validated matrix), labels, and the columns of X that are no features."""
-        dropped: list[str] = []
+    def _checked_rows(self, X: Any, Y: np.ndarray, weights: Any, groups: Any) -> tuple[Any, np.ndarray, Any, Any]:
+        """Return rows, labels, weights and groups without the rows of weight 0."""
+        from multilab.comparison.scores import metric_values
+
+        if groups is not None:
+            groups = np.asarray(groups)
+            if group_matrix(groups, len(Y)).shape[0] < 2:
+                raise ComparisonError(
+                    "groups: all rows are of one group, and a model is scored on groups it has not seen"
+                )
+        if weights is None:
+            return X, Y, None, groups
+        weights = np.asarray(weights, dtype=np.float64)
+        if weights.shape != (len(Y),) or not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+            raise ComparisonError(
+                f"`sample_weight` must hold {len(Y)} finite numbers >= 0, not all of them 0; got shape {weights.shape}"
+            )
+        metric_values(np.eye(2), np.eye(2), np.eye(2), [self.metric], np.ones(2))  # refuses one without weights
+        rows = np.flatnonzero(weights)
+        if len(rows) < len(Y):
+            X, Y, weights = X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows], Y[rows], weights[rows]
+            groups = None if groups is None else groups[rows]
+        return X, Y, weights, groups
+
+    def _rows_and_labels(self, X: Any, y: Any) -> tuple[Any, np.ndarray, str]:
+        """Return features (a frame, or a validated matrix), labels, and the column of tags of X, empty without one."""
+        tags = ""
         if isinstance(X, pd.DataFrame):
             X = X.rename(columns=lambda name: str(name).strip())
             if isinstance(y, str) or _is_list_of_names(y):
-                X, y, dropped = _split_frame(X, y)
+                X, y, tags = _split_frame(X, y)
         elif isinstance(y, str):
             raise ComparisonError(f"y={y!r} names a column: X must be a pandas.DataFrame, not {type(X).__name__}")
         y = _tags(y)
         if not isinstance(X, pd.DataFrame):
             X, Y = self._validate_fit(X, y)
             self.encoder_ = None
-            return X, Y, dropped
+            return X, Y, tags
         names = label_names(y)
         classes, y = binary_classes(y)
         Y = check_labels(y, missing=True, owner=type(self).__name__)
@@ -230,7 +267,7 @@ class AutoMultiLabel(MultiLabelClassifier):
         self._set_labels(Y.shape[1], classes, names)
         self.feature_names_in_ = np.array(X.columns, dtype=object)
         self.n_features_in_ = X.shape[1]
-        return X, Y, dropped
+        return X, Y, tags
 
     def _validate_features(self, X: Any, **options: Any) -> Any:
         encoder = getattr(self, "encoder_", None)
@@ -391,6 +428,7 @@ class _Search:
         """Return the methods in running order, the linear one that is always there first."""
         from multilab.comparison.plan import PlannedMethod, Sizes, in_order, plan_methods, refused_for_missing_labels
         from multilab.comparison.training_set import Fit
+        from multilab.experiments.fitting import build
 
         X, Y, folds = self.rows.X, self.rows.Y, range(len(self.rows.folds))
         (n, d), entries_of_row = X.shape, X.nnz / X.shape[0] if issparse(X) else None
@@ -404,9 +442,15 @@ class _Search:
             for entry in entries:
                 entry.note = refused_for_missing_labels(entry)
                 entry.status = "left out" if entry.note else entry.status
+        for entry in entries if self.rows.weights is not None else []:
+            estimator = build(entry.member.method)
+            if entry.status == "planned" and not has_fit_parameter(estimator, "sample_weight"):
+                entry.status, entry.note = "left out", f"{type(estimator).__name__} takes no sample_weight"
         entries = in_order(plan_methods(entries, sizes, self.rows), self.portfolio.baseline, sizes)  # type: ignore[arg-type]
         able = [one.name for one in entries if one.status == "planned"]
-        floor = next(name for name, one in self.portfolio.members.items() if one.linear and name in able)
+        floor = next((name for name, one in self.portfolio.members.items() if one.linear and name in able), "")
+        if not floor:
+            raise ComparisonError(f"no linear method of the portfolio can be fitted: {entries[0].note}")
         entries.sort(key=lambda one: one.name != floor)
         left = math.inf if self.model.budget_fits is None else self.model.budget_fits - len(entries[0].cells)
         for entry in entries[1:]:
@@ -417,7 +461,7 @@ class _Search:
         return entries
 
     def _stack(self, entries: Sequence[PlannedMethod]) -> str | None:
-        """Stack the best methods; return why that failed, empty if it did not, None if there is nothing to stack."""
+        """Stack the best methods; return why there is none, empty if there is, None if there is nothing to stack."""
         from multilab.comparison.training_set import STACK, Judgement, Stack
 
         board = self._board(entries)
@@ -425,6 +469,9 @@ class _Search:
         if len(names) < 2 or has_unobserved(self.rows.Y):
             return None
         began = time.monotonic()
+        self.stack_seconds = 0.0
+        if self.rows.weights is not None:
+            return "the second level takes no sample_weight"
         reason = self._do(Stack(tuple(names[:_STACKED]))) or self._do(Judgement(STACK))
         self.stack_seconds = time.monotonic() - began
         if not reason:
@@ -493,7 +540,7 @@ class _Search:
         model.fitted_ = self.rows.fitted(chosen, judged, tuned)
         encoder = self.rows.encoder
         if encoder is not None:  # new rows may have labels, which are ignored
-            reading = {"tags": model._dropped[0]} if model._dropped else {}
+            reading = {"tags": model._tags_column} if model._tags_column else {}
             labels = tuple(self.rows.label_names)
             encoder = replace(encoder, labels=labels, dropped=tuple(model._dropped), reading=reading)
         model.encoder_ = encoder
@@ -503,7 +550,8 @@ class _Search:
         model._tuned = tuned
         state = {one.name: (one.status, one.note, one.spent) for one in entries}
         if stack_reason is not None:
-            state[STACK] = ("done" if STACK in self.judged else "failed", stack_reason, self.stack_seconds)
+            kept_out = "failed" if self.rows.weights is None else "left out"
+            state[STACK] = ("done" if STACK in self.judged else kept_out, stack_reason, self.stack_seconds)
         model.leaderboard_ = _table(board, state)
 
 
@@ -532,8 +580,22 @@ def _is_list_of_names(y: Any) -> bool:
     return isinstance(y, list | tuple) and len(y) > 0 and all(isinstance(one, str) for one in y)
 
 
-def _split_frame(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """Return a frame without its columns of labels, the labels, and the columns that are left out."""
+def _taken_out(X: Any, weights: Any, groups: Any) -> tuple[Any, Any, Any, list[str]]:
+    """Return X without the columns that are named as weights and groups, these two, and the names of the columns."""
+    given, names = {"sample_weight": weights, "groups": groups}, list[str]()
+    for argument, column in given.items():
+        if isinstance(column, str):
+            if not isinstance(X, pd.DataFrame):
+                raise ComparisonError(f"{argument}={column!r} names a column: X must be a pandas.DataFrame")
+            if column not in X.columns:
+                raise ComparisonError(f"{argument}: {unknown_name('column', column, list(map(str, X.columns)))}")
+            given[argument] = X[column]
+            names.append(column)
+    return (X.drop(columns=names) if names else X), given["sample_weight"], given["groups"], names
+
+
+def _split_frame(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+    """Return a frame without its columns of labels, the labels, and the column of tags, empty without one."""
     from multilab.datasets.columns import LabelOptions, TableColumn
     from multilab.datasets.frames import table_of_frame
     from multilab.datasets.labels import TagOptions
@@ -552,7 +614,7 @@ def _split_frame(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, pd.DataFrame, l
         raise ComparisonError("no feature is left beside the labels")
     table = table_of_frame(X[names].assign(**{_ROW: 0.0}), options, (), True, "X")
     labels = pd.DataFrame(table.label_values, columns=[column.name for column in table.label_columns])
-    return X.drop(columns=names), labels, names if isinstance(options, TagOptions) else []
+    return X.drop(columns=names), labels, names[0] if isinstance(options, TagOptions) else ""
 
 
 def _tags(y: Any) -> Any:

@@ -173,13 +173,15 @@ def _run(entry: PlannedMethod, store: Store, sizes: Sizes, deadline: float, n_jo
     return "the budget is used up" if outcome.stopped else ""
 
 
-def guarded_decisions(held: np.ndarray, Y: np.ndarray, objective: str) -> TunedThresholdClassifier:
+def guarded_decisions(
+    held: np.ndarray, Y: np.ndarray, objective: str, sample_weight: np.ndarray | None = None
+) -> TunedThresholdClassifier:
     """Return guarded decisions for an objective, from held-out scores in [0, 1]: the one rule of every recommendation.
 
     Its ``predict`` takes scores of other rows.
     """
     tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=DECISIONS[objective], guard=True)
-    return tuned.fit(held, Y)
+    return tuned.fit(held, Y, sample_weight)
 
 
 def tuned_decisions(cell: Cell, scores: CellScores, objective: str) -> np.ndarray:

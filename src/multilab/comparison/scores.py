@@ -13,6 +13,7 @@ from multilab.experiments.fitting import indices
 from multilab.experiments.store import Store
 from multilab.metrics import per_label, score_all
 from multilab.metrics.registry import defined
+from multilab.metrics.weighted import public_function
 from multilab.statistics import Leaderboard
 from multilab.statistics.result_files import CELL
 
@@ -107,9 +108,19 @@ class CellScores:
         return table[["label", "observed", "count", "predicted"]]
 
 
-def metric_values(Y: object, scores: np.ndarray, decisions: np.ndarray, metrics: Sequence[str]) -> dict[str, float]:
+def metric_values(
+    Y: object,
+    scores: np.ndarray,
+    decisions: np.ndarray,
+    metrics: Sequence[str],
+    sample_weight: np.ndarray | None = None,
+) -> dict[str, float]:
     """Return metrics of one prediction, NaN for metrics of probabilities where the scores are none."""
     probabilities = bool(scores.min() >= 0 and scores.max() <= 1)
     known = [name for name in metrics if probabilities or defined(name).needs != "probabilities"]
-    values = score_all(Y, scores, decisions, metrics=known) if known else {}
+    if sample_weight is not None:
+        given = {name: decisions if defined(name).needs == "decisions" else scores for name in known}
+        values = {name: public_function(name)(Y, one, sample_weight=sample_weight) for name, one in given.items()}
+    else:
+        values = score_all(Y, scores, decisions, metrics=known) if known else {}
     return {name: float(values.get(name, np.nan)) for name in metrics}

@@ -19,6 +19,7 @@ import joblib
 import numpy as np
 import pandas as pd
 from scipy.special import expit
+from sklearn.base import clone
 
 from multilab.comparison.decisions import guarded_decisions, objective_of
 from multilab.comparison.scores import metric_values
@@ -32,6 +33,7 @@ from multilab.experiments.tables import columns_of, table_scaler
 from multilab.methods import ScoreEnsemble
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
 from multilab.metrics import per_label
+from multilab.model_selection import IterativeStratifiedGroupKFold
 from multilab.models.final_fit import INNER_FOLDS
 from multilab.models.fitted import FittedMethod, HeldOutDecisions
 
@@ -144,6 +146,7 @@ class TrainingSet:
         The first one is what decisions are tuned for, if it depends on decisions.
     seed : int
     folder : Path
+    weights, groups : ndarray of shape (n,) or None
     encoder : TableEncoder or None
         What makes a matrix of a frame.
     folds : list of (train, test)
@@ -156,6 +159,8 @@ class TrainingSet:
     metrics: tuple[str, ...]
     seed: int
     folder: Path
+    weights: np.ndarray | None = None
+    groups: np.ndarray | None = None
     encoder: TableEncoder | None = None
     folds: Sequence[tuple[np.ndarray, np.ndarray]] = ()
 
@@ -163,6 +168,10 @@ class TrainingSet:
     def objective(self) -> str:
         """Objective of the tuned decisions."""
         return objective_of(self.metrics[0])
+
+    def weight(self, rows: Any = slice(None)) -> np.ndarray | None:
+        """Return the weights of some rows, by default of all."""
+        return None if self.weights is None else self.weights[rows]
 
     def has(self, key: str) -> bool:
         """Return whether a unit of work is done."""
@@ -257,7 +266,11 @@ def _prepare(_: Preparation, rows: TrainingSet) -> None:
         frames = FrameEncoder(rows.columns)
         X = frames.fit_transform(rows.X)
         encoder = frames.encoder_
-    folds = inner_folds(rows.Y, min(INNER_FOLDS, len(rows.Y)), 1, rows.seed)
+    if rows.groups is None:
+        folds = inner_folds(rows.Y, min(INNER_FOLDS, len(rows.Y)), 1, rows.seed)
+    else:
+        splitter = IterativeStratifiedGroupKFold(min(INNER_FOLDS, len(np.unique(rows.groups))), random_state=rows.seed)
+        folds = list(splitter.split(None, rows.Y, rows.groups))
     rows.write(Preparation.key, (encoder, X, folds))
 
 
@@ -266,13 +279,14 @@ def _fit(unit: Fit, rows: TrainingSet) -> None:
     if has_unobserved(rows.Y):
         check_learns_from_missing(estimator)
     X, scaler, columns = rows.inputs(unit.method)
+    train, test = (slice(None), slice(0)) if unit.fold is None else rows.folds[unit.fold]
+    weights = {} if rows.weights is None else {"sample_weight": rows.weight(train)}
     if unit.fold is None:
-        estimator.fit(X, rows.Y)
+        estimator.fit(X, rows.Y, **weights)
         rows.write(unit.key, FittedMethod(estimator, rows.Y.shape[1], scaler, columns=columns))
         return
-    train, test = rows.folds[unit.fold]
     began = time.perf_counter()
-    estimator.fit(X[train], rows.Y[train])
+    estimator.fit(X[train], rows.Y[train], **weights)
     scores, decisions = predict_with_scores(estimator, X[test], rows.Y.shape[1])
     taken = time.perf_counter() - began
     rows.write(unit.key, (scores, decisions, hasattr(estimator, "predict_proba"), taken))
@@ -281,7 +295,12 @@ def _fit(unit: Fit, rows: TrainingSet) -> None:
 def _stack(unit: Stack, rows: TrainingSet) -> None:
     began = time.perf_counter()
     parts = [rows.out_of_fold(name) for name in unit.names]
-    ensemble = ScoreEnsemble(random_state=rows.seed).fit(np.hstack([part[0] for part in parts]), rows.Y)
+    bases, ensemble = np.hstack([part[0] for part in parts]), ScoreEnsemble(random_state=rows.seed)
+    ensemble.fit(bases, rows.Y)
+    if rows.groups is not None:  # its own folds are of rows
+        for train, test in rows.folds:
+            one = clone(ensemble).fit(bases[train], rows.Y[train])
+            ensemble.out_of_fold_scores_[test] = one.predict_proba(bases[test])
     taken = time.perf_counter() - began + sum(part[3] for part in parts)
     rows.write(f"{unit.key}-names", unit.names)
     rows.write(unit.key, (ensemble, taken))
@@ -292,26 +311,28 @@ def _judge(unit: Judgement, rows: TrainingSet) -> None:
     between = scores if probabilities else expit(scores)  # decisions depend on the order of the scores only
     shown, tuned = between.copy(), np.empty_like(own)
     for train, test in rows.folds:
-        tuned[test] = guarded_decisions(between[train], rows.Y[train], rows.objective).predict(between[test])
+        decisions = guarded_decisions(between[train], rows.Y[train], rows.objective, rows.weight(train))
+        tuned[test] = decisions.predict(between[test])
         if not probabilities:
-            shown[test] = _calibration(between[train], rows.Y[train]).predict_proba(between[test])
+            shown[test] = _calibration(between, rows, train).predict_proba(between[test])
     judged = Judged(
-        [metric_values(rows.Y[test], shown[test], own[test], rows.metrics) for _, test in rows.folds],
-        [metric_values(rows.Y[test], shown[test], tuned[test], rows.metrics) for _, test in rows.folds],
+        [metric_values(rows.Y[t], shown[t], own[t], rows.metrics, rows.weight(t)) for _, t in rows.folds],
+        [metric_values(rows.Y[t], shown[t], tuned[t], rows.metrics, rows.weight(t)) for _, t in rows.folds],
         _decided(rows, own),
         _decided(rows, tuned),
         shown,
         own,
         tuned,
-        guarded_decisions(between, rows.Y, rows.objective),
-        None if probabilities else _calibration(between, rows.Y),
+        guarded_decisions(between, rows.Y, rows.objective, rows.weights),
+        None if probabilities else _calibration(between, rows),
         seconds,
     )
     rows.write(unit.key, judged)
 
 
-def _calibration(scores: np.ndarray, Y: np.ndarray) -> CalibratedMultiLabelClassifier:
-    return CalibratedMultiLabelClassifier("precomputed", method="sigmoid").fit(scores, Y)
+def _calibration(scores: np.ndarray, rows: TrainingSet, chosen: Any = slice(None)) -> CalibratedMultiLabelClassifier:
+    calibrated = CalibratedMultiLabelClassifier("precomputed", method="sigmoid")
+    return calibrated.fit(scores[chosen], rows.Y[chosen], rows.weight(chosen))
 
 
 def _decided(rows: TrainingSet, decisions: np.ndarray) -> pd.DataFrame:
