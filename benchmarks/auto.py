@@ -35,6 +35,7 @@ from sklearn.svm import LinearSVC
 
 from common import CHECKOUT, arguments, machine
 from multilab import AutoMultiLabel, datasets
+from multilab.comparison.plan import texts_of
 from multilab.comparison.portfolio import load_portfolio
 from multilab.datasets import FrameEncoder
 from multilab.decision import TunedThresholdClassifier
@@ -198,7 +199,9 @@ def of_text(name: str, seed: int) -> None:
 def of_tables(name: str, seed: int) -> None:
     """Compare with the method of the portfolio that is best on the test rows, alone, with thresholds or without."""
     train, test, labels, truth = parts(name, seed)
-    encoder = FrameEncoder().fit(train)
+    words = FrameEncoder().fit(train)
+    texts = texts_of(words.encoder_.columns)
+    with_grams = FrameEncoder(dict.fromkeys(texts, "text:chars")).fit(train)
     for metric, value in METRICS.items():
         if known(name, seed, metric):
             continue
@@ -206,9 +209,10 @@ def of_tables(name: str, seed: int) -> None:
         model = AutoMultiLabel(metric=metric, time_limit=LIMIT).fit(train, labels)
         taken = time.monotonic() - began
         single = {}
-        for entry in load_portfolio().select(None):
+        for entry in load_portfolio().select(None, text=bool(texts)):
             if model.leaderboard_["state"].get(entry.name) != "done" or entry.name == "label_frequencies":
                 continue
+            encoder = with_grams if entry.chars else words
             X, X_test = encoder.transform(train), encoder.transform(test)
             columns = columns_of(entry.method, encoder.encoder_)
             X, X_test = (X, X_test) if columns is None else (X[:, columns], X_test[:, columns])

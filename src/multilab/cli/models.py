@@ -67,6 +67,7 @@ _DECISIONS = "macro_f1, micro_f1, hamming_loss, example_f1 or subset_accuracy"
 @click.option("--set", "arguments", metavar="K=V", multiple=True, help="An argument of the method; repeatable.")
 @click.option("--decision", metavar="METRIC", help=f"Tune thresholds on out-of-fold scores for {_DECISIONS}.")
 @click.option("--calibration", metavar="KIND", help="Calibrate scores: sigmoid, isotonic, beta or temperature.")
+@click.option("--chars", is_flag=True, help="Character n-grams beside the words of all columns of text.")
 @click.option("--tune", type=COUNT, help="Trials of a search inside every training set, and on all rows.")
 @click.option("--tune-metric", type=METRIC, help="Metric that the search optimises (ranking_loss).")
 @click.option("--tune-folds", type=FOLDS, help="Inner folds of the search (3).")
@@ -129,12 +130,14 @@ def fit(
         )
     dataset = dataset if large else named_dataset(dataset, reader)
     if method is None:
-        if arguments or tune or options["decision"] or options["calibration"] or options["protocol"]:
-            raise click.UsageError("--set, --tune, --decision, --calibration and --protocol are of a method: name one.")
+        if arguments or tune or any(options[name] for name in ("decision", "calibration", "protocol", "chars")):
+            of_method = "--set, --tune, --decision, --calibration, --chars and --protocol"
+            raise click.UsageError(f"{of_method} are of a method: name one.")
         found = _recommended(dataset, budget or 600.0, options["metric"] or "macro_f1", cv)
         if found is None:
             return 1
         method, arguments, options["decision"] = found["method"], tuple(found["set"]), found["decision"]
+        options["chars"] = bool(found["chars"])
     elif budget is not None:
         raise click.UsageError("--budget is the time to find a method: leave out --method.")
     run = {

@@ -235,9 +235,8 @@ class AutoMultiLabel(MultiLabelClassifier):
             return X, Y, None, groups
         weights = np.asarray(weights, dtype=np.float64)
         if weights.shape != (len(Y),) or not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-            raise ComparisonError(
-                f"`sample_weight` must hold {len(Y)} finite numbers >= 0, not all of them 0; got shape {weights.shape}"
-            )
+            wanted = f"{len(Y)} finite numbers >= 0, not all of them zero"
+            raise ComparisonError(f"`sample_weight` must hold {wanted}; got shape {weights.shape}")
         metric_values(np.eye(2), np.eye(2), np.eye(2), [self.metric], np.ones(2))  # refuses one without weights
         rows = np.flatnonzero(weights)
         if len(rows) < len(Y):
@@ -380,7 +379,7 @@ class _Search:
         from multilab.comparison.fits import run_methods
         from multilab.comparison.training_set import Preparation, prepared
 
-        if reason := self._do(Preparation()):
+        if reason := self._do(Preparation(self.limit)):
             raise ComparisonError(reason)
         prepared(self.rows)
         entries = self._plan()
@@ -431,16 +430,22 @@ class _Search:
         from multilab.experiments.fitting import build
 
         X, Y, folds = self.rows.X, self.rows.Y, range(len(self.rows.folds))
-        (n, d), entries_of_row = X.shape, X.nnz / X.shape[0] if issparse(X) else None
-        sizes = Sizes(n, d, Y.shape[1], 1 - 1 / len(folds), entries_of_row)
+        words, encoder, texts = X, self.rows.encoder, self.rows.texts
+        if texts and encoder is not None:
+            words = X[:, encoder.word_columns(texts)]
+        (n, d), row = words.shape, [one.nnz / one.shape[0] if issparse(one) else None for one in (words, X)]
+        sizes = Sizes(n, d, Y.shape[1], 1 - 1 / len(folds), *row)
         entries = []
-        for member in self.portfolio.select(None, sparse=issparse(X) and self.rows.encoder is None):
+        text = bool(texts or self.rows.no_grams)
+        for member in self.portfolio.select(None, sparse=issparse(X) and encoder is None, text=text):
             if not member.method.base_scores:  # stacks of their own
-                fits = [Fit(member.method, None), *(Fit(member.method, k) for k in folds)]
+                fits = [Fit(member.method, fold, member.chars) for fold in (None, *folds)]
                 entries.append(PlannedMethod(member, fits))  # type: ignore[arg-type]
+                if member.chars and self.rows.no_grams:
+                    entries[-1].status, entries[-1].note = "left out", self.rows.no_grams
         if has_unobserved(Y):
             for entry in entries:
-                entry.note = refused_for_missing_labels(entry)
+                entry.note = entry.note or refused_for_missing_labels(entry)
                 entry.status = "left out" if entry.note else entry.status
         for entry in entries if self.rows.weights is not None else []:
             estimator = build(entry.member.method)
@@ -538,7 +543,7 @@ class _Search:
         judged = self.judged.get(chosen)
         tuned = model.best_ != chosen
         model.fitted_ = self.rows.fitted(chosen, judged, tuned)
-        encoder = self.rows.encoder
+        encoder = self.rows.encoder_for(model.fitted_)
         if encoder is not None:  # new rows may have labels, which are ignored
             reading = {"tags": model._tags_column} if model._tags_column else {}
             labels = tuple(self.rows.label_names)

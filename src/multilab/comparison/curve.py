@@ -10,6 +10,7 @@ from multilab.comparison.scores import CellScores
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.execute import run_cells_within
 from multilab.experiments.fitting import indices
+from multilab.experiments.tables import ref_with_grams
 from multilab.metrics.registry import defined
 from multilab.statistics import corrected_unpaired_interval
 
@@ -46,6 +47,7 @@ def learning_curve(
     for share in (share for share in _SHARES if share < sizes.train_share and share * sizes.n >= _LEAST_ROWS):
         protocol = {"holdout": {"train_size": share}, "stratify": 1, "seed": 0, "repeats": _REPEATS}
         refs = split_refs(entry.cells[0].split_ref.dataset, protocol)
+        refs = [ref_with_grams(ref) for ref in refs] if entry.member.chars else refs
         cells = [Cell("train", ref, entry.member.method) for ref in refs]
         outcome = run_cells_within(cells, scores.store, deadline - time.monotonic(), n_jobs)
         if outcome.stopped:

@@ -10,8 +10,11 @@ import pandas as pd
 import psutil
 from scipy.sparse import issparse
 
-from multilab.comparison.portfolio import PortfolioMethod
-from multilab.datasets import Dataset, TableEncoder
+from multilab.comparison.portfolio import CHARS, PortfolioMethod
+from multilab.datasets import Dataset, FeatureColumn, TableEncoder
+from multilab.datasets.columns import TableColumn
+from multilab.datasets.kinds import Kind
+from multilab.datasets.table_encoder import with_grams
 from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import build
 from multilab.experiments.store import Store
@@ -76,7 +79,7 @@ class Cost:
 
 def cost_of(method: str, n: float, d: float, q: float) -> Cost | None:
     """Return the estimated cost of a fit on n rows, d features and q labels, None for a method without a curve."""
-    row = _curves().get(method)
+    row = _curves().get(method.removesuffix(CHARS))
     if row is None:
         return None
     sizes = {"n": n, "d": d, "q": q}
@@ -97,6 +100,9 @@ def _curves() -> dict[str, dict[str, float]]:
 _SAMPLE = 1000
 """Rows in which the words of a table are counted."""
 
+_CHARACTERS = 250_000
+"""Characters of text that are encoded with their n-grams in a second; with words alone, fifteen times as many."""
+
 _OVERHEAD = 0.15  # seconds of a cell besides fit and prediction: a process, reading the data, writing the result
 
 
@@ -108,8 +114,8 @@ class Sizes:
     ----------
     n, d, q : int
     train_share : float
-    entries : float or None
-        Entries of a row that are not 0, on average, if the features are sparse.
+    entries, entries_with_grams : float or None
+        Entries of a row that are not 0, on average, if the features are sparse; the second with character n-grams.
     """
 
     n: int
@@ -117,20 +123,52 @@ class Sizes:
     q: int
     train_share: float
     entries: float | None = None
+    entries_with_grams: float | None = None
 
     @classmethod
     def of(cls, data: Dataset, train_share: float) -> "Sizes":
         """Return the sizes of a dataset as the methods see it; a table is encoded with all its rows."""
-        (n, d), X = data.X.shape, data.X
+        (n, d), X, with_chars = data.X.shape, data.X, None
         if data.columns is not None:
             encoder = TableEncoder.learn(data.X, data.columns)
             d, X = encoder.width, encoder.encode(data.X.iloc[:_SAMPLE]).X if encoder.sparse else None
+            if texts_of(data.columns):
+                some = data.X.iloc[:_SAMPLE]
+                with_chars = TableEncoder.learn(some, with_grams(data.columns)).encode(some).X
         entries = X.nnz / X.shape[0] if issparse(X) else None
-        return cls(n, d, data.Y.shape[1], train_share, entries)
+        entries_with_grams = None if with_chars is None else with_chars.nnz / with_chars.shape[0]
+        return cls(n, d, data.Y.shape[1], train_share, entries, entries_with_grams)
 
     def for_member(self, member: PortfolioMethod) -> "Sizes":
         """Return the sizes that decide the time of a member of the portfolio."""
-        return replace(self, d=max(1, round(self.entries))) if member.linear and self.entries is not None else self
+        entries = self.entries_with_grams if member.chars else self.entries
+        return replace(self, d=max(1, round(entries))) if member.linear and entries is not None else self
+
+
+def texts_of(columns: Sequence[TableColumn | FeatureColumn]) -> list[str]:
+    """Return the names of the columns of free text that have no character n-grams."""
+    return [column.name for column in columns if column.kind == Kind("text")]
+
+
+def refused_grams(rows: pd.DataFrame, texts: Sequence[str], times: int, seconds: float) -> str:
+    """Return why character n-grams are not tried, empty if they are: making them takes up to a tenth of the time.
+
+    Parameters
+    ----------
+    rows : DataFrame
+    texts : sequence of str
+        Its columns of text.
+    times : int
+        How often all rows are encoded.
+    seconds : float
+        The time for everything.
+    """
+    cells = [rows[name].astype(object) for name in texts]
+    characters = times * sum(len(cell) for one in cells for cell in one if isinstance(cell, str))
+    needed = characters / _CHARACTERS
+    if 10 * needed <= seconds:
+        return ""
+    return f"n-grams of all texts need about {duration(needed)}, more than a tenth of the time"
 
 
 @dataclass

@@ -15,7 +15,9 @@ from multilab.experiments.method import Method, load_method
 
 __all__ = ["Portfolio", "PortfolioMethod", "load_portfolio"]
 
-_BLOCK = {"reason", "set", "define", "linear", "sparse"}
+_BLOCK = {"reason", "set", "define", "linear", "sparse", "chars"}
+CHARS = "_chars"
+"""End of the name of a member that gets character n-grams of texts beside words."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class PortfolioMethod:
         Whether its work grows with the entries of a sparse matrix that are not 0.
     sparse : dict
         Further changes on a sparse matrix.
+    chars : bool
+        Whether it gets character n-grams of texts beside words; then its name ends in ``_chars``.
     """
 
     method: Method
@@ -44,6 +48,7 @@ class PortfolioMethod:
     in_conf: bool = True
     linear: bool = False
     sparse: dict[str, Any] = field(default_factory=dict)
+    chars: bool = False
 
     @property
     def name(self) -> str:
@@ -77,10 +82,11 @@ class Portfolio:
     baseline: str
     alpha: float
 
-    def select(self, patterns: str | None, sparse: bool = False) -> list[PortfolioMethod]:
+    def select(self, patterns: str | None, sparse: bool = False, text: bool = False) -> list[PortfolioMethod]:
         """Return the methods that a comma-separated list of names and globs selects, all of the portfolio for None.
 
         A method that is in the portfolio has the portfolio's arguments, those for a sparse matrix with ``sparse``.
+        Members with character n-grams are left out unless there is free ``text``.
 
         Raises
         ------
@@ -93,6 +99,7 @@ class Portfolio:
             known = [*dict.fromkeys([*self.members, *names("method")])]
             chosen = list(dict.fromkeys(name for pattern in _split(patterns) for name in _matching(pattern, known)))
         listed = {name: one.on_sparse() for name, one in self.members.items()} if sparse else self.members
+        chosen = [name for name in chosen if text or name not in listed or not listed[name].chars]
         members = [listed.get(name) or PortfolioMethod(load_method(name), "", {}) for name in chosen]
         for member in members:
             check_method(member.method)
@@ -141,7 +148,10 @@ def _member(path: str, name: str, block: Any) -> PortfolioMethod:
         raise ExperimentError(f"{path}: methods.{name} may have {', '.join(sorted(_BLOCK))}; got {block!r}")
     changes = block.get("set") or {}
     defined = block.get("define")
-    method = Method.from_mapping(name, defined) if defined else load_method(name)
+    chars = bool(block.get("chars"))
+    method = Method.from_mapping(name, defined) if defined else load_method(name.removesuffix(CHARS) if chars else name)
+    if chars:
+        method = replace(method, name=name, title=f"{method.title}, character n-grams")
     return PortfolioMethod(
         method.with_params(changes),
         block.get("reason", ""),
@@ -149,4 +159,5 @@ def _member(path: str, name: str, block: Any) -> PortfolioMethod:
         in_conf=not defined,
         linear=bool(block.get("linear")),
         sparse=block.get("sparse") or {},
+        chars=chars,
     )

@@ -24,9 +24,11 @@ from multilab.comparison.plan import (
     in_order,
     plan_methods,
     refused_for_missing_labels,
+    refused_grams,
+    texts_of,
     total,
 )
-from multilab.comparison.portfolio import Portfolio, load_portfolio
+from multilab.comparison.portfolio import CHARS, Portfolio, load_portfolio
 from multilab.comparison.results import Results
 from multilab.comparison.scores import CellScores
 from multilab.datasets import card, load
@@ -37,6 +39,7 @@ from multilab.experiments.fitting import indices
 from multilab.experiments.method_file import METHOD_KEYS
 from multilab.experiments.mlflow_store import tracking
 from multilab.experiments.store import Store
+from multilab.experiments.tables import ref_with_grams
 from multilab.methods.labels import has_unobserved
 from multilab.metrics import METRICS, per_label
 from multilab.metrics.registry import defined
@@ -107,16 +110,22 @@ def _entries(request: Request, portfolio: Portfolio) -> tuple[list[PlannedMethod
     refs = split_refs(request.dataset, request.protocol)
     data = load(request.dataset)
     # of a table with text the words stay as they are, see `table_scaler`, and its other columns have scales
-    chosen = portfolio.select(request.methods, sparse=issparse(data.X))
+    texts = texts_of(data.columns or ())
+    chosen = portfolio.select(request.methods, sparse=issparse(data.X), text=bool(texts))
     if all(member.name != portfolio.baseline for member in chosen):
         chosen = [portfolio.members[portfolio.baseline], *chosen]
     train, test = indices(refs[0])  # also keeps the data in this process, from which the workers are forked
     share = len(train) / (len(train) + len(test))
     sizes = Sizes.of(data, share)
-    entries = [PlannedMethod(member, [Cell("train", ref, member.method) for ref in refs]) for member in chosen]
+    entries = []
+    for member in chosen:
+        own_refs = map(ref_with_grams, refs) if member.chars else refs
+        entries.append(PlannedMethod(member, [Cell("train", ref, member.method) for ref in own_refs]))
+        if member.chars and (refusal := refused_grams(data.X, texts, len(refs), request.budget)):
+            entries[-1].status, entries[-1].note = "left out", refusal
     if has_unobserved(data.Y):
         for entry in entries:
-            entry.note = refused_for_missing_labels(entry)
+            entry.note = entry.note or refused_for_missing_labels(entry)
             entry.status = "left out" if entry.note else entry.status
     facts = {
         "name": request.dataset,
@@ -195,7 +204,8 @@ def _fit_options(
     tuned = recommended == tuned_name(chosen)
     return {
         "dataset": request.dataset,
-        "method": chosen,
+        "method": chosen.removesuffix(CHARS) if entry.member.chars else chosen,
+        "chars": True if entry.member.chars else None,
         "set": [f"{name}={_value(value)}" for name, value in entry.member.changes.items()],
         "decision": objective_of(request.metric) if tuned else None,
         "cv": None if request.cv == DEFAULT_FOLDS else request.cv,
@@ -209,7 +219,7 @@ def _commands(options: dict[str, Any] | None) -> list[str]:
     words = ["multilab", "fit"]
     for name, value in options.items():
         for one in value if isinstance(value, list) else [value]:
-            words += [] if one is None else [f"--{name}", str(one)]
+            words += [] if one is None else [f"--{name}"] if one is True else [f"--{name}", str(one)]
     return [shlex.join([*words, "--register", options["dataset"]])]
 
 

@@ -22,6 +22,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from multilab.comparison.decisions import guarded_decisions, objective_of
+from multilab.comparison.plan import refused_grams, texts_of
 from multilab.comparison.scores import metric_values
 from multilab.datasets import FrameEncoder, TableEncoder
 from multilab.decision import CalibratedMultiLabelClassifier
@@ -46,16 +47,20 @@ STACK = "stack"
 class Preparation:
     """The encoding of the rows and their folds."""
 
+    seconds: float
+    """Time for everything, of which character n-grams may take a tenth."""
+
     key: ClassVar[str] = "prepared"
     label: ClassVar[str] = "preparation of the rows"
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit of a method on all rows, or on those outside a fold, whose rows it scores."""
+    """A fit of a method on all rows, or on those outside a fold, whose rows it scores; with n-grams of texts or not."""
 
     method: Method
     fold: int | None
+    chars: bool = False
 
     kind: ClassVar[str] = "train"
     reads: ClassVar[tuple[Any, ...]] = ()
@@ -149,6 +154,10 @@ class TrainingSet:
     weights, groups : ndarray of shape (n,) or None
     encoder : TableEncoder or None
         What makes a matrix of a frame.
+    texts : list of str
+        Columns of text whose words have character n-grams beside them, which only some methods get.
+    no_grams : str
+        Why there are none although there is text.
     folds : list of (train, test)
     """
 
@@ -162,6 +171,8 @@ class TrainingSet:
     weights: np.ndarray | None = None
     groups: np.ndarray | None = None
     encoder: TableEncoder | None = None
+    texts: Sequence[str] = ()
+    no_grams: str = ""
     folds: Sequence[tuple[np.ndarray, np.ndarray]] = ()
 
     @property
@@ -194,16 +205,19 @@ class TrainingSet:
         joblib.dump(result, part)
         part.replace(self.path(key))
 
-    def inputs(self, method: Method) -> tuple[Any, Any, np.ndarray | None]:
+    def inputs(self, method: Method, chars: bool = False) -> tuple[Any, Any, np.ndarray | None]:
         """Return the rows as a method learns from them, its scaler, and the columns that it gets; None: all.
 
-        No label is read.
+        No label is read. Words have the same columns with n-grams beside them and without.
         """
         X, columns = self.X, None
         if self.encoder is None:
             scaler = fitted_scaler(method.preprocessing, X)
         else:
             columns = columns_of(method, self.encoder)
+            if self.texts and not chars:
+                words = self.encoder.word_columns(self.texts)
+                columns = words if columns is None else np.intersect1d(columns, words)
             X = X if columns is None else X[:, columns]
             scaler = table_scaler(method.preprocessing, X, self.encoder, columns)
         return (X if scaler is None else scaler.transform(X)), scaler, columns
@@ -234,6 +248,19 @@ class TrainingSet:
             result.estimator = HeldOutDecisions(result.estimator, result.n_labels, decisions, margins, calibration)
         return result
 
+    def encoder_for(self, fitted: FittedMethod) -> TableEncoder | None:
+        """Return the encoder of new rows: without n-grams if a fitted method, whose columns then move, has none."""
+        methods = fitted.members or [fitted]
+        if self.encoder is None or not self.texts:
+            return self.encoder
+        words, every = self.encoder.word_columns(self.texts), np.arange(self.encoder.width)
+        columns = [every if one.columns is None else one.columns for one in methods]
+        if not all(np.isin(one, words).all() for one in columns):
+            return self.encoder
+        for one, own in zip(methods, columns, strict=True):
+            one.columns = None if len(own) == len(words) else np.searchsorted(words, own)
+        return self.encoder.without_grams(self.texts)
+
     def _fitted(self, name: str) -> FittedMethod:
         if name != STACK:
             result: FittedMethod = self.read(f"{name}-all")
@@ -256,29 +283,32 @@ def work(unit: Any, rows: TrainingSet) -> str | None:
 
 def prepared(rows: TrainingSet) -> None:
     """Adopt the result of the preparation from its process."""
-    rows.encoder, X, rows.folds = rows.read(Preparation.key)
+    rows.encoder, X, rows.folds, rows.texts, rows.no_grams = rows.read(Preparation.key)
     rows.X = rows.X if X is None else X
 
 
-def _prepare(_: Preparation, rows: TrainingSet) -> None:
-    encoder, X = None, None
+def _prepare(unit: Preparation, rows: TrainingSet) -> None:
+    encoder, X, texts, no_grams = None, None, list[str](), ""
     if isinstance(rows.X, pd.DataFrame):
-        frames = FrameEncoder(rows.columns)
-        X = frames.fit_transform(rows.X)
-        encoder = frames.encoder_
+        frames = FrameEncoder(rows.columns).fit(rows.X)
+        texts = texts_of(frames.encoder_.columns)
+        no_grams = refused_grams(rows.X, texts, 1, unit.seconds)
+        if texts and not no_grams:
+            frames = FrameEncoder({**(rows.columns or {}), **dict.fromkeys(texts, "text:chars")}).fit(rows.X)
+        X, encoder = frames.transform(rows.X), frames.encoder_
     if rows.groups is None:
         folds = inner_folds(rows.Y, min(INNER_FOLDS, len(rows.Y)), 1, rows.seed)
     else:
         splitter = IterativeStratifiedGroupKFold(min(INNER_FOLDS, len(np.unique(rows.groups))), random_state=rows.seed)
         folds = list(splitter.split(None, rows.Y, rows.groups))
-    rows.write(Preparation.key, (encoder, X, folds))
+    rows.write(Preparation.key, (encoder, X, folds, [] if no_grams else texts, no_grams))
 
 
 def _fit(unit: Fit, rows: TrainingSet) -> None:
     estimator = seed_estimator(build(unit.method), rows.seed, "AutoMultiLabel", unit.method.seed_name)
     if has_unobserved(rows.Y):
         check_learns_from_missing(estimator)
-    X, scaler, columns = rows.inputs(unit.method)
+    X, scaler, columns = rows.inputs(unit.method, unit.chars)
     train, test = (slice(None), slice(0)) if unit.fold is None else rows.folds[unit.fold]
     weights = {} if rows.weights is None else {"sample_weight": rows.weight(train)}
     if unit.fold is None:

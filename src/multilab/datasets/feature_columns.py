@@ -280,6 +280,19 @@ class FeatureColumn:
         grams = np.array([_is_gram(value) for value in self.values or ()], dtype=bool)
         return np.sort(np.concatenate([np.flatnonzero(half)[:DENSE_TERMS] for half in (~grams, grams)]))
 
+    @property
+    def grams(self) -> np.ndarray:
+        """Which columns are of character n-grams, shape (width,)."""
+        own = [self.is_text and _is_gram(value) for value in self.values or ()]
+        return np.array(own + [False] * (self.width - len(own)), dtype=bool)
+
+    def without_grams(self) -> FeatureColumn:
+        """Return the column of text as `learn` makes it of words alone."""
+        kept = ~self.grams
+        values = tuple(value for value, keep in zip(self.values or (), kept, strict=False) if keep)
+        weights = tuple(weight for weight, keep in zip(self.weights or (), kept, strict=True) if keep)
+        return replace(self, values=values, weights=weights, kind=Kind("text"))
+
     def summary(self, cells: pd.Series) -> np.ndarray | list[str | None]:
         """Return a summary of the cells, numbers or categories, to compare new cells with.
 

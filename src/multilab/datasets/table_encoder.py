@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -228,6 +228,18 @@ class TableEncoder:
         positions = np.concatenate(kept) if kept else np.empty(0, dtype=np.intp)
         return None if len(positions) == self.width else positions
 
+    def word_columns(self, texts: Collection[str]) -> np.ndarray:
+        """Return the positions of all columns but those of character n-grams of some columns of text."""
+        of_grams = [
+            column.grams if column.name in texts else np.zeros(column.width, dtype=bool) for column in self.columns
+        ]
+        return np.flatnonzero(~np.concatenate(of_grams))
+
+    def without_grams(self, texts: Collection[str]) -> TableEncoder:
+        """Return the encoder without the character n-grams of some columns of text."""
+        columns = (column.without_grams() if column.name in texts else column for column in self.columns)
+        return replace(self, columns=tuple(columns))
+
     def read(self, path: PathLike) -> pd.DataFrame:
         """Return the rows of a file as :meth:`encode` takes them, see :func:`multilab.datasets.read_frames`.
 
@@ -380,8 +392,16 @@ def encoder_of(name: str) -> TableEncoder:
     return encoder_with_rows(name)[0]
 
 
-def encoder_with_rows(name: str) -> tuple[TableEncoder, RawData | Dataset]:
-    """Return the encoder of a dataset, and its rows before imputation; for a table, the rows as they were read."""
+def with_grams(columns: Sequence[TableColumn]) -> list[TableColumn]:
+    """Return columns of which those of text have character n-grams beside words."""
+    return [replace(one, kind=Kind("text", "chars")) if one.kind == Kind("text") else one for one in columns]
+
+
+def encoder_with_rows(name: str, *, chars: bool = False) -> tuple[TableEncoder, RawData | Dataset]:
+    """Return the encoder of a dataset, and its rows before imputation; for a table, the rows as they were read.
+
+    With ``chars`` columns of text have character n-grams beside words.
+    """
     wanted = card(name)
     if wanted.generator is not None:
         generated = generate(wanted.generator)
@@ -392,7 +412,8 @@ def encoder_with_rows(name: str) -> tuple[TableEncoder, RawData | Dataset]:
     reading = {name: value for name, value in wanted.reader.items() if name in kept}
     data = load(name)
     if data.columns is not None:
-        return TableEncoder.learn(data.X, data.columns, data.label_names, dropped, reading), data
+        columns = with_grams(data.columns) if chars else data.columns
+        return TableEncoder.learn(data.X, columns, data.label_names, dropped, reading), data
     paths = {one.file.role: one.path for one in find_files(wanted)}
     raw, _ = _from_files(paths, {**wanted.reader, **wanted.label_files})
     return TableEncoder.of(raw, dropped, wanted.reader.get("missing", "error"), reading), raw

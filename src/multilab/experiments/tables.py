@@ -16,7 +16,7 @@ from multilab import datasets
 from multilab.core import canonical_json, json_digest, write_atomically
 from multilab.core.files import parse_json
 from multilab.datasets.errors import DatasetError
-from multilab.datasets.table_encoder import TableEncoder
+from multilab.datasets.table_encoder import TableEncoder, with_grams
 from multilab.experiments.cells import library_versions
 from multilab.experiments.fitting import CellInputs, build, fitted_scaler, indices
 from multilab.experiments.groups import outer_ref
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from multilab.experiments.cells import Cell, SplitRef
     from multilab.experiments.store import Store
 
-__all__ = ["columns_of", "encoded_rows", "makes_dense", "table_inputs", "table_scaler"]
+__all__ = ["columns_of", "encoded_rows", "has_grams", "makes_dense", "ref_with_grams", "table_inputs", "table_scaler"]
+
+_GRAMS = "+chars"  # after the digest of the encoder's code
 
 _DENSE = (
     "multilab.methods.bayes.",
@@ -100,6 +102,16 @@ def encoded_rows(ref: SplitRef, store: Store) -> tuple[TableEncoder, Any]:
     return _encoded(outer_ref(ref) if ref.groups else replace(ref, inner=None, digest=""), store)
 
 
+def ref_with_grams(ref: SplitRef) -> SplitRef:
+    """Return a split of a table whose texts are encoded with character n-grams beside words."""
+    return replace(ref, encoder=ref.encoder.removesuffix(_GRAMS) + _GRAMS)
+
+
+def has_grams(ref: SplitRef) -> bool:
+    """Return whether a split is one of `ref_with_grams`."""
+    return ref.encoder.endswith(_GRAMS)
+
+
 @functools.lru_cache(maxsize=2)
 def _encoded(ref: SplitRef, store: Store) -> tuple[TableEncoder, Any]:
     folder = store.root / ".encoded"
@@ -110,7 +122,8 @@ def _encoded(ref: SplitRef, store: Store) -> tuple[TableEncoder, Any]:
     except (OSError, ValueError, KeyError, DatasetError):  # not there, or damaged
         data = _table(ref.dataset, ref.dataset_digest)
         frame, (rows, _) = data.X, indices(ref)
-        encoder = TableEncoder.learn(frame.iloc[rows], data.columns or (), data.label_names)
+        columns = with_grams(data.columns or ()) if has_grams(ref) else data.columns or ()
+        encoder = TableEncoder.learn(frame.iloc[rows], columns, data.label_names)
         X = encoder.encode(frame).X
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, _bytes(encoder, X))

@@ -17,6 +17,7 @@ from multilab.experiments.execute import run_cells
 from multilab.experiments.method import Method, class_names
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning
+from multilab.experiments.tables import ref_with_grams
 from multilab.metrics import METRICS
 from multilab.models.errors import DeploymentError
 from multilab.models.final_fit import decided, evaluated
@@ -49,7 +50,7 @@ def settings_cells(settings: Mapping[str, Any], dataset: str | None = None, prot
     ----------
     settings : mapping
         ``dataset``, ``method``, ``mapping`` (content of the method's YAML), ``protocol``, ``seed``, ``tune``,
-        ``objective``, ``calibration``.
+        ``objective``, ``calibration``; ``chars`` if texts have character n-grams beside words.
     dataset, protocol : optional
         Instead of those of the settings.
     """
@@ -59,6 +60,10 @@ def settings_cells(settings: Mapping[str, Any], dataset: str | None = None, prot
     if tuning and tuning.storage is not None:
         tuning = replace(tuning, storage=None)
     refs = split_refs(dataset or settings["dataset"], protocol or settings["protocol"])
+    if settings.get("chars"):
+        if not refs[0].encoder:
+            raise DeploymentError("--chars: the dataset is a matrix and has no column of text")
+        refs = [ref_with_grams(ref) for ref in refs]
     return [Cell("train", ref, method, settings["seed"], tuning) for ref in refs]
 
 

@@ -29,7 +29,7 @@ from multilab.experiments.method import Method, load_method
 from multilab.experiments.running import ensure, inner_inputs
 from multilab.experiments.search import search, search_name
 from multilab.experiments.store import Store
-from multilab.experiments.tables import columns_of, encoded_rows, table_scaler
+from multilab.experiments.tables import columns_of, encoded_rows, has_grams, table_scaler
 from multilab.methods.labels import check_learns_from_missing, has_unobserved
 from multilab.models.errors import DeploymentError
 from multilab.models.fitted import FittedMethod
@@ -267,7 +267,7 @@ def fitted_model(
     name, conventions = cell.split_ref.dataset, settings["conventions"]
     objective, calibration = settings.get("objective"), settings.get("calibration")
     data = datasets.load(name)
-    encoder, raw = encoder_with_rows(name)
+    encoder, raw = encoder_with_rows(name, chars=has_grams(cell.split_ref))
     if data.columns is None and encoder.width != data.X.shape[1]:
         raise DeploymentError(f"{name}: the encoder makes {encoder.width} columns, the data has {data.X.shape[1]}")
     result = fit_on_all_rows(cell, store, progress)

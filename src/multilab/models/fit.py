@@ -36,6 +36,8 @@ class FitOptions:
     ----------
     decision, calibration : str or None
         See :func:`multilab.models.final_fit.decided`.
+    chars : bool
+        Whether texts have character n-grams beside words.
     register : str or None
         Name in the registry.
     metric : str or None
@@ -48,6 +50,7 @@ class FitOptions:
 
     decision: str | None = None
     calibration: str | None = None
+    chars: bool = False
     register: str | None = None
     metric: str | None = None
     level: float = 0.05
@@ -62,6 +65,8 @@ def fit_and_log(settings: Sequence[str], options: FitOptions) -> int:
 
 def _fit_job(cfg: Any, options: FitOptions) -> None:
     settings = settings_of(cfg) | {"objective": options.decision, "calibration": options.calibration}
+    if options.chars:
+        settings["chars"] = True
     if options.metric is not None and options.metric not in METRICS:
         raise DeploymentError(f"metric: {unknown_name('metric', options.metric, METRICS)}")
     _check_output(options)
