@@ -225,7 +225,7 @@ def test_a_portfolio_that_is_missing_or_wrong_is_refused(tmp_path, monkeypatch):
     for text, message in {
         "metrics: [macro_f1]": "methods is missing",
         "{methods: [mlknn], metrics: [macro_f1], baseline: mlknn}": "must be a mapping",
-        "{methods: {mlknn: {k: 3}}, metrics: [macro_f1], baseline: mlknn}": "may have define, linear, reason, set",
+        "{methods: {mlknn: {k: 3}}, metrics: [macro_f1], baseline: mlknn}": "may have chars, define, linear, reason",
     }.items():
         (tmp_path / "portfolio.yaml").write_text(text)
         with pytest.raises(ExperimentError, match=message):

@@ -86,6 +86,7 @@ def test_n_grams_may_take_a_tenth_of_the_time():
     assert refused_grams(rows, ["a", "b"], 1, float("inf")) == ""
 
 
+@pytest.mark.slow
 def test_compare_and_fit_without_a_method_choose_them_too(three, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MULTILAB_CELLS", str(tmp_path / "cells"))

@@ -11,15 +11,16 @@ import pytest
 
 from multilab.cli.main import main
 from multilab.datasets import TableEncoder, add_dataset, feature_columns, load
+from multilab.datasets.table_encoder import encoder_with_rows
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.fitting import indices
 from multilab.experiments.method import load_method
 from multilab.experiments.running import ensure, gather, inner_inputs
 from multilab.experiments.store import Store
 from multilab.experiments.study import Tuning
-from multilab.experiments.tables import _encoded, columns_of, encoded_rows, makes_dense, table_scaler
+from multilab.experiments.tables import _encoded, columns_of, encoded_rows, makes_dense, ref_with_grams, table_scaler
 from multilab.models import load_model
-from multilab.models.final_fit import decided
+from multilab.models.final_fit import decided, fit_on_all_rows
 from multilab.models.serving import ModelServer
 
 HOLDOUT = {"holdout": {"train_size": 0.75}, "stratify": 1, "seed": 0, "repeats": 1}
@@ -92,6 +93,20 @@ def test_inner_folds_share_the_encoder_of_the_outer_training_rows(store):
     folds = inner_inputs(cell, Tuning(n_trials=2, folds=3), store)
     assert [fold.X_train.shape[1] for fold in folds] == [encoder.width] * 3
     assert len(list((store.root / ".encoded").iterdir())) == 1
+
+
+def test_a_split_with_n_grams_has_cells_of_its_own_and_a_model_with_them(store):
+    cell = cell_of(added(table(), "reviews"))
+    with_grams = replace(cell, split_ref=ref_with_grams(cell.split_ref))
+    assert ref_with_grams(with_grams.split_ref) == with_grams.split_ref
+    assert with_grams.key != cell.key
+    words, both = gather(cell, store), gather(with_grams, store)
+    encoder, _ = encoded_rows(with_grams.split_ref, store)
+    columns = encoder.word_columns(["remark"])
+    assert (both.X_train[:, columns] != words.X_train).nnz == 0
+    assert both.X_train.shape[1] == encoder.width > 2 * len(columns)
+    fitted = fit_on_all_rows(with_grams, store).fitted
+    assert fitted.estimator.n_features_in_ == encoder_with_rows("reviews", chars=True)[0].width
 
 
 def test_the_encoded_rows_are_kept_and_a_damaged_file_is_made_again(store):

@@ -121,7 +121,7 @@ _READER: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
             "metavar": "NAME=KIND,...",
             "callback": _kinds,
             "help": "Kinds of columns, instead of recognising them: number, number:comma (1.234,5), number:point "
-            "(1,234.5), date, date:day (31.1.2024), date:month (1/31/2024), category, text, text:chars.",
+            "(1,234.5), date, date:day (31.1.2024), date:month (1/31/2024), category, text, text:chars, embed:FOLDER.",
         },
     ),
     (

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from multilab.comparison.errors import ComparisonError
 from multilab.core.messages import unknown_name
+from multilab.datasets.embeddings import embedded_frame
 from multilab.methods.base import MultiLabelClassifier
 from multilab.methods.labels import binary_classes, check_labels, has_unobserved, label_names
 from multilab.metrics.registry import DEFINED
@@ -185,8 +186,11 @@ class AutoMultiLabel(MultiLabelClassifier):
         X, Y, weights, groups = self._checked_rows(X, Y, weights, groups)
         names = [str(name) for name in getattr(self, "label_names_", [f"label{k}" for k in range(Y.shape[1])])]
         seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31 - 1))
+        columns: Any = self.columns
+        if isinstance(X, pd.DataFrame):  # here, since libraries of networks must not run before and after a fork
+            X, columns, self._embeddings = embedded_frame(X, columns, "X")
         with tempfile.TemporaryDirectory(prefix="multilab-") as folder:
-            rows = TrainingSet(X, Y, names, self.columns, self._metrics(), seed, Path(folder), weights, groups)
+            rows = TrainingSet(X, Y, names, columns, self._metrics(), seed, Path(folder), weights, groups)
             _Search(self, rows, began).run()
             self._folds = rows.folds
         self._training, self._seed = (X, Y, names), seed
@@ -325,7 +329,7 @@ def _saved(model: AutoMultiLabel, name: str) -> SavedModel:
     return described_model(
         model.fitted_,
         encoder,
-        X,
+        encoder.with_numbers(X) if isinstance(X, pd.DataFrame) else X,  # lists of numbers
         Y,
         names,
         CrossValidated([], values, 1 / max(len(folds) - 1, 1), Y, scores, decisions),
@@ -547,7 +551,8 @@ class _Search:
         if encoder is not None:  # new rows may have labels, which are ignored
             reading = {"tags": model._tags_column} if model._tags_column else {}
             labels = tuple(self.rows.label_names)
-            encoder = replace(encoder, labels=labels, dropped=tuple(model._dropped), reading=reading)
+            about = {"labels": labels, "dropped": tuple(model._dropped), "reading": reading}
+            encoder = replace(encoder, **about, embeddings=model._embeddings)
         model.encoder_ = encoder
         model._judged = judged
         model._method = next((one.member.method for one in entries if one.name == chosen), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from multilab.datasets.columns import TableColumn
+from multilab.datasets.embeddings import embedded_frame
 from multilab.datasets.frames import table_of_frame
 from multilab.datasets.reading_plan import choose_kinds
 from multilab.datasets.table_encoder import TableEncoder
@@ -31,7 +33,8 @@ class FrameEncoder(TransformerMixin, BaseEstimator):
     ----------
     columns : mapping of str to str, optional
         Kinds of columns that are not to be recognised: ``{"price": "number:comma", "zip": "category"}``, see
-        `multilab.datasets.kinds.Kind`.
+        `multilab.datasets.kinds.Kind`; ``embed:FOLDER`` makes sentence embeddings of texts by a model of
+        sentence-transformers in a local folder.
     strict : bool, default False
         Whether `transform` refuses cells of numbers and dates that cannot be read; by default they count as missing.
 
@@ -77,10 +80,12 @@ class FrameEncoder(TransformerMixin, BaseEstimator):
         DatasetError
             Not a data frame, a column of another type, or one that can be read in several ways.
         """
+        X, given, embeddings = embedded_frame(X, self.columns, _NAME)
         table = table_of_frame(X, None, (), False, _NAME)
-        kinds = choose_kinds(table, self.columns or {}, _NAME)
+        kinds = choose_kinds(table, given, _NAME)
         rows = with_numbers(_named(X), _NAME)
-        self.encoder_ = TableEncoder.learn(rows, [TableColumn(name, kind=kind) for name, kind in kinds.items()])
+        encoder = TableEncoder.learn(rows, [TableColumn(name, kind=kind) for name, kind in kinds.items()])
+        self.encoder_ = replace(encoder, embeddings=embeddings)
         self.feature_names_in_ = np.array(self.encoder_.names, dtype=object)
         self.n_features_in_ = len(self.encoder_.names)
         return self

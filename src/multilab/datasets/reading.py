@@ -20,6 +20,7 @@ from multilab.datasets.arff import read_arff
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import LabelOptions, names_to_drop
 from multilab.datasets.documents import read_excel, read_json
+from multilab.datasets.embeddings import embedded_table
 from multilab.datasets.encode import CodedTable, impute, kinds_of_columns, missing_error, one_hot_text, refuse_text
 from multilab.datasets.errors import DatasetError, DatasetWarning
 from multilab.datasets.file_access import (
@@ -247,7 +248,8 @@ def encode_content(
     if columns is not None:
         if not isinstance(content, CodedTable):
             raise DatasetError("kinds of columns are those of CSV, TSV, JSON, Excel and Parquet", path)
-        return content.kept(kinds_of_columns(content, columns, path))
+        content, kinds, _ = embedded_table(content, columns, path)
+        return content.kept(kinds_of_columns(content, kinds, path))
     if isinstance(content, CodedTable):
         content = (one_hot_text(content) if text == "one_hot" else content).encode()
     if content.missing_values and missing == "error":

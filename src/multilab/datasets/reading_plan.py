@@ -27,6 +27,7 @@ from multilab.datasets.cells import (
 )
 from multilab.datasets.characteristics import describe
 from multilab.datasets.columns import LabelOptions, names_to_drop, read_names
+from multilab.datasets.embeddings import embedded_table
 from multilab.datasets.encode import CodedTable
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import require_file
@@ -206,8 +207,10 @@ def choose_encoding(
         raise DatasetError("no label differs from row to row: every one is never set, or always", path)
     is_table = text is None and missing is None and kind in (*TABLES, "frame")
     if is_table and isinstance(content, CodedTable) and not sp.issparse(content.values):
-        kinds = choose_kinds(content, columns or {}, path)
-        return dropped, profile, {"columns": {name: str(one) for name, one in kinds.items()}}, content.kept(kinds)
+        content, given, embeddings = embedded_table(content, columns, path)
+        kinds = choose_kinds(content, given, path)
+        written = {name: str(one) for name, one in kinds.items() if name.partition("[")[0] not in embeddings}
+        return dropped, profile, {"columns": written | embeddings}, content.kept(kinds)
     if columns:
         raise DatasetError(
             "kinds of columns are those of a table that is kept as it is: neither text nor missing", path

@@ -18,6 +18,7 @@ from multilab.datasets.catalogue import card
 from multilab.datasets.cells import cell_texts, label_meaning, read_label_numbers
 from multilab.datasets.columns import TableColumn, canonical_csr, names_to_drop
 from multilab.datasets.dataset import Dataset, _from_files
+from multilab.datasets.embeddings import embedded_rows, embeddings_of
 from multilab.datasets.encode import fill_values
 from multilab.datasets.errors import DatasetError
 from multilab.datasets.feature_columns import FeatureColumn
@@ -96,6 +97,9 @@ class TableEncoder:
     learned : bool
         Whether the columns were learned from training rows. Then missing values are always imputed, and a cell that is
         no number or no date counts as missing.
+    embeddings : dict of str to str
+        Columns of text in new rows that become numbers first: ``embed:FOLDER#DIGEST``, see
+        `multilab.datasets.embeddings`.
 
     Examples
     --------
@@ -116,6 +120,7 @@ class TableEncoder:
     sparse: bool = False
     reading: dict[str, Any] = field(default_factory=dict)
     learned: bool = False
+    embeddings: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def learn(
@@ -209,7 +214,7 @@ class TableEncoder:
     @property
     def text_columns(self) -> list[str]:
         """Names of the columns that a reader keeps as text."""
-        return [column.name for column in self.columns if not column.is_plain]
+        return [*(column.name for column in self.columns if not column.is_plain), *self.embeddings]
 
     @property
     def unscaled(self) -> np.ndarray:
@@ -258,7 +263,8 @@ class TableEncoder:
         return rows.assign(**{name: _label(rows[name], unobserved) for name in self.labels if name in rows.columns})
 
     def with_numbers(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return rows in which the vectors of training are expanded to columns of numbers."""
+        """Return rows in which the vectors and embedded texts of training are expanded to columns of numbers."""
+        rows = embedded_rows(rows, self.embeddings) if self.embeddings else rows
         vectors = vector_columns(self.names)
         return with_numbers(rows, "rows", known=vectors) if vectors else rows
 
@@ -362,6 +368,7 @@ class TableEncoder:
                 sparse=content["sparse"],
                 reading=dict(content.get("reading", {})),
                 learned=content.get("learned", False),
+                embeddings=dict(content.get("embeddings", {})),
             )
         except (DatasetError, KeyError, TypeError, ValueError) as error:
             raise DatasetError(f"not an encoder of rows: {error}") from None
@@ -413,7 +420,8 @@ def encoder_with_rows(name: str, *, chars: bool = False) -> tuple[TableEncoder, 
     data = load(name)
     if data.columns is not None:
         columns = with_grams(data.columns) if chars else data.columns
-        return TableEncoder.learn(data.X, columns, data.label_names, dropped, reading), data
+        encoder = TableEncoder.learn(data.X, columns, data.label_names, dropped, reading)
+        return replace(encoder, embeddings=embeddings_of(wanted.reader.get("columns"))), data
     paths = {one.file.role: one.path for one in find_files(wanted)}
     raw, _ = _from_files(paths, {**wanted.reader, **wanted.label_files})
     return TableEncoder.of(raw, dropped, wanted.reader.get("missing", "error"), reading), raw

@@ -1,0 +1,226 @@
+"""Columns of text as sentence embeddings by a model in a local folder: nothing is downloaded.
+
+An embedding reads one cell and learns nothing, so a column becomes numbers (``review[0]``, ``review[1]``, ...) before
+anything else happens to a table. New rows have the text; the encoder of a model remembers the folder and its digest.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from multilab.core.files import PathLike
+from multilab.core.messages import unknown_name
+from multilab.core.text import excerpt
+from multilab.datasets.cells import cell_texts
+from multilab.datasets.columns import TableColumn
+from multilab.datasets.encode import CodedTable
+from multilab.datasets.errors import DatasetError
+
+__all__ = ["Embedding", "embedded_frame", "embedded_rows", "embedded_table", "embeddings_of"]
+
+_KIND = "embed:"
+_DIGEST = re.compile(r"(.*)#([0-9a-f]{64})", re.DOTALL)
+_BATCH = 64
+_PROGRESS = 4 * _BATCH  # texts; fewer take less than two seconds
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """Model in a local folder that turns texts into vectors.
+
+    Parameters
+    ----------
+    folder : str
+    digest : str
+        Of the files of the folder; empty: they are not checked.
+
+    Examples
+    --------
+    >>> from multilab.datasets.embeddings import Embedding
+    >>> Embedding.parse("embed:/models/small").folder
+    '/models/small'
+    """
+
+    folder: str
+    digest: str = ""
+
+    @classmethod
+    def parse(cls, kind: str) -> Embedding:
+        """Return the embedding of a kind ``embed:FOLDER``, or ``embed:FOLDER#DIGEST`` as ``str`` writes it."""
+        text = kind.strip().removeprefix(_KIND)
+        if found := _DIGEST.fullmatch(text):
+            return cls(found[1], found[2])
+        return cls(os.path.abspath(os.path.expanduser(text)) if text else "")
+
+    def __str__(self) -> str:
+        return f"{_KIND}{self.folder}" + (f"#{self.digest}" if self.digest else "")
+
+    def checked(self) -> Embedding:
+        """Return the embedding with its digest.
+
+        Raises
+        ------
+        DatasetError
+            There is no such folder, or its files are not those of the digest.
+        """
+        if not os.path.isdir(self.folder):
+            raise DatasetError(
+                f"embed:{self.folder} names no folder: give the folder of a model of sentence-transformers"
+            )
+        digest = _digest(self.folder)
+        if self.digest not in ("", digest):
+            raise DatasetError(
+                f"the files in {self.folder} are not those that training had (sha256 {digest[:12]}, not "
+                f"{self.digest[:12]}): put the model back, or fit anew"
+            )
+        return replace(self, digest=digest)
+
+    def vectors(self, texts: Sequence[str]) -> np.ndarray:
+        """Return a row of numbers per text, each different text embedded once.
+
+        Raises
+        ------
+        DatasetError
+            The package is not installed, the folder holds no model, or the files are others.
+        """
+        model = _model(self.checked().folder)
+        position = {text: k for k, text in enumerate(dict.fromkeys(texts))}
+        rows = np.asarray(
+            model.encode(
+                list(position), batch_size=_BATCH, show_progress_bar=len(position) > _PROGRESS, convert_to_numpy=True
+            ),
+            dtype=np.float64,
+        )
+        if rows.ndim != 2 or len(rows) != len(position) or not np.isfinite(rows).all():
+            raise DatasetError(f"the model in {self.folder} does not give one vector of finite numbers per text")
+        return rows[[position[text] for text in texts]]
+
+
+def embeddings_of(columns: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the kinds of columns that are embeddings.
+
+    Examples
+    --------
+    >>> from multilab.datasets.embeddings import embeddings_of
+    >>> embeddings_of({"review": "embed:/models/small", "price": "number"})
+    {'review': 'embed:/models/small'}
+    """
+    return {name: kind for name, kind in (columns or {}).items() if kind.strip().startswith(_KIND)}
+
+
+def with_digests(embeddings: Mapping[str, str]) -> dict[str, str]:
+    """Return kinds with the digests of the folders."""
+    return {name: str(Embedding.parse(kind).checked()) for name, kind in embeddings.items()}
+
+
+def embedded_rows(rows: pd.DataFrame, embeddings: Mapping[str, str]) -> pd.DataFrame:
+    """Return a data frame with columns ``x[0]``, ``x[1]``, ... in the place of a column of text ``x``.
+
+    A missing text is the empty one. A column that is not there is left alone.
+    """
+    parts = list[pd.DataFrame]()
+    for position, name in enumerate(rows.columns):
+        if (label := str(name).strip()) in embeddings:
+            texts = [text or "" for text in cell_texts(rows.iloc[:, position])]
+            numbers = Embedding.parse(embeddings[label]).vectors(texts)
+            parts.append(pd.DataFrame(numbers, columns=_names(label, numbers), index=rows.index))
+        else:
+            parts.append(rows.iloc[:, [position]])
+    return pd.concat(parts, axis=1) if set(embeddings) & {str(name).strip() for name in rows.columns} else rows
+
+
+def embedded_frame(
+    rows: Any, columns: Mapping[str, str] | None, name: PathLike
+) -> tuple[Any, dict[str, str], dict[str, str]]:
+    """Return `embedded_rows` of columns of kind embed, the kinds of the other columns, and the embeddings.
+
+    Raises
+    ------
+    DatasetError
+        A column does not exist, or see `Embedding.vectors`.
+    """
+    kinds, embeddings = dict(columns or {}), with_digests(embeddings_of(columns))
+    if not embeddings or not isinstance(rows, pd.DataFrame):
+        return rows, kinds, {}
+    known = [str(column).strip() for column in rows.columns]
+    for column in embeddings:
+        if column not in known:
+            raise DatasetError(f"columns: {unknown_name('feature column', excerpt(column), known)}", name)
+        del kinds[column]
+    return embedded_rows(rows, embeddings), kinds, embeddings
+
+
+def embedded_table(
+    table: CodedTable, columns: Mapping[str, str] | None, path: PathLike
+) -> tuple[CodedTable, dict[str, str], dict[str, str]]:
+    """Return a table with numbers in the place of columns that are embedded, the kinds of its columns, and embeddings.
+
+    Raises
+    ------
+    DatasetError
+        A column does not exist, or see `Embedding.vectors`.
+    """
+    kinds, embeddings = dict(columns or {}), with_digests(embeddings_of(columns))
+    names = [column.name for column in table.columns]
+    for name in embeddings:
+        if name not in names:
+            raise DatasetError(f"columns: {unknown_name('feature column', excerpt(name), names)}", path)
+    if not embeddings:
+        return table, kinds, {}
+    values, made = list[np.ndarray](), list[TableColumn]()
+    for j, column in enumerate(table.columns):
+        codes = table.values[:, [j]]
+        if column.name in embeddings:
+            texts = [*(column.values or ()), ""]
+            positions = np.where(np.isnan(codes[:, 0]), len(texts) - 1, codes[:, 0]).astype(np.intp)
+            numbers = Embedding.parse(embeddings[column.name]).vectors([texts[k] for k in positions])
+            of_column = _names(column.name, numbers)
+            kinds |= dict.fromkeys(of_column, "number")
+            del kinds[column.name]
+            values.append(numbers)
+            made += [TableColumn(name, None, column.line) for name in of_column]
+        else:
+            values.append(codes)
+            made.append(column)
+    return replace(table, values=np.hstack(values), columns=made), kinds, embeddings
+
+
+def _names(column: str, numbers: np.ndarray) -> list[str]:
+    return [f"{column}[{k}]" for k in range(numbers.shape[1])]
+
+
+@functools.lru_cache(maxsize=4)
+def _digest(folder: str) -> str:
+    """Return the sha256 of the names and the contents of the files of a folder, hidden ones left out."""
+    sha, root = hashlib.sha256(), Path(folder)
+    files = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
+    for name in sorted(files):
+        if not any(part.startswith(".") for part in name.split("/")):
+            with files[name].open("rb") as stream:
+                sha.update(f"{name}\n{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+    return sha.hexdigest()
+
+
+@functools.lru_cache(maxsize=1)
+def _model(folder: str) -> Any:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ModuleNotFoundError:
+        raise DatasetError(
+            "columns of kind embed need the package sentence-transformers: pip install sentence-transformers"
+        ) from None
+    try:
+        return SentenceTransformer(folder, local_files_only=True)
+    except Exception as error:  # of any library that reads the files
+        reason = excerpt(" ".join(str(error).split()), 200)
+        raise DatasetError(f"{folder} holds no model that sentence-transformers can load: {reason}") from None
