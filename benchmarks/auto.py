@@ -5,6 +5,7 @@
     python benchmarks/auto.py mixed           numbers, a category and a remark: against each method of the portfolio
     python benchmarks/auto.py noise           a label of noise: against the linear methods with their own decisions
     python benchmarks/auto.py compare         made-up text: what `compare` recommends within two minutes
+    python benchmarks/auto.py compare mixed --again     both anew, in about 80 minutes; without --again a run continues
     python benchmarks/auto.py --table         only the table of what is in benchmarks/auto.jsonl
 
 Peers of text are ``TfidfVectorizer`` with ``OneVsRestClassifier(LinearSVC())``, and the same with thresholds tuned for
@@ -58,9 +59,13 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("parts", nargs="*", default=["text"], help="text, mixed, noise, compare, or names of sets")
     parser.add_argument("--seeds", type=int, default=5, help="how many, from 0 on")
+    parser.add_argument("--again", action="store_true", help="leave out what the file has of these parts, and run all")
     parser.add_argument("--table", action="store_true", help="run nothing")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if options.again:
+        kept = [json.dumps(one) + "\n" for one in results() if one["part"] not in options.parts]
+        RESULTS.write_text("".join(kept))
     for name in [] if options.table else options.parts:
         run = {"mixed": of_tables, "compare": of_compare, "noise": of_noise}.get(name, of_text)
         for seed in range(options.seeds):

@@ -18,7 +18,9 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from multilab import AutoMultiLabel
 from multilab.cli import main
 from multilab.comparison import ComparisonError, portfolio
+from multilab.comparison.training_set import STACK, Fit, Judgement, Preparation, Stack, TrainingSet, prepared, work
 from multilab.datasets import DatasetError
+from multilab.experiments.method import load_method
 from multilab.metrics import MetricError, macro_f1
 from multilab.models import load_model
 from multilab.models.serving import ModelServer
@@ -192,6 +194,22 @@ def test_groups_stay_on_one_side_of_every_fold():
     assert (model.leaderboard_.loc[["br_linear_svm", "stack"], "score"] < 0.6).all()
     by_row = quick(**arguments, budget_fits=6).fit(frame[["note"]], labels)
     assert by_row.leaderboard_.loc["br_linear_svm", "score"] > 0.9
+
+
+def test_micro_f1_of_the_stack_has_one_cut_for_all_labels_and_that_of_a_method_one_each(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    Y = (X[:, :3] + rng.normal(size=(120, 3)) > [0, 0.8, 1.5]).astype(np.uint8)
+    rows = TrainingSet(X, Y, ["a", "b", "c"], None, ("micro_f1",), 0, tmp_path)
+    assert work(Preparation(1.0), rows) is None
+    prepared(rows)
+    names = ("br_linear_svm", "br_logistic")
+    units = [Fit(load_method(name), fold) for name in names for fold in range(5)]
+    for unit in (*units, Stack(names), Judgement(STACK), Judgement("br_logistic")):
+        assert work(unit, rows) is None
+    judged = {name: rows.read(Judgement(name).key).decisions for name in (STACK, "br_logistic")}
+    assert len(set(judged[STACK].thresholds_)) == 1
+    assert len(set(judged["br_logistic"].thresholds_)) == 3
 
 
 class Sleeper(ClassifierMixin, BaseEstimator):

@@ -293,7 +293,7 @@ def _saved(model: AutoMultiLabel, name: str) -> SavedModel:
     from multilab.comparison.decisions import objective_of
     from multilab.datasets import FeatureColumn, TableEncoder
     from multilab.metrics import METRICS, score_all
-    from multilab.models.final_fit import DECISIONS, CrossValidated, described_model, method_facts
+    from multilab.models.final_fit import CrossValidated, described_model, method_facts
 
     X, Y, names = model._training
     encoder = model.encoder_
@@ -325,7 +325,7 @@ def _saved(model: AutoMultiLabel, name: str) -> SavedModel:
         }
     )
     positives = (Y == 1).sum()
-    objective = objective_of(model.metric) if model._tuned else None
+    objective = objective_of(model.metric) if model._tuned and judged is not None else None
     return described_model(
         model.fitted_,
         encoder,
@@ -358,7 +358,7 @@ def _saved(model: AutoMultiLabel, name: str) -> SavedModel:
             "cells": [],
             "settings": {},
         },
-        decision={"objective": objective, "policy": DECISIONS[objective], "calibration": None} if objective else {},
+        decision={"objective": objective, "policy": judged.decisions.policy, "calibration": None} if objective else {},
         tuning={},
     )
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -174,13 +175,14 @@ def _run(entry: PlannedMethod, store: Store, sizes: Sizes, deadline: float, n_jo
 
 
 def guarded_decisions(
-    held: np.ndarray, Y: np.ndarray, objective: str, sample_weight: np.ndarray | None = None
+    held: np.ndarray, Y: np.ndarray, objective: str, sample_weight: np.ndarray | None = None, policy: str | None = None
 ) -> TunedThresholdClassifier:
     """Return guarded decisions for an objective, from held-out scores in [0, 1]: the one rule of every recommendation.
 
     Its ``predict`` takes scores of other rows.
     """
-    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=DECISIONS[objective], guard=True)
+    chosen: Any = policy or DECISIONS[objective]
+    tuned = TunedThresholdClassifier("precomputed", objective=objective, policy=chosen, guard=True)
     return tuned.fit(held, Y, sample_weight)
 
 

@@ -340,8 +340,11 @@ def _judge(unit: Judgement, rows: TrainingSet) -> None:
     scores, own, probabilities, seconds = rows.out_of_fold(unit.name)
     between = scores if probabilities else expit(scores)  # decisions depend on the order of the scores only
     shown, tuned = between.copy(), np.empty_like(own)
+    # The stack's scores are calibrated per label. The largest expected micro F1 of probabilities has one cut for all
+    # labels, and one number follows the chance of these rows less than a number per label does.
+    policy = "global" if (unit.name, rows.objective) == (STACK, "micro_f1") else None
     for train, test in rows.folds:
-        decisions = guarded_decisions(between[train], rows.Y[train], rows.objective, rows.weight(train))
+        decisions = guarded_decisions(between[train], rows.Y[train], rows.objective, rows.weight(train), policy)
         tuned[test] = decisions.predict(between[test])
         if not probabilities:
             shown[test] = _calibration(between, rows, train).predict_proba(between[test])
@@ -353,7 +356,7 @@ def _judge(unit: Judgement, rows: TrainingSet) -> None:
         shown,
         own,
         tuned,
-        guarded_decisions(between, rows.Y, rows.objective, rows.weights),
+        guarded_decisions(between, rows.Y, rows.objective, rows.weights, policy),
         None if probabilities else _calibration(between, rows),
         seconds,
     )
