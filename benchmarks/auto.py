@@ -36,9 +36,9 @@ from sklearn.svm import LinearSVC
 
 from common import CHECKOUT, arguments, machine
 from multilab import AutoMultiLabel, datasets
-from multilab.comparison.plan import texts_of
 from multilab.comparison.portfolio import load_portfolio
 from multilab.datasets import FrameEncoder
+from multilab.datasets.table_encoder import texts_of
 from multilab.decision import TunedThresholdClassifier
 from multilab.experiments.fitting import build
 from multilab.experiments.seeds import seed_estimator

@@ -105,4 +105,4 @@ def test_compare_and_fit_without_a_method_choose_them_too(three, tmp_path, monke
     assert (model.predict_frame(new)[LABELS].to_numpy() == new[LABELS].to_numpy()).mean() > 0.95
     assert main(["fit", "--dataset", "table", "--budget", "1m", "--chars"]) == 2
     assert main(["fit", "--dataset", "genes-toy", "--method", "mlknn", "--chars"]) == 2
-    assert "--chars: the dataset is a matrix" in capsys.readouterr().err
+    assert "--chars: genes-toy has no column of words" in capsys.readouterr().err

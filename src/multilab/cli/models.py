@@ -170,7 +170,7 @@ def _fit_large(
     """Fit to a table that is larger than memory; refuse options that need all rows at once."""
     allowed = ("method", "seed", "conventions", "metrics", "tracking.uri")
     given = [name for name, value in run.items() if value is not None and name not in allowed]
-    given += [name for name in ("decision", "calibration", "register", "metric") if options[name]]
+    given += [name for name in ("decision", "calibration", "chars", "register", "metric") if options[name]]
     if given:
         names = {"protocol.kfold": "cv"}
         shown = ", ".join(

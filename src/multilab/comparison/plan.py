@@ -11,10 +11,8 @@ import psutil
 from scipy.sparse import issparse
 
 from multilab.comparison.portfolio import CHARS, PortfolioMethod
-from multilab.datasets import Dataset, FeatureColumn, TableEncoder
-from multilab.datasets.columns import TableColumn
-from multilab.datasets.kinds import Kind
-from multilab.datasets.table_encoder import with_grams
+from multilab.datasets import Dataset, TableEncoder
+from multilab.datasets.table_encoder import texts_of, with_grams
 from multilab.experiments.cells import Cell
 from multilab.experiments.fitting import build
 from multilab.experiments.store import Store
@@ -133,7 +131,7 @@ class Sizes:
             encoder = TableEncoder.learn(data.X, data.columns)
             d, X = encoder.width, encoder.encode(data.X.iloc[:_SAMPLE]).X if encoder.sparse else None
             if texts_of(data.columns):
-                some = data.X.iloc[:_SAMPLE]
+                some = data.X.iloc[: _SAMPLE // 5]
                 with_chars = TableEncoder.learn(some, with_grams(data.columns)).encode(some).X
         entries = X.nnz / X.shape[0] if issparse(X) else None
         entries_with_grams = None if with_chars is None else with_chars.nnz / with_chars.shape[0]
@@ -143,11 +141,6 @@ class Sizes:
         """Return the sizes that decide the time of a member of the portfolio."""
         entries = self.entries_with_grams if member.chars else self.entries
         return replace(self, d=max(1, round(entries))) if member.linear and entries is not None else self
-
-
-def texts_of(columns: Sequence[TableColumn | FeatureColumn]) -> list[str]:
-    """Return the names of the columns of free text that have no character n-grams."""
-    return [column.name for column in columns if column.kind == Kind("text")]
 
 
 def refused_grams(rows: pd.DataFrame, texts: Sequence[str], times: int, seconds: float) -> str:

@@ -25,13 +25,13 @@ from multilab.comparison.plan import (
     plan_methods,
     refused_for_missing_labels,
     refused_grams,
-    texts_of,
     total,
 )
 from multilab.comparison.portfolio import CHARS, Portfolio, load_portfolio
 from multilab.comparison.results import Results
 from multilab.comparison.scores import CellScores
 from multilab.datasets import card, load
+from multilab.datasets.table_encoder import texts_of
 from multilab.experiments.cell_metrics import cell_metrics
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.execute import slots

@@ -22,9 +22,10 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from multilab.comparison.decisions import guarded_decisions, objective_of
-from multilab.comparison.plan import refused_grams, texts_of
+from multilab.comparison.plan import refused_grams
 from multilab.comparison.scores import metric_values
 from multilab.datasets import FrameEncoder, TableEncoder
+from multilab.datasets.table_encoder import texts_of
 from multilab.decision import CalibratedMultiLabelClassifier
 from multilab.experiments.fitting import build, fitted_scaler, inner_folds, predict_with_scores
 from multilab.experiments.measuring import one_thread

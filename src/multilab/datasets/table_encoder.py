@@ -399,6 +399,11 @@ def encoder_of(name: str) -> TableEncoder:
     return encoder_with_rows(name)[0]
 
 
+def texts_of(columns: Sequence[TableColumn | FeatureColumn]) -> list[str]:
+    """Return the names of the columns of free text that have no character n-grams."""
+    return [column.name for column in columns if column.kind == Kind("text")]
+
+
 def with_grams(columns: Sequence[TableColumn]) -> list[TableColumn]:
     """Return columns of which those of text have character n-grams beside words."""
     return [replace(one, kind=Kind("text", "chars")) if one.kind == Kind("text") else one for one in columns]

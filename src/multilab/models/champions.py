@@ -11,6 +11,8 @@ import numpy as np
 
 from multilab.core import MultilabError
 from multilab.core.text import excerpt
+from multilab.datasets import load
+from multilab.datasets.table_encoder import texts_of
 from multilab.experiments.cells import Cell, split_refs
 from multilab.experiments.conf import package_names, read_settings
 from multilab.experiments.execute import run_cells
@@ -61,8 +63,8 @@ def settings_cells(settings: Mapping[str, Any], dataset: str | None = None, prot
         tuning = replace(tuning, storage=None)
     refs = split_refs(dataset or settings["dataset"], protocol or settings["protocol"])
     if settings.get("chars"):
-        if not refs[0].encoder:
-            raise DeploymentError("--chars: the dataset is a matrix and has no column of text")
+        if not texts_of(load(refs[0].dataset).columns or ()):
+            raise DeploymentError(f"--chars: {refs[0].dataset} has no column of words")
         refs = [ref_with_grams(ref) for ref in refs]
     return [Cell("train", ref, method, settings["seed"], tuning) for ref in refs]
 
