@@ -767,7 +767,7 @@ def test_the_ledger_of_a_study_that_was_not_run_says_what_to_do(tmp_path, monkey
     assert "multilab study run --study mlwse`" in output
     assert output.count("not checked yet") == len(find("mlwse").claims)
     assert main(["study", "claims", "--study", "quick"]) == 2
-    assert "study quick is compared with no paper" in capsys.readouterr().err
+    assert "study quick has no paper" in capsys.readouterr().err
 
 
 @pytest.mark.data

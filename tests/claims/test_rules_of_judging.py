@@ -155,7 +155,7 @@ def test_a_program_with_fewer_datasets_leaves_a_claim_open():
 def test_a_claim_of_the_paper_names_columns_of_its_program_only():
     ours = evidence({**TWO, "c": {"x": [0.9, 0.9], "y": [0.9, 0.9]}})
     block = {"check": "first", "method": "m", "methods": ["m", "c"]}
-    with pytest.raises(ClaimsError, match="claim C: c is no column of the program 'fair'"):
+    with pytest.raises(ClaimsError, match="claim C: c is not a column of the program 'fair'"):
         judged(block, ours, PROGRAMS)
     assert judged({**block, "origin": "ours"}, ours, PROGRAMS)["outcome"] == "holds"
 

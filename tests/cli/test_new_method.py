@@ -116,8 +116,8 @@ def test_new_settings_are_written_here_or_into_the_checkout(folder, monkeypatch,
     ("arguments", "message"),
     [
         (["ridge_labels", "--outside"], "there is a method 'ridge_labels' already"),
-        (["Ridge", "--outside"], "'Ridge' is no name of a method: lower-case letters"),
-        (["class", "--outside"], "'class' is no name of a method"),
+        (["Ridge", "--outside"], "'Ridge' is not a valid name of a method: lower-case letters"),
+        (["class", "--outside"], "'class' is not a valid name of a method"),
         (["numpy", "--outside"], "a module 'numpy' is installed already"),
         (["label_powerset", "--outside"], "there is a class LabelPowerset already, in multilab.methods.transformation"),
         (["mine", "--family", "forest"], "no family is called 'forest'; did you mean 'forests'?"),
@@ -149,7 +149,7 @@ def test_inside_the_package(tmp_path, monkeypatch, checkout, capsys):
     assert (tmp_path / "tests" / "methods" / "test_first_try.py").is_file()
     shutil.rmtree(tmp_path / "src")
     assert main(["methods", "new", "second_try", "--family", "neighbours"]) == 2
-    assert "no checkout of multilab; add --outside" in capsys.readouterr().err
+    assert "not a checkout of multilab; add --outside" in capsys.readouterr().err
 
 
 @pytest.mark.slow

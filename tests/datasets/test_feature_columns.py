@@ -43,7 +43,7 @@ def test_numbers_in_disguise():
     new = column.block(pd.Series(["7,5 €", 7.5, "many", None]))
     assert new.X.tolist() == [[7.5, 0], [7.5, 0], [column.fill, 1], [column.fill, 1]]
     assert (new.unreadable, new.absent.tolist()) == (1, [False, False, True, True])
-    with pytest.raises(DatasetError, match="column 'x', row 3: 'many' is no number:comma in €"):
+    with pytest.raises(DatasetError, match="column 'x', row 3: 'many' is not a number:comma in €"):
         column.block(pd.Series(["7,5 €", 7.5, "many", None]), strict=True)
 
 

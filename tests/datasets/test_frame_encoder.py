@@ -71,7 +71,7 @@ def test_what_cannot_be_read_is_said_in_one_line():
     with pytest.raises(DatasetError, match="by columns=when=date:day or when=date:month"):
         FrameEncoder().fit(rows)
     encoder = FrameEncoder({"when": "date:day"}, strict=True).fit(rows)
-    with pytest.raises(DatasetError, match="column 'when', row 1: '31/31/2024' is no date:day"):
+    with pytest.raises(DatasetError, match="column 'when', row 1: '31/31/2024' is not a date:day"):
         encoder.transform(pd.DataFrame({"when": ["31/31/2024"], "n": [1]}))
     with pytest.raises(DatasetError, match="columns of the training data are missing: 'n'"):
         encoder.transform(rows[["when"]])

@@ -105,7 +105,7 @@ def test_a_row_for_each_item_and_tag(tmp_path):
     ("options", "message"),
     [
         ({"tags": "tag"}, "'tag' is not a column; did you mean 'tags'"),
-        ({"tags": "tags", "label_columns": "x"}, "give the one or the other"),
+        ({"tags": "tags", "label_columns": "x"}, "give one of the two"),
         ({"item": "x"}, "item and tag belong together"),
         ({"tags": "tags", "item": "x", "tag": "tags"}, "exclude each other"),
         ({"label_columns": "x", "min_count": 2}, "need tags"),

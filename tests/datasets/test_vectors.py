@@ -63,7 +63,7 @@ def test_lists_of_whole_numbers_may_be_tags(tmp_path):
     [
         ([[1.5, 2], [1.5, 2, 3]], "row 2: the vector 'voice' has 3 numbers, and those in the rows before have 2"),
         ([[1.5, 2], None], "row 2: the vector 'voice' is missing"),
-        ([[1.5, 2]] * 100 + [[1.5, "x"]], "row 101: 'voice' is no list of numbers as in other rows"),
+        ([[1.5, 2]] * 100 + [[1.5, "x"]], "row 101: 'voice' is not a list of numbers as in other rows"),
     ],
 )
 def test_vectors_that_differ_are_refused_in_one_line(voice, message, tmp_path):

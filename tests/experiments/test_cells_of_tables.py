@@ -162,7 +162,7 @@ def test_python_the_command_line_and_http_give_equal_answers(store, capsys):
     answer = json.loads(ModelServer(model)._predicted(body, "application/json"))["predictions"]
     pd.testing.assert_frame_equal(pd.DataFrame(answer), from_file, check_exact=False, rtol=1e-12)
     assert main(["predict", "model", "new.csv", "--strict"]) == 2
-    assert "column 'price', row 1: 'much' is no number:comma in €" in capsys.readouterr().err
+    assert "column 'price', row 1: 'much' is not a number:comma in €" in capsys.readouterr().err
     with pytest.raises(Exception, match="column 'price', row 1") as refused:
         ModelServer(model, strict=True)._predicted(body, "application/json")
     assert refused.value.status == 400

@@ -60,7 +60,7 @@ def test_wrong_settings_are_refused(settings, message):
         (["compare", "--dataset", "emotions", "--engine", "dask", "--engine-address", "x:1"], "tls://HOST:PORT"),
         (["store", "add", "--study", "quick", "--engine", "dask"], "where is the scheduler?"),
         (["train", "engine=dask", "dataset=genes-toy"], "where is the scheduler?"),
-        (["train", "-m", "engine=dask", "hydra/launcher=joblib", "method=br,cc"], "both say where a sweep runs"),
+        (["train", "-m", "engine=dask", "hydra/launcher=joblib", "method=br,cc"], "and an engine exclude each other"),
     ],
 )
 def test_a_wrong_engine_is_one_line(argv, message, capsys, monkeypatch):

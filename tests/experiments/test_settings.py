@@ -120,7 +120,10 @@ def test_settings_of_a_study_reach_the_methods_they_name():
         ),
         (lambda: check_method_file("x", {"search": {"k": {"type": "flot"}}}), "search.k.type must be float, int or"),
         (lambda: check_method_file("x", {"search": {"k": {"low": 1}}}), "search.k.type is missing"),
-        (lambda: distributions(Method("x", "a.B", search={"k": {"type": "natural"}})), "search.k is no search space"),
+        (
+            lambda: distributions(Method("x", "a.B", search={"k": {"type": "natural"}})),
+            "search.k is not a search space",
+        ),
         (lambda: build(Method("x", "multilab.methods.neighbours.mlknn.MLkNN", {"kk": 1})), "cannot build"),
     ],
 )

@@ -449,11 +449,13 @@ def test_any_smooth_term_goes_with_any_penalty(algorithm, row_sparse, penalty):
 
 def test_terms_that_lack_a_member_are_refused_by_name():
     loss = Ridge(np.ones((m * q, q)))
-    with pytest.raises(MethodError, match="Ridge is no SmoothTerm for this solver: it lacks gram, beta, coupling"):
+    with pytest.raises(MethodError, match="Ridge is not a SmoothTerm for this solver: it lacks gram, beta, coupling"):
         solve(loss, l1(1.0), loss.cross, algorithm="bcd")
-    with pytest.raises(MethodError, match="RowSparsePenalty is no Penalty for this solver: it lacks rows, prox_group"):
+    with pytest.raises(
+        MethodError, match="RowSparsePenalty is not a Penalty for this solver: it lacks rows, prox_group"
+    ):
         solve(problem()[3], RowSparsePenalty(1.0), loss.cross, algorithm="bcd")
-    with pytest.raises(MethodError, match=r"int is no Penalty .* is_zero, value, prox, dual_scale, kkt_residual"):
+    with pytest.raises(MethodError, match=r"int is not a Penalty .* is_zero, value, prox, dual_scale, kkt_residual"):
         require(1, Penalty)
     with pytest.raises(MethodError, match="lacks cross, cross_rotated, target_square, curvature, null, rotate"):
         require(object(), SmoothTerm)

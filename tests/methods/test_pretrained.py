@@ -62,14 +62,14 @@ def test_the_estimator_given_stays_as_it_is(checkpoint: Path) -> None:
 
 def test_a_missing_checkpoint_is_refused_in_one_line(checkpoint: Path, attempts: list[Any]) -> None:
     X, Y, X_test = make_data()
-    missing = {None: "model_path is not set", checkpoint.parent / "other.ckpt": "is no file", ".": "is no file"}
+    missing = {None: "model_path is not set", checkpoint.parent / "other.ckpt": "is not a file", ".": "is not a file"}
     for path, message in missing.items():
         with pytest.raises(MethodError, match=f"{message}.*FileClassifier.*nothing is ever downloaded") as refusal:
             PretrainedBinaryRelevance(FileClassifier(), path).fit(X, Y)
         assert "\n" not in str(refusal.value)
     model = PretrainedBinaryRelevance(FileClassifier(), checkpoint).fit(X, Y)
     checkpoint.unlink()
-    with pytest.raises(MethodError, match="is no file"):
+    with pytest.raises(MethodError, match="is not a file"):
         model.predict(X_test)
     assert attempts == []
 

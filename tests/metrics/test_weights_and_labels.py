@@ -105,7 +105,7 @@ def test_labels_select_columns_by_position_or_name(name):
         ({"sample_weight": np.ones(3)}, "must hold 40 finite numbers"),
         ({"sample_weight": -WEIGHTS}, "must hold 40 finite numbers"),
         ({"sample_weight": np.zeros(N)}, "nothing to measure"),
-        ({"labels": [5]}, "5 is no position from 0 to 4"),
+        ({"labels": [5]}, "5 is neither a position from 0 to 4"),
         ({"labels": [1, 1]}, "each once"),
         ({"labels": []}, "at least one label"),
         ({"labels": ["a"]}, "Y has no names: give positions"),

@@ -125,7 +125,7 @@ def test_folders_without_a_model(model, tmp_path):
         load_model(tmp_path)
     folder = model.save(tmp_path / "model")
     (folder / "model.skops").write_bytes(b"PK nothing")
-    with pytest.raises(DeploymentError, match="no skops file"):
+    with pytest.raises(DeploymentError, match="not a skops file"):
         load_model(folder)
     (folder / "metadata.json").write_text(json.dumps({"schema": 99}))
     with pytest.raises(DeploymentError, match="written by another version"):

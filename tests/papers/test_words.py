@@ -71,7 +71,7 @@ def test_numbers_are_filled_in(results, text, filled):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{{ require(won('C1', 'a against b') > 30) }}It wins.", "require.*is not so any more; change the sentence"),
+        ("{{ require(won('C1', 'a against b') > 30) }}It wins.", "require.*is no longer true; change the sentence"),
         ("{{ number('C1', 'gaps') }}", "C1 has no number 'gaps'; did you mean 'gap'"),
         ("{{ outcome('C3') }}", "no claim, counterfactual or erratum is called 'C3'"),
         ("{{ won('C1', 'gap') }}", "0.123456 has no cells won and lost"),

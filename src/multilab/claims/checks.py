@@ -306,7 +306,7 @@ def _arguments(
     if claim.origin == "paper":
         outside = sorted(_texts(named) & set(ours.scores["method"]) - set(columns.values()))
         if outside:
-            raise ClaimsError(f"claim {claim.id}: {', '.join(outside)} is no column of the program {program!r}")
+            raise ClaimsError(f"claim {claim.id}: {', '.join(outside)} is not a column of the program {program!r}")
     return named
 
 

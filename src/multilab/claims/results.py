@@ -138,7 +138,7 @@ class Results:
             If the condition does not hold.
         """
         if not condition:
-            raise ClaimsError("is not so any more; change the sentence")
+            raise ClaimsError("is no longer true; change the sentence")
         return ""
 
     def _value(self, expression: str, where: str) -> str:

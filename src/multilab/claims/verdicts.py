@@ -91,7 +91,7 @@ def judge(
     conventions : str
         The preset that metrics without one were measured under.
     unavailable : mapping of str to str, optional
-        Datasets whose data cannot be had, and why.
+        Datasets whose data are unavailable, and why.
 
     Returns
     -------

@@ -194,7 +194,9 @@ def _check_name(name: str, title: str, outside: bool) -> None:
     from multilab.methods.discovery import public_classes
 
     if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
-        raise ExperimentError(f"{name!r} is no name of a method: lower-case letters, digits and _, a letter first")
+        raise ExperimentError(
+            f"{name!r} is not a valid name of a method: lower-case letters, digits and _, a letter first"
+        )
     if name in names("method"):
         raise ExperimentError(f"there is a method {name!r} already: `{command('multilab')} methods show {name}`")
     if title in public_classes():
@@ -216,7 +218,7 @@ def _package_files(name: str, family: str) -> dict[str, Path]:
     checkout = conf_dir().parent
     folder = checkout / "src" / "multilab" / "methods"
     if not folder.is_dir():
-        raise ExperimentError("this folder is no checkout of multilab; add --outside to write the method here")
+        raise ExperimentError("this folder is not a checkout of multilab; add --outside to write the method here")
     families = sorted(path.parent.name for path in folder.glob("[!_]*/__init__.py"))
     if family not in families:
         raise ExperimentError(unknown_name("family", family, families))

@@ -131,9 +131,7 @@ def claims(study: str | None) -> None:
 
     listed = [one for one in map(load_study, [study] if study else names("study")) if one.paper]
     if study and not listed:
-        raise ExperimentError(
-            f"study {study} is compared with no paper; `paper: NAME` in conf/study/{study}.yaml names one"
-        )
+        raise ExperimentError(f"study {study} has no paper; set `paper: NAME` in conf/study/{study}.yaml")
     for one in listed:
         print(f"{one.name}: {one.title}")
         for line in (*_verdict_lines(one), *_claim_lines(one)):

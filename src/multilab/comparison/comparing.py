@@ -184,7 +184,7 @@ def _named(estimators: Sequence[BaseEstimator] | Mapping[str, BaseEstimator]) ->
             named[title if totals[title] == 1 else f"{title} {seen[title]}"] = estimator
     for name, estimator in named.items():
         if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-            raise ComparisonError(f"{name} is no estimator: pass objects with fit, for example MLkNN(), not MLkNN")
+            raise ComparisonError(f"{name} is not an estimator: pass objects with fit, for example MLkNN(), not MLkNN")
     if not named:
         raise ComparisonError("there is no estimator to compare")
     return named

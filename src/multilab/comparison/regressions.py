@@ -119,7 +119,7 @@ def find_regressions(
     Raises
     ------
     ComparisonError
-        If the two have other splits, the metric was not measured, or an argument is out of range.
+        If the two have different splits, the metric was not measured, or an argument is out of range.
     """
     if not 0 < alpha < 1:
         raise ComparisonError(f"alpha must be between 0 and 1, got {alpha:g}")
@@ -131,7 +131,7 @@ def find_regressions(
     digests = [split["digest"] for split in now["splits"]]
     if baseline is not None and [split["digest"] for split in baseline["splits"]] != digests:
         raise ComparisonError(
-            "the two comparisons have other splits (other data, other folds or another seed), so they are not paired; "
+            "the two comparisons have different splits (different data, folds or seed), so they are not paired; "
             "run both on the same rows"
         )
     direction = str(now["directions"][metric])

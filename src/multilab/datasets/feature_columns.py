@@ -377,7 +377,7 @@ def _numbers(cells: pd.Series, kind: Kind, name: str, strict: bool = False) -> t
         row = int(np.flatnonzero(wrong)[0])
         text = excerpt(repr(cells.iloc[row]))
         raise DatasetError(
-            f"column {name[:60]!r}, row {row + 1}: {text} is no {kind}; training had these in this column"
+            f"column {name[:60]!r}, row {row + 1}: {text} is not a {kind}; training had these in this column"
         )
     return values, int(wrong.sum())
 

@@ -78,7 +78,7 @@ class Variable:
         rows, position = _numbers(self.content, 0, self.order)
         pointers, position = _numbers(self.content, position, self.order)
         if rows.dtype.kind not in "iu" or pointers.dtype.kind not in "iu":
-            raise ValueError(f"the indices of {self.name} are no integers")
+            raise ValueError(f"the indices of {self.name} are not integers")
         n, columns = self.shape
         pointers = pointers.astype(np.int64)
         if len(pointers) != columns + 1 or pointers[0] != 0 or (np.diff(pointers) < 0).any():
@@ -199,7 +199,7 @@ def _element(data: memoryview, position: int, order: str) -> tuple[int, memoryvi
 def _numbers(data: memoryview, position: int, order: str) -> tuple[np.ndarray, int]:
     kind, payload, after = _element(data, position, order)
     if kind not in _NUMBERS:
-        raise ValueError(f"values of type {kind}, which are no numbers")
+        raise ValueError(f"values of type {kind}, which are not numbers")
     dtype = np.dtype(order + _NUMBERS[kind])
     if len(payload) % dtype.itemsize:
         raise ValueError("values of a broken size")

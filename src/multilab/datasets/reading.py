@@ -302,7 +302,7 @@ def read_content(
         )
     if of_tags.given():
         if options is not None and options.given():
-            raise DatasetError("labels are columns, or the tags of a column: give the one or the other", path)
+            raise DatasetError("labels are either columns or the tags of a column: give one of the two", path)
         table = read_content(
             path,
             None,
@@ -383,7 +383,7 @@ def _read_together(
         what = "test and join" if further.given() else "groups"
         raise DatasetError(f"the format '{kind}' has no option {what}: CSV, JSON, Excel and Parquet have", path)
     if of_tags.given() and options is not None and options.given():
-        raise DatasetError("labels are columns, or the tags of a column: give the one or the other", path)
+        raise DatasetError("labels are either columns or the tags of a column: give one of the two", path)
 
     def frame_of(file: PathLike) -> pd.DataFrame:
         alike = file in (path, further.test) or file_format(file) == kind

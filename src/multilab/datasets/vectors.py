@@ -140,7 +140,7 @@ def _matrix(cells: Sequence[Any], column: str, name: PathLike, length: int | Non
                 f"row {row}: the vector '{excerpt(column)}' is missing: leave out the row or the column", name
             )
         if not isinstance(cell, list | tuple | np.ndarray) or not all(map(_is_number, cell)):
-            raise DatasetError(f"row {row}: '{excerpt(column)}' is no list of numbers as in other rows", name)
+            raise DatasetError(f"row {row}: '{excerpt(column)}' is not a list of numbers as in other rows", name)
         if first is None:
             first = len(cell)
         if len(cell) != first:

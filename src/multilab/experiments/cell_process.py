@@ -156,7 +156,7 @@ class CellProcess:
         try:
             result = self._connection.recv()
         except EOFError:
-            return f"its process was killed (exit code {self._process.exitcode}), perhaps for want of memory"
+            return f"its process was killed (exit code {self._process.exitcode}), perhaps out of memory"
         finally:
             self._connection.close()
         if isinstance(result, OSError):

@@ -188,7 +188,7 @@ def planned_jobs(plan: Callable[[Any], tuple[Engine, Any]], overrides: Sequence[
         return []
     launcher = next((word for word in given if "launcher" in word), None)
     if launcher:
-        raise ExperimentError(f"{launcher} and an engine both say where a sweep runs; leave one of them out")
+        raise ExperimentError(f"{launcher} and an engine exclude each other; leave one of them out")
     with TemporaryDirectory() as folder:
         quiet = ["hydra/hydra_logging=none", "hydra/job_logging=none", f"hydra.sweep.dir={folder}"]
         jobs = run_jobs(plan, [*overrides, "hydra/launcher=basic", *quiet], program)
@@ -297,7 +297,7 @@ def check_dataset(name: str) -> None:
         raise ExperimentError(unknown_name("dataset", name, known, f"{command('multilab')} datasets list"))
     card = datasets.card(name)
     if not card.available:
-        raise ExperimentError(f"dataset {name} cannot be had: {card.reason}")
+        raise ExperimentError(f"dataset {name} is unavailable: {card.reason}")
 
 
 def check_settings(cfg: Any, method: str) -> Method:

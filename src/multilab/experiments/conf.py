@@ -75,7 +75,7 @@ def read_settings(group: str, name: str) -> dict[str, Any]:
             raise ExperimentError(f"{candidate}: it is {kind}; settings are a YAML file")
     if not path.is_file():
         raise ExperimentError(
-            f"no {group} is called {name!r}{did_you_mean(name, names(group))}; they are in {path.parent}"
+            f"no {group} is called {name!r}{did_you_mean(name, names(group)) or '.'} See {path.parent}"
         )
     return read_settings_file(path)
 

@@ -527,7 +527,7 @@ def compute(task: Task, *needs: Answer) -> Answer:
         except ChildKilled as killed:
             _check_wanted()
             if attempt + 1 == _TRIES:
-                return _failed(item, store, f"{killed} twice, perhaps for want of memory")
+                return _failed(item, store, f"{killed} twice, perhaps out of memory")
     if reason is None:
         return _answer(item, store, task.store, None)
     return Answer(item, reason=reason, record=store.failure(item.key))

@@ -245,7 +245,7 @@ def _finished(pool: ProcessPoolExecutor, futures: list[Future[R]]) -> Iterator[R
         yield from (future.result() for future in as_completed(futures))
     except BrokenProcessPool:
         raise ExperimentError(
-            "a worker process was killed, perhaps for want of memory; what is finished is kept: run again, with "
+            "a worker process was killed, perhaps out of memory; finished cells are stored: run again, with "
             "MULTILAB_JOBS=1 if it happens again"
         ) from None
     finally:

@@ -68,7 +68,7 @@ def distributions(method: Method) -> dict[str, Any]:
             space[name] = kinds[setting.pop("type")](**setting)
         except (KeyError, TypeError, ValueError) as error:
             raise ExperimentError(
-                f"conf/method/{method.name}.yaml: search.{name} is no search space: {error}"
+                f"conf/method/{method.name}.yaml: search.{name} is not a search space: {error}"
             ) from None
     if not space:
         raise ExperimentError(f"conf/method/{method.name}.yaml: no `search` space, so there is nothing to tune")

@@ -153,7 +153,7 @@ def _positions(labels: Any, names: Any, n_labels: int) -> np.ndarray:
         elif isinstance(label, int | np.integer) and not isinstance(label, bool) and 0 <= label < n_labels:
             positions.append(int(label))
         else:
-            raise MetricError(f"`labels`: {label!r} is no position from 0 to {n_labels - 1} and no name")
+            raise MetricError(f"`labels`: {label!r} is neither a position from 0 to {n_labels - 1} nor a name")
     if not positions or len(set(positions)) < len(positions):
         raise MetricError("`labels` must name at least one label, each once")
     return np.array(positions)

@@ -120,7 +120,7 @@ def _challenge_once(
     known = champion.tags.get("multilab.metric") if champion else None
     chosen = metric or known or model.metadata.decision.get("objective") or _DEFAULT_METRIC
     if chosen not in METRICS:
-        raise DeploymentError(f"{name}: the champion was compared by {chosen!r}, which is no metric; give metric=")
+        raise DeploymentError(f"{name}: the champion was compared by {chosen!r}, which is not a metric; give metric=")
     tags = {
         chosen: score_text(model.metadata.metrics[chosen]),
         "multilab.metric": chosen,

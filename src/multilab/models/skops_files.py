@@ -71,7 +71,7 @@ def load_skops(path: Path) -> Any:
     except OSError as error:
         raise DeploymentError(f"{path}: {error.strerror}") from None
     except Exception as error:  # a damaged archive, or JSON without end in it
-        raise DeploymentError(f"{path}: no skops file ({type(error).__name__}: {excerpt(str(error))})") from None
+        raise DeploymentError(f"{path}: not a skops file ({type(error).__name__}: {excerpt(str(error))})") from None
     _refuse_untrusted(foreign, str(path))
     try:
         return skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))

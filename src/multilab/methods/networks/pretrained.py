@@ -40,7 +40,7 @@ class PretrainedBinaryRelevance(PartialClassifier):
     Raises
     ------
     MethodError
-        In ``fit`` and in predictions: if ``model_path`` is no file, or not the one that is expected.
+        In ``fit`` and in predictions: if ``model_path`` is not a file, or not the expected one.
 
     Notes
     -----
@@ -111,8 +111,8 @@ class PretrainedBinaryRelevance(PartialClassifier):
         path = Path(self.model_path).expanduser().resolve()
         if not path.is_file():
             raise MethodError(
-                f"model_path={str(self.model_path)!r} is no file: give the path of a checkpoint file of {network} on "
-                "this machine; nothing is ever downloaded"
+                f"model_path={str(self.model_path)!r} is not a file: give the path of a checkpoint file of {network} "
+                "on this machine; nothing is ever downloaded"
             )
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -109,4 +109,6 @@ def require(term: Any, kind: type, *further: str) -> None:
     names = [name for name in (*kind.__annotations__, *vars(kind)) if not name.startswith("_")]
     missing = [name for name in (*names, *further) if not hasattr(term, name)]
     if missing:
-        raise MethodError(f"{type(term).__name__} is no {kind.__name__} for this solver: it lacks {', '.join(missing)}")
+        raise MethodError(
+            f"{type(term).__name__} is not a {kind.__name__} for this solver: it lacks {', '.join(missing)}"
+        )

@@ -289,7 +289,7 @@ class MLWSE(WeightedPartialClassifier):
             raise MethodError("eta must be positive: S^T S alone is singular for real scores")
         if self.label_weight is not None and (self.beta or self.fit_intercept or self.algorithm == "bcd"):
             raise MethodError(
-                "label_weight goes with beta=0, fit_intercept=False and another algorithm than 'bcd': with weights "
+                "label_weight requires beta=0, fit_intercept=False and an algorithm other than 'bcd': with weights "
                 "per label the problem is diagonal without label coupling only"
             )
         if self.max_iter < 1:
