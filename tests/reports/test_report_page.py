@@ -89,7 +89,7 @@ def test_optional_files_may_be_missing(copy):
         assert any(t[0][0]["text"].startswith("Hamming loss") for t in page.tables)
     shutil.rmtree(copy / "figures")
     text = build_report(copy).read_text(encoding="utf-8")
-    assert text.count(">Average rank<") == 2  # two metrics: ranks are found without statistics.json.gz
+    assert text.count(">Average rank<") == 3  # the head and two metrics: ranks are found without statistics.json.gz
     scores = pd.read_csv(copy / "scores.csv.gz").replace({"metric": dict.fromkeys(DIRECTIONS, "wonder")})
     scores.drop_duplicates(["dataset", "split", "method"]).to_csv(copy / "scores.csv.gz", index=False)
     text = build_report(copy).read_text(encoding="utf-8")

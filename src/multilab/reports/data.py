@@ -68,6 +68,11 @@ class VariantData:
     kind: str = ""
     observed: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def title(self) -> str:
+        """The name as a reader would write it: ``as printed``."""
+        return self.name.replace("_", " ")
+
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
@@ -226,7 +231,8 @@ class ReportData:
         titles = {str(key): str(title) for key, title in (self.info.get("method_titles") or {}).items()}
         for variant in self.variants:
             for column, base in variant.methods.items():
-                titles.setdefault(column, f"{titles.get(base, base)} ({variant.name})")
+                title = titles.get(column, titles.get(base, base)).removesuffix(f" ({variant.name})")
+                titles[column] = f"{title} ({variant.title})"
         return titles
 
 

@@ -16,6 +16,7 @@ from multilab.reports.figures import Figure, draw_figures
 from multilab.reports.figures.diagrams import rank_figures
 from multilab.reports.figures.learned import convergence_figure, learned_figures
 from multilab.reports.finding import finding
+from multilab.reports.head import head
 from multilab.reports.page import flat, template, write_page
 from multilab.reports.paper.cells import MARKS, names_on_page, tally
 from multilab.reports.paper.claims import claim_views, erratum_evidence, outcomes, program_views
@@ -99,26 +100,27 @@ def build_report(study_dir: Path | str, paper: Paper | None = None, each: Callab
     """
     report = load_report(study_dir)
     common = {"report": report, "many_methods": MANY_METHODS, "marks": MARKS, "find_metric": find_metric}
+    common |= header(report, paper)
     shown = sections(report, paper, each)
     rendered = [(section, template(section.template, common).render(section.content)) for section in shown]
-    return write_page(
-        report.folder / "index.html", "page.html.j2", {**header(report, paper), "sections": rendered}, common
-    )
+    return write_page(report.folder / "index.html", "page.html.j2", {"sections": rendered}, common)
 
 
 def header(report: ReportData, paper: Paper | None = None) -> dict[str, Any]:
-    """Return the variables of the head of the page: paper, finding, agreement, verdicts, outcomes, study in numbers."""
+    """Return the variables of the head of the page: of a paper what it proposes and what we found, else the finding."""
+    common = {"about": paper, "facts": _facts(report), "answers": (), "figure": None}
+    if paper is None and not report.claims and not report.info.get("paper"):
+        return {**common, "of_paper": False, "finding": finding(report), **head(report)}
     results = () if report.cells is None else tuple(report.cells.loc[report.cells["group"] == "result", "verdict"])
     claims = claim_views(report)
     return {
-        "about": paper,
-        "against": report.filled(paper.against) if paper is not None else "",
-        "proposes": report.filled(paper.proposes) if paper is not None else "",
-        "result": report.filled(paper.result) if paper is not None else "",
+        **common,
+        "of_paper": True,
+        "against": report.filled(paper.against) if paper else "",
+        "proposes": report.filled(paper.proposes) if paper else "",
+        "result": report.filled(paper.result) if paper else "",
         "agreement": report.agreement,
-        "kinds": _kinds(report),
-        "facts": _facts(report),
-        "finding": () if report.info.get("paper") else finding(report),  # a paper's study begins with its claims
+        "programs": program_views(report, paper.programs)[1] if paper else [],
         "verdicts": tally(results),
         "outcomes": outcomes(claims),
         "own": [claim.id for claim in claims if claim.origin != "paper"],
@@ -131,9 +133,9 @@ def sections(report: ReportData, paper: Paper | None, each: Callable[..., Iterab
     headline = next((view for view in views if view.table.metric == report.primary[0]), None)
     ranked = [view for view in views if view.comparison is not None and view.table.average_ranks]
     shown = [
+        Section("claims", "Ledger", _claims(report, paper)),
         Section("paper", "Printed tables", _paper(report, paper)),
         Section("figures", "Figures", _some(figures=_paper_figures(report, paper))),
-        Section("claims", "Claims", _claims(report, paper)),
         Section("shares", "Observed labels", _some(views=share_views(report))),
         Section("result", "Result", _some(headline=headline)),
         Section("ranks", "Ranks", {"ranked": ranked, "headline": headline} if ranked else {}),
@@ -168,23 +170,13 @@ def _metric_view(report: ReportData, metric: str) -> MetricView:
     return MetricView(score_table(report, metric), comparison, figures, metric in report.primary)
 
 
-def _kinds(report: ReportData) -> dict[str, list[str]]:
-    """Return which columns are for what: the study's own, and the variants, by kind."""
-    kinds: dict[str, list[str]] = {"as_printed": [], "fair": []}
-    if own := report.info.get("kind"):
-        kinds.setdefault(str(own), []).append("the study's own columns")
-    for variant in report.variants:
-        kinds.setdefault(variant.kind, []).append(variant.name)
-    return kinds
-
-
 def _facts(report: ReportData) -> list[tuple[str, str]]:
     """Return the study in numbers."""
     splits = report.scores.groupby("dataset")["split"].nunique() // report.n_repeats
     low, high = (int(splits.min()), int(splits.max())) if len(splits) else (0, 0)
     facts = [
-        ("datasets", len(report.datasets)),
-        ("methods", len(report.methods)),
+        ("data set" if len(report.datasets) == 1 else "data sets", len(report.datasets)),
+        ("method" if len(report.methods) == 1 else "methods", len(report.methods)),
         ("split each" if low == high == 1 else "splits each", low if low == high else f"{low}–{high}"),
         *([("repetitions", report.n_repeats)] if report.n_repeats > 1 else []),
         ("metrics", len(report.metrics)),

@@ -203,9 +203,8 @@ def test_first_screen_counts_and_links(study, text):
     head = text[: text.index("</header>")]
     cells = study.cells[study.cells["group"] == "result"]
     judged = cells["verdict"].isin(["match", "within", "better", "worse", "differs"]).sum()
-    assert f"over the {judged} published results that can be compared" in head
-    assert f"properties of datasets ({len(study.cells) - len(cells)} cells) are counted apart" in head
-    assert f"Median relative gap {100 * study.agreement.median_gap:.1f} %" in head
+    assert f"{study.agreement.agree} of {judged} published results agree" in head
+    assert f"Half of the printed results come out within {100 * study.agreement.median_gap:.1f}&nbsp;%." in head
     assert '<a href="#claim-C1">C1</a>' in head
     ids = set(re.findall(r' id="([^"]+)"', text))
     assert set(re.findall(r'href="#([^"]+)"', text)) <= ids

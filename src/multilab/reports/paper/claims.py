@@ -95,15 +95,15 @@ def claim_views(report: ReportData) -> tuple[ClaimView, ...]:
 
 @dataclass(frozen=True)
 class ProgramView:
-    """One program: which columns it has, how they were chosen, and what each claim comes to on them.
+    """One program: its name as text, the title of our column for each method, how they were chosen, and its outcomes.
 
     ``rows`` are its outcomes in the order of the claims, each with whether the claim is judged on this program.
     """
 
-    name: str
+    title: str
     rule: str
     results_known: bool
-    columns: tuple[tuple[str, str], ...]
+    columns: Mapping[str, str]
     rows: tuple[tuple[str, str, bool], ...]
 
 
@@ -112,15 +112,17 @@ def program_views(report: ReportData, programs: Mapping[str, Program]) -> tuple[
     judged = [claim for claim in report.claims if claim.get("programs")]
     views = []
     for name, program in programs.items():
-        rows = []
+        title, rows = name.replace("_", " ").capitalize(), []
         for claim in judged:
             shown = claim["programs"].get(name) or {}
             share, so_far = shown.get("share"), shown.get("so_far")
             kept = f"{share[0]} of {share[1]}" if share else ""
             hint = f"so far: {so_far}" if so_far else shown.get("limit") or kept
             rows.append((str(shown.get("outcome", "")), str(hint), claim.get("program") == name))
-        columns = tuple((method, report.method_title(column)) for method, column in program.columns.items())
-        views.append(ProgramView(name, program.rule, program.results_known, columns, tuple(rows)))
+        columns = {
+            report.method_title(method): report.method_title(column) for method, column in program.columns.items()
+        }
+        views.append(ProgramView(title, program.rule, program.results_known, columns, tuple(rows)))
     return tuple(claim["id"] for claim in judged), views if judged else []
 
 

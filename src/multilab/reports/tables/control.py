@@ -1,13 +1,13 @@
 """Comparison with the control of each variant: split by split on every dataset, and label by label."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from multilab.reports.data import ReportData, VariantData, metric_direction, metric_title
-from multilab.reports.tables.entry import signed_text
+from multilab.reports.tables.entry import Entry, ShortTable, signed_text
 from multilab.statistics import corrected_resampled_p, holm
 from multilab.statistics.result_files import read_table
 
@@ -29,17 +29,22 @@ class ControlTable:
 
 @dataclass(frozen=True)
 class ControlView:
-    """The control's title, the numbers of comparisons, and the tables.
+    """The control's title, the number of comparisons, and the tables.
 
-    ``leaders`` has per metric its title, the method of the largest mean gain, and its cell.
+    ``best`` has the headline metric, the method of the largest mean gain in it, and that gain; ``unimproved`` are the
+    metrics in which no mean gain is positive; ``gains`` has, by metric and method, the gain of every comparison.
     """
 
     control: str
+    metric: str
     comparisons: int
     alpha: float
     metrics: ControlTable
     frequency: ControlTable
-    leaders: tuple[tuple[str, str, str], ...]
+    short: ShortTable
+    best: Mapping[str, str]
+    unimproved: tuple[str, ...]
+    gains: Mapping[str, Mapping[str, list[float]]]
 
 
 def control_view(report: ReportData) -> ControlView | None:
@@ -61,23 +66,35 @@ def control_view(report: ReportData) -> ControlView | None:
     }
     rows = tuple((titles[b], tuple(_cell(gains, b, metric, report.alpha) for metric in report.metrics)) for b in bases)
     heads = tuple(metric_title(metric) for metric in report.metrics)
-    best = gains.groupby(["metric", "base"], sort=False)["gain"].mean().unstack("metric").idxmax()
-    leaders = tuple(
-        (metric_title(m), titles[best[m]], _cell(gains, best[m], m, report.alpha)[0]) for m in report.metrics
-    )
+    means = gains.groupby(["metric", "base"], sort=False)["gain"].mean().unstack("metric")
+    headline, best = report.primary[0], means.idxmax()
+    short = [
+        (titles[b], tuple(Entry(signed_text(means[m][b], 3), best=b == best[m]) for m in report.metrics)) for b in bases
+    ]
     return ControlView(
         _title(report, variants, str(control)),
+        headline,
         gains[["dataset", "variant"]].drop_duplicates().shape[0],
         report.alpha,
         ControlTable(heads, rows),
         _by_frequency(report, variants, str(control), titles),
-        leaders,
+        ShortTable("Mean gain", heads, tuple(short)),
+        {
+            "metric": metric_title(headline),
+            "method": titles[best[headline]],
+            "gain": signed_text(means[headline].max(), 3),
+        },
+        tuple(metric_title(metric) for metric in report.metrics if means[metric].max() <= 0),
+        {
+            metric: {titles[b]: list(rows.loc[rows["base"] == b, "gain"]) for b in bases}
+            for metric, rows in gains.groupby("metric")
+        },
     )
 
 
 def _title(report: ReportData, variants: list[VariantData], base: str) -> str:
-    name = next(v.name for v in variants if f"{base}-{v.name}" in v.methods)
-    return report.method_title(f"{base}-{name}").removesuffix(f" ({name})")
+    variant = next(v for v in variants if f"{base}-{v.name}" in v.methods)
+    return report.method_title(f"{base}-{variant.name}").removesuffix(f" ({variant.title})")
 
 
 def _gains(report: ReportData, variants: list[VariantData], control: str) -> Iterator[pd.DataFrame]:

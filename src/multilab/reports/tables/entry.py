@@ -35,6 +35,15 @@ class Entry:
     gain: int = 0
 
 
+@dataclass(frozen=True)
+class ShortTable:
+    """A table of at most ten rows for the head of a page: ``rows`` has the title of each and its entries."""
+
+    corner: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Entry, ...]], ...]
+
+
 def number(value: float | None, digits: int = 3) -> str:
     """Return a number with about ``digits`` significant digits, with an exponent only where it is needed."""
     if value is None or math.isnan(value):

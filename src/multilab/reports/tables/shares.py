@@ -112,41 +112,28 @@ def _curves(report: ReportData, wide: pd.DataFrame) -> pd.DataFrame:
 
 
 def kept_shares(report: ReportData) -> dict[str, Any] | None:
-    """Return what is kept of the headline metric at half of the labels and at the smallest share, by treatment.
+    """Return what the median method keeps of the headline metric, by treatment of hidden labels.
 
     ``None`` for a study without shares, and where small values of the metric are good.
 
     Returns
     -------
     dict or None
-        ``metric``, its title, and ``kept``, a list: ``treatment``, ``methods`` (their number), ``half`` and
-        ``smallest`` (the shares), of the value on complete labels the ``median`` over the methods at the first and
-        ``at_smallest`` at the second, and at the first the ``least`` and the ``most`` (title and share).
+        ``metric``, its title; ``kept``, a list with the ``treatment``, the share nearest to ``half``, and the
+        ``median`` over methods of what is kept at it; ``medians``, a DataFrame of the medians by treatment (rows) and
+        share (columns); and ``kept_by``, the same of every method.
     """
     metric = report.primary[0]
     curves = share_curves(report, metric) if metric_direction(metric) == "max" else pd.DataFrame()
-    shares = [share for share in curves.columns if share < 1]
-    if curves.empty or not shares or 1.0 not in curves:
+    if curves.empty or 1.0 not in curves or curves.shape[1] < 2:
         return None
+    kept = curves.div(curves[1.0], axis="index").rename(index=lambda name: TREATMENTS.get(name, name), level="hidden")
+    medians = kept.groupby(level="hidden", sort=False).median()
     found = []
-    for hidden, rows in curves[shares].div(curves[1.0], axis="index").groupby(level="hidden", sort=False):
-        rows = rows.droplevel("hidden").dropna(axis="columns", how="all")
-        half, smallest = min(rows, key=lambda share: abs(share - 0.5)), min(rows)
-        at_half = rows[half].sort_values(kind="stable")
-        ends = [(report.method_title(str(at_half.index[i])), float(at_half.iloc[i])) for i in (0, -1)]
-        found.append(
-            {
-                "treatment": TREATMENTS[str(hidden)],
-                "methods": len(rows),
-                "half": half,
-                "smallest": smallest,
-                "median": at_half.median(),
-                "at_smallest": rows[smallest].median(),
-                "least": ends[0],
-                "most": ends[1],
-            }
-        )
-    return {"metric": metric_title(metric), "kept": found}
+    for treatment, row in medians.drop(columns=1.0).iterrows():
+        half = min(row.dropna().index, key=lambda share: abs(share - 0.5))
+        found.append({"treatment": treatment, "half": half, "median": row[half]})
+    return {"metric": metric_title(metric), "kept": found, "medians": medians, "kept_by": kept}
 
 
 _COLUMNS = 5

@@ -87,7 +87,7 @@ def _as_report(report: ReportData, variant: VariantData) -> ReportData:
     methods = tuple(variant.methods)
     board = replace(report.board, datasets=variant.datasets, methods=methods)
     control = f"{report.info.get('control')}-{variant.name}"
-    titles = {column: report.method_title(column).removesuffix(f" ({variant.name})") for column in methods}
+    titles = {column: report.method_title(column).removesuffix(f" ({variant.title})") for column in methods}
     return replace(
         report,
         info={**report.info, "method_titles": titles, "variants": {}},
