@@ -64,7 +64,7 @@ def boards_of(metrics: Sequence[str]) -> list[str]:
 Rating = Callable[[np.ndarray, Sequence[str], str | None, Sequence[str]], pd.DataFrame]
 """``rating(errors, columns, anchor, sources)``, see :func:`multilab.arena.elo.elo_ratings`."""
 
-ALPHA = 0.05
+ALPHA = 0.05  # level of the rank tests and of Nemenyi's critical difference
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,8 +49,8 @@ CHEAP_METRICS = ("example_f1", "macro_auc", "average_precision")
 
 COSTS = ("fit_seconds", "predict_ms", "model_mb", "peak_mb", "cells")
 
-FEW_LABELS = 14
-SMALL = 1000
+FEW_LABELS = 14  # splits the sets into two groups; any change moves the rows of the summary
+SMALL = 1000  # rows; splits the sets into two groups
 SUBSETS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
     "all": ("all sets", lambda facts: True),
     "text": ("text", lambda facts: bool(facts["text"])),

@@ -99,7 +99,7 @@ def track_results(
         Columns dataset, split, method, metric, value. Metrics that are not in ``multilab.metrics.METRICS`` are ignored.
         A cell (dataset, split, method) with any row is finished; a value of NaN is an undefined metric.
     unfinished : DataFrame, optional
-        Columns dataset, split, method, reason: cells that passed a limit or failed. Other cells without scores are
+        Columns dataset, split, method, reason: cells that exceeded a limit or failed. Other cells without scores are
         unfinished too, with the reason ``missing``. A dataset on which no method finished anything is left out.
     methods : sequence of str, optional
         The methods to read, in this order; by default all, in the order of their first row.

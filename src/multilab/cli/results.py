@@ -62,7 +62,7 @@ def results(
         return
     _print_tables(rows, metrics, latex=latex)
     if not rows:
-        print("no results; multilab train dataset=emotions method=mlknn makes some")
+        print("no results yet; run `multilab train dataset=emotions method=mlknn`")
     for reason, count in left_out.items():
         print(f"left out: {count} results ({reason})", file=sys.stderr)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from multilab.experiments.store import Store
     from multilab.experiments.stored import Inventory, StoredCell
 
-_THREADS = 4
+_THREADS = 4  # cells copied at the same time: a remote waits for the network, not for the processor
 
 _dataset = click.option("--dataset", type=DATASET, metavar="NAME,...", help="Datasets; patterns such as 'yahoo-*' too.")
 _method = click.option("--method", type=METHOD, metavar="NAME,...", help="Methods; patterns such as 'mlwse_*' too.")

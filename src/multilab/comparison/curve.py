@@ -17,8 +17,8 @@ from multilab.statistics import corrected_unpaired_interval
 __all__ = ["curve_remark", "learning_curve"]
 
 _SHARES = (0.1, 0.2, 0.4)
-_REPEATS = 3
-_LEAST_ROWS = 20
+_REPEATS = 3  # splits per size; a step of the curve needs an interval, so one split is not enough
+_LEAST_ROWS = 20  # training rows; with fewer, many labels hardly have a positive row
 
 
 def learning_curve(

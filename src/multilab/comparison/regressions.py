@@ -22,7 +22,7 @@ from multilab.statistics.resampled_t import corrected_standard_error
 __all__ = ["Regressions", "find_regressions", "read_leaderboard"]
 
 _COLUMNS = ["baseline", "now", "change", "limit", "p", "p_holm", "regressed", "note"]
-_FORMAT = 1
+_FORMAT = 1  # the format of leaderboard.json that is read, see `multilab.comparison.results.FORMAT`
 _FORMS = (".4f", ".4f", "+.4f", ".4f", ".4f")
 _Values = Mapping[str, np.ndarray]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from multilab.core.text import visible
 
-_SHORT_LIST = 12
+_SHORT_LIST = 12  # names; a longer list is printed only if no name is close
 
 
 def printable(text: str) -> str:

@@ -48,7 +48,7 @@ NOT_IN_KEY = {"in_key": False}
 OMITTED_AT_DEFAULT = {"omitted_at_default": True}
 """Mark of a field that :func:`identity` omits at its default: it was added later, and older keys must stay."""
 
-_MAX_YAML_DEPTH = 200
+_MAX_YAML_DEPTH = 200  # far beyond any settings, far below the depth at which libyaml crashes the process
 
 
 class SettingsError(MultilabError):

@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 
-_BLOCK = 1 << 16
+_BLOCK = 1 << 16  # bytes of a block, whose arrays stay in the cache
 _PLAIN = b"0123456789+-.eE,\n"
 _DELIMITER = np.zeros(256, dtype=bool)
 _DELIMITER[list(b" ,{}\n")] = True

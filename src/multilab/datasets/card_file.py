@@ -342,8 +342,8 @@ def stays_inside(path: str) -> bool:
     return plain and all(part not in ("", ".", "..") for part in path.split("/"))
 
 
-MAX_BYTES = 2**18
-MAX_DEPTH = 12
+MAX_BYTES = 2**18  # a card is written by people: the limits keep hostile files from taking time or memory
+MAX_DEPTH = 12  # levels of nesting, far beyond any real card
 MAX_ENTRIES = 20_000
 
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t#]*@[ \t]*package\b", re.MULTILINE | re.IGNORECASE)

@@ -27,9 +27,9 @@ _LABEL_VALUES = 3  # of numbers: yes, no, missing
 _INFINITE = frozenset({"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"})
 SEPARATORS = ("|", ";", ",")
 """Separators of tags that are recognised. A blank has to be asked for: tags such as "science fiction" hold it."""
-MAX_CATEGORIES = 1000
+MAX_CATEGORIES = 1000  # different texts of a column that become 0/1 columns; more are free text or identifiers
 MAX_CATEGORY = 100  # characters
-_NEARLY_ALL = 0.9
+_NEARLY_ALL = 0.9  # of the texts of a column: single typing errors must not hide that it holds numbers
 _UNITS = 3  # of one column: 90 min, 1 season, 2 seasons
 _ORDINALS = frozenset({"st", "nd", "rd", "th"})
 _DISGUISED = re.compile(

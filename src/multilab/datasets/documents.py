@@ -29,7 +29,7 @@ from multilab.datasets.frames import table_of_frame
 __all__ = ["read_excel", "read_json"]
 
 
-_MOST_ROWS = 2**20
+_MOST_ROWS = 2**20  # the limit of Excel itself
 
 
 def read_json(

@@ -30,7 +30,7 @@ __all__ = ["Embedding", "embedded_frame", "embedded_rows", "embedded_table", "em
 
 _KIND = "embed:"
 _DIGEST = re.compile(r"(.*)#([0-9a-f]{64})", re.DOTALL)
-_BATCH = 64
+_BATCH = 64  # texts that the model encodes at a time
 _PROGRESS = 4 * _BATCH  # texts; fewer take less than two seconds
 
 

@@ -10,7 +10,7 @@ from multilab.core.files import PathLike
 from multilab.core.text import excerpt, visible
 
 _MAX_REASON = 800  # characters; the start and the end of a longer reason are shown
-_END = 200
+_END = 200  # characters kept from the end, where a message says what to do
 _LONG_WORD = re.compile(r"[^\s/]{101,}")  # a checksum has 64 characters; paths are left alone
 
 

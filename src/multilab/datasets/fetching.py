@@ -31,11 +31,11 @@ ProgressCallback = Callable[[str, int, int], None]
 _PUBLIC = "https://raw.githubusercontent.com"
 _ENDINGS = ("", ".xz", ".bz2", ".gz")
 _OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
-_CHUNK = 1 << 16
+_CHUNK = 1 << 16  # bytes; the limit of a card and the progress are checked after each
 _RETRIED = (429, 502, 503, 504)  # answers of a server that is busy
 _PAUSE = 0.5  # seconds; doubled for every attempt after the second
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"PK")
-_MOST_FOR_A_MESSAGE = 1 << 28
+_MOST_FOR_A_MESSAGE = 1 << 28  # bytes read again only to explain a wrong checksum
 _OVERHEAD = 1 << 12  # a compressed file may be this much larger than its content
 
 

@@ -28,7 +28,7 @@ MAX_NAMES_BYTES = 16 * 2**20
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_CHUNK = 1 << 22
+_CHUNK = 1 << 22  # bytes decompressed at a time, so that the limit is noticed before the memory is full
 _FREE_TEXT = 1 << 24  # a small file may always become this large when decompressed
 _FREE_MATRIX = 1 << 27  # and a matrix made from it this large
 _SEQUENCE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")

@@ -22,7 +22,7 @@ from multilab.datasets.file_access import require_cells
 
 __all__ = ["TagOptions", "known_tags", "split_tags", "tagged"]
 
-_SHOWN = 8
+_SHOWN = 8  # rare tags that a note lists
 
 
 @dataclass(frozen=True)

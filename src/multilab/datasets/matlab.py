@@ -24,13 +24,13 @@ from multilab.datasets.errors import DatasetError
 from multilab.datasets.file_access import Limits, max_content, read_bytes, require_cells, too_large
 from multilab.datasets.raw_data import RawData
 
-_HEADER = 128
-_CHUNK = 1 << 24
+_HEADER = 128  # bytes, fixed by the format of versions 5 to 7
+_CHUNK = 1 << 24  # bytes decompressed at a time, so that the limit is noticed before the memory is full
 _NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 _MATRIX, _COMPRESSED = 14, 15
 _OPAQUE_CLASS, _SPARSE_CLASS = 17, 5
 _DENSE_CLASSES = range(6, 16)
-_COMPLEX = 0x0800
+_COMPLEX = 0x0800  # bit of the array flags
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ __all__ = ["LARGE_CELLS", "ParquetTable", "column_names", "is_large"]
 LARGE_CELLS = 2**27
 """Rows times columns from which on a Parquet file is read in batches: 1 GiB as float64, of which a fit needs copies."""
 
-BATCH_ROWS = 2**16
+BATCH_ROWS = 2**16  # rows of a batch: large enough for fast columns, small enough for wide tables
 
 
 class ParquetTable:

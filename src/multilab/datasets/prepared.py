@@ -28,7 +28,7 @@ from multilab.datasets.file_access import MAX_NAMES_BYTES, Limits, read_bytes
 if TYPE_CHECKING:
     from multilab.datasets.dataset import Dataset
 
-_SCHEMA = 1
+_SCHEMA = 1  # raised when the files of a prepared dataset change, so that older ones are made again
 _ATTEMPTS = 4
 _ORIGINS = ("download", "cache", "local", "mirror")
 

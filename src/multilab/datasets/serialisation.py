@@ -20,7 +20,7 @@ from multilab.datasets.columns import TableColumn
 from multilab.datasets.dataset import Dataset, table_codes, table_frame
 from multilab.datasets.kinds import Kind
 
-_ATTEMPTS = 20
+_ATTEMPTS = 20  # several processes may replace the same folder at the same time
 
 
 def to_bytes(dataset: Dataset) -> dict[str, bytes]:

@@ -44,7 +44,7 @@ _TOPIC_PARTNERS = {
     "culture": "travel",
     "travel": "culture",
 }
-_TERMS_PER_TOPIC = 12
+_TERMS_PER_TOPIC = 12  # part of the definition of topics-toy, as the next number
 _COMMON_TERMS = 54
 
 # Solutions t of mean_x Phi(t - f_k(x)) = 1/2 over x uniform on [-4, 4]; a test recomputes them.

@@ -31,7 +31,7 @@ from multilab.datasets.reading import file_format, read_frames
 from multilab.datasets.synthetic import generate
 from multilab.datasets.vectors import vector_columns, with_numbers
 
-_SHOWN = 5
+_SHOWN = 5  # texts or columns that a note lists
 
 
 @dataclass(frozen=True, eq=False)

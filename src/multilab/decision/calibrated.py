@@ -73,7 +73,7 @@ class CalibratedMultiLabelClassifier(HeldOutClassifier):
 
 
 _LEAST = 1e-6  # probabilities are moved into [1e-6, 1 - 1e-6] before logarithms
-_NEWTON_STEPS = 10
+_NEWTON_STEPS = 10  # a bound only: the loop ends when the gradient stops shrinking
 _NO_CURVATURE = 1e-12  # of the largest: scores that are all equal leave the slope free
 _Bounds = Sequence[tuple[float | None, float | None]]
 

@@ -30,7 +30,7 @@ _CHOSEN_FOR = (
     *("coverage", "coverage_1based", "coverage_normalised"),
 )
 _N_AVERAGED = 5  # scores averaged for a metric: their held-out values are often closer than their sampling errors
-_SMALL = 1e-12
+_SMALL = 1e-12  # slack for rounding errors of sums of probabilities
 _STRENGTHS = {"independent": 0.0, "dependent": 0.5}
 
 
@@ -245,8 +245,8 @@ _POLICIES: dict[str, Callable[[np.ndarray, np.ndarray], Decide]] = {
 }
 
 
-_MOST_SETS = 1000
-_LEAST = 1e-6
+_MOST_SETS = 1000  # most frequent label sets: every row is compared with each of them
+_LEAST = 1e-6  # probabilities are moved into [1e-6, 1 - 1e-6] before logarithms
 
 
 @dataclass(frozen=True, eq=False)

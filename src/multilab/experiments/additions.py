@@ -40,7 +40,7 @@ def add(store: Store, study: str, retry: bool = False) -> int:
     study : str
         Name of the study.
     retry : bool
-        Try the cells again that passed a limit of the study, or failed.
+        Retry cells that exceeded a limit of the study or failed.
     """
     described, folder = load_study(study), report_dir(study)
     published = find(described.paper).tables if described.paper else None
@@ -78,7 +78,7 @@ def add(store: Store, study: str, retry: bool = False) -> int:
     record_checksums(folder, TABLES)
     print(f"{folder / SCORES}: {len(cells) - len(missing)} results of {len(described.all_methods)} columns")
     if len(missing):
-        print(f"{folder / 'unfinished.csv'}: {len(missing)} cells passed a limit or failed")
+        print(f"{folder / 'unfinished.csv'}: {len(missing)} cells exceeded a limit or failed")
     return 0
 
 

@@ -36,7 +36,7 @@ _NO_MEMORY = re.compile(r"\bMemoryError\b|bad_alloc|bad_malloc|bad allocation", 
 def run_cell_within(cell: Cell, store: Store, limits: CellLimits) -> str | None:
     """Run one cell in a separate process; return ``None``, or why it has no result.
 
-    A cell that passed these limits, or wider ones, before is not tried again, and neither is a split of a data set
+    A cell that exceeded these limits, or wider ones, before is not tried again, nor is a split of a data set
     whose first split did. The missing cells that it reads are run first, each within its own limits; where one has no
     result, this cell has none.
     """
@@ -80,7 +80,7 @@ def known_to_pass(cell: Cell, store: Store, limits: CellLimits) -> str | None:
 
 def _failed_read(cell: Cell, store: Store, limits: CellLimits) -> str | None:
     """Return which of the cells that a cell reads has no result, and why; run those that are missing."""
-    for reason_of in (_passed, run_cell_within):  # nothing is run if one is known to pass a limit
+    for reason_of in (_passed, run_cell_within):  # nothing is run if one is known to exceed a limit
         for read in cell.reads:
             if (reason := reason_of(read, store, limits)) is not None:
                 return f"{read.label} failed: {reason}"

@@ -179,7 +179,7 @@ def _connected(engine: Engine) -> Iterator[Client]:
         if not Path(path).is_file():
             raise ExperimentError(f"{path}: no such file; the engine needs it to reach its scheduler")
     if engine.is_open:
-        print(f"warning: {engine.where} is open: who reaches it runs code there; use tls://", file=sys.stderr)
+        print(f"warning: {engine.where} is open: anyone who reaches it can run code there; use tls://", file=sys.stderr)
     files = {_TLS[name]: path for name, path in engine.tls.items()}
     address = {"address": engine.address} if engine.address else {"scheduler_file": engine.scheduler_file}
     try:
@@ -300,7 +300,7 @@ class _Run:
                 self._reconnect(lost)
 
     def _known_failure(self, item: Item) -> str | None:
-        """Return why an item is not tried: it failed in this command already, or passed these limits before."""
+        """Return why an item is not tried: it failed in this command already, or exceeded these limits before."""
         if (reason := self._engine.failed.get(item.key)) is not None or self._limits is None:
             return reason
         return known_to_pass(item, self._store, self._limits) if isinstance(item, Cell) else None

@@ -40,7 +40,7 @@ __all__ = [
 
 FEW_TEST_SETS = 5
 """Minimum number of test sets for a standard error from their spread; below it, rows are bootstrapped."""
-_DRAWS = 200
+_DRAWS = 200  # bootstrap draws: a standard error is then known to about 5 %
 
 MEASURED = ("fit_seconds", "input_seconds", "predict_seconds", "peak_mb", "model_bytes")
 """Measurements of a cell; ``input_seconds`` is the time of fitting the cells that it reads."""

@@ -70,7 +70,7 @@ def run_cells(
     """Run the cells that are missing and return the reasons of those that failed, by label.
 
     One failed cell does not stop the others. Cells marked ``alone`` run one after another, each in a fresh process.
-    With ``limits`` first splits run first: where one passes a limit, the others of its data set are not tried.
+    With ``limits``, first splits run first: if one exceeds a limit, the others of its data set are not tried.
     """
     store.sweep()
     missing = _missing(cells, store)

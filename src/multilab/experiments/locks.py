@@ -21,7 +21,7 @@ __all__ = ["RUNNING", "hold", "is_there", "new", "owner", "owner_of", "release",
 RUNNING = ".running.log"
 """End of the name of the journal of a running search, after its owner."""
 
-_DAY = 24 * 60 * 60.0
+_DAY = 24 * 60 * 60.0  # seconds; an older lock is taken over even if its owner cannot be checked
 
 
 @functools.cache

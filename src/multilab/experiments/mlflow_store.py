@@ -183,9 +183,9 @@ def _destination(uri: str) -> dict[str, str | None]:
 
 # Access
 
-PROBE_SECONDS = 3.0
-LOCK_SECONDS = 600.0
-_SCHEMA_LOCK = 6_817_302_544
+PROBE_SECONDS = 3.0  # a server that does not answer by then must not delay the command
+LOCK_SECONDS = 600.0  # longer than a publication takes, so that a lock held longer is an error
+_SCHEMA_LOCK = 6_817_302_544  # an arbitrary number, the same in all processes
 _PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306, "mssql": 1433}
 
 

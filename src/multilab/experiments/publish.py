@@ -89,7 +89,7 @@ def study_pairs(study: Study) -> list[tuple[str, str]]:
 def records(study: Study, scores: Any) -> Iterator[RunRecord]:
     """Yield one run per variant and dataset of a study, from its scores and the cell store.
 
-    Cells that passed a limit have no scores; a pair without any has no run.
+    Cells that exceeded a limit have no scores; a pair without scores has no run.
     """
     from multilab.experiments.comparisons import dataset_ranks  # takes a second, which `multilab train` is spared
 

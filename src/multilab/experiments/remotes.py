@@ -26,7 +26,7 @@ __all__ = ["Remote", "open_remote", "pack_cell", "unpack_cell"]
 _END = ".cell"
 _PART = ".part-"
 _REQUIRED = frozenset({"DONE", "arrays.npz", "config.yaml", "record.json"})
-_MAX_FILES = 16
+_MAX_FILES = 16  # an archive with more is not a cell, and may be hostile
 
 
 class Remote:

@@ -81,7 +81,7 @@ def _execute(stage: str, study: Study, cells: Sequence[Cell]) -> int:
     line.print_cells(cells, progress.total, len(failed))
     print_warnings([cell for cell in cells if store.has(cell.key)], store)
     if study.limits and failed:  # a result like others: rows of unfinished.csv
-        print(f"{len(failed)} cells passed a limit of the study or failed, the first: {next(iter(failed.items()))}")
+        print(f"{len(failed)} cells exceeded a limit of the study or failed, the first: {next(iter(failed.items()))}")
         return 0
     return exit_code(failed)
 

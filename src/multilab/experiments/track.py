@@ -44,7 +44,7 @@ from multilab.experiments.mlflow_store import (
 
 __all__ = ["RunRecord", "Tracker"]
 
-_ABANDONED_SECONDS = 3600.0
+_ABANDONED_SECONDS = 3600.0  # longer than a writer needs for a run: an older unfinished run is removed
 _DVC_EXPERIMENT = "dvc.experiment"
 
 _COLUMNS = 20

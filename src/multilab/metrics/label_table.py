@@ -252,7 +252,7 @@ def over_assigned(labels: Iterable[Any], rates: Any, frequencies: Any) -> list[O
 
     The rule: the share of rows with a positive decision exceeds ``max(3 * frequency, frequency + 0.2)``. Thresholds
     tuned for F1 do this to a label that the scores say nothing about, since its F1 is then largest if every row has it;
-    such decisions are of no use, however good the metric. `multilab compare` recommends no candidate with such a label;
+    such decisions are of no use, however good the metric. `multilab compare` recommends no method with such a label;
     `multilab fit`, `multilab predict` and the model card name it.
 
     Parameters

@@ -14,7 +14,7 @@ from multilab.models.errors import DeploymentError
 __all__ = ["METADATA_FILE", "ModelMetadata"]
 
 METADATA_FILE = "metadata.json"
-_SCHEMA = 1
+_SCHEMA = 1  # raised when the fields change; a model of another schema is refused
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from multilab.models.model_limits import known_weaknesses
 
 __all__ = ["main_metric", "model_card", "score_text"]
 
-_SHOWN_FEATURES = 20
-_SHOWN_LABELS = 100
+_SHOWN_FEATURES = 20  # a card is read by people; the metadata has all features
+_SHOWN_LABELS = 100  # the most and the least frequent ones; the metadata has all labels
 
 
 def model_card(about: ModelMetadata) -> ModelCard:

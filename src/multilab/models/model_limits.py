@@ -19,9 +19,9 @@ RARE = 20
 LEAST_ROWS = 20
 """Fewer rows than this say nothing about how often a label is assigned."""
 
-_WIDE = 0.2
-_SHOWN = 20
-_MISCALIBRATED = 0.1
+_WIDE = 0.2  # width of the 95 % interval of F1 from which on it is a weakness
+_SHOWN = 20  # labels that a sentence lists
+_MISCALIBRATED = 0.1  # calibration error from which on it is a weakness
 
 
 def known_weaknesses(about: ModelMetadata) -> tuple[str, ...]:

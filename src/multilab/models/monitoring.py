@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Monitoring", "monitor_rows"]
 
-_FEW_ROWS = 50
+_FEW_ROWS = 50  # with fewer new rows a note says that only large changes can be detected
 
 
 @dataclass(frozen=True)

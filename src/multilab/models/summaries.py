@@ -17,10 +17,10 @@ from multilab.statistics import calibration_sums
 
 __all__ = ["calibration_bins", "feature_summaries", "label_summaries", "metric_summaries", "per_label_rows"]
 
-LEVEL = 0.95
-SAMPLE_ROWS = 1000
-_QUANTILES = 101
-_DRAWS = 500
+LEVEL = 0.95  # of all intervals of a card
+SAMPLE_ROWS = 1000  # values per column for tests of drift: limits how much training data a model contains
+_QUANTILES = 101  # one for each per cent
+_DRAWS = 500  # bootstrap draws of the intervals of each label
 
 
 def feature_summaries(X: Any, encoder: TableEncoder, seed: int = 0) -> list[dict[str, Any]]:

@@ -18,8 +18,8 @@ from multilab.statistics.two_samples import share_distance
 EDGES = (0.005, 0.01, 0.02, 0.05, *(k / 10 for k in range(1, 10)), 0.95, 0.98, 0.99, 0.995)
 """Borders between the bins of probabilities; a bin includes its right border."""
 
-_LEAST_EXPECTED = 5.0
-_ZERO = 1e-15
+_LEAST_EXPECTED = 5.0  # rows per bin, the usual condition of a chi-square test
+_ZERO = 1e-15  # a variance below it is a rounding error: the probabilities are constant
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from multilab.statistics.value_counts import ValueCounts, pooled_counts
 COLUMNS = ("family", "item", "quantity", "test", "reference", "new", "effect", "p", "note")
 """Columns of a table of tests of drift, before they are judged together."""
 
-_FEW_VALUES = 10
+_FEW_VALUES = 10  # numbers with at most as many different values are compared as categories
 
 
 @dataclass(frozen=True, eq=False)

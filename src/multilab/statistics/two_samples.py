@@ -10,9 +10,9 @@ from scipy.stats import chi2, hypergeom, kstwo
 EXACT_CELLS = 2_000_000
 """Largest (n + m) min(n, m) for which the Kolmogorov-Smirnov test counts paths: about 10 ms."""
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 20  # numbers in the table of paths that is held at a time
 _RELATIVE = 1e-9  # probabilities that differ by rounding are equal
-_LEAST_EXPECTED = 5.0
+_LEAST_EXPECTED = 5.0  # rows per category, the usual condition of a chi-square test
 
 
 def ks_distances(samples: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:

@@ -18,7 +18,7 @@ __all__ = ["NystroemKernelELM"]
 
 _RANK = 1e-10  # eigenvalues up to this share of the largest are rounding errors
 
-_ROWS = 4096
+_ROWS = 4096  # rows of the kernel matrix to the landmarks that are held at a time
 
 
 class NystroemKernelELM(ScoreThreshold, WeightedPartialClassifier):

@@ -263,7 +263,7 @@ def grow_layer(
     return Layer(tuple(rows)), scores, importances
 
 
-_IMPROVEMENT = 1e-4
+_IMPROVEMENT = 1e-4  # a smaller fall of the loss does not count as an improvement
 
 
 class Growth:

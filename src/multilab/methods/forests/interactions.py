@@ -372,7 +372,7 @@ Confidence = Literal["corner", "boundary"]
 LabelRepresentation = Literal["aggregated", "per_interaction"]
 LabelShares = Literal["out_of_fold", "in_sample"]
 _SUPPORT = (0.01, 0.95)
-_ROWS = 5
+_ROWS = 5  # training rows that a region needs: label shares of fewer say little
 
 
 @dataclass(frozen=True, eq=False)

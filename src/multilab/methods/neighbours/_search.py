@@ -192,7 +192,7 @@ def _exact_distances(X_train: Any, X: Any, owners: np.ndarray, candidates: np.nd
 Neighbours = Literal["exact", "hnsw", "ivf"]
 
 _SAMPLE = 200  # rows on which the recall is measured
-_LOW_RECALL = 0.9
+_LOW_RECALL = 0.9  # below it there is a warning: one of ten neighbours is wrong
 _MAX_BYTES = 2**31  # largest sparse X that is made dense, as float32
 
 

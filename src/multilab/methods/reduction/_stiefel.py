@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 # Newton's method on the dual
 _ORTHONORMAL = 1e-10  # upper bound of |P^T P - I|
-_NEWTON_STEPS = 100
+_NEWTON_STEPS = 100  # a bound only: the loop ends when the constraint holds
 _SHORTEST = 1e-10  # step length at which the line search fails
 
 # search

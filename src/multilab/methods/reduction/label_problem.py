@@ -11,7 +11,7 @@ from multilab.methods.base import MethodError
 from multilab.methods.labels import centred
 from multilab.methods.reduction.kernel_reducer import equal_rows
 
-_RANK_TOLERANCE = 1e-10
+_RANK_TOLERANCE = 1e-10  # of the largest eigenvalue: smaller ones are rounding errors of the rank
 
 
 @dataclass(frozen=True)

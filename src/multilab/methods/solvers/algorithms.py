@@ -13,7 +13,7 @@ from multilab.methods.solvers.problem import Penalty, SmoothTerm
 
 __all__ = ["LOSS_NEEDS", "PENALTY_NEEDS", "admm", "block_descent", "coordinate_descent", "fista"]
 
-_RELAXATION = 1.6
+_RELAXATION = 1.6  # over-relaxation of ADMM; values from 1.5 to 1.8 are usual (Boyd et al. 2011, 3.4.3)
 
 
 def admm(loss: SmoothTerm, penalty: Penalty, start: np.ndarray, progress: Progress) -> Solution:
@@ -179,7 +179,7 @@ def _solve_group(
     return W_k
 
 
-_BLOCK = 64
+_BLOCK = 64  # rows of W per block: their Gram matrix stays in the cache
 
 
 def coordinate_descent(

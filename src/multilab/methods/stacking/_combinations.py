@@ -21,7 +21,7 @@ from multilab.metrics.registry import Metric
 
 CANDIDATES = ("mean", "greedy", "l1", "l21")
 _LEAST = 1e-3  # probabilities of classifiers are moved into [.001, .999] before logarithms: votes are often 0 or 1
-_SMALL = 1e-6
+_SMALL = 1e-6  # least probability before a logarithm, and ridge of an intercept
 _SLOPE_RIDGE = 5.0  # of the slope of a recalibration, around 1
 _GREEDY_CELLS = 200_000  # greedy selection computes the metric on evenly spaced rows with about this many cells
 _GAP, _KKT, _STEPS = 1e-3, 1e-6, 200  # of MLWSE's solver
@@ -185,8 +185,8 @@ def _fit_lines(margins: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return fit_logistic(design, softened(Y), first, np.array([_SLOPE_RIDGE, _SMALL]))
 
 
-_STEPS = 50
-_HALVINGS = 30
+_STEPS = 50  # Newton steps, a bound only
+_HALVINGS = 30  # of a Newton step; after as many it would change nothing
 _TOLERANCE = 1e-8  # of the gradient of a row, in the mean
 
 Array = np.ndarray

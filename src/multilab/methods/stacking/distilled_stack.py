@@ -25,8 +25,8 @@ from multilab.model_selection.iterative_stratification import IterativeStratifie
 
 __all__ = ["DistilledStack"]
 
-_NEIGHBOURS = 5
-_FOLDS = 3
+_NEIGHBOURS = 5  # nearest rows towards which copies of a row are moved
+_FOLDS = 3  # on which width and ridge of the kernel regression are chosen
 _SHARES = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
 _WIDTHS = [1.0, 0.3, 0.1]
 _RIDGES = [1.0, 0.1, 0.01]
@@ -201,7 +201,7 @@ _MOST_CENTRES = 1500  # a row of 1,000 dense features then takes about 2 ms
 _LEAST = 0.02  # targets are moved into [.02, .98] before logarithms
 _LARGEST = float(logit(0.99))
 _NULL = 1e-10  # eigenvalues of the kernel below this share of the largest one are left out
-_BLOCK_ROWS = 2000
+_BLOCK_ROWS = 2000  # rows of the kernel matrix that are held at a time
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from multilab.methods.base import MethodError
 from multilab.methods.transformation._inputs import PLAIN_TREES
 
 Calibration = Literal["sigmoid", "libsvm", "none"] | None
-_FOLDS = 5
+_FOLDS = 5  # of the held-out scores to which a sigmoid is fitted; fewer if the rarer class has fewer rows
 
 
 class LabelScorer(Protocol):
@@ -151,7 +151,7 @@ def _in_tree_form(model: Any, matrix: Any, layout: str) -> bool:
     return type(model) in PLAIN_TREES and matrix.dtype == np.float32 and getattr(matrix, "format", layout) == layout
 
 
-_NEWTON_STEPS = 100
+_NEWTON_STEPS = 100  # a bound only: the loop ends when the gradient vanishes
 
 
 @dataclass(frozen=True)
