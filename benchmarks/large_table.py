@@ -3,8 +3,8 @@
     python benchmarks/large_table.py [--rows 10000000] [--columns 50] [--labels 10] [--methods br_sgd,relm]
 
 Made-up rows in float32 with a linear signal and a few missing values, in Parquet files of a million rows in a temporary
-folder (`--folder` says where), which is deleted at the end. Each `multilab fit` is a process of its own, from start to
-end, on one thread. Scores of the rows that were held out must be well above chance.
+folder (`--folder` says where), which is deleted at the end. Each `multilab fit` and `predict` is a process of its own,
+from start to end, on one thread. Scores of the rows that were held out must be well above chance.
 """
 
 from __future__ import annotations
@@ -60,8 +60,15 @@ def measure(folder: Path, size: str, method: str, settings: list[str]) -> list[L
     auc = json.loads((model / "metadata.json").read_text())["metrics"]["macro_auc"]["mean"]
     check = f"{'same' if auc > 0.7 else 'DIFFERENT'} order of scores as of labels: macro AUC {auc:.3f}"
     shown = " ".join([method, *settings])
+    lines = [_line(f"fit {shown} on {size}", wall, seconds, peak, check)]
+    used = run(["predict", str(model), "table/", "-o", "predicted.parquet"], folder)
+    rows = parquet.read_metadata(folder / "predicted.parquet").num_rows
+    return [*lines, _line(f"predict {rows} rows by {method}", *used)]
+
+
+def _line(claim: str, wall: float, seconds: float, peak: float, check: str = "") -> Line:
     value = f"{peak:.0f} MiB, {seconds:.0f} s of processor, {wall:.0f} s"
-    return [Line(f"fit {shown} on {size}", value, f"< {MEGABYTES} MiB", peak < MEGABYTES, check)]
+    return Line(claim, value, f"< {MEGABYTES} MiB", peak < MEGABYTES, check)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -82,7 +89,7 @@ def main(argv: list[str] | None = None) -> None:
         for text in options.methods.split(","):
             method, *settings = text.split(":")
             lines += measure(folder, size, method, [word for one in settings for word in ("--set", one)])
-            print(f"  {lines[-1].value}", flush=True)
+            print(*(f"  {line.claim}: {line.value}" for line in lines[-2:]), sep="\n", flush=True)
         show("large tables", lines, [machine(), f"{on_disk:.0f} MiB of Parquet files"], options.json)
 
 

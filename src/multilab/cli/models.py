@@ -154,7 +154,6 @@ def fit(
     if large:
         del run["dataset"]
     settings = [f"{name}={value}" for name, value in run.items() if value is not None]
-
     settings += [f"method.{word}" for word in arguments]
     if large:
         return _fit_large(dataset, reader, settings, run, options)
@@ -172,10 +171,8 @@ def _fit_large(
     given = [name for name, value in run.items() if value is not None and name not in allowed]
     given += [name for name in ("decision", "calibration", "chars", "register", "metric") if options[name]]
     if given:
-        names = {"protocol.kfold": "cv"}
-        shown = ", ".join(
-            f"--{names.get(name, name.replace('tune.n_trials', 'tune').replace('.', '-'))}" for name in given
-        )
+        names = {"protocol.kfold": "cv", "tune.n_trials": "tune"}
+        shown = ", ".join(f"--{names.get(name, name).replace('.', '-')}" for name in given)
         raise click.UsageError(f"{path} is read in batches of rows, which have no option {shown}.")
     from multilab.models.fit import FitOptions, fit_large_and_log
 
@@ -237,6 +234,8 @@ def predict(
     _check_output(output, rows, model)
     saved = load_model(model, tracking_uri)
     if large_file(rows):
+        if vectors is not None:
+            raise click.UsageError(f"{rows} is read in batches of rows, which have no option --vectors.")
         _predict_large(saved, rows, output, strict)
         return
     table = saved.read(rows)

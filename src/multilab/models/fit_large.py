@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 from sklearn.base import clone
 
+from multilab.core.shell import command
 from multilab.datasets.columns import LabelOptions, TableColumn
 from multilab.datasets.dataset import table_frame
 from multilab.datasets.kinds import Kind
@@ -74,7 +75,10 @@ def streamed_estimator(method: Method) -> Any:
         raise DeploymentError(f"{method.name} stacks scores of all rows and cannot learn from batches: take {STREAMED}")
     estimator = build(method)
     if fault := streaming_fault(estimator):
-        raise DeploymentError(f"{method.name}: {fault}")
+        raise DeploymentError(
+            f"{method.name}: {fault}; a file that fits into memory is read as a whole after `{command('multilab')} "
+            "datasets add`, by its name"
+        )
     return estimator
 
 
