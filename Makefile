@@ -69,7 +69,7 @@ lock: ## regenerate requirements.lock: one version of each package for 3.11 to 3
 	uv pip compile --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url \
 	  --custom-compile-command "make lock" --extra lab --extra docs --extra dev --extra postgres --quiet pyproject.toml -o requirements.lock
 	uv pip compile --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url \
-	  --custom-compile-command "make lock" --extra arena --constraints requirements.lock --overrides scripts/arena-overrides.txt \
+	  --custom-compile-command "make lock" --extra arena --extra xmc --constraints requirements.lock --overrides scripts/arena-overrides.txt \
 	  --quiet pyproject.toml scripts/arena.in -o requirements-arena.lock
 
 clean: ## remove what `make reproduce` makes again; cells, models, searches and runs stay

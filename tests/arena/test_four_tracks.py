@@ -114,9 +114,10 @@ def test_entrants_without_results_are_listed_with_the_reason(content):
     assert set(absent) == set(entrant_names("method")) - {"lightgbm", "stack"}
     assert absent["tabicl"] == absent["tabpfn"] == "not run here: weights"
     assert absent["tabm"] == "not run here: tabm, torch"
+    assert absent["omikuji"] == "not run here: omikuji"
     listed = load_study("arena").methods
     assert absent["catboost"] == "in arena, which is not computed yet"
-    assert {absent[name] for name in absent if name not in listed and not name.startswith("tab")} <= {
+    assert {absent[name] for name in absent if name not in listed and not name.startswith(("tab", "omi"))} <= {
         "in no study of the arena",
         "in arena-stacks, which is not computed yet",
     }

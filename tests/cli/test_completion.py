@@ -128,8 +128,8 @@ def test_arguments_are_those_of_the_class(name):
     from multilab.cli.methods import signature_of
 
     method = load_method(name)
-    if name == "tabm":
-        pytest.importorskip("tabm", reason="the extra `tabular-nets` is not installed")
+    if name in ("tabm", "omikuji"):
+        pytest.importorskip(name, reason="the extra `tabular-nets` or `xmc` is not installed")
     known = {argument.partition(".")[0] for argument in arguments_of(name)}
     expected = set() if "steps" in method.params else set(signature_of(method.target))
     assert expected <= known

@@ -253,8 +253,9 @@ import pkgutil, importlib, multilab
 for package_name in ("core", "metrics", "datasets", "model_selection", "methods", "statistics", "claims"):
     package = importlib.import_module(f"multilab.{package_name}")
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        # the first reads Parquet files, which needs pyarrow; the second needs the extra `tabular-nets`
-        if module.name not in ("multilab.datasets.parquet", "multilab.methods.networks.tabm"):
+        # the first two read Parquet files, which needs pyarrow; the others need the extras `tabular-nets` and `xmc`
+        if module.name not in ("multilab.datasets.parquet", "multilab.datasets.parquet_table",
+                               "multilab.methods.networks.tabm", "multilab.methods.forests.omikuji"):
             importlib.import_module(module.name)
 print("imported")
 """

@@ -47,6 +47,7 @@ _OTHER_BASES = {
     "DenseFeatures": "its base is a classifier of this package",
     "DistilledStack": "its base learns probabilities of all labels at once",
     "PretrainedBinaryRelevance": "its base reads a checkpoint file",
+    "SparseBinaryRelevance": "its base has `coef_`, which a pipeline has not",
 }
 METADATA = ("sample_weight", "y_mask")
 FOLDS = KFold(2)

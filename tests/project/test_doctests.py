@@ -22,7 +22,11 @@ MODULES = sorted(
     for path in PACKAGE.rglob("*.py")
     if ">>> " in path.read_text("utf-8")
 )
-NEEDS = {"multilab.arena.elo": ("bencheval",), "multilab.methods.networks.tabm": ("torch", "tabm")}
+NEEDS = {
+    "multilab.arena.elo": ("bencheval",),
+    "multilab.methods.forests.omikuji": ("omikuji",),
+    "multilab.methods.networks.tabm": ("torch", "tabm"),
+}
 """Packages of extras that the examples of a module need."""
 FINDER = doctest.DocTestFinder(exclude_empty=True)
 

@@ -17,7 +17,7 @@ _CLASS = re.compile(r"^class ([A-Za-z]\w*)\s*[(:]", re.MULTILINE)
 _ABOVE = "decision"
 
 # What the modules of some methods import at their top, and the extra that installs it.
-_EXTRAS = {"torch": "tabular-nets", "tabm": "tabular-nets"}
+_EXTRAS = {"torch": "tabular-nets", "tabm": "tabular-nets", "omikuji": "xmc"}
 
 
 def public_classes(package: str = "methods") -> dict[str, str]:
