@@ -3,8 +3,8 @@ A critical-difference diagram
 =============================
 
 Methods are ranked on each data set and their average ranks compared. Methods that a bar joins do not differ
-significantly by the Nemenyi test. With three small data sets hardly any difference is significant, which is what the
-diagram should say.
+significantly by the Nemenyi test. With three small data sets hardly any difference is significant, and the diagram
+shows that.
 """
 
 import matplotlib.pyplot as plt

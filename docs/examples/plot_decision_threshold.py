@@ -6,9 +6,9 @@ A label is predicted where its score is at least a threshold, 0.5 for probabilit
 Hamming loss if the scores are calibrated; a smaller one is better for F1, which rewards finding rare labels. The
 ranking metrics do not depend on it.
 
-The left figure moves one threshold for all labels and looks at the test rows: that shows what there is to gain, and is
-no way to choose. :class:`~multilab.decision.TunedThresholdClassifier` chooses on out-of-fold scores of the training
-rows, here one threshold per label (right).
+The left figure varies one threshold for all labels and looks at the test rows. That shows the possible gain, but it is
+not a way to choose a threshold. :class:`~multilab.decision.TunedThresholdClassifier` chooses on out-of-fold scores of
+the training rows, here one threshold per label (right).
 """
 
 import matplotlib.pyplot as plt

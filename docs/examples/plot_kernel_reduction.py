@@ -1,10 +1,10 @@
 """
-An embedding that keeps what depends on the labels
-==================================================
+An embedding that depends on the labels
+=======================================
 
 Kernel MDDM, solved as a least-squares problem (LSkMDDM), embeds instances in a few dimensions whose dependence on the
-labels is largest. Handwritten digits of the test set, in the first two dimensions: the ten label sets of the digits
-separate.
+labels is largest. The figure shows handwritten digits of the test set in the first two dimensions; the ten label
+sets of the digits separate.
 """
 
 import matplotlib.pyplot as plt

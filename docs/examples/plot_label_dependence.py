@@ -3,7 +3,7 @@ Labels depend on each other
 ===========================
 
 The labels of `digit-segments` are the lit segments of a seven-segment display, so their dependence is known
-beforehand: a digit decides all seven at once. Correlations between label columns show it. Methods that predict each
+beforehand: a digit determines all seven at once. Correlations between label columns show it. Methods that predict each
 label alone ignore this figure; classifier chains, label powersets and stacking use it.
 """
 

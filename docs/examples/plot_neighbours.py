@@ -3,7 +3,7 @@ The number of neighbours of ML-kNN
 ==================================
 
 ML-kNN turns the number of neighbours that have a label into a posterior probability. Few neighbours give coarse and
-noisy scores, many blur what is near. The band is one standard deviation over the folds.
+noisy scores; many blur local differences. The band is one standard deviation over the folds.
 """
 
 import matplotlib.pyplot as plt

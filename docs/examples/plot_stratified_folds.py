@@ -2,7 +2,7 @@
 Stratified folds keep the share of every label
 ==============================================
 
-Of the rarest label some folds get many positive rows and some few when rows are divided at random. Iterative
+If rows are divided at random, some folds get many positive rows of the rarest label and others few. Iterative
 stratification divides the positive rows of every label evenly, the rarest label first.
 """
 

@@ -2,10 +2,10 @@
 Text with tags: a model from one call
 =====================================
 
-A table with a column of free text and a column of tags is what most people with several labels have.
-:class:`~multilab.comparison.AutoMultiLabel` takes it as it is. TF-IDF with one linear support vector machine per label
-is the model to beat; its decisions at 0 miss many of the rare tags, which costs macro F1. The number of fits is limited
-here, so that the page is the same every time; with ``time_limit=60`` more is tried.
+Most multi-label tables have a column of free text and a column of tags. :class:`~multilab.comparison.AutoMultiLabel`
+accepts them directly. TF-IDF with one linear support vector machine per label is the model to beat; its decisions at 0
+miss many of the rare tags, which costs macro F1. The number of fits is limited here, so that the page is the same every
+time; with ``time_limit=60`` it tries more.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ from multilab import AutoMultiLabel
 from multilab.metrics import macro_f1, per_label
 
 # %%
-# Reviews are made up: every tag has words of its own, among many that say nothing; some tags are rare.
+# The reviews are made up: every tag has its own words, among many uninformative ones; some tags are rare.
 tags, rng = np.array(["acting", "camera", "ending", "humour", "music", "plot"]), np.random.default_rng(0)
 Y = rng.random((1600, len(tags))) < np.geomspace(0.4, 0.04, len(tags))
 texts = []

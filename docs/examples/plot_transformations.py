@@ -2,8 +2,8 @@
 A label powerset needs few label sets
 =====================================
 
-Binary relevance predicts each label alone, a classifier chain hands the labels on from one classifier to the next, a
-label powerset predicts complete label sets as classes. The digits have ten label sets, each of them frequent, and the
+Binary relevance predicts each label alone, a classifier chain passes the labels on from one classifier to the next, and
+a label powerset predicts complete label sets as classes. The digits have ten label sets, each of them frequent, and the
 powerset is best by both metrics. The toy genes have many rare label sets, and it is worst.
 """
 

@@ -76,7 +76,7 @@ def test_nothing_is_recommended_that_does_not_beat_the_baseline(model: list[floa
     advice = recommend(board({"base": BASE, "model": model}), ["base"])
     assert advice.method is None
     assert advice.sentences[0].startswith("Nothing is shown to be better than base")
-    assert "Do not use a model on this evidence" in advice.sentences[1]
+    assert "Do not deploy a model yet" in advice.sentences[1]
 
 
 def test_the_best_of_several_baselines_counts() -> None:
@@ -137,7 +137,7 @@ def test_thresholds_whose_gain_may_be_chance_are_not_recommended() -> None:
     gain = board({"a": GOOD, "b": NOISY}).difference("b", "a")
     assert gain["low"] < 0 < gain["mean"]
     assert (
-        f"Tuned thresholds of good are not shown to gain anything (+0.0200, 95 % interval {gain['low']:+.4f} to "
+        f"Tuned thresholds of good show no significant gain (+0.0200, 95 % interval {gain['low']:+.4f} to "
         f"{gain['high']:+.4f})." in advice.sentences
     )
     assert advice.paid.loc["macro_f1"].tolist() == pytest.approx([0.604, 0.624, 0.02])

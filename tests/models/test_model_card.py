@@ -35,7 +35,7 @@ def test_the_card_states_the_metadata(model):
         assert f"{entry['f1']:.3f} [{entry['f1_low']:.3f}, {entry['f1_high']:.3f}]" in labels
         assert f"| {name} |" in labels
     assert "tuned for Macro F1 on out-of-fold scores" in section(text, "Decision rule")
-    assert "it was not measured itself" in section(text, "Intended use and limits")
+    assert "it cannot be measured itself" in section(text, "Intended use and limits")
     reproduction = section(text, "Versions and reproduction")
     assert "multilab fit --dataset mine --method mlknn" in reproduction
     assert " --decision macro_f1" in reproduction
@@ -123,7 +123,7 @@ def test_rare_and_absent_labels_are_named(model):
         line.startswith("Rare labels (2 of 3), with fewer than 20") and "tag_a and tag_c." in line for line in lines
     )
     small = known_weaknesses(replace(about, evaluation={**about.evaluation, "splits": 1}))
-    assert any("one split only" in line for line in small)
+    assert any("only one split" in line for line in small)
 
 
 def test_nothing_from_the_data_is_markup(model):

@@ -23,8 +23,8 @@ _SLOW = 1.0
 _PAID = ("macro_f1", "micro_f1", "example_f1", "subset_accuracy", "hamming_loss")
 _PAID_COLUMNS = ["own", "thresholds", "change"]
 _NO_MODEL = (
-    "Do not use a model on this evidence: check that the features can say anything about the labels, try another "
-    "metric, or collect more rows."
+    "Do not deploy a model yet: check whether the features carry information about the labels, try another metric, "
+    "or collect more rows."
 )
 _TEST = "corrected resampled t test, Holm"
 
@@ -242,8 +242,8 @@ def _by_chance(board: Leaderboard, rejected: list[str], chance: list[str]) -> st
     gain = board.difference(names[0], board.untuned[names[0]], level=1 - board.alpha)
     numbers = f"{gain['mean']:+.4f}"
     numbers += f", {_level(board)} interval {gain['low']:+.4f} to {gain['high']:+.4f}" if board.n_splits > 1 else ""
-    more = f" Nor are those of {listed([board.untuned[n] for n in names[1:]], NAMED)}." if len(names) > 1 else ""
-    return f"Tuned thresholds of {board.untuned[names[0]]} are not shown to gain anything ({numbers}).{more}"
+    more = f" Nor do those of {listed([board.untuned[n] for n in names[1:]], NAMED)}." if len(names) > 1 else ""
+    return f"Tuned thresholds of {board.untuned[names[0]]} show no significant gain ({numbers}).{more}"
 
 
 def _not_better(board: Leaderboard, best: str, baseline: str) -> str:

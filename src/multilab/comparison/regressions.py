@@ -62,7 +62,7 @@ class Regressions:
         names = self.names
         head = f"Worse than the baseline: {', '.join(names)}." if names else "No regression."
         if not tested:
-            return f"{head} No method has results in both, so that nothing was tested."
+            return f"{head} No method has results in both, so nothing was tested."
         return (
             f"{head} {tested} compared by {self.metric} on the same {self.n_splits} splits of {self.dataset}: "
             f"one-sided corrected resampled t test of a loss above {self.tolerance:g}, after Holm's correction at "

@@ -182,8 +182,8 @@ def _completed(
     added = ""
     if recommendation.method == tuned_name(chosen.name):
         added = (
-            f"Report the {defined(request.metric).title} that `multilab fit` prints, not this one: it is of the model "
-            "that is fitted; here the thresholds were tuned on other inner folds."
+            f"Report the {defined(request.metric).title} that `multilab fit` prints, not this one: it belongs to the "
+            "fitted model; here, the thresholds were tuned on different inner folds."
         )
     elif effects and effects.objective == request.metric and chosen.name in effects.left_out:
         added = f"Tuned thresholds of {chosen.name} were not tried: {effects.left_out[chosen.name]}."

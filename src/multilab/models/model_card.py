@@ -63,7 +63,7 @@ def main_metric(about: ModelMetadata) -> str:
 
 def _use(about: ModelMetadata) -> Iterator[Any]:
     data, evaluation = about.dataset, about.evaluation
-    kind = "a probability" if about.score_kind == "probability" else "a score, which is no probability,"
+    kind = "a probability" if about.score_kind == "probability" else "a score, which is not a probability,"
     yield (
         f"For each row of a table with the columns of the training file, the model returns {kind} and a decision "
         f"(0 or 1) for each of {len(about.label_names)} labels."
@@ -85,20 +85,20 @@ def _use(about: ModelMetadata) -> Iterator[Any]:
             f"All metrics below were measured on held-out rows by models fitted to the other rows "
             f"({protocol_text(evaluation['protocol'])}; {evaluation['splits']} "
             f"split{'s' if evaluation['splits'] != 1 else ''}). The model of this card was fitted to all rows with the "
-            "same settings; it was not measured itself, since no row is left to measure it."
+            "same settings; it cannot be measured itself, because no rows are left."
         )
     texts = [feature["name"] for feature in about.features if feature["kind"] == "text"]
     if texts:
         yield f"{len(texts)} columns hold text categories; a category that training did not have is ignored."
     licence = (data["licence"] or "not stated").rstrip(".")
-    yield f"Licence of the data: {licence}. Whether a use is allowed and fair is not a question that numbers answer."
+    yield f"Licence of the data: {licence}. Numbers cannot tell whether a use is allowed and fair."
 
 
 def _weaknesses(about: ModelMetadata) -> Iterator[Any]:
     weaknesses = known_weaknesses(about)
-    yield weaknesses or "The held-out scores show none of the weaknesses that are looked for."
+    yield weaknesses or "The held-out scores show none of the weaknesses that were checked."
     yield (
-        "Looked for: labels that are assigned far too often, rare, never predicted, or predicted no better than by "
+        "Checked: labels that are assigned far too often, rare, never predicted, or predicted no better than by "
         "their prevalence; wide intervals; errors of calibration; small evaluations. Each label is judged by itself, "
         "without correction for their number."
     )
@@ -236,7 +236,7 @@ def _labels(about: ModelMetadata) -> Iterator[Any]:
 
 def _calibration(about: ModelMetadata) -> Iterator[Any]:
     if about.score_kind != "probability":
-        yield "The scores are no probabilities, so that there is no calibration to speak of."
+        yield "The scores are not probabilities, so calibration does not apply."
         return
     errors = [row["calibration_error"] for row in about.per_label if row["calibration_error"] is not None]
     if errors:

@@ -94,12 +94,12 @@ def _sentences(about: ModelMetadata) -> Iterator[str]:
     if never_assigned:
         yield f"The decision rule never assigns {listed(never_assigned, _SHOWN)}."
     if about.score_kind != "probability":
-        yield "The scores are no probabilities: they order the rows of a label and nothing more."
+        yield "The scores are not probabilities; they only rank the rows of a label."
     evaluation = about.evaluation
     if evaluation["splits"] < 2:
-        yield "There was one split only, so that no interval of the metrics over splits exists."
+        yield "There was only one split, so there are no intervals over splits."
     if evaluation["test_rows"] < 200:
-        yield f"All metrics are of {evaluation['test_rows']} held-out rows: too few for fine differences."
+        yield f"All metrics are from {evaluation['test_rows']} held-out rows, too few to detect small differences."
 
 
 def _no_better_than_prevalence(row: Mapping[str, Any]) -> bool:
