@@ -153,6 +153,15 @@ def test_matrices_dense_and_sparse_are_saved_too(tmp_path):
         assert model.predict(rows).shape == Y.shape
 
 
+def test_a_frame_with_a_column_of_vectors_is_saved_too(tmp_path):
+    V = np.random.default_rng(0).normal(size=(60, 3))
+    frame = pd.DataFrame({"vector": V.tolist(), "x": np.arange(60) / 10})
+    model = quick(budget_fits=6).fit(frame, (V[:, :2] > 0).astype(int))
+    model.save(tmp_path / "model")
+    saved = load_model(tmp_path / "model").predict_proba_frame(frame)
+    np.testing.assert_array_equal(saved, model.predict_proba(frame))
+
+
 def test_missing_labels_are_learned_from_or_the_method_is_left_out(table):
     Y = pd.DataFrame({tag: table["tags"].str.contains(tag).astype(float) for tag in WORDS})
     Y.iloc[::7, 0] = np.nan
