@@ -60,8 +60,8 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
     does not separate). Boards of groups also have ``wins``: a list per column of per-cent integers, the share of
     (dataset, metric) pairs won against each column.
 
-    ``pareto``: an object by cost (``fit_seconds``, ``predict_ms``, ``model_mb``): the columns than which none has
-    both a higher Elo on ``overall`` and a lower cost, the cheapest first; absent without costs.
+    ``pareto``: an object by cost (``fit_seconds``, ``predict_ms``, ``model_mb``): the columns on the Pareto front of
+    Elo on ``overall`` and cost, the cheapest first; absent without costs.
 
     ``champion``: ``null``, or ``column``, ``rope`` (in units of the metric; of coverage divided by q), ``tests`` by
     metric: parallel to ``columns`` ``better``, ``equal``, ``worse``, the probabilities that the champion is better
@@ -71,7 +71,7 @@ value. Numbers are rounded to what is meaningful: means to 6 decimals, Elo to 0.
 ``costs``
     ``null``, or ``study``, ``alone`` (false: measured with other work on the machine), ``columns`` and, parallel to
     them, ``fit_seconds`` (median per 1,000 training rows), ``predict_ms`` (median per row), ``model_mb``,
-    ``peak_mb``, ``cells``. Of a stack, all but ``peak_mb`` include its base methods.
+    ``peak_mb``, ``cells``. For a stack, all but ``peak_mb`` include its base methods.
 
 To rank on some datasets: per metric and dataset, order the columns by value (``direction``), unfinished last, ties
 averaged; a metric undefined on a dataset is left out there. A group then ranks each dataset by the mean of these

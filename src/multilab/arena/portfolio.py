@@ -123,8 +123,8 @@ def choose_portfolio(
     one and everything below, so that bad methods do not stretch the scale. A portfolio has on each (data set, metric)
     the score of its best member, plus half of that of the second best, a quarter of the third, and so on; its value is
     the mean. The best alone (the objective of Feurer et al.) is reached with few members and then indifferent; a sum
-    would take the same kind of method k times. The value is submodular, so that greedy choice has at least
-    1 - 1/e of the best value. Of equal values the cheaper method is taken, then the first in the alphabet.
+    would take the same kind of method k times. The value is submodular, so that greedy choice has at least 1 - 1/e of
+    the best value. Ties go to the cheaper method, then to the first in alphabetical order.
 
     A method can be a member if none of its cells on this data set is unfinished, and the mean of its fits times
     ``fits`` is within the limit of a cell: seconds need no labels of the test set, and a stack with a member that does

@@ -468,7 +468,7 @@ def friedman_from_rows(
 def multiples_of(
     evidence: Evidence, where: Mapping[str, Any], n: int, fits: bool = True, none: bool = False
 ) -> Finding:
-    """True if every selected cell is k / n rounded; with ``fits`` false if not all are, with ``none`` if no one is."""
+    """True if every selected cell is k / n rounded; with ``fits`` false if not all are, with ``none`` if none is."""
     sentence = (
         f"All of {words(where)} {'are' if fits else 'are not all'} multiples of 1 / {n}, to the printed decimals."
     )

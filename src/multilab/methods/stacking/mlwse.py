@@ -305,7 +305,7 @@ def _affinity(Y: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
 
 
 def _intercept(S: np.ndarray, Y: np.ndarray, sample_weight: np.ndarray | None, W: np.ndarray) -> np.ndarray:
-    """Return the intercepts that go with weights W: those of the means of the rows that observe a label."""
+    """Return the intercepts for weights W: those of the means of the rows that observe a label."""
     if not is_partial(Y):
         return np.average(Y, axis=0, weights=sample_weight) - np.average(S, axis=0, weights=sample_weight) @ W
     weight = (Y >= 0) * (1.0 if sample_weight is None else sample_weight[:, None])

@@ -25,7 +25,7 @@ def wins_at_least(
     metrics: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """True for each other that the method is better than in at least ``at_least`` cells; a tie is no win."""
+    """True for each rival that the method beats in at least ``at_least`` cells (ties do not count)."""
     sentence = (
         f"By {words(metrics)}, on {words(datasets)}: {method} is better in at least "
         f"this number of cells than: {words(against)}; a cell is one dataset and one "
@@ -43,7 +43,7 @@ def loses_at_most(
     metrics: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """True for each other that the method is worse than in at most ``at_most`` cells; a tie is no loss."""
+    """True for each rival that beats the method in at most ``at_most`` cells (ties do not count)."""
     sentence = (
         f"By {words(metrics)}, on {words(datasets)}: in at most so many cells "
         f"{method} is worse than: {words(against)}; a cell is one dataset and one "
@@ -421,7 +421,7 @@ def curve_above(
     excepted: Mapping[str, Sequence[int]] | None = None,
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """True for each other and dataset on which the method's curve is above at every number of features of both.
+    """True for each rival and dataset on which the method's curve is higher at every number of features of both.
 
     All features together do not count, since all curves meet there. ``excepted`` are ranges of numbers of features, per
     dataset, that do not count either.
@@ -453,7 +453,7 @@ def curve_areas(
     metrics: Sequence[str],
     datasets: Sequence[str] | None = None,
 ) -> Finding:
-    """True for each other than which the method's area under the curve is better in at least ``at_least`` cells.
+    """True for each rival whose area under the curve is worse than the method's in at least ``at_least`` cells.
 
     The area is the mean height over the numbers of features that both curves have; a cell is a dataset and a metric.
     """

@@ -1,5 +1,5 @@
 # Part of the key of analyses: an edit of code (not of comments or docstrings) recomputes those that use it.
-"""The premise of the LWMF paper: what the margin of a label, its weight, goes with."""
+"""The premise of the LWMF paper: what the margin of a label, its weight, correlates with."""
 
 from __future__ import annotations
 

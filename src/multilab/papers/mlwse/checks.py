@@ -19,7 +19,7 @@ from multilab.statistics import nemenyi_cd, rank_rows, signed_rank_p
 def cases_of_figure_4(
     evidence: Evidence, method: str, metric: str, limit: float, alpha: float, monotone: bool
 ) -> Finding:
-    """True if most of the cases are so: on each dataset, bad beyond ``limit`` of alpha, and up, then down in beta.
+    """True if most cases have this shape: on each dataset, worse beyond ``limit`` of alpha, and up, then down in beta.
 
     Without ``monotone`` a curve goes up, then down, if it is best inside its range and worse at both ends; with it, it
     must not fall before its best value nor rise after it.
