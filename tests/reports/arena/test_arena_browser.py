@@ -169,6 +169,15 @@ def test_the_fragment_of_the_address_holds_the_answer(browser, folder):
     assert browser.evaluate("document.querySelector('#like').getBoundingClientRect().top < innerHeight")
 
 
+def test_three_numbers_are_enough_and_nothing_else_is_assumed(browser, arena):
+    first = next(iter(arena.content["sets"]))
+    assert browser.evaluate("document.querySelector('#like [name=cardinality]').value") == ""
+    enter(browser, "#like form", rows=first["n"], features=first["d"], labels=first["q"])
+    nearest = browser.evaluate("document.querySelector('#nearest').textContent")
+    assert nearest.startswith(f"Nearest sets: {first['name']} (distance 0.00)")
+    assert "cardinality" not in browser.evaluate("location.href")
+
+
 def test_cardinality_and_density_follow_each_other_and_nonsense_is_named(browser):
     value = "document.querySelector('#like form [name={}]').value".format
     status = "document.querySelector('#like-status').textContent"

@@ -103,8 +103,13 @@
 
   const NUMBERS = ["rows", "features", "labels", "cardinality", "density"];
 
-  // Natural logarithms of the five numbers, and 1 for text, 0 else.
-  const coordinates = (profile) => [...NUMBERS.map((name) => Math.log(profile[name])), profile.text ? 1 : 0];
+  const GIVEN = ["rows", "features", "labels"]; // the others may be left out
+
+  // Natural logarithms of the five numbers, and 1 for text, 0 else; NaN for what is not given.
+  const coordinates = (profile) => [
+    ...NUMBERS.map((name) => (profile[name] === null ? NaN : Math.log(profile[name]))),
+    profile.text === null ? NaN : profile.text ? 1 : 0,
+  ];
 
   function scalesOf(sets) {
     const points = sets.map(coordinates);
@@ -117,7 +122,7 @@
 
   function distance(a, b, scales) {
     const [x, y] = [coordinates(a), coordinates(b)];
-    const terms = scales.map((scale, j) => (scale > 1e-12 ? ((x[j] - y[j]) / scale) ** 2 : 0));
+    const terms = scales.map((scale, j) => (scale > 1e-12 && !Number.isNaN(x[j]) ? ((x[j] - y[j]) / scale) ** 2 : 0));
     return Math.round(1e9 * Math.sqrt(terms.reduce((sum, term) => sum + term, 0))) / 1e9;
   }
 
@@ -176,10 +181,11 @@
 
     const fill = (set) => {
       NUMBERS.forEach((name) => { field[name].value = short(set[name]); });
-      field.text.checked = set.text;
+      field.text.value = String(set.text);
     };
     const profile = () => ({
-      ...Object.fromEntries(NUMBERS.map((name) => [name, Number(field[name].value)])), text: field.text.checked,
+      ...Object.fromEntries(NUMBERS.map((name) => [name, field[name].value === "" ? null : Number(field[name].value)])),
+      text: field.text.value === "" ? null : field.text.value === "true",
     });
     const cell = (tag, text, value) => {
       const element = document.createElement(tag);
@@ -225,7 +231,8 @@
 
     function refresh() {
       const given = profile();
-      const bad = NUMBERS.filter((name) => !(given[name] > 0 && Number.isFinite(given[name])));
+      const bad = NUMBERS.filter((name) =>
+        given[name] === null ? GIVEN.includes(name) : !(given[name] > 0 && Number.isFinite(given[name])));
       NUMBERS.forEach((name) => field[name].setAttribute("aria-invalid", String(bad.includes(name))));
       const status = section.querySelector("#like-status");
       status.textContent = "";
@@ -248,7 +255,8 @@
         ? `${rows.length} methods ranked on ${near.length} ${near.length > 1 ? "sets" : "set"}. ` +
           `First: ${titleOn(data.methods[rows[0].method], chosen)}, mean rank ${rows[0].rank.toFixed(2)}.`
         : "These metrics are not defined on these sets: choose more sets or other metrics.";
-      const query = new URLSearchParams({ ...given, sets: field.sets.value, metrics: field.metrics.value, track: field.track.value });
+      const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
+      const query = new URLSearchParams({ ...said, sets: field.sets.value, metrics: field.metrics.value, track: field.track.value });
       section.querySelector("#like-link").href = `#like?${query}`;
     }
 
@@ -258,8 +266,7 @@
       const query = new URLSearchParams(text);
       query.forEach((value, key) => {
         if (!field[key] || key === "like") return;
-        if (key === "text") field.text.checked = value === "true" || value === "1";
-        else if (field[key].tagName !== "SELECT" || all("option", field[key]).some((o) => o.value === value)) field[key].value = value;
+        if (field[key].tagName !== "SELECT" || all("option", field[key]).some((o) => o.value === value)) field[key].value = value;
       });
       field.like.value = "";
       section.scrollIntoView();
@@ -269,9 +276,10 @@
     form.addEventListener("input", (event) => {
       const { name } = event.target;
       const q = Number(field.labels.value);
+      const blank = field.cardinality.value === "";
       if (name === "like" && field.like.value !== "") fill(data.sets[Number(field.like.value)]);
-      else if (name === "density") field.cardinality.value = short(Number(field.density.value) * q);
-      else if (name === "cardinality" || name === "labels") field.density.value = short(Number(field.cardinality.value) / q);
+      else if (name === "density") field.cardinality.value = field.density.value && short(Number(field.density.value) * q);
+      else if (name === "cardinality" || name === "labels") field.density.value = blank ? "" : short(Number(field.cardinality.value) / q);
       if (NUMBERS.includes(name)) field.like.value = "";
       refresh();
       try { history.replaceState(null, "", section.querySelector("#like-link").href); } catch { /* the link is on the page */ }
@@ -281,8 +289,7 @@
     all(".scripted", section).forEach((element) => { element.hidden = false; });
     all(".unscripted", section).forEach((element) => { element.hidden = true; });
     makeSortable(table);
-    field.like.value = "0";
-    fill(data.sets[0]);
+    GIVEN.forEach((name) => { field[name].value = short(data.sets[0][name]); });
     readFragment();
     refresh();
   }

@@ -120,6 +120,7 @@ def _index(arena: ArenaData) -> dict[str, Any]:
         "groups": [(name, group["title"]) for name, group in groups.items()],
         "single_metrics": [(each["name"], each["title"]) for each in counted_metrics(arena)],
         "boards": boards,
+        "top": next(board for board in boards if board["track"] == main_pool(arena)["name"]),
         "champions": champion_panels(arena),
         "ensembled": "ensembled" in arena.tracks,
         "unseen": any(name.endswith(UNSEEN) for name in pools),

@@ -27,8 +27,8 @@ from multilab.reports.tables.entry import number, p_text, thousands
 
 _ELO = ["elo_low", "elo", "elo_high"]
 _NUMBERS = (*_ELO, "rank", "win_rate", "improvability")
-CHEAP = 1.0
-"""Seconds per 1,000 training rows up to which the finding calls a method cheap."""
+BUDGETS = {"1 second": 1.0, "1 minute": 60.0, "1 hour": 3600.0}
+"""Seconds to fit 1,000 training rows, for which the page names the best method."""
 
 _COSTS = {"fit_seconds": "seconds to fit 1,000 rows", "model_mb": "size of the model, MB"}
 
@@ -404,7 +404,7 @@ def _integers(values: np.ndarray) -> list[int | None]:
 
 
 def finding(arena: ArenaData) -> dict[str, Any]:
-    """Return who leads by which metrics, how far the champion is first, what cheap methods reach, what is unfinished.
+    """Return who leads by which metrics, how far the champion is first, what a time to fit buys, what is unfinished.
 
     Leaders are those of the pool with the most sets; where results on some of its sets decided rules of a leader, also
     those on the unseen sets.
@@ -418,7 +418,7 @@ def finding(arena: ArenaData) -> dict[str, Any]:
         "optimistic": marked and unseen is None,
         "sources": _by_source(arena, pool),
         "champion": _champion_counts(arena),
-        "cheap": _cheap(arena, pool),
+        "budgets": _budgets(arena),
         "unfinished": _unfinished_shares(arena),
     }
 
@@ -491,25 +491,20 @@ def _champion_counts(arena: ArenaData) -> list[dict[str, Any]]:
     ]
 
 
-def _cheap(arena: ArenaData, pool: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the best method among those that are fitted in a second per 1,000 rows, and how far it is behind."""
-    board = pool["boards"][next(iter(arena.groups))]
-    quality = board["elo"] if rated(board) else [-rank for rank in board["rank"]]
-    values = dict(zip(pool["columns"], quality, strict=True))
+def _budgets(arena: ArenaData) -> dict[str, Any] | None:
+    """Return the best method by Elo that is fitted within each of some times, stacks included where they ran."""
+    pool = arena.pools.get("ensembled") or main_pool(arena)
+    board, rows = pool["boards"][next(iter(arena.groups))], []
     seconds = {name: arena.columns[name].fit_seconds for name in pool["columns"]}
-    cheap = [name for name, took in seconds.items() if took is not None and took <= CHEAP]
-    if not cheap:
+    if not rated(board):
         return None
-    best, first = (max(names, key=lambda name: values[name]) for names in (cheap, values))
-    gap = values[first] - values[best]
-    return {
-        "limit": f"{CHEAP:g}",
-        "methods": len(cheap),
-        "best": arena.columns[best].title,
-        "seconds": number(seconds[best], 2),
-        "gap": "" if best == first else f"{gap:.0f} Elo" if rated(board) else f"{number(gap, 2)} ranks",
-        "first_seconds": "" if seconds[first] is None else number(seconds[first], 2),
-    }
+    elo = dict(zip(pool["columns"], board["elo"], strict=True))
+    for limit, longest in BUDGETS.items():
+        within = [name for name, took in seconds.items() if took is not None and took <= longest]
+        if within:
+            best = shown_column(arena, max(within, key=lambda name: elo[name]), pool["sets"])
+            rows.append({**best, "limit": limit, "elo": f"{max(elo[name] for name in within):.0f}"})
+    return {"sets": len(pool["sets"]), "rows": rows} if rows else None
 
 
 def _unfinished_shares(arena: ArenaData) -> dict[str, Any]:
