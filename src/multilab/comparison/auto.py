@@ -42,29 +42,28 @@ _ROW = "row number"
 
 
 class AutoMultiLabel(MultiLabelClassifier):
-    """Multi-label classifier chosen from a portfolio within a limit of time.
+    """Multi-label classifier chosen from a portfolio within a time limit.
 
-    It takes tables as people have them: a data frame with numbers, dates, categories and free text, and labels as a
-    column of tags, as 0/1 columns, or as a matrix of their own. The methods of ``conf/portfolio.yaml`` are fitted, the
-    cheap ones first and on text the linear ones; their out-of-fold scores are stacked, decisions are tuned for the
-    metric, and the best of all is kept. `multilab compare` and `multilab fit` without a method have the same
-    portfolio, plan, decisions and choice.
+    It accepts ordinary tables: a data frame with numbers, dates, categories and free text, and labels as a column of
+    tags, as 0/1 columns, or as a separate matrix. It fits the methods of ``conf/portfolio.yaml``, cheap ones first and
+    on text linear ones, stacks their out-of-fold scores, tunes decisions for the metric, and keeps the best result.
+    `multilab compare` and `multilab fit` without a method use the same portfolio, plan, decisions and choice.
 
     Parameters
     ----------
     time_limit : float or None, default=60.0
-        Seconds for ``fit``, which ends within 1.1 times the limit and two seconds; earlier, if all methods are fitted.
-        What still runs then is stopped. None: no limit.
+        Seconds for ``fit``, which ends within 1.1 times the limit and two seconds, or earlier if all methods are
+        fitted. Methods that still run then are stopped. None: no limit.
     metric : str, default="macro_f1"
-        Metric of `multilab.metrics` to choose by. With macro F1, micro F1, Hamming loss, example F1 and subset accuracy
-        decisions are tuned for it.
+        Metric of `multilab.metrics` to choose by. Decisions are tuned for macro F1, micro F1, Hamming loss, example F1
+        and subset accuracy.
     budget_fits : int or None, default=None
         Number of fits; a method takes six, on five folds and on all rows, and the first one is always tried. With
         ``time_limit=None`` the result is then the same on every run.
     columns : mapping of str to str, optional
-        Kinds of columns of a frame that are not to be recognised: ``{"zip": "category"}``, see `FrameEncoder`.
+        Kinds of columns of a frame, instead of recognising them: ``{"zip": "category"}``, see `FrameEncoder`.
     n_jobs : int, optional
-        Fits at the same time, each in a process; 1 when None, the number of cores for -1.
+        Number of parallel fits, each in a process; 1 when None, the number of cores for -1.
     random_state : int or RandomState, optional
         Seed of folds and methods; 0 when None.
 
@@ -73,11 +72,11 @@ class AutoMultiLabel(MultiLabelClassifier):
     leaderboard_ : DataFrame
         A row per method, and per method with tuned thresholds: ``score`` (mean of the metric over five folds, each
         scored by models that have not seen it), ``seconds``, ``state`` ("done", "left out", "stopped", "failed") and
-        ``reason``. The best first.
+        ``reason``, best first.
     best_ : str
         Name of the row that predicts.
     recommendation_ : Recommendation
-        Why, how certain that is, and what other metrics pay for tuned thresholds.
+        Reasons and certainty of the choice, and the effect of tuned thresholds on other metrics.
     fitted_ : FittedMethod
         The fitted model.
     label_names_ : ndarray of shape (q,)
@@ -96,11 +95,11 @@ class AutoMultiLabel(MultiLabelClassifier):
     that cannot learn from such labels are left out.
 
     **The choice** is that of `multilab.comparison.recommend`: the best mean over the folds among methods that assign no
-    label far too often. Tuned thresholds have the guard of `guarded_thresholds`; where their gain may be chance, macro,
-    micro and example F1 must not lose more than it. Where no method is shown to be better than label frequencies,
-    `recommendation_` says so, and the best one is kept all the same.
+    label far too often. Tuned thresholds have the guard of `guarded_thresholds`; if their gain is not significant,
+    macro, micro and example F1 must not lose more than that gain. If no method is significantly better than label
+    frequencies, `recommendation_` says so, but the best one is kept.
 
-    **Scores.** `predict_proba` gives probabilities: of a method with margins they are calibrated on its out-of-fold
+    **Scores.** `predict_proba` gives probabilities; those of a method with margins are calibrated on its out-of-fold
     scores. Decisions do not depend on the calibration.
 
     **Weights and groups.** With ``sample_weight`` methods that take none, and the stack, are left out; decisions,

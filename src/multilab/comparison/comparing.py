@@ -61,10 +61,10 @@ def compare(
     Y : array-like, sparse matrix or DataFrame of shape (n, q)
         0/1; NaN where a label was not observed, which the metrics leave out.
     cv : int or splitter, default=5
-        Number of iteratively stratified folds (seed 0), or any splitter of scikit-learn or
-        `multilab.model_selection`. More splits, as of ``RepeatedIterativeStratifiedKFold``, give sharper tests.
+        Number of iteratively stratified folds (seed 0), or any splitter of scikit-learn or `multilab.model_selection`.
+        More splits, for example from ``RepeatedIterativeStratifiedKFold``, give more powerful tests.
     groups : array-like of shape (n,), optional
-        Group of each row, such as a patient, for the splitter; with a number of folds no group is on both sides.
+        Group of each row, such as a patient, for the splitter; if ``cv`` is a number, no group is on both sides.
     metrics : iterable of str
         Names of `multilab.metrics`. The first one orders the table.
     conventions : str or Conventions, default="default"
@@ -72,14 +72,14 @@ def compare(
     alpha : float, default=0.05
         Level of the tests, after Holm's correction.
     n_jobs : int, optional
-        Fits in parallel; 1 by default, also for honest seconds.
+        Number of parallel fits; 1 by default, so that seconds are comparable.
     progress : callable, optional
         Called with one line after each fit.
 
     Returns
     -------
     Leaderboard
-        An estimator that fails is listed with the reason and has no values; the others go on.
+        An estimator that fails is listed with the reason and has no values; the others continue.
 
     Raises
     ------

@@ -38,17 +38,17 @@ class Recommendation:
     method : str or None
         None if no method is shown to be better than the baseline, or none finished.
     sentences : tuple of str
-        What is recommended, what is not and why, how certain that is, what is as good and cheaper.
+        What is recommended, what is not and why, the certainty, and which methods are as good and cheaper.
     level : tuple of str
         Other methods that could be recommended and that the test does not separate from the recommended one.
     cheaper : tuple of str
-        Those of them on the front of quality and seconds that take at most a third of its seconds and lose no more than
-        chance explains, the cheapest first.
+        Those of them on the Pareto front of quality and seconds that take at most a third of its seconds and are not
+        significantly worse, the cheapest first.
     paid : DataFrame
-        Where the method was compared with tuned thresholds and without: means of the first metric and of others that
+        If the method was compared with and without tuned thresholds: means of the first metric and of others that
         depend on decisions (index), ``own``, ``thresholds`` and ``change``.
     over_assigned : dict of str to list of OverAssigned
-        By method the labels that it assigns far too often, see `multilab.metrics.over_assigned`.
+        The labels that each method assigns far too often, see `multilab.metrics.over_assigned`.
     """
 
     method: str | None
@@ -76,10 +76,10 @@ class Recommendation:
 def recommend(board: Leaderboard, baselines: Sequence[str] = (), *, certain: bool = True) -> Recommendation:
     """Recommend the method with the best mean of the first metric among those whose decisions can be used.
 
-    Two kinds of methods are never recommended: those with tuned thresholds whose gain over the method's own
-    decisions may be chance (its interval at the level of the board holds 0), and those that assign a label far too
-    often (`multilab.metrics.over_assigned`). If every method does the latter, the best one with its own decisions is
-    recommended, except for these labels. Nothing is recommended if no method is shown to be better than the best
+    Two kinds of methods are never recommended: those with tuned thresholds whose gain over the method's own decisions
+    is not significant (its interval at the level of the board contains 0), and those that assign a label far too often
+    (`multilab.metrics.over_assigned`). If every method does the latter, the best one with its own decisions is
+    recommended, except for these labels. Nothing is recommended if no method is significantly better than the best
     baseline.
 
     Parameters
@@ -88,8 +88,8 @@ def recommend(board: Leaderboard, baselines: Sequence[str] = (), *, certain: boo
     baselines : sequence of str
         Methods that read no features; the best of those on the board counts.
     certain : bool, default=True
-        Whether tuned thresholds need a gain that is more than chance. Without it a gain that may be chance counts as
-        well, unless macro, micro or example F1 loses more than it: for a program that was told which metric counts.
+        Whether tuned thresholds need a significant gain. If False, any gain counts unless macro, micro or example F1
+        loses more: for programs whose user chose the metric.
 
     Returns
     -------

@@ -43,7 +43,7 @@ class Dataset:
         Features; dense and C-contiguous, or CSR with sorted indices. For a user's table, they are as read: numbers, and
         texts as categories, NaN where a value is missing (see ``columns``).
     Y : ndarray of shape (n, q), uint8, C-contiguous; or scipy.sparse.csr_array, uint8
-        Labels, 0 or 1; int8 with -1 where one was not observed, if any was not. Sparse for many labels: see
+        Labels, 0 or 1; int8 with -1 for unobserved labels, if there are any. Sparse for many labels: see
         `multilab.datasets.sparse.label_matrix`.
     feature_names, label_names : list of str
         Names of the columns of ``X`` and of ``Y``; one-hot columns of a nominal feature are

@@ -32,7 +32,7 @@ class FrameEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     columns : mapping of str to str, optional
-        Kinds of columns that are not to be recognised: ``{"price": "number:comma", "zip": "category"}``, see
+        Kinds of columns, instead of recognising them: ``{"price": "number:comma", "zip": "category"}``, see
         `multilab.datasets.kinds.Kind`; ``embed:FOLDER`` makes sentence embeddings of texts by a model of
         sentence-transformers in a local folder.
     strict : bool, default False

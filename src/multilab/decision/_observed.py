@@ -89,9 +89,9 @@ class _ObservedLabels(HeldOutClassifier):
 class TunedThresholdClassifier(_ObservedLabels, tuned_threshold.TunedThresholdClassifier):
     """Any multi-label classifier with decisions tuned for an objective.
 
-    The training rows are scored out of fold, the decisions that are best for the objective on those scores are
-    computed exactly, and the estimator is fitted again on all rows. Thresholds tuned on scores of rows that the
-    estimator was fitted on overfit with it and are never used.
+    The training rows are scored out of fold, the best decisions for the objective on these scores are computed exactly,
+    and the estimator is fitted again on all rows. Thresholds are never tuned on scores of rows that the estimator was
+    fitted on, because they would overfit with it.
 
     Parameters
     ----------
@@ -108,9 +108,9 @@ class TunedThresholdClassifier(_ObservedLabels, tuned_threshold.TunedThresholdCl
         the largest expected example F1 if labels are independent and the probabilities right (objective "example_f1").
         "fixed": probability >= 0.5 or margin >= 0; nothing is tuned.
     guard : bool, default=False
-        Give labels that the thresholds assign far more often than they occur the cut that matches their frequency; with
-        "macro_f1", thresholds that rest on few positives are drawn towards it, too. See `guarded_thresholds`. Only for
-        the policies "per_label" and "global", without ``guarantee``.
+        Replace the threshold of labels that would be assigned far more often than they occur by the cut that matches
+        their frequency; with "macro_f1", also shrink thresholds based on few positives towards that cut. See
+        `guarded_thresholds`. Only for the policies "per_label" and "global", without ``guarantee``.
     cv : int, splitter, iterable of (train, test) or "prefit", default=5
         Folds of the held-out scores; a number means `IterativeStratifiedKFold`. "prefit", or an estimator inside
         scikit-learn's ``FrozenEstimator``: the estimator is fitted already, and must not have seen the rows of ``fit``.
@@ -137,8 +137,8 @@ class TunedThresholdClassifier(_ObservedLabels, tuned_threshold.TunedThresholdCl
     estimator_ : estimator
         Fitted on all rows (with "prefit": the one that was given).
     thresholds_ : ndarray of shape (q,)
-        Of all policies but "top_k" and "expected": a label is assigned where its score is at least its threshold. +inf:
-        never; the most negative number: always.
+        For all policies except "top_k" and "expected": a label is assigned where its score is at least its threshold.
+        +inf means never, the most negative number always.
     k_ : int
         Labels per row, with "top_k" only.
     folds_ : list of (train, test) or None
@@ -148,14 +148,14 @@ class TunedThresholdClassifier(_ObservedLabels, tuned_threshold.TunedThresholdCl
 
     Notes
     -----
-    **Ties.** Of decisions that are equally good on the held-out rows (to 1e-12) those are taken that assign fewest
-    labels. A threshold is midway between two scores; scores that differ by rounding only (2^-30 of the largest)
-    are never separated. In "top_k" a tie goes to the label with the lower index. So constant scores are all assigned or
-    all not, whichever is better.
+    **Ties.** Among decisions that are equally good on the held-out rows (to 1e-12), those with the fewest labels are
+    chosen. A threshold is midway between two scores; scores that differ only by rounding (2^-30 of the largest) are
+    never separated. In "top_k", a tie goes to the label with the lower index. Constant scores are therefore all
+    assigned or all not, whichever is better.
 
-    **Labels with one class in training** are never, or always, assigned, under every policy but "fixed". Where scores
-    are not informative, F1 is largest if a label is assigned to every row; "hamming_loss" then assigns the
-    commoner class. One row is enough for an estimator that is fitted already; folds need two.
+    **Labels with one class in training** are never, or always, assigned, under every policy except "fixed". If scores
+    are uninformative, assigning a label to every row maximises F1; "hamming_loss" then assigns the more frequent class.
+    One row is enough for an estimator that is fitted already; folds need two.
 
     **Guard.** The rule of `guarded_thresholds` on the held-out scores. Few positives are an argument for macro F1 only,
     where each threshold rests on the positives of its own label: over 13 data sets and three learners thresholds drawn
@@ -163,7 +163,7 @@ class TunedThresholdClassifier(_ObservedLabels, tuned_threshold.TunedThresholdCl
     these. `multilab compare` and `multilab fit --decision` have the guard.
 
     **Missing labels** (NaN, -1 in int8, or ``y_mask``): the estimator must learn from them; its scores of unobserved
-    cells count nowhere. With "top_k" the k labels are those of highest score among all.
+    cells are ignored. With "top_k", the k labels are those with the highest scores among all.
 
     **Guarantee.** "recall" uses the exact binomial bound, "precision" Learn then Test with Bonferroni's correction; if
     no threshold can be guaranteed, every row is assigned (recall) or none (precision). It holds for rows of the

@@ -26,10 +26,10 @@ def guarded_thresholds(
 ) -> np.ndarray:
     """Return thresholds that assign no label far more often than it occurs.
 
-    Thresholds tuned for F1 assign a label that the scores say nothing about to most rows, because its F1 is largest
-    then. A label that is assigned to more than ``max(3 * frequency, frequency + 0.2)`` of the held-out rows (the rule
-    of `multilab.metrics.over_assigned`) gets the cut that assigns it as often as it occurs. The thresholds of the
-    others are drawn towards that cut, the more the fewer positives they rest on.
+    Thresholds tuned for F1 assign a label that the scores cannot predict to most rows, because that maximises its F1. A
+    label that is assigned to more than ``max(3 * frequency, frequency + 0.2)`` of the held-out rows (the rule of
+    `multilab.metrics.over_assigned`) gets the cut that assigns it as often as it occurs. The thresholds of the other
+    labels are shrunk towards that cut, more strongly if they are based on few positives.
 
     Parameters
     ----------

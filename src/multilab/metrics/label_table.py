@@ -61,7 +61,7 @@ def per_label(
         A row per label. ``label``; ``observed`` cells; ``count`` of relevant ones and their share ``prevalence``;
         ``threshold``; ``predicted`` cells; ``precision``, ``recall``, ``f1``; ``average_precision``, ``auc``; of
         probabilities ``log_loss``, ``brier_score`` and ``calibration_error``. A value is NaN where it is undefined (AUC
-        of a label with one class only), its argument was not given, or the scores are no probabilities.
+        of a label with one class only), its argument was not given, or the scores are not probabilities.
 
     Raises
     ------
@@ -251,8 +251,8 @@ def over_assigned(labels: Iterable[Any], rates: Any, frequencies: Any) -> list[O
     """Return the labels that decisions assign far more often than they occur.
 
     The rule: the share of rows with a positive decision exceeds ``max(3 * frequency, frequency + 0.2)``. Thresholds
-    tuned for F1 do this to a label that the scores say nothing about, since its F1 is then largest if every row has it;
-    such decisions are of no use, however good the metric. `multilab compare` recommends no method with such a label;
+    tuned for F1 do this to a label that the scores cannot predict, because assigning it to every row maximises its F1;
+    such decisions are useless, however good the metric. `multilab compare` recommends no method with such a label;
     `multilab fit`, `multilab predict` and the model card name it.
 
     Parameters

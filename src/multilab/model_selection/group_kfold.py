@@ -45,12 +45,12 @@ class IterativeStratifiedGroupKFold(BaseCrossValidator):
 
     .. math:: \sum_c \frac{1}{N_c} \sum_j \left(n_{cj} - \frac{N_c}{k}\right)^2,
 
-    a chi-square over k folds: c is a label (or pair) of :math:`N_c` rows, of which :math:`n_{cj}` are in fold j. One
-    more label that every row has balances the fold sizes. As in scikit-learn's ``StratifiedGroupKFold`` for classes,
-    groups are assigned one by one, the most uneven first (here: the largest :math:`\sum_c v_c^2 / N_c`, in powers of
-    two, where :math:`v_c` of its rows have label c), each to the fold where the sum grows least. Then single groups are
-    moved, and of at most 500 groups pairs exchanged, as long as that reduces the sum. Weights are rounded to
-    integers, so that the folds are the same on every machine.
+    a chi-square over k folds: c is a label (or pair) of :math:`N_c` rows, of which :math:`n_{cj}` are in fold j. An
+    additional label that every row has balances the fold sizes. As in scikit-learn's ``StratifiedGroupKFold`` for
+    classes, groups are assigned one by one, the most uneven first (here: the largest :math:`\sum_c v_c^2 / N_c`, in
+    powers of two, where :math:`v_c` of its rows have label c), each to the fold where the sum grows least. Then single
+    groups are moved and, with at most 500 groups, pairs are exchanged, as long as that reduces the sum. Weights are
+    rounded to integers, so the folds are the same on every machine.
 
     Fold sizes differ as much as the groups require. The fold of a group does not depend on the order of the rows.
 

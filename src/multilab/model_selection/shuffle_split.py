@@ -110,8 +110,7 @@ def train_test_split(
     test_size, train_size : float, int or None
         As of :class:`IterativeStratifiedShuffleSplit`; if both are None, ``test_size`` is .25.
     stratify : {"labels"}, array-like or sparse of shape (n, q), or None, default "labels"
-        The labels that are stratified. "labels" is the second array. None draws the rows at random without regard to
-        labels.
+        The labels to stratify by; "labels" means the second array. None draws the rows at random.
     groups : array-like of shape (n,), optional
         Group of each row: all rows of a group are in the same set. The sizes are then met as nearly as twentieths of
         the rows and the groups allow, and no row is left out. See :class:`IterativeStratifiedGroupKFold`.
@@ -123,7 +122,7 @@ def train_test_split(
     Returns
     -------
     list of length 2 * len(arrays)
-        Training and test rows of each array, of the same type, in the order in which they were; sparse matrices as CSR.
+        Training and test rows of each array, of the same type and in the original order; sparse matrices as CSR.
 
     Raises
     ------

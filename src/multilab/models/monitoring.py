@@ -86,9 +86,9 @@ def monitor_rows(model: SavedModel, rows: pd.DataFrame, alpha: float = 0.05, min
     Notes
     -----
     The predicted prevalence is the mean probability. It is compared with that of held-out rows of the cross-validation,
-    not with the training labels: a model that predicts a label too seldom would report drift for ever. The held-out
-    rows were predicted by models fitted to fewer rows than the model has seen; the small difference from this is
-    covered by ``min_effect``, not by ``alpha``. Without probabilities, shares of decisions are compared.
+    not with the training labels: a model that predicts a label too rarely would always report drift. The held-out rows
+    were predicted by models fitted to fewer rows than the model has seen; ``min_effect`` covers this small difference,
+    ``alpha`` does not. Without probabilities, shares of decisions are compared.
     """
     judge_drift([], alpha, min_effect)  # refuses wrong options before any work
     if not len(rows):

@@ -47,10 +47,10 @@ class Leaderboard:
         any row is finished; a value of NaN is a metric that is undefined there. ``fit_seconds`` and
         ``predict_seconds`` are metrics too.
     directions : dict of str to {"min", "max"}
-        Of each metric; the first metric orders the tables. Other metrics of ``scores`` are not looked at.
+        Direction of each metric; the first metric orders the tables. Other metrics of ``scores`` are ignored.
     datasets, methods : tuple of str, optional
-        In this order; by default those of ``scores`` and ``unfinished`` in the order of their first row. A data set
-        without a score is there only if it is named.
+        Data sets and methods in order; by default those of ``scores`` and ``unfinished`` in the order of their first
+        row. A data set without a score is included only if it is named.
     unfinished : DataFrame, optional
         Columns dataset, split, method, reason: cells without a result. Those that are in neither table are missing.
     alpha : float, default=0.05
@@ -58,12 +58,12 @@ class Leaderboard:
     test_to_train : float, optional
         Mean ratio of test rows to training rows, for tests over splits.
     decided : DataFrame, optional
-        Columns method, label, observed, count, predicted: of each label the test rows of all splits where it was
-        observed, those that have it, and those that the method assigns it to.
+        Columns method, label, observed, count, predicted: for each label, the number of test rows of all splits where
+        it was observed, that have it, and that the method assigns it to.
     over_assigned : dict of str to sequence, optional
         The labels that a method assigns far too often, by method: see `multilab.metrics.over_assigned`.
     untuned : dict of str to str, optional
-        For a method with tuned thresholds the name of the same method with its own decisions.
+        For a method with tuned thresholds, the name of the same method with its own decisions.
 
     Examples
     --------
