@@ -40,6 +40,26 @@ def test_the_wide_form(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "measure;A;B\nHamming loss;0.194±0.010 (1);0.21\nOne-error;0.3;0.2\n",
+        "algorithm,Hamming loss,One-error\nA,0.194±0.010 (1),0.3\nB,0.21,0.2\n",
+    ],
+)
+def test_metrics_and_methods_of_one_dataset(tmp_path, text):
+    path = written(tmp_path, text)
+    cells = read_audit_cells(path, dataset="yeast")
+    found = {(c.dataset, c.method, c.metric): (c.mean.text, c.direction) for c in cells}
+    assert found == {
+        ("yeast", "A", "Hamming loss"): ("0.194", "min"),
+        ("yeast", "B", "Hamming loss"): ("0.21", "min"),
+        ("yeast", "A", "One-error"): ("0.3", "min"),
+        ("yeast", "B", "One-error"): ("0.2", "min"),
+    }
+    assert {cell.dataset for cell in read_audit_cells(path)} == {path.stem}
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "at least one line of numbers"),

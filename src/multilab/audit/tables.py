@@ -243,19 +243,21 @@ _MISSING = {"", "-", "--", "---", "/", "na", "n/a", "nan", "dnf", "dns", "none",
 _CELL = re.compile(r"([^±(+]+?)\s*(?:(?:±|\+/-|\+-|\\pm)\s*([\d.eE+-]+))?\s*(?:\(\s*([\d.]+)\s*\))?")
 
 
-def read_audit_cells(path: Path, metric: str = "", table: str = "") -> list[AuditCell]:
-    """Return the cells of a CSV file.
+def read_audit_cells(path: Path, metric: str = "", table: str = "", dataset: str = "") -> list[AuditCell]:
+    """Return the cells of a CSV file, which may be separated by semicolons or tabs.
 
     Parameters
     ----------
     path : Path
         Long form: columns ``dataset, method, metric, mean`` and, where there are any, ``std, rank, table, direction,
-        kind, sources``. Wide form: a column of datasets, then one column per method; cells such as ``0.123``,
-        ``0.123±0.004`` and ``0.123±0.004 (2)``.
+        kind, sources``. Wide forms have cells such as ``0.123``, ``0.123±0.004`` and ``0.123±0.004 (2)``: datasets x
+        methods by one metric, or metrics x methods, or methods x metrics, on one dataset.
     metric : str
-        The metric of a wide table.
+        The metric of a table of datasets and methods.
     table : str
         Name of the table, where the file has none.
+    dataset : str
+        The dataset of a table of metrics and methods; by default named like the file.
 
     Raises
     ------
@@ -264,7 +266,10 @@ def read_audit_cells(path: Path, metric: str = "", table: str = "") -> list[Audi
     """
     try:
         with _opened(path) as file:
-            rows = [(number, row) for number, row in enumerate(csv.reader(file), 1) if any(map(str.strip, row))]
+            first = file.readline()
+            file.seek(0)
+            reader = csv.reader(file, delimiter=max(",;\t", key=first.count))
+            rows = [(number, row) for number, row in enumerate(reader, 1) if any(map(str.strip, row))]
     except (UnicodeDecodeError, csv.Error) as error:
         raise AuditError(f"{path}: not a CSV file in UTF-8: {error}") from None
     if len(rows) < 2:
@@ -275,7 +280,10 @@ def read_audit_cells(path: Path, metric: str = "", table: str = "") -> list[Audi
         raise AuditError(f"{path}: line 1: two columns are called {twice!r}")
     lowered = [name.lower() for name in header]
     long_form = {"dataset", "method", "metric"} & set(lowered[1:]) or set(_NEEDED) <= set(lowered)
-    cells = _long(path, lowered, rows[1:], table) if long_form else _wide(path, header, rows[1:], metric, table)
+    if long_form:
+        cells = _long(path, lowered, rows[1:], table)
+    else:
+        cells = _wide(path, header, rows[1:], metric, table, dataset or path.stem)
     _refuse_twins(path, cells)
     if not any(cell.mean for _, cell in cells):
         raise AuditError(f"{path}: there is no number in it")
@@ -323,29 +331,37 @@ def _long(path: Path, header: list[str], rows: _Rows, table: str) -> _Numbered:
     return cells
 
 
-def _wide(path: Path, header: list[str], rows: _Rows, metric: str, table: str) -> _Numbered:
-    if not metric:
+def _wide(path: Path, header: list[str], rows: _Rows, metric: str, table: str, dataset: str) -> _Numbered:
+    columns = header[1:]
+    if not columns or not all(columns):
+        raise AuditError(f"{path}: line 1: every column after the first needs a name")
+    metric_rows = not metric and all(quantity_of(row[0]) for _, row in rows)
+    if not metric and not metric_rows and not all(map(quantity_of, columns)):
         raise AuditError(
-            f"{path}: not the long form (columns {', '.join(_NEEDED)}); of a table of datasets and methods, "
-            "`--metric` names the metric"
+            f"{path}: not the long form (columns {', '.join(_NEEDED)}); of a table of datasets and methods, `--metric` "
+            "names the metric, and in one of metrics and methods all metrics must be known"
         )
-    methods = header[1:]
-    if not methods or not all(methods):
-        raise AuditError(f"{path}: line 1: expected a column of datasets and the names of the methods")
-    quantity = quantity_of(metric)
     cells = []
     for line, row in rows:
         if len(row) != len(header):
             raise AuditError(f"{path}: line {line}: {len(row)} fields where line 1 has {len(header)}")
-        for method, text in zip(methods, row[1:], strict=True):
+        head = row[0].strip()
+        for column, text in zip(columns, row[1:], strict=True):
             match = None if text.strip().lower() in _MISSING else _CELL.fullmatch(text.strip())
             if match is None and text.strip().lower() not in _MISSING:
-                raise AuditError(f"{path}: line {line}: {method}: {text!r} is not a number")
-            where = f"{path}: line {line}: {method}"
+                raise AuditError(f"{path}: line {line}: {column}: {text!r} is not a number")
+            where = f"{path}: line {line}: {column}"
             mean, std, rank = (_number((match[i] or "") if match else "", where) for i in (1, 2, 3))
-            kind = derived_kind(row[0])
+            names = (
+                (head, column, metric)
+                if metric
+                else (dataset, column, head)
+                if metric_rows
+                else (dataset, head, column)
+            )
+            quantity, kind = quantity_of(names[2]), derived_kind(head) if metric else derived_kind("", names[1])
             direction = quantity.direction if quantity else ""
-            cells.append((line, AuditCell(table, row[0].strip(), method, metric, mean, std, rank, direction, kind)))
+            cells.append((line, AuditCell(table, *names, mean, std, rank, direction, kind)))
     return cells
 
 

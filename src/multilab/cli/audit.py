@@ -22,7 +22,7 @@ _KINDS = {"friedman": "iman_davenport"}
 
 @click.command()
 @click.argument("table", type=FILE)
-@click.option("--metric", type=METRIC, default="", help="The metric of a wide table.")
+@click.option("--metric", type=METRIC, default="", help="The metric of a table of datasets and methods.")
 @click.option("--dataset", type=DATASET, default="", help="The dataset that --n ... --runs describe (default: all).")
 @click.option("--n", metavar="N", help="Rows of the test set.")
 @click.option("--q", metavar="N", help="Labels (default, with --dataset: those of its card).")
@@ -54,8 +54,9 @@ def audit(
 
     Long form: columns dataset, method, metric, mean and, if there, std, rank, table, direction (min or max), kind
     (mean, average_rank, friedman_chi2, iman_davenport, f_critical, nemenyi_cd, bonferroni_dunn_cd,
-    critical_difference, share_best; recognised in names such as Average and CD), sources (tables). Wide form: datasets
-    x methods, with --metric. Exit code 1 if there is a fault.
+    critical_difference, share_best; recognised in names such as Average and CD), sources (tables). Wide forms:
+    datasets x methods, with --metric; metrics x methods, or methods x metrics, on one dataset. Exit code 1 if there is
+    a fault.
     """
     from multilab.audit import as_json as json_of
     from multilab.audit import audit_table, report_lines, summary_line
@@ -107,7 +108,7 @@ def audited_table(
     from multilab.audit import AuditError, AuditTable, read_audit_cells, read_sizes, size_from, unused_sizes
     from multilab.core.messages import unknown_name
 
-    cells = read_audit_cells(path, metric)
+    cells = read_audit_cells(path, metric, dataset=dataset)
     names = names or (path.parent / "names.yaml" if (path.parent / "names.yaml").is_file() else None)
     if names:
         cells = derived_cells(cells, names)
