@@ -25,6 +25,13 @@ from common import Line, arguments, machine, show
 
 MEGABYTES = 4096
 PER_FILE = 1_000_000
+METHODS = (
+    "br_sgd",
+    "relm:n_hidden=100",
+    "elm:n_hidden=100",
+    "mlnb_bayes:components=null:generations=0",
+    "mlkelm_nystroem:n_components=200:gamma=median",
+)
 
 
 def write_table(folder: Path, rows: int, columns: int, labels: int) -> None:
@@ -76,7 +83,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--labels", type=int, default=10)
-    parser.add_argument("--methods", default="br_sgd,relm:n_hidden=100", help="methods and their settings, NAME:K=V")
+    parser.add_argument("--methods", default=",".join(METHODS), help="methods and their settings, NAME:K=V")
     parser.add_argument("--folder", type=Path, help="where the temporary folder is made")
     options = parser.parse_args(argv)
     with TemporaryDirectory(prefix="multilab-large-", dir=options.folder) as scratch:

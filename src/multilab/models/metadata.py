@@ -58,7 +58,8 @@ class ModelMetadata:
         each bin; ``sums`` of probabilities: see `multilab.statistics.CalibrationBins`, else None.
     evaluation : dict
         ``protocol``, ``splits``, ``test_rows``, ``test_to_train``, ``conventions``, ``seed``, ``cells`` (keys in the
-        store).
+        store). For a table that was read in batches also
+        ``batches``: ``rows`` of a batch, ``sample_rows`` (of encoder and scaler), ``held_out_rows``, ``training_rows``.
     versions : dict
         Versions of Python and of the packages.
     created : str
