@@ -143,7 +143,7 @@ def test_no_command_overwrites_what_it_reads(model_path, own_csv, folder, capsys
 
 
 WRONG = [
-    (["fit", "--dataset", "mine", "--tune", "3"], "--calibration and --protocol are of a method: name one"),
+    (["fit", "--dataset", "mine", "--tune", "3"], "--calibration, --chars and --protocol are of a method: name one"),
     (["fit", "--dataset", "mine", "--budget", "1m", "--method", "mlknn"], "leave out --method"),
     (["fit", "--dataset", "mine", "--metric", "f1"], "no metric is called 'f1'"),
     (["fit", "--dataset", "mine", "--method", "mlknn", "--tune", "many"], "'--tune': 'many' is not a valid integer"),
