@@ -39,7 +39,7 @@ PROPOSALS: Mapping[str, tuple[str, ...]] = {
 """Methods that a paper proposes, by the study of the paper."""
 
 BASELINES = ("br_logistic", "rf_pct", "lightgbm", "catboost", "catboost_fast")
-"""What the proposals are compared with."""
+"""Baselines of the proposals."""
 
 DUMMIES = ("label_frequencies", "all_zero", "top_k")
 """Methods that do not read the features."""

@@ -287,7 +287,7 @@ _Quantile = Callable[[int, float], float]
 
 @dataclass(frozen=True, slots=True)
 class _RankSums:
-    """What the printed values leave open of Friedman's statistic.
+    """Range of Friedman's statistic that the printed values leave open.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ DERIVED_KINDS = (
     "critical_difference",
     "share_best",
 )
-"""What a cell can be that follows from other cells."""
+"""Kinds of cells that follow from other cells."""
 
 _RECOGNISED = [
     (r"critical\s+value", "f_critical"),
@@ -81,7 +81,7 @@ class AuditCell:
 
 @dataclass(frozen=True)
 class TestSize:
-    """What is known of the test set of a dataset.
+    """Known sizes of the test set of a dataset.
 
     Attributes
     ----------

@@ -57,7 +57,7 @@ OUTCOMES = (
     "open",
     "not testable",
 )
-"""What a check can come to, see ``docs/decisions/0026-rules-of-judging.md``."""
+"""Outcomes of a check, see ``docs/decisions/0026-rules-of-judging.md``."""
 
 
 @dataclass(frozen=True)

@@ -137,12 +137,12 @@ class Paper:
 
     @property
     def proposes(self) -> str:
-        """What the paper proposes, in two sentences."""
+        """The proposal of the paper, in two sentences."""
         return self._content.proposes.strip()
 
     @property
     def against(self) -> str:
-        """What speaks against the proposal."""
+        """The evidence against the proposal."""
         return self._content.against.strip()
 
     @property
@@ -167,7 +167,7 @@ class Paper:
 
     @property
     def result(self) -> str:
-        """What the study found, in three sentences."""
+        """The result of the study, in three sentences."""
         return self._content.result.strip()
 
     @property

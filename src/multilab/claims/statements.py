@@ -23,7 +23,7 @@ Text = Annotated[str, Meta(min_length=1, description="text that is not empty")]
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a claim does not hold.
+    """Explanation of why a claim does not hold.
 
     Attributes
     ----------

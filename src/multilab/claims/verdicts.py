@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 VERDICTS = ("match", "within", "better", "worse", "differs", "not comparable", "not printed", "not run")
 GROUPS = ("result", "derived", "data")
-"""What a published cell is: a result of a method; a number that follows from other cells; a property of a dataset."""
+"""Kinds of published cells: a result of a method; a number that follows from other cells; a property of a dataset."""
 COLUMNS = (
     "table",
     "dataset",

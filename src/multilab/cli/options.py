@@ -1,4 +1,4 @@
-"""What several commands share: types of values with their completion, and options."""
+"""Shared parts of commands: types of values with their completion, and options."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign,
 
 
 class Code(NamedTuple):
-    """What a Python file computes.
+    """Content of a Python file, as far as it affects results.
 
     Attributes
     ----------

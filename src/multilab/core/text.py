@@ -14,7 +14,7 @@ LISTED = 6
 """Items that :func:`listed` names."""
 
 BETTER = {"min": "lower is better", "max": "higher is better"}
-"""What the direction of a metric means."""
+"""Meaning of the direction of a metric."""
 
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
 

@@ -61,7 +61,7 @@ _MAX_SIZE = 10**7  # of an argument of a generator, such as the number of rows
 
 
 class ReaderOptions(TypedDict, total=False):
-    """How the files of a card are read: keyword arguments of :func:`multilab.datasets.read`."""
+    """Options for reading the files of a card: keyword arguments of :func:`multilab.datasets.read`."""
 
     format: Literal["arff", "csv", "excel", "json", "mat", "parquet", "svmlight", "xc"]
     tags: str

@@ -27,7 +27,7 @@ _SHOWN = 8  # rare tags that a note lists
 
 @dataclass(frozen=True)
 class TagOptions:
-    """Which column holds tags, and how; empty if labels are columns.
+    """Column of tags and their format; empty if labels are columns.
 
     Attributes
     ----------

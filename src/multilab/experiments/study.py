@@ -168,7 +168,7 @@ class Tuning:
 
     @property
     def of_members(self) -> Tuning | None:
-        """How the base methods of a stack are tuned, ``None`` if they are not."""
+        """Tuning of the base methods of a stack, ``None`` if they are not tuned."""
         return replace(self, members=False) if self.members else None
 
     def identity(self) -> dict[str, Any]:

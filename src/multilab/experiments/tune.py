@@ -143,7 +143,7 @@ def _run(cfg: Any, engine: Engine) -> Search:
 
 
 _ahead: dict[str, Any] = {}
-"""What searches on an engine found before their jobs ran, by the name of the search: trials, or an error."""
+"""Results of searches that ran on an engine before their jobs, by the name of the search: trials, or an error."""
 
 
 def _search_ahead(overrides: Sequence[str]) -> None:

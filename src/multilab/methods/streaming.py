@@ -32,7 +32,7 @@ STREAMED = (
     "BinaryRelevance on a classifier with partial_fit, ELM, RELM, NystroemKernelELM, MLNB without its search, or "
     "NativeMultiLabel on XGBoost"
 )
-"""What `fit_batches` can fit, for messages."""
+"""Estimators that `fit_batches` can fit, for messages."""
 
 _ROWS = 8192  # of hidden outputs or kernels that are held at a time: 64 MB for 1000 units
 _LEAST_SPREAD = 1e-6  # as in LabelGaussians
@@ -156,7 +156,7 @@ def streaming_fault(estimator: Any) -> str | None:
 
 
 class _Learner:
-    """What is kept of the batches seen, to finish the estimator in the end."""
+    """Statistics of the batches seen so far, from which the estimator is finished."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator

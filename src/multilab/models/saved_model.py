@@ -99,7 +99,7 @@ class SavedModel:
 
     @property
     def output_meta(self) -> pd.DataFrame:
-        """What :meth:`predict_frame` returns, without rows: names and types of the columns."""
+        """An empty result of :meth:`predict_frame`: names and types of the columns."""
         empty = np.empty((0, len(self.label_names)))
         return self.frame_of(empty, empty)
 

@@ -276,7 +276,7 @@ class Leaderboard:
 
     @cached_property
     def failures(self) -> dict[str, str]:
-        """Why a method lacks a split: its first reason in ``unfinished``, else ``missing``."""
+        """Reasons why methods lack a split: the first one in ``unfinished``, else ``missing``."""
         reasons = dict(self.unfinished.drop_duplicates("method")[["method", "reason"]].itertuples(index=False))
         lacking = [self.methods[at] for at in np.flatnonzero(self.incomplete.any(axis=0))]
         return {name: str(reasons.get(name, "missing")) for name in lacking}
