@@ -112,6 +112,29 @@ def test_on_a_terminal_the_best_is_bold(monkeypatch, capsys):
     assert "\x1b[1m0.2000" not in text
 
 
+def test_a_table_fits_100_columns_with_long_settings_and_what_has_no_room_below(capsys):
+    names = (
+        "hamming_loss",
+        "macro_f1",
+        "example_recall",
+        "subset_accuracy",
+        "average_precision",
+        "ranking_loss",
+        "one_error",
+        "macro_auc",
+    )
+    long = ("estimator.random_state=null", "n_estimators=10", "max_samples=0.67")
+    rows = [row("a", "mlknn", 0.2), row("a", "ecc", 0.1, settings=long)]
+    for each in rows:
+        each.metrics.update(dict.fromkeys(names, (0.25, 0.75)))
+    print_table(rows, names)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert any(line.startswith("ecc [1] ") for line in lines)
+    assert f"[1] {' '.join(long)}" in lines
+    assert lines[-1] == "not shown, no room: macro_auc; choose with `multilab results --metric`"
+
+
 def test_a_sweep_ends_with_one_table(folder, capsys):
     argv = ["train", "-m", "dataset=scenario1,scenario3", "method=mlknn,elm", *TRAIN]
     assert main(argv) == 0

@@ -79,7 +79,7 @@ def _is_of_arena(folder: Path) -> bool:
 
 @dataclass(frozen=True)
 class StudyLine:
-    """A study on the page over all studies: ``report`` is its data, ``result`` its outcome as text."""
+    """A study on the page over all studies: ``report`` is its data, ``result`` its finding if it has no paper."""
 
     report: ReportData
     agreement: Agreement | None
@@ -102,6 +102,7 @@ def write_overview(reports: Path | str, paper_of: Callable[[Path], Paper | None]
     ranked = (Path(reports) / "arena" / LEADERBOARD).is_file()
     folders = sorted(path.parent for path in Path(reports).glob(f"*/{SCORES}") if _listed(path.parent.name))
     lines = [_line(load_report(folder), paper_of(folder)) for folder in folders]
+    lines.sort(key=lambda line: bool(line.result))  # papers first
     arena = arena_finding(load_arena(Path(reports) / "arena")) if ranked else None
     content = {"studies": lines, "rows": _ranks(lines), "arena": arena}
     return write_page(Path(reports) / "index.html", "overview.html.j2", content)
@@ -115,8 +116,7 @@ def _listed(study: str) -> bool:
 def _line(report: ReportData, paper: Paper | None) -> StudyLine:
     cells = report.cells
     results = () if cells is None else tuple(cells.loc[cells["group"] == "result", "verdict"])
-    found = paper.result if paper is not None and report.claims else ""
-    result = report.filled(found) if found else " ".join(finding(report)[:1])
+    result = "" if paper is not None and report.claims else " ".join(finding(report)[:1])
     return StudyLine(report, report.agreement, tally(results), outcomes(claim_views(report)), result)
 
 

@@ -5,7 +5,7 @@ import io
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 from rich.console import Console
@@ -191,11 +191,47 @@ def as_csv(rows: Sequence[ResultRow], metrics: Sequence[str]) -> str:
 
 
 def print_table(rows: Sequence[ResultRow], metrics: Sequence[str]) -> None:
-    """Print a table: with rich on a terminal, the best of a column bold; as plain text elsewhere."""
-    table = result_table(rows, metrics)
-    if sys.stdout.isatty() and max(len(line) for line in as_text(table).splitlines()[1:]) > Console().width:
-        table = result_table(rows, metrics, spread=False)
-    print_result_table(table)
+    """Print a table that fits the terminal, elsewhere 100 columns: with rich the best of a column bold, else marked."""
+    table, terminal = result_table(rows, metrics), sys.stdout.isatty()
+    width = Console().width - len(table.heads) - 1 if terminal else _COLUMNS  # borders of rich
+    if _width(short := _with_short_names(table)) > width:
+        short = _within(_with_short_names(result_table(rows, metrics, spread=False)), width)
+    print_result_table(short)
+
+
+_COLUMNS = 100
+_NAME = 30  # characters of a method and its settings; longer settings are written below the table
+
+
+def _width(table: ResultTable) -> int:
+    return max(map(len, as_text(replace(table, notes=())).splitlines()[1:]))
+
+
+def _with_short_names(table: ResultTable) -> ResultTable:
+    """Return the table with long settings as notes."""
+    rows, notes = [], []
+    for first, *rest in table.rows:
+        if len(first.text) > _NAME:
+            method, _, settings = first.text.partition(" ")
+            notes.append(f"[{len(notes) + 1}] {settings}")
+            first = replace(first, text=f"{method} [{len(notes)}]")
+        rows.append((first, *rest))
+    return replace(table, rows=tuple(rows), notes=(*notes, *table.notes))
+
+
+def _within(table: ResultTable, width: int) -> ResultTable:
+    """Return the table with as many of the first metrics as fit, at least one, and the others named in a note."""
+    left: list[str] = []
+    while _width(table) > width and len(table.heads) > 4:
+        left.insert(0, table.heads[-3])
+        table = replace(
+            table,
+            heads=(*table.heads[:-3], *table.heads[-2:]),
+            directions=(*table.directions[:-3], *table.directions[-2:]),
+            rows=tuple((*row[:-3], *row[-2:]) for row in table.rows),
+        )
+    note = f"not shown, no room: {', '.join(left)}; choose with `multilab results --metric`"
+    return replace(table, notes=(*table.notes, note)) if left else table
 
 
 def print_result_table(table: ResultTable) -> None:
