@@ -209,7 +209,8 @@ def _width(table: ResultTable) -> int:
 
 def _with_short_names(table: ResultTable) -> ResultTable:
     """Return the table with long settings as notes."""
-    rows, notes = [], []
+    rows = []
+    notes: list[str] = []
     for first, *rest in table.rows:
         if len(first.text) > _NAME:
             method, _, settings = first.text.partition(" ")
