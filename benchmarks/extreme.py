@@ -65,7 +65,7 @@ def _labels(rows: np.ndarray, labels: np.ndarray, n: int, q: int) -> sp.csr_arra
     return Y
 
 
-def run(method: str, n_jobs: int, sizes: tuple[int, ...]) -> dict[str, Any]:
+def run(method: str, sizes: tuple[int, ...]) -> dict[str, Any]:
     """Return processor seconds of each step, peak MiB and the metrics of one method in this process."""
     n_train, n_test, d, q = sizes
     X, Y, topics = eurlex(n_train + n_test, d, q)
@@ -73,7 +73,7 @@ def run(method: str, n_jobs: int, sizes: tuple[int, ...]) -> dict[str, Any]:
     seconds = {}
     began = time.process_time()
     seed = {"random_state": 0} if method == "SparseBinaryRelevance" else {}  # omikuji takes none
-    model = getattr(methods, method)(n_jobs=n_jobs, **seed).fit(X[:n_train], Y[:n_train])
+    model = getattr(methods, method)(**seed).fit(X[:n_train], Y[:n_train])
     seconds["fit"], began = time.process_time() - began, time.process_time()
     scores = top_scores(model, X[n_train:])
     seconds["predict"], began = time.process_time() - began, time.process_time()
@@ -87,9 +87,9 @@ def run(method: str, n_jobs: int, sizes: tuple[int, ...]) -> dict[str, Any]:
     return {"seconds": seconds, "peak": peak, "data": data_mib, "metrics": found, "best": best}
 
 
-def child(method: str, n_jobs: int, sizes: tuple[int, ...]) -> dict[str, Any]:
+def child(method: str, sizes: tuple[int, ...]) -> dict[str, Any]:
     """Run a method in a process of its own."""
-    command = [sys.executable, str(Path(__file__).resolve()), "--run", method, *map(str, [n_jobs, *sizes])]
+    command = [sys.executable, str(Path(__file__).resolve()), "--run", method, *map(str, sizes)]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(CHECKOUT / "src"), os.environ.get("PYTHONPATH", "")])}
     output = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(output.splitlines()[-1])
@@ -119,18 +119,19 @@ def compared(ours: dict[str, Any], theirs: dict[str, Any]) -> list[Line]:
 
 def main(argv: list[str] | None = None) -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--small", action="store_true", help="a tenth of the sizes, to try the script")
-    parser.add_argument("--jobs", type=int, default=1, help="threads; processor time is that of all")
-    parser.add_argument("--run", nargs=6, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="share of each size, to try the script; 0.25 takes minutes"
+    )
+    parser.add_argument("--run", nargs=5, help=argparse.SUPPRESS)
     chosen = parser.parse_args(argv)
     if chosen.run:
-        print(json.dumps(run(chosen.run[0], int(chosen.run[1]), tuple(map(int, chosen.run[2:])))))
+        print(json.dumps(run(chosen.run[0], tuple(map(int, chosen.run[1:])))))
         return
-    sizes = tuple(size // 10 for size in SIZES) if chosen.small else SIZES
+    sizes = tuple(round(chosen.share * size) for size in SIZES)
     has_omikuji = find_spec("omikuji") is not None
     found = {}
     for method in METHODS if has_omikuji else METHODS[:1]:
-        found[method] = child(method, chosen.jobs, sizes)
+        found[method] = child(method, sizes)
         print(method, json.dumps(found[method]), flush=True)
     lines = [described(method, result, sizes) for method, result in found.items()]
     if has_omikuji:

@@ -44,7 +44,7 @@ def test_small_weights_are_dropped_and_no_others():
     assert 0 < kept.nnz < np.count_nonzero(every)
 
 
-def test_threads_and_sparse_labels_change_nothing():
+def test_processes_and_sparse_labels_change_nothing():
     X, Y = documents()
     one = SparseBinaryRelevance(random_state=0).fit(X, Y)
     two = SparseBinaryRelevance(random_state=0, n_jobs=2).fit(X, sp.csc_array(Y))
@@ -76,6 +76,7 @@ def test_memory_is_that_of_the_weights_that_are_kept():
         tracemalloc.stop()
     assert peak < 30 * 2**20  # dense weights take 114 MiB
     assert model.weights_.nnz > 0
+    assert model.weights_.indices.dtype == model.weights_.indptr.dtype == np.int32
 
 
 def test_a_saved_model_scores_the_same(tmp_path):

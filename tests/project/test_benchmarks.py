@@ -276,7 +276,7 @@ def test_many_labels_run_from_end_to_end(script, monkeypatch, data, method):
 
 def test_extreme_runs_from_end_to_end(script, capsys):
     extreme = script("extreme")
-    found = extreme.run("SparseBinaryRelevance", 1, (300, 80, 2000, 40))
+    found = extreme.run("SparseBinaryRelevance", (300, 80, 2000, 40))
     assert list(found["seconds"]) == ["fit", "predict", "metrics"]
     assert 0.1 < found["metrics"]["P@1"] <= 1  # the most frequent label alone: 0.1
     assert found["metrics"]["P@3"] < found["best"]["P@3"] <= 1

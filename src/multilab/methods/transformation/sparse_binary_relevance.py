@@ -30,7 +30,7 @@ class SparseBinaryRelevance(MultiLabelClassifier):
         Weights below it in absolute value are dropped; 0 drops none. The default is that of the reference, for rows of
         length 1. A larger value saves memory and costs precision.
     n_jobs : int, optional
-        Labels fitted at the same time, in threads; does not change the result.
+        Labels fitted at the same time, in processes; does not change the result.
     random_state : int or RandomState, optional
         Seed of the base classifiers, the same for all labels; None leaves theirs.
 
@@ -88,12 +88,14 @@ class SparseBinaryRelevance(MultiLabelClassifier):
         if not self.weight_threshold >= 0:
             raise MethodError(f"`weight_threshold` must be >= 0, got {self.weight_threshold!r}")
         base = seeded(LinearSVC(tol=0.1) if self.estimator is None else self.estimator, self.random_state, None)
-        # liblinear releases the interpreter lock
-        labels = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        # processes: the threads of one would share liblinear's random numbers
+        labels = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_label)(base, X, y, self.weight_threshold) for y in label_columns(Y)
         )
         self.intercept_ = np.array([label.intercept for label in labels])
         starts = np.cumsum([0, *(len(label.features) for label in labels)])
+        if starts[-1] <= np.iinfo(np.int32).max:  # else SciPy makes all indices as wide
+            starts = starts.astype(np.int32)
         weights = np.concatenate([label.weights for label in labels])
         features = np.concatenate([label.features for label in labels])
         self.weights_ = sp.csc_array((weights, features, starts), shape=(X.shape[1], len(labels))).tocsr()
