@@ -26,7 +26,7 @@ from multilab.methods.transformation._inputs import make_inputs
 from multilab.methods.transformation.binary_relevance import BinaryRelevance
 from multilab.methods.transformation.native_multilabel import NativeMultiLabel
 
-__all__ = ["STREAMED", "fit_batches", "streaming_fault"]
+__all__ = ["fit_batches", "streaming_fault"]
 
 STREAMED = (
     "BinaryRelevance on a classifier with partial_fit, ELM, RELM, NystroemKernelELM, MLNB without its search, or "
@@ -76,8 +76,8 @@ def fit_batches(
     `ELM`                             1       exact, from the triangular factor of H: the pseudo-inverse
                                               drops singular values below 1e-8 of the largest, which the
                                               sum H'H, of their squares, cannot tell from rounding errors
-    `MLNB` (``components=None``,      1       exact, from merged means and squared deviations
-    ``generations=0``)
+    `MLNB` without its search         1       exact, from merged means and squared deviations; it needs
+                                              ``components=None`` and ``generations=0``
     `NystroemKernelELM`               3, or   exact, with the landmarks that ``fit`` draws; passes count
                                       2       the rows, collect the landmarks, and add up the sums
     `NativeMultiLabel` on XGBoost     4 or    that of XGBoost's external memory: quantised batches in a
