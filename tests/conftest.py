@@ -39,3 +39,13 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
 def checkout() -> Path:
     """Return the root of the checkout."""
     return CHECKOUT
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests that share a fixture of their module on one worker, so that it is made once."""
+    for item in items:
+        info = getattr(item, "_fixtureinfo", None)
+        shared = info and any(each[-1].scope == "module" for each in info.name2fixturedefs.values())
+        if shared and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))

@@ -111,6 +111,7 @@ def multilab(root: Path, *arguments: str, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow  # a study from nothing to its page: 20 s
 def test_a_paper_is_one_folder_and_one_study(root: Path) -> None:
     pytest.importorskip("hydra")
     assert "report: " in multilab(root, "study", "run", "--study", "toy")

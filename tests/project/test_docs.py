@@ -18,6 +18,7 @@ import yaml
 
 from helpers.arena_sample import write_arena
 from helpers.command_line import parse
+from helpers.page_code import run_code
 from helpers.report_files import write_fake_study
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -222,8 +223,7 @@ def test_python_of_a_page_runs(name: str, tmp_path: Path) -> None:
     code = python_blocks(name)
     if not code:
         pytest.skip("no Python on this page")
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert run_code(code, tmp_path) == ""
 
 
 @pytest.mark.slow

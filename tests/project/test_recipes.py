@@ -127,6 +127,7 @@ def copy(tmp_path: Path, checkout: Path) -> Copy:
     return Copy(tmp_path / "copy", checkout)
 
 
+@pytest.mark.slow  # 25 s; `tests/cli/test_new_method.py` and the tests of a dropped file and a new metric are fast
 def test_a_method_is_two_files(copy: Copy) -> None:
     copy.add("src/multilab/methods/neighbours/nearest_centroid.py", "conf/method/nearest_centroid.yaml")
     chosen = copy.checks["Add a method"][-2:]  # the slow test runs the complete check
@@ -138,6 +139,7 @@ def test_a_method_is_two_files(copy: Copy) -> None:
     assert "nearest_centroid on genes-toy, 5 splits" in trained
 
 
+@pytest.mark.slow
 def test_a_metric_is_one_function(copy: Copy) -> None:
     copy.add("src/multilab/metrics/decision_metrics.py")
     program = "import doctest; from multilab.metrics import decision_metrics as m; assert not doctest.testmod(m).failed"
