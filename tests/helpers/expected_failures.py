@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
+from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -145,6 +146,11 @@ def expected_failures(estimator: Any) -> dict[str, str]:
         reasons["check_never_set_label"] = "a stump separates one label from all others, of equal labels the first"
     if name == "ElasticNetKernelELM" and estimator.solver == "cd":
         reasons["check_training_permutation"] = "stopped early, and the rows are visited in their order"
+    if name == "BinaryRelevance" and isinstance(estimator.estimator, SGDClassifier):
+        reasons |= dict.fromkeys(_EQUIVALENCE, "a repeated row is visited twice, a weighted one once")
+        reasons["check_training_permutation"] = "the order in which rows are visited is drawn over row numbers"
+        reasons["check_sparse_input"] = "scikit-learn's steps of the intercept are shorter where X is sparse"
+        reasons["check_single_precision"] = "the first steps are long, and the sum of rounding errors with them"
     if name in ("MetricStack", "ScoreEnsemble") or (
         name == "MLWSE" and estimator.penalty == "l21" and estimator.groups is None
     ):

@@ -46,7 +46,7 @@ def test_few_of_scikit_learns_checks_are_excused() -> None:
     results = checks()
     excused = [result for result in results if result[2]]
     assert len(results) > 2600
-    assert len(excused) <= 112  # 385 of fewer estimators before y of one dimension was accepted
+    assert len(excused) <= 114  # 385 of fewer estimators before y of one dimension was accepted
 
 
 CLASSIFIERS = [
